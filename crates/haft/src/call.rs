@@ -10,10 +10,14 @@ use crate::clock;
 use crate::spec::MAX_NAME;
 use crate::text::hex;
 
+mod short;
+
+use short::ShortText;
+
 /// Names one call within its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
-pub struct CallId(Arc<str>);
+pub struct CallId(ShortText);
 
 /// Names one run: a session's life, and its archive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -25,18 +29,18 @@ macro_rules! id {
         impl $name {
             /// Keeps an id as given.
             pub fn new(id: impl Into<Arc<str>>) -> Self {
-                Self(id.into())
+                Self(id.into().into())
             }
 
             /// The id as text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                self.0.as_ref()
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
             }
         }
 
@@ -55,7 +59,7 @@ impl CallId {
     /// The id of the nth call that is made within this one: `call-1.3`. A journal finds the call's lines in the run's
     /// record by it.
     pub(crate) fn nth_within(&self, number: u64) -> Self {
-        Self(format!("{}.{number}", self.0).into())
+        Self::new(format!("{}.{number}", self.0.as_str()))
     }
 
     /// The id of a run's nth call.
@@ -74,7 +78,7 @@ impl CallId {
         }
         first -= WORD.len();
         text[first..first + WORD.len()].copy_from_slice(WORD);
-        Self(String::from_utf8_lossy(&text[first..]).into())
+        Self(ShortText::of(&String::from_utf8_lossy(&text[first..])))
     }
 }
 

@@ -17,6 +17,7 @@ use crate::clock;
 use crate::context::{Asking, Host};
 use crate::error::{ErrorKind, ToolError};
 use crate::future::BoxFuture;
+use crate::permission::Verdict;
 use crate::policy::{Explanation, JudgedCall, Policy};
 use crate::result::{Failure, Outcome};
 use crate::session::{Activated, Activation, Session};
@@ -193,18 +194,18 @@ impl Executor {
 
     /// Runs one call to its end, whatever that is. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, call, How::Asked).await
+        execute(&self.parts, session, How::Asked.made(call)).await
     }
 
     /// Resumes a suspended call under its own id, in its run, which the session resumes. Its outcome is kept for its client,
     /// until the call is made again. One that is not suspended any more is a conflict.
     pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, call, How::Resumed).await
+        execute(&self.parts, session, How::Resumed.made(call)).await
     }
 
     /// The same for a call that was interrupted, whether or not it had been suspended before.
     pub async fn recover(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, call, How::Recovered).await
+        execute(&self.parts, session, How::Recovered.made(call)).await
     }
 
     /// Runs a decided request's call in its run, which the session resumes: the same path as every call, where the decision
@@ -227,7 +228,7 @@ impl Executor {
         if request.is_question() {
             inbox.claim(id).await?;
             // The call finds the answer where it asked.
-            let outcome = execute(&self.parts, session, call, How::Asked).await;
+            let outcome = execute(&self.parts, session, How::Asked.made(call)).await;
             if let Ok(text) = serde_json::to_string(&outcome) {
                 inbox.finish(id, &text, true).await?;
             }
@@ -244,7 +245,11 @@ impl Executor {
                 inbox.claim(id).await?,
             )?)),
         };
-        let open = OpenCall::new(&self.parts, session, call, How::Asked).internal(internal);
+        let incoming = Incoming {
+            internal,
+            ..How::Asked.made(call)
+        };
+        let open = OpenCall::new(&self.parts, session, incoming);
         execute_decided(Settlement::with_ticket(ticket), open).await
     }
 
@@ -428,18 +433,37 @@ enum How {
     Recovered,
 }
 
-/// Every call takes this path: direct, nested, from a batch, from any entry point.
-async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall, how: How) -> Outcome {
-    finished(OpenCall::new(parts, session, call, how)).await
+impl How {
+    /// A call that is made like this.
+    fn made(self, call: ToolCall) -> Incoming {
+        Incoming {
+            call,
+            how: self,
+            internal: false,
+        }
+    }
 }
 
-/// An opened call from its first check to its end.
-async fn finished(open: OpenCall<'_>) -> Outcome {
+/// A call as it comes in.
+struct Incoming {
+    call: ToolCall,
+    how: How,
+    /// It is a call of one of the executor's own tools.
+    internal: bool,
+}
+
+/// Every call takes this path: direct, nested, from a batch, from any entry point.
+async fn execute(parts: &Arc<Parts>, session: &Session, incoming: Incoming) -> Outcome {
     // The call is dropped before what it owes.
-    let (mut settlement, mut open) = (Settlement::default(), open);
+    let mut settlement = Settlement::default();
+    let mut open = OpenCall::new(parts, session, incoming);
     let end = spanned(&mut open, &mut settlement).await;
-    let heard = open.how() == How::Asked;
-    settlement.settle(open, end, heard).await
+    if settlement.is_owing() {
+        let heard = open.how() == How::Asked;
+        // Boxed: few calls owe anything, and every call's future would be as large.
+        return Box::pin(settlement.settle(&mut open, end, heard)).await;
+    }
+    open.close(end)
 }
 
 /// The same path for a call that was decided about before. It tells nothing and leaves no line where another call has the
@@ -453,7 +477,7 @@ async fn execute_decided(
         open.discard();
         return Err(refused);
     }
-    Ok(settlement.settle(open, end, false).await)
+    Ok(settlement.settle(&mut open, end, false).await)
 }
 
 /// The four stages, in the call's span where something listens to it.
@@ -482,7 +506,13 @@ async fn stages(
     // Before a person may change the arguments: the client makes the call again with those that it wrote.
     let key = (entry.spec().suspension == Suspension::Within)
         .then(|| again::of(parts, session, entry, admitted.written()));
-    let cleared = clear::clear(open, settlement, admitted).await?;
+    let judged = judge::judge(open, admitted)?;
+    let cleared = if judged.ruling().verdict == Verdict::Allow && !settlement.has_ticket() {
+        judged.allowed()?
+    } else {
+        // Boxed: few calls are asked about, and every call's future would be as large.
+        Box::pin(clear::clear(open, settlement, judged)).await?
+    };
     if cleared.spec().suspension == Suspension::After && settlement.kept.is_none() {
         let (entry, written) = cleared.known_as();
         Box::pin(again::asked_before(open, settlement, entry, written)).await?;
@@ -510,7 +540,7 @@ impl Host for Parts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, call, How::Asked).await })
+        Box::pin(async move { execute(&self, session, How::Asked.made(call)).await })
     }
 
     fn execute_internal(
@@ -518,9 +548,11 @@ impl Host for Parts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move {
-            finished(OpenCall::new(&self, session, call, How::Asked).internal(true)).await
-        })
+        let incoming = Incoming {
+            internal: true,
+            ..How::Asked.made(call)
+        };
+        Box::pin(async move { execute(&self, session, incoming).await })
     }
 
     fn internal_tools(&self) -> Arc<Snapshot> {

@@ -73,8 +73,14 @@ opaque_debug!(UnknownToolHint);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Session {
+    // One pointer: each call has a copy.
+    parts: Arc<SessionParts>,
+}
+
+#[derive(Debug)]
+struct SessionParts {
     run: Arc<RunState>,
-    scope: Arc<SessionScope>,
+    scope: SessionScope,
 }
 
 /// What all calls of a run share, however deep they are nested.
@@ -188,67 +194,80 @@ impl Session {
 
     /// The run's id.
     pub fn run(&self) -> &RunId {
-        &self.run.owner.run
+        &self.parts.run.owner.run
     }
 
     /// For whom it runs.
     pub fn principal(&self) -> &Principal {
-        &self.run.owner.principal
+        &self.parts.run.owner.principal
     }
 
     /// Principal and run: the owner of its artifacts.
     pub fn owner(&self) -> &Owner {
-        &self.run.owner
+        &self.parts.run.owner
     }
 
     /// What the client calls itself.
     pub(crate) fn client(&self) -> Option<&str> {
-        self.run.client.as_deref()
+        self.parts.run.client.as_deref()
     }
 
     /// The entry point by which it was started.
     pub fn entry_point(&self) -> &str {
-        &self.run.entry_point
+        &self.parts.run.entry_point
     }
 
     /// Its bounds.
     pub fn limits(&self) -> &RunLimits {
-        &self.scope.limits
+        &self.parts.scope.limits
     }
 
     /// The tools it sees now: its view's, with what the run expanded among the listed ones, without what an active skill takes away.
     pub fn tools(&self) -> Arc<Snapshot> {
         let whole = self.reach();
-        match self.run.active.generation() {
+        match self.parts.run.active.generation() {
             0 => whole,
-            generation => self.scope.narrowed.of(&self.run.active, generation, whole),
+            generation => self
+                .parts
+                .scope
+                .narrowed
+                .of(&self.parts.run.active, generation, whole),
         }
     }
 
     /// The same with what an active skill takes away: a call of that is denied, not unknown.
     pub(crate) fn reach(&self) -> Arc<Snapshot> {
-        self.run.expanded.over(self.scope.view.snapshot())
+        self.parts
+            .run
+            .expanded
+            .over(self.parts.scope.view.snapshot())
     }
 
     /// Tells when the tools it sees change.
     pub fn changes(&self) -> Changes {
-        let of_run = self.run.expanded.changes().and(self.run.active.changes());
-        self.scope.view.changes().and(of_run)
+        let of_run = self
+            .parts
+            .run
+            .expanded
+            .changes()
+            .and(self.parts.run.active.changes());
+        self.parts.scope.view.changes().and(of_run)
     }
 
     /// The skills active in this run, oldest first.
     pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
-        self.run.active.list()
+        self.parts.run.active.list()
     }
 
     /// Ends an active skill and its limits; false where it is not active.
     pub fn deactivate(&self, skill: &str) -> bool {
-        self.run.active.deactivate(skill)
+        self.parts.run.active.deactivate(skill)
     }
 
     /// Whether the session sees a skill of this name.
     pub fn sees_skill(&self, name: &str) -> bool {
-        self.run
+        self.parts
+            .run
             .skills
             .as_ref()
             .is_none_or(|seen| seen.contains(name))
@@ -261,7 +280,7 @@ impl Session {
         policy: &Policy,
         tokenizer: &dyn Tokenizer,
     ) -> Activated {
-        self.run.active.activate(skill, policy, tokenizer)
+        self.parts.run.active.activate(skill, policy, tokenizer)
     }
 
     /// What the active skills say against a call, if anything.
@@ -271,68 +290,68 @@ impl Session {
         call: &JudgedCall<'_>,
         risk: Risk,
     ) -> Option<Ruling> {
-        self.run.active.judge(policy, call, risk)
+        self.parts.run.active.judge(policy, call, risk)
     }
 
     /// Calls made so far, those of its scripts among them.
     pub fn calls(&self) -> u64 {
-        self.scope.budget.used()
+        self.parts.scope.budget.used()
     }
 
     /// Whether its budget of calls or of time is used up: further calls are refused.
     pub fn is_spent(&self) -> bool {
-        self.calls() >= self.scope.limits.max_calls || self.time_left().is_zero()
+        self.calls() >= self.parts.scope.limits.max_calls || self.time_left().is_zero()
     }
 
     /// Ends it: running calls are cancelled, further ones refused.
     pub fn cancel(&self) {
-        self.scope.cancel.cancel();
+        self.parts.scope.cancel.cancel();
     }
 
     /// Ends its waits for people: those calls are suspended, what they asked goes on waiting without them.
     pub fn suspend(&self) {
-        self.scope.leave.cancel();
+        self.parts.scope.leave.cancel();
     }
 
     /// Cancelled when the run stops waiting for approvals.
     pub(crate) fn leaving(&self) -> &CancellationToken {
-        &self.scope.leave
+        &self.parts.scope.leave
     }
 
     /// Whether a person was asked about one of its calls; a run that is gone on with was.
     pub fn has_asked(&self) -> bool {
-        self.scope.resumed || self.run.asked.load(Ordering::Relaxed)
+        self.parts.scope.resumed || self.parts.run.asked.load(Ordering::Relaxed)
     }
 
     /// Whether one of its calls is being resumed, or ended before it was over: a host leaves such a run open, for whoever
     /// resumes the call.
     pub fn has_resumable(&self) -> bool {
-        self.run.at_work.has_resumable()
+        self.parts.run.at_work.has_resumable()
     }
 
     /// The requests that it has written.
     pub(crate) fn queue(&self) -> &Queue {
-        &self.run.queue
+        &self.parts.run.queue
     }
 
     /// Notes that a person is asked.
     pub(crate) fn note_asked(&self) {
-        self.run.asked.store(true, Ordering::Relaxed);
+        self.parts.run.asked.store(true, Ordering::Relaxed);
     }
 
     /// Waits until no call is under way.
     pub async fn idle(&self) {
-        self.run.running.idle().await;
+        self.parts.run.running.idle().await;
     }
 
     /// How it waits for people.
     pub(crate) fn wait_mode(&self) -> WaitMode {
-        self.run.wait_mode
+        self.parts.run.wait_mode
     }
 
     /// Who is asked about its calls, besides the executor's own approver.
     pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
-        self.scope.approver.as_ref()
+        self.parts.scope.approver.as_ref()
     }
 
     /// The same session, with this approver for the calls made through it, besides the executor's own.
@@ -348,7 +367,7 @@ impl Session {
 
     /// The run in whose name it asks people.
     pub(crate) fn asks_in(&self) -> &RunId {
-        self.scope.asks_in.as_ref().unwrap_or(self.run())
+        self.parts.scope.asks_in.as_ref().unwrap_or(self.run())
     }
 
     /// The same session, for a call that was suspended and is gone on with.
@@ -358,27 +377,27 @@ impl Session {
 
     /// Its view: where the tools it sees are found.
     pub(crate) fn view(&self) -> &Arc<dyn Toolset> {
-        &self.scope.view
+        &self.parts.scope.view
     }
 
     /// The call that it is nested in, if it is.
     pub(crate) fn nest(&self) -> Option<&Arc<Nest>> {
-        self.scope.nest.as_ref()
+        self.parts.scope.nest.as_ref()
     }
 
     /// Whether it goes on with a run that another process began and did not end.
     pub fn is_resumed(&self) -> bool {
-        self.scope.resumed
+        self.parts.scope.resumed
     }
 
     /// Its cancellation token.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.scope.cancel
+        &self.parts.scope.cancel
     }
 
     /// The same session, with this sink for the calls made through it, besides the session's own.
     pub fn watched_by(&self, sink: Arc<dyn ProgressSink>) -> Self {
-        let sink = match &self.scope.progress {
+        let sink = match &self.parts.scope.progress {
             Some(own) => Arc::new(Fan::new(Arc::clone(own), sink)),
             None => sink,
         };
@@ -397,15 +416,15 @@ impl Session {
             if view.is_some() {
                 child.narrowed = Arc::default();
             }
-            child.view = crate::toolset::within(&self.scope.view, view);
-            child.cancel = self.scope.cancel.child_token();
-            child.leave = self.scope.leave.child_token();
+            child.view = crate::toolset::within(&self.parts.scope.view, view);
+            child.cancel = self.parts.scope.cancel.child_token();
+            child.leave = self.parts.scope.leave.child_token();
             child.lane = Arc::default();
             // It runs inside its parent's time, which is counted there.
             child.spent_nanoseconds = Arc::default();
             child.depth += 1;
             if let Some(limits) = limits {
-                child.budget = Arc::new(Budget::within(&self.scope.budget, limits.max_calls));
+                child.budget = Arc::new(Budget::within(&self.parts.scope.budget, limits.max_calls));
                 child.limits = limits;
             }
         })
@@ -413,115 +432,118 @@ impl Session {
 
     /// The same run in another scope.
     fn with(&self, change: impl FnOnce(&mut SessionScope)) -> Self {
-        let mut scope = SessionScope::clone(&self.scope);
+        let mut scope = self.parts.scope.clone();
         change(&mut scope);
+        let run = Arc::clone(&self.parts.run);
         Self {
-            run: Arc::clone(&self.run),
-            scope: Arc::new(scope),
+            parts: Arc::new(SessionParts { run, scope }),
         }
     }
 
     /// Whether its calls are those of a script, under limits of their own.
     pub(crate) fn is_script(&self) -> bool {
-        self.scope.budget.is_nested()
+        self.parts.scope.budget.is_nested()
     }
 
     /// How deep this scope lies.
     pub(crate) fn depth(&self) -> u32 {
-        self.scope.depth
+        self.parts.scope.depth
     }
 
     /// Makes deferred tools listed and callable for this run; tells which of the names were expanded now. A tool outside the view stays unknown.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
-        self.run.expanded.add(&self.tools(), names)
+        self.parts.run.expanded.add(&self.tools(), names)
     }
 
     /// Takes one call off the budget, and off those of the sessions around this one.
     pub(crate) fn spend_call(&self) -> Result<(), Spent> {
-        self.scope.budget.spend()
+        self.parts.scope.budget.spend()
     }
 
     /// What is left of the time for all calls.
     pub(crate) fn time_left(&self) -> Duration {
-        let spent = Duration::from_nanos(self.scope.spent_nanoseconds.load(Ordering::Relaxed));
-        self.scope.limits.total_timeout.saturating_sub(spent)
+        let spent =
+            Duration::from_nanos(self.parts.scope.spent_nanoseconds.load(Ordering::Relaxed));
+        self.parts.scope.limits.total_timeout.saturating_sub(spent)
     }
 
     /// Counts time that a tool ran.
     pub(crate) fn spend_time(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.scope
+        self.parts
+            .scope
             .spent_nanoseconds
             .fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
     /// An id that no other call of the run has.
     pub(crate) fn next_call(&self) -> CallId {
-        CallId::numbered(self.run.ids.fetch_add(1, Ordering::Relaxed) + 1)
+        CallId::numbered(self.parts.run.ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// What the person allowed for the session.
     pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.run.grants.lock()
+        self.parts.run.grants.lock()
     }
 
     /// Who may run beside whom.
     pub(crate) fn lane(&self) -> &RwLock<()> {
-        &self.scope.lane
+        &self.parts.scope.lane
     }
 
     /// True the first time: the run's opening must be recorded.
     pub(crate) fn open_once(&self) -> bool {
-        !self.run.opened.load(Ordering::Acquire) && !self.run.opened.swap(true, Ordering::AcqRel)
+        !self.parts.run.opened.load(Ordering::Acquire)
+            && !self.parts.run.opened.swap(true, Ordering::AcqRel)
     }
 
     /// True the first time: the run's end must be recorded.
     pub(crate) fn close_once(&self) -> bool {
-        !self.run.closed.swap(true, Ordering::AcqRel)
+        !self.parts.run.closed.swap(true, Ordering::AcqRel)
     }
 
     /// The calls under way that may be resumed.
     pub(crate) fn at_work(&self) -> &Arc<AtWork> {
-        &self.run.at_work
+        &self.parts.run.at_work
     }
 
     /// Where other runs stand, where this session may take up their suspended calls.
     pub(crate) fn others(&self) -> Option<&Arc<dyn OtherRuns>> {
-        self.run.others.as_ref()
+        self.parts.run.others.as_ref()
     }
 
     /// Whether the run is for one call alone.
     pub(crate) fn is_for_one_call(&self) -> bool {
-        self.run.alone
+        self.parts.run.alone
     }
 
     /// The calls under way.
     pub(crate) fn running(&self) -> &Running {
-        &self.run.running
+        &self.parts.run.running
     }
 
     /// Waits until no call is under way and the run's end is recorded; for a run that was closed.
     pub async fn settled(&self) {
-        self.run.running.settled().await;
+        self.parts.run.running.settled().await;
     }
 
     /// Whether the run has ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.run.closed.load(Ordering::Acquire)
+        self.parts.run.closed.load(Ordering::Acquire)
     }
 
     /// What the host says of a tool that this session does not see.
     pub(crate) fn unknown_tool_hint(&self, name: &str) -> Option<String> {
-        self.run.unknown_tool_hint.as_ref()?.advice(name)
+        self.parts.run.unknown_tool_hint.as_ref()?.advice(name)
     }
 
     /// Who shows progress.
     pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
-        self.scope.progress.as_ref()
+        self.parts.scope.progress.as_ref()
     }
 
     /// How progress is gathered.
     pub(crate) fn pace(&self) -> Pace {
-        self.run.pace
+        self.parts.run.pace
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn execute_all(
         if safe {
             group.push(call);
         } else {
-            outcomes.push(execute(parts, session, call, How::Asked).await);
+            outcomes.push(execute(parts, session, How::Asked.made(call)).await);
         }
     }
     outcomes.append(&mut together(parts, session, group).await);
@@ -47,7 +47,7 @@ async fn together(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -
     type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
     let mut running: Vec<Running<'_>> = Vec::new();
     for call in calls {
-        running.push(Box::pin(execute(parts, session, call, How::Asked)));
+        running.push(Box::pin(execute(parts, session, How::Asked.made(call))));
     }
     let mut done: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
     poll_fn(|cx| {

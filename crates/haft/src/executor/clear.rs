@@ -1,23 +1,21 @@
-//! Clear: what the call would do, the policy's verdict, and the user where one must be asked.
+//! Clear: the policy's verdict on a call, and the user where one must be asked.
 
 use crate::approval::Extent;
-use crate::executor::admit::Admitted;
 use crate::executor::approve;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::judge::{Cleared, Judged, denied, judge};
+use crate::executor::judge::{Cleared, Judged, denied};
 use crate::executor::settlement::Settlement;
 use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::session::Session;
 
-/// Clears a call, or says who stopped it.
+/// Clears a call that is not simply allowed, or says who stopped it.
 pub(super) async fn clear(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    admitted: Admitted,
+    judged: Judged,
 ) -> Result<Cleared, EarlyEnd> {
-    let judged = judge(open, admitted)?;
     let verdict = judged.ruling().verdict;
     if verdict == Verdict::Deny {
         return Err(denied(judged.ruling()));
@@ -33,8 +31,7 @@ pub(super) async fn clear(
         let grant = Consent { by, approval: None };
         return judged.consented(grant, None);
     }
-    // Boxed: few calls ask, and every call's future would be as large as this one.
-    Box::pin(approve::ask_user(open, settlement, judged)).await
+    approve::ask_user(open, settlement, judged).await
 }
 
 /// Who allowed such calls for the session, if anybody did.

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use crate::approval::ApprovalId;
 use crate::audit::{CallEnd, CallRecord, EventKind};
-use crate::call::{CallId, ToolCall};
+use crate::call::CallId;
 use crate::context::Resumption;
 use crate::error::ErrorKind;
 use crate::executor::call_result::CallResult;
 use crate::executor::draft::Caller;
 use crate::executor::record_draft::RecordDraft;
-use crate::executor::{How, Parts};
+use crate::executor::{How, Incoming, Parts};
 use crate::json::canonical::args_digest;
 use crate::result::{Content, Outcome, Status, milliseconds};
 use crate::session::Session;
@@ -47,12 +47,12 @@ pub(super) struct OpenCall<'a> {
 
 impl<'a> OpenCall<'a> {
     /// Takes a call in.
-    pub(super) fn new(
-        parts: &'a Arc<Parts>,
-        session: &'a Session,
-        call: ToolCall,
-        how: How,
-    ) -> Self {
+    pub(super) fn new(parts: &'a Arc<Parts>, session: &'a Session, incoming: Incoming) -> Self {
+        let Incoming {
+            call,
+            how,
+            internal,
+        } = incoming;
         session.running().begin();
         let outer = session.nest();
         // Traced before anything is looked at: a refused call is in the trace, too.
@@ -66,7 +66,7 @@ impl<'a> OpenCall<'a> {
             parts,
             session,
             how,
-            internal: false,
+            internal,
             own_id,
             nest: Arc::new(Nest::new(id.clone(), outer.cloned())),
             record: RecordDraft::new(id, call.name, call.origin, call.arguments),
@@ -75,12 +75,6 @@ impl<'a> OpenCall<'a> {
             begun: Instant::now(),
             closed: false,
         }
-    }
-
-    /// The same, of one of the executor's own tools.
-    pub(super) fn internal(mut self, internal: bool) -> Self {
-        self.internal = internal;
-        self
     }
 
     /// The parts of the executor that runs it.
@@ -178,7 +172,7 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Closes the call: normalises, records, answers.
-    pub(super) fn close(mut self, end: CallResult) -> Outcome {
+    pub(super) fn close(&mut self, end: CallResult) -> Outcome {
         let duration = self.begun.elapsed();
         let summary = summary(&end);
         if let Some(waits) = &end.approval {
@@ -196,6 +190,7 @@ impl<'a> OpenCall<'a> {
                 strength: end.strength.clone(),
             });
         }
+        self.leave();
         let (call, tool) = self.record.take_names();
         Outcome {
             run: self.session.run().clone(),
@@ -217,9 +212,19 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Ends the call without a line: another one acts on the decision that it was to act on.
-    pub(super) fn discard(mut self) {
+    pub(super) fn discard(&mut self) {
         self.closed = true;
         self.trace_end(Status::Cancelled);
+        self.leave();
+    }
+
+    /// The run goes on without the call, or ends with it.
+    fn leave(&self) {
+        if self.session.running().end()
+            && let Err(error) = self.parts.end_run(self.session)
+        {
+            tracing::error!(run = %self.session.run(), %error, "the end of a run was not recorded");
+        }
     }
 
     fn record_end(&mut self, end: CallEnd) {
@@ -233,11 +238,12 @@ impl<'a> OpenCall<'a> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        if !self.closed {
-            self.trace_end(Status::Cancelled);
+        if self.closed {
+            return;
         }
-        let resumable = !self.closed && self.nest.is_resumable();
-        if !self.closed && self.resumption.is_some() {
+        self.trace_end(Status::Cancelled);
+        let resumable = self.nest.is_resumable();
+        if self.resumption.is_some() {
             self.session.at_work().note_resumable(self.id(), resumable);
         }
         let why = if resumable {
@@ -245,7 +251,7 @@ impl Drop for OpenCall<'_> {
         } else {
             "the caller went away"
         };
-        if !self.closed && self.is_recorded() {
+        if self.is_recorded() {
             self.record_end(CallEnd {
                 status: Status::Cancelled,
                 error: Some((ErrorKind::Cancelled, why.into())),
@@ -255,11 +261,7 @@ impl Drop for OpenCall<'_> {
                 strength: None,
             });
         }
-        if self.session.running().end()
-            && let Err(error) = self.parts.end_run(self.session)
-        {
-            tracing::error!(run = %self.session.run(), %error, "the end of a run was not recorded");
-        }
+        self.leave();
     }
 }
 
@@ -274,12 +276,18 @@ fn summary(shaped: &CallResult) -> String {
         .or_else(text)
         .or_else(data)
         .unwrap_or("done");
-    let line = line.trim_start().lines().next().unwrap_or_default();
+    let line = first_line(line.trim_start());
     if line.len() <= SUMMARY {
         return line.to_owned();
     }
     let end = line.floor_char_boundary(SUMMARY);
     format!("{}…", line.get(..end).unwrap_or_default())
+}
+
+fn first_line(text: &str) -> &str {
+    let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+    let line = text.get(..end).unwrap_or_default();
+    line.strip_suffix('\r').unwrap_or(line)
 }
 
 fn first_text(content: &Content) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -49,16 +49,18 @@ pub(super) async fn invoke(
     open: &mut OpenCall<'_>,
     cleared: Cleared,
 ) -> Result<Invoked, EarlyEnd> {
-    let risk = cleared.judgement().ruling().risk;
-    started(parts, session, open, risk).await?;
+    if open.is_recorded() {
+        started(parts, session, open, cleared.judgement().ruling().risk).await?;
+    }
     let limit = TimeLimit::of(session, cleared.spec());
     let shared = cleared.spec().concurrency_safe;
     let (_lane, waited) = match free(session, shared) {
         Some(lane) => (lane, false),
-        None => (turn(session, shared, limit.time).await?, true),
+        // Boxed, as everything here that few calls need: every call's future would be as large.
+        None => (Box::pin(turn(session, shared, limit.time)).await?, true),
     };
     // Nobody of this session writes beside it from here on.
-    if let Some(difference) = cleared.difference(&parts.policy.now())? {
+    if let Some(difference) = cleared.difference(parts)? {
         return Err(conflict(&difference));
     }
     let (entry, runnable, judgement) = cleared.into_parts();
@@ -69,8 +71,8 @@ pub(super) async fn invoke(
         session: session.clone(),
         host: Arc::clone(parts) as Arc<dyn Host>,
         nest: Arc::clone(open.nest()),
-        entry: Arc::clone(&entry),
-        judgement: Arc::new(judgement),
+        entry,
+        judgement,
         live: live(session, open.id()),
         resumption: open.resumption().cloned(),
         limit: limit.time,
@@ -82,28 +84,15 @@ pub(super) async fn invoke(
     } else {
         Instant::now()
     };
-    let plain;
-    #[expect(clippy::disallowed_methods, reason = "the one place that calls a tool")]
-    let running = match runnable {
-        Runnable::Prepared(call) => catch_unwind(AssertUnwindSafe(|| call.run(&context))),
-        Runnable::Plain(tool, arguments) => {
-            plain = (tool, arguments);
-            catch_unwind(AssertUnwindSafe(|| plain.0.call(&plain.1, &context)))
-        }
+    let clock = Clock {
+        begun,
+        nest: open.nest(),
+        limit,
     };
-    let given = match running {
-        Ok(running) => {
-            let clock = Clock {
-                begun,
-                nest: open.nest(),
-                limit,
-            };
-            bounded(session, clock, running).await
-        }
-        Err(_) => Err(panicked()),
-    };
+    let (given, spent) = run(&context, clock, runnable).await;
+    session.spend_time(spent);
     let given = left(session, open.nest(), given);
-    session.spend_time(begun.elapsed().saturating_sub(open.nest().waited().0));
+    let entry = context.entry;
     Ok(Invoked { entry, given })
 }
 
@@ -121,9 +110,6 @@ async fn started(
     open: &mut OpenCall<'_>,
     risk: Risk,
 ) -> Result<(), EarlyEnd> {
-    if !open.is_recorded() {
-        return Ok(());
-    }
     let what = EventKind::CallStarted(open.record());
     if risk >= Risk::High {
         parts.record_durably(session, what).await?;
@@ -180,23 +166,39 @@ async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'
     }
 }
 
-/// The tool's future under the host's deadline and the session's cancellation. A tool that is ready at once needs no
-/// timer; time in which a call within waits for a person does not count.
-async fn bounded(
-    session: &Session,
-    clock: Clock<'_>,
-    running: Pin<Box<dyn Future<Output = Given> + Send + '_>>,
-) -> Given {
-    let Clock { begun, nest, limit } = clock;
-    let mut running = pin!(CatchPanic(running));
-    let at_once = poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await;
-    if let Poll::Ready(given) = at_once {
-        if begun.elapsed().saturating_sub(nest.waited().0) > limit.time {
-            // It held its thread for longer than it may take.
-            return ended(given, limit.passed());
+/// What the tool gives and the time that it takes, under the host's deadline and the session's cancellation. A tool that is
+/// ready at once needs no timer.
+async fn run(context: &CallContext, clock: Clock<'_>, runnable: Runnable) -> (Given, Duration) {
+    let session = &context.session;
+    let plain;
+    #[expect(clippy::disallowed_methods, reason = "the one place that calls a tool")]
+    let running = match runnable {
+        Runnable::Prepared(call) => catch_unwind(AssertUnwindSafe(|| call.run(context))),
+        Runnable::Plain(tool, arguments) => {
+            plain = (tool, arguments);
+            catch_unwind(AssertUnwindSafe(|| plain.0.call(&plain.1, context)))
         }
-        return of_itself(session, given);
+    };
+    let Ok(running) = running else {
+        return (Err(panicked()), clock.spent());
+    };
+    let mut running = CatchPanic(running);
+    let at_once = poll_fn(|cx| Poll::Ready(Pin::new(&mut running).poll(cx))).await;
+    let Poll::Ready(given) = at_once else {
+        let given = Box::pin(bounded(session, clock, running)).await;
+        return (given, clock.spent());
+    };
+    let spent = clock.spent();
+    if spent > clock.limit.time {
+        // It held its thread for longer than it may take.
+        return (ended(given, clock.limit.passed()), spent);
     }
+    (of_itself(session, given), spent)
+}
+
+/// What a tool gave that was not ready at once; time in which a call within waits for a person does not count.
+async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_>) -> Given {
+    let Clock { begun, nest, limit } = clock;
     let (ending, error, grace) = tokio::select! {
         biased;
         given = &mut running => return of_itself(session, given),
@@ -257,10 +259,18 @@ fn ended(given: Given, error: ToolError) -> Given {
 }
 
 /// A running call's clock, which stands still while a person is asked.
+#[derive(Clone, Copy)]
 struct Clock<'a> {
     begun: Instant,
     nest: &'a Nest,
     limit: TimeLimit,
+}
+
+impl Clock<'_> {
+    /// How long the call has run.
+    fn spent(&self) -> Duration {
+        self.begun.elapsed().saturating_sub(self.nest.waited().0)
+    }
 }
 
 /// How long a call may take, and what says so.

@@ -12,7 +12,7 @@ use crate::executor::effects::Runnable;
 use crate::executor::exit::OpenCall;
 use crate::judgement::{Consent, Judgement};
 use crate::permission::Verdict;
-use crate::policy::{JudgedCall, Policy, Ruling};
+use crate::policy::{JudgedCall, Ruling};
 use crate::session::Session;
 use crate::spec::ToolSpec;
 use crate::toolset::ToolEntry;
@@ -20,7 +20,7 @@ use crate::toolset::ToolEntry;
 /// A call that may run, with what was judged of it. Made here alone: nothing runs that was not cleared.
 pub(super) struct Cleared {
     admitted: Admitted,
-    judgement: Judgement,
+    judgement: Arc<Judgement>,
 }
 
 impl Cleared {
@@ -40,17 +40,17 @@ impl Cleared {
     }
 
     /// What is no longer as the user saw it who approved; looked at again just before it runs.
-    pub(super) fn difference(&self, policy: &Policy) -> Result<Option<String>, EarlyEnd> {
+    pub(super) fn difference(&self, parts: &Parts) -> Result<Option<String>, EarlyEnd> {
         let Some(seen) = self.judgement.approved_snapshot() else {
             return Ok(None);
         };
         let input = self.admitted.input();
-        let now = input.snapshot(input.permissions(policy)?)?;
+        let now = input.snapshot(input.permissions(&parts.policy.now())?)?;
         Ok(seen.difference(&now))
     }
 
     /// Its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable, Judgement) {
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable, Arc<Judgement>) {
         let (entry, runnable) = self.admitted.into_parts();
         (entry, runnable, self.judgement)
     }
@@ -59,7 +59,7 @@ impl Cleared {
 /// A call with its judgement.
 pub(super) struct Judged {
     pub(super) admitted: Admitted,
-    pub(super) judgement: Judgement,
+    pub(super) judgement: Arc<Judgement>,
 }
 
 impl Judged {
@@ -88,9 +88,10 @@ impl Judged {
         if self.ruling().verdict == Verdict::Deny {
             return Err(denied(self.ruling()));
         }
+        let judgement = Arc::unwrap_or_clone(self.judgement).decided(decision, shown);
         Ok(Cleared {
             admitted: self.admitted,
-            judgement: self.judgement.decided(decision, shown),
+            judgement: Arc::new(judgement),
         })
     }
 }
@@ -115,7 +116,7 @@ pub(super) fn judgement(
     parts: &Parts,
     session: &Session,
     admitted: &Admitted,
-) -> Result<Judgement, EarlyEnd> {
+) -> Result<Arc<Judgement>, EarlyEnd> {
     let policy = parts.policy.now();
     let input = admitted.input();
     let permissions = input.permissions(&policy)?;
@@ -138,7 +139,7 @@ pub(super) fn judgement(
     {
         ruling = denied;
     }
-    Ok(Judgement::new(permissions, ruling))
+    Ok(Arc::new(Judgement::new(permissions, ruling)))
 }
 
 /// An allowed call whose risk is above what the session's limits let pass unasked.

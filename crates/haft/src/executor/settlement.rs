@@ -40,6 +40,11 @@ impl Settlement {
         }
     }
 
+    /// Whether the call is resumed with a decision.
+    pub(super) fn has_ticket(&self) -> bool {
+        self.ticket.is_some()
+    }
+
     /// Takes the decision that the call is resumed with, once.
     pub(super) fn take_ticket(&mut self) -> Option<Ticket> {
         self.ticket.take()
@@ -60,11 +65,18 @@ impl Settlement {
         self.refused.take()
     }
 
+    /// Whether anything is owed when the call has ended.
+    pub(super) fn is_owing(&self) -> bool {
+        self.claimed.is_some()
+            || self.kept.is_some()
+            || matches!(self.ticket, Some(Ticket::Claimed(_)))
+    }
+
     /// Closes the call, and tells the inbox how it ended where it acted on a decision; `delivered` says whether the client hears
     /// it with that.
     pub(super) async fn settle(
         self,
-        open: OpenCall<'_>,
+        open: &mut OpenCall<'_>,
         end: CallResult,
         delivered: bool,
     ) -> Outcome {
@@ -83,7 +95,7 @@ impl Settlement {
         if let Some(kept) = self.kept {
             let left = kept_end.resumable && outcome.status != Status::Suspended;
             session.at_work().note_resumable(&outcome.call, left);
-            Box::pin(kept.ended(parts, session, &mut outcome, kept_end)).await;
+            kept.ended(parts, session, &mut outcome, kept_end).await;
         }
         if let Some(claimed) = claimed {
             claimed.finish(&outcome, delivered).await;

@@ -29,7 +29,7 @@ pub(super) fn shape(
     let ToolResult {
         content,
         data,
-        artifacts,
+        mut artifacts,
         error,
         summary,
         strength,
@@ -49,13 +49,14 @@ pub(super) fn shape(
     let operator = operator.map(str::to_owned);
     // The tool's own failure says more than that its output was large.
     let error = error.as_ref().map(failure).or(fitted.error);
+    artifacts.extend(fitted.artifacts);
     let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
     Ok(CallResult {
         status,
         summary,
         content: fitted.content,
         data: fitted.data,
-        artifacts: artifacts.into_iter().chain(fitted.artifacts).collect(),
+        artifacts,
         error,
         strength,
         approval: None,

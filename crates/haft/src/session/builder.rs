@@ -12,7 +12,7 @@ use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
 use crate::session::queue::Queue;
 use crate::session::{
-    LimitsError, RunLimits, RunState, Session, SessionScope, UnknownToolHint, WaitMode,
+    LimitsError, RunLimits, RunState, Session, SessionParts, SessionScope, UnknownToolHint, WaitMode,
 };
 
 /// Builds a session.
@@ -130,9 +130,10 @@ impl SessionBuilder {
     }
 
     pub(super) fn into_session(self) -> Session {
+        let run = Arc::new(self.run);
+        let scope = self.scope;
         Session {
-            run: Arc::new(self.run),
-            scope: Arc::new(self.scope),
+            parts: Arc::new(SessionParts { run, scope }),
         }
     }
 }

@@ -21,7 +21,11 @@ pub(crate) struct Nest {
     /// The nest of the session that the call itself runs in.
     outer: Option<Arc<Nest>>,
     trace: Mutex<Vec<TracedCall>>,
+    /// There is a trace: most calls make none, and need no lock to say so.
+    has_trace: AtomicBool,
     waits: Mutex<Waits>,
+    /// A call within has waited.
+    has_waited: AtomicBool,
     /// Why the call must end.
     ending: OnceLock<Ending>,
     /// Its tool waits to be told so.
@@ -54,7 +58,9 @@ impl Nest {
             call,
             outer,
             trace: Mutex::default(),
+            has_trace: AtomicBool::new(false),
             waits: Mutex::default(),
+            has_waited: AtomicBool::new(false),
             ending: OnceLock::new(),
             listens: AtomicBool::new(false),
             resumable: AtomicBool::new(false),
@@ -121,6 +127,7 @@ impl Nest {
             status: Status::Cancelled,
             duration_ms: 0.0,
         });
+        self.has_trace.store(true, Ordering::Release);
         Some(seq)
     }
 
@@ -135,6 +142,9 @@ impl Nest {
 
     /// The calls within, in the order in which they began.
     pub(crate) fn trace(&self) -> Vec<TracedCall> {
+        if !self.has_trace.load(Ordering::Acquire) {
+            return Vec::new();
+        }
         self.lines().clone()
     }
 
@@ -152,12 +162,16 @@ impl Nest {
     }
 
     fn change(&self, change: impl FnOnce(&mut Waits)) {
+        self.has_waited.store(true, Ordering::Release);
         change(&mut self.waits.lock());
         self.changed.notify_waiters();
     }
 
     /// Time so far in which a call within waited for a person, and whether one does now.
     pub(crate) fn waited(&self) -> (Duration, bool) {
+        if !self.has_waited.load(Ordering::Acquire) {
+            return (Duration::ZERO, false);
+        }
         let waits = self.waits.lock();
         let now = waits.since.map_or(Duration::ZERO, |since| since.elapsed());
         (waits.total + now, waits.open > 0)

@@ -1,0 +1,135 @@
+//! `ShortText`: an id that is copied often and is short nearly always: such a one needs no memory of its own.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+/// Texts up to this many bytes are kept in place.
+const INLINE: usize = 22;
+
+/// A text that costs little to copy.
+#[derive(Clone)]
+pub(super) struct ShortText(Form);
+
+#[derive(Clone)]
+enum Form {
+    Inline { length: u8, bytes: [u8; INLINE] },
+    Shared(Arc<str>),
+}
+
+impl ShortText {
+    /// A copy of a text.
+    pub(super) fn of(text: &str) -> Self {
+        Self::inline(text).unwrap_or_else(|| Self(Form::Shared(text.into())))
+    }
+
+    fn inline(text: &str) -> Option<Self> {
+        let mut bytes = [0; INLINE];
+        bytes
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
+        let length = u8::try_from(text.len()).ok()?;
+        Some(Self(Form::Inline { length, bytes }))
+    }
+
+    /// The text.
+    pub(super) fn as_str(&self) -> &str {
+        match &self.0 {
+            Form::Inline { length, bytes } => {
+                let bytes = bytes.get(..usize::from(*length)).unwrap_or_default();
+                std::str::from_utf8(bytes).unwrap_or_default()
+            }
+            Form::Shared(text) => text,
+        }
+    }
+}
+
+impl AsRef<str> for ShortText {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<Arc<str>> for ShortText {
+    fn from(text: Arc<str>) -> Self {
+        Self::inline(&text).unwrap_or(Self(Form::Shared(text)))
+    }
+}
+
+impl fmt::Debug for ShortText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl PartialEq for ShortText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for ShortText {}
+
+impl PartialOrd for ShortText {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ShortText {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for ShortText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl Serialize for ShortText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Arc;
+
+    use super::{INLINE, ShortText};
+
+    #[test]
+    fn a_text_is_the_same_in_either_form() {
+        let texts = ["", "call-1", "é", "x"].map(str::to_owned);
+        let long = (INLINE - 1..INLINE + 2).flat_map(|n| ["y".repeat(n), "é".repeat(n / 2)]);
+        let texts: Vec<String> = texts.into_iter().chain(long).collect();
+        for text in &texts {
+            let (copy, shared) = (
+                ShortText::of(text),
+                ShortText::from(Arc::from(text.as_str())),
+            );
+            assert_eq!(
+                (copy.as_str(), shared.as_str()),
+                (text.as_str(), text.as_str())
+            );
+            assert_eq!((&copy, format!("{copy:?}")), (&shared, format!("{text:?}")));
+        }
+        let mut sorted = texts.clone();
+        sorted.sort();
+        let mut ids: Vec<ShortText> = texts.iter().map(|text| ShortText::of(text)).collect();
+        ids.sort();
+        assert_eq!(
+            ids.iter().map(ShortText::as_str).collect::<Vec<_>>(),
+            sorted
+        );
+        let different: HashSet<ShortText> = ids.into_iter().collect();
+        let expect: HashSet<&String> = texts.iter().collect();
+        assert_eq!(different.len(), expect.len());
+    }
+}
