@@ -78,7 +78,9 @@ impl CallId {
         }
         first -= WORD.len();
         text[first..first + WORD.len()].copy_from_slice(WORD);
-        Self(ShortText::of(&String::from_utf8_lossy(&text[first..])))
+        Self(ShortText::of(
+            std::str::from_utf8(&text[first..]).unwrap_or_default(),
+        ))
     }
 }
 

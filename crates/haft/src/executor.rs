@@ -408,7 +408,7 @@ impl Parts {
             at: clock::now(),
             what,
         };
-        sinks::record(&self.sinks, &event)
+        sinks::record(&self.sinks, event)
     }
 
     /// Tells every sink and waits until each has it safe.

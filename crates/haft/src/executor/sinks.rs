@@ -7,13 +7,20 @@ use std::task::Poll;
 
 use crate::audit::{AuditError, AuditSink, Event};
 
-/// Tells every sink, in order; the first that fails is the answer.
-pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: &Event) -> Result<(), AuditError> {
-    let tell = |sink: &Arc<dyn AuditSink>| {
-        let told = catch_unwind(AssertUnwindSafe(|| sink.record(event.clone())));
-        told.unwrap_or_else(|_| Err(panicked(sink)))
+/// Tells every sink, in order; the first that fails is the answer. The last one gets the event itself.
+pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: Event) -> Result<(), AuditError> {
+    let Some((last, others)) = sinks.split_last() else {
+        return Ok(());
     };
-    sinks.iter().try_for_each(tell)
+    for sink in others {
+        tell(sink, event.clone())?;
+    }
+    tell(last, event)
+}
+
+fn tell(sink: &Arc<dyn AuditSink>, event: Event) -> Result<(), AuditError> {
+    let told = catch_unwind(AssertUnwindSafe(|| sink.record(event)));
+    told.unwrap_or_else(|_| Err(panicked(sink)))
 }
 
 /// Tells every sink and waits until each has it safe.

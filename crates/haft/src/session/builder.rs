@@ -12,7 +12,8 @@ use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
 use crate::session::queue::Queue;
 use crate::session::{
-    LimitsError, RunLimits, RunState, Session, SessionParts, SessionScope, UnknownToolHint, WaitMode,
+    LimitsError, RunLimits, RunState, Session, SessionParts, SessionScope, UnknownToolHint,
+    WaitMode,
 };
 
 /// Builds a session.
