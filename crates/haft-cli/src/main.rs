@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use haft_builtins::web::reader;
 
 mod args;
 mod commands;
@@ -13,13 +12,9 @@ mod screen;
 mod terminal;
 
 fn main() -> ExitCode {
-    // The jail's supervisor is this binary, executed again: nothing may come before.
-    haft_sandbox::enter();
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == reader::WORKER)
-    {
-        return reader::worker();
+    // The jail's supervisor and the reader of pages are this binary, executed again: nothing may come before.
+    if let Some(code) = haft_app::enter() {
+        return code;
     }
     commands::run(args::Cli::parse()).into()
 }
