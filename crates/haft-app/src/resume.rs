@@ -42,7 +42,7 @@ impl App {
             return Err(view::problem(&missing));
         }
         if matches!(runs::closed(&folder), Ok(Some(_))) {
-            let over = format!("run {run} has ended: nothing to go on with");
+            let over = format!("run {run} has ended: there is nothing to resume");
             return Err(
                 Problem::usage(over).advise(format!("`haft runs show {run}` shows what it did"))
             );
@@ -130,7 +130,7 @@ impl App {
         let direct = |entry: &&StoredApproval| entry.request.parent.is_none();
         if let Some(entry) = of(RequestStatus::Expired).find(direct) {
             let id = &entry.request.id;
-            let what = format!("approval {id} expired: nobody decided in time");
+            let what = format!("approval {id} expired before it was decided");
             return Err(
                 Problem::new(ProblemKind::Denied, what).advise("make the call again to ask again")
             );
@@ -159,10 +159,8 @@ impl App {
             );
             return Ok(Problem::failed(message).advise(advice));
         }
-        Ok(
-            Problem::usage(format!("run {run} has nothing to go on with"))
-                .advise("only a chain whose haft was ended while it ran can be resumed"),
-        )
+        Ok(Problem::usage(format!("run {run} has nothing to resume"))
+            .advise("only a chain whose haft was ended while it ran can be resumed"))
     }
 }
 

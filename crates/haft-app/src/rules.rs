@@ -139,7 +139,7 @@ fn append(path: &Path, kept: &KeptRules<'_>) -> io::Result<()> {
 fn head(workspace: &str) -> String {
     let workspace = workspace.replace(char::is_control, " ");
     format!(
-        "# What people chose \"always\" for in {workspace}.\n\
+        "# Rules that were approved with \"always\" in {workspace}.\n\
          # haft adds to this file; take out what shall not hold any more. With `tool` and `arguments` a rule holds for calls\n\
          # of that tool with the same remaining arguments alone; taking both lines out makes it hold for all it says.\n"
     )

@@ -51,7 +51,7 @@ pub enum BridgeError {
     #[error("a malformed {0}")]
     Malformed(&'static str),
     /// The script asks and asks, and reads no answer.
-    #[error("answers of more than {OUTBOX} bytes that nobody reads")]
+    #[error("the script does not read its answers: more than {OUTBOX} bytes are waiting")]
     Unread,
     /// The script goes on calling after its budget is used up.
     #[error("{0} calls after the budget was used up")]

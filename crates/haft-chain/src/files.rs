@@ -135,7 +135,7 @@ fn level(copied: &mut Copied, sides: Sides<'_>, known: &Known, path: &mut Vec<u8
                 }
             }
             FileType::RegularFile => file(copied, sides, &name, Target { known, path }),
-            _ => copied.leave(|| describe_path(path, "is no regular file")),
+            _ => copied.leave(|| describe_path(path, "is not a regular file")),
         }
         path.truncate(length);
     }
@@ -338,7 +338,11 @@ mod tests {
                 .unwrap()
         };
         let said = reasons();
-        for part in ["\"link\" is no regular", "\"pipe\" is no regular", "64 MiB"] {
+        for part in [
+            "\"link\" is not a regular",
+            "\"pipe\" is not a regular",
+            "64 MiB",
+        ] {
             assert!(said.contains(part), "{said}");
         }
         assert!(b.path().join("small").exists());

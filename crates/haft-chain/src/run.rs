@@ -344,7 +344,7 @@ impl<'a> ChainRun<'a> {
     async fn settle(&mut self, end: End) -> End {
         let suspended = matches!(end, End::Suspended { .. });
         if suspended {
-            // What else waits for a person goes on waiting without the script, too.
+            // What else waits for an approval goes on waiting without the script, too.
             self.scope.suspend();
         }
         if !(suspended || matches!(end, End::Done(Done { .. }))) || self.calls.is_empty() {

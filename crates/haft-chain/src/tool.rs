@@ -276,7 +276,7 @@ impl Shared {
                 "this script was interrupted as {} of run {run}; as another call it would run from its start",
                 other.chain
             ))
-            .with_advice("nothing ran; a person has to resume this script")
+            .with_advice("nothing ran; the user has to resume this script")
             .for_operator(format!("`haft runs resume {run}`"))),
         }
     }

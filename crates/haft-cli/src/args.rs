@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) mod later;
 
 const AFTER: &str = "\
-Exit codes: 0 done, 1 the tool failed, 2 wrong usage or unknown tool, 3 denied, 4 waits for a person, 5 wrong settings or policy, 130 interrupted.";
+Exit codes: 0 done, 1 the tool failed, 2 wrong usage or unknown tool, 3 denied, 4 waits for an approval, 5 wrong settings or policy, 130 interrupted.";
 
 /// The tool runtime for agents: one governed path between a language model and the world.
 #[derive(Debug, Parser)]

@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A rule, a guard or a person said no.
     Denied = 3,
-    /// It waits for a person.
+    /// It waits for an approval.
     Suspended = 4,
     /// The settings or the policy are wrong.
     Settings = 5,

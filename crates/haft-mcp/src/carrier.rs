@@ -242,7 +242,7 @@ impl Carrier {
             None => request.id.to_string(),
         };
         loop {
-            line.say(&format!("waits for a person: approval {what}"));
+            line.say(&format!("pending: approval {what}"));
             tokio::time::sleep(REMIND).await;
         }
     }

@@ -75,7 +75,7 @@ pub struct ServerLimits {
     pub grace: Duration,
     /// How long a client on standard input may leave standard output unread before it counts as gone.
     pub unread: Duration,
-    /// How long a call waits for a person whose client shows no progress: clients give up after a minute.
+    /// How long a call waits for an approval where the client shows no progress: clients give up after a minute.
     pub hold: Duration,
     /// The longest artifact that `resources/read` gives whole, in bytes.
     pub resource_bytes: u64,

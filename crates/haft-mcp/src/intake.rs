@@ -49,7 +49,7 @@ pub enum IntakeError {
     #[error("the body did not arrive within {} s", .0.as_secs_f64())]
     TooSlow(Duration),
     /// The client went away, or sent no sound body.
-    #[error("the body broke off")]
+    #[error("the connection ended before the body was complete")]
     Broken,
     /// Others of the class hold too much.
     #[error("too many request bodies are held: try again in a moment")]

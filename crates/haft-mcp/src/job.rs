@@ -200,7 +200,7 @@ impl<'a> Envelope<'a> {
         let meta = meta.ok_or_else(|| missing(VERSION))?;
         let raw = meta.protocol_version.ok_or_else(|| missing(VERSION))?;
         let version = text(raw).ok_or_else(|| {
-            RpcError::invalid_params(format!("params._meta.{VERSION} is no string"))
+            RpcError::invalid_params(format!("params._meta.{VERSION} is not a string"))
         })?;
         let is_object = |raw: &RawValue| raw.get().starts_with('{');
         if !meta.client_capabilities.is_some_and(is_object) {

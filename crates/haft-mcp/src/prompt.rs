@@ -136,7 +136,7 @@ fn line(skill: &Skill, arguments: &str) -> Result<String, RpcError> {
         arguments
     };
     let mut given: BTreeMap<String, String> = serde_json::from_str(arguments)
-        .map_err(|_| RpcError::invalid_params("params.arguments is no object of strings"))?;
+        .map_err(|_| RpcError::invalid_params("params.arguments is not an object of strings"))?;
     let names = &skill.front().arguments;
     let line = if names.is_empty() {
         given.remove(ARGUMENTS).unwrap_or_default()

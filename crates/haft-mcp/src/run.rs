@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     pub(crate) opener: Arc<dyn RunFactory>,
     /// Made at first use.
     pub(crate) seal: Arc<OnceLock<Option<Seal>>>,
-    /// How long a call without progress waits for a person.
+    /// How long a call without progress waits for an approval.
     pub(crate) hold: Duration,
     /// What all clients' progress that was not taken yet is charged to.
     pub(crate) untaken: Arc<Budget>,
@@ -345,7 +345,7 @@ impl Run {
             first
         });
         if first {
-            // What waits for a person goes on waiting without the client.
+            // What waits for an approval goes on waiting without the client.
             self.session.suspend();
             self.in_flight.cancel_all();
             self.shared.opener.release(&self.session);

@@ -225,7 +225,7 @@ fn classify<'a>(
         ));
     };
     let Some(method) = params::text(method) else {
-        let error = RpcError::invalid_request("the member method is no string");
+        let error = RpcError::invalid_request("the member method is not a string");
         return Err((id, error));
     };
     if envelope.result.is_some() || envelope.error.is_some() {
@@ -234,7 +234,7 @@ fn classify<'a>(
     }
     let params = envelope.params;
     if params.is_some_and(|raw| !raw.get().starts_with('{')) {
-        let error = RpcError::invalid_request("the member params is no object");
+        let error = RpcError::invalid_request("the member params is not an object");
         return Err((id, error));
     }
     Ok(match id {
@@ -246,7 +246,9 @@ fn classify<'a>(
 fn unreadable(error: &serde_json::Error) -> RpcError {
     match error.classify() {
         Category::Eof => RpcError::new(RpcError::PARSE, "the message ends too early"),
-        Category::Data => RpcError::invalid_request(format!("the message is no request: {error}")),
+        Category::Data => {
+            RpcError::invalid_request(format!("the message is not a request: {error}"))
+        }
         Category::Syntax | Category::Io => {
             RpcError::new(RpcError::PARSE, format!("the message is not JSON: {error}"))
         }

@@ -460,7 +460,7 @@ fn home_folders(
         };
         let below = |part| matches!(part, std::path::Component::Normal(_));
         if !one.at.components().all(below) {
-            return Err(wrong(&one.at, "is no path below HOME"));
+            return Err(wrong(&one.at, "is not a path below HOME"));
         }
         let target = scratch.join(&one.at);
         plan.entries.push(overlay(&one.view, lower, target)?);

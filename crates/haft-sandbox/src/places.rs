@@ -135,7 +135,7 @@ impl Places {
             return Err(refuse(&"lies in a folder that tools may change"));
         }
         if real != path || !is_part(prefix, &real) {
-            return Err(refuse(&"is no part of an interpreter's installation"));
+            return Err(refuse(&"is not part of an interpreter's installation"));
         }
         owner::check(&real).map_err(|why| refuse(&why))?;
         Ok(real)

@@ -47,7 +47,7 @@ impl FromStr for Strength {
             .into_iter()
             .find(|strength| strength.word() == word)
             .ok_or_else(|| {
-                format!("`{word}` is no strength (full, no-proc, landlock+seccomp, none)")
+                format!("`{word}` is not a strength (full, no-proc, landlock+seccomp, none)")
             })
     }
 }

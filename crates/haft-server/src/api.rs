@@ -148,6 +148,6 @@ async fn list_skills(State(api): Shared) -> Response {
     let found = tokio::task::spawn_blocking(move || app.skills().current()).await;
     match found {
         Ok(found) => reply::document(&skills::list(&found)),
-        Err(_) => failed("the look for skills broke off"),
+        Err(_) => failed("looking for skills failed unexpectedly; the log says why"),
     }
 }

@@ -161,7 +161,7 @@ fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Proble
     };
     let mut found = full
         .to_socket_addrs()
-        .map_err(|_| wrong("this is no address to listen on"))?;
+        .map_err(|_| wrong("this is not an address to listen on"))?;
     found
         .next()
         .ok_or_else(|| wrong("this name has no address"))

@@ -34,7 +34,7 @@ use crate::tokens::TokenFile;
 const SKILL_WATCH: Duration = Duration::from_secs(2);
 
 /// What a model is told about the server.
-const INSTRUCTIONS: &str = "Tools on one folder, under a policy that a person set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
+const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
 
 /// How to serve.
 #[derive(Debug, Clone, Default)]
@@ -187,7 +187,7 @@ impl Serving<'_> {
         } else {
             Some(stop.await)
         };
-        // No new client is let in; what waits for a person goes on waiting; then what runs is cancelled and recorded.
+        // No new client is let in; what waits for an approval goes on waiting; then what runs is cancelled and recorded.
         let _ = tell.send(true);
         self.app.runs().stop_waiting();
         mcp.shutdown();

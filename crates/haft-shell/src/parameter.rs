@@ -58,7 +58,7 @@ impl Walk<'_> {
             return Err(ParseError::Syntax("a form of ${…} that is not known"));
         };
         if offset.contains('?') {
-            return Err(ParseError::Syntax("an offset that is no plain number"));
+            return Err(ParseError::Syntax("an offset that is not a plain number"));
         }
         for number in offset.splitn(2, ':') {
             arithmetic::read(number, &mut self.variables)?;
@@ -92,6 +92,6 @@ fn split_index<'a>(name: &str, rest: &'a str) -> Result<(&'a str, &'a str), Pars
     let named = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
     match inner.split_once(']') {
         Some((index, rest)) if named && !index.is_empty() => Ok((index, rest)),
-        _ => Err(ParseError::Syntax("an index that is no plain number")),
+        _ => Err(ParseError::Syntax("an index that is not a plain number")),
     }
 }

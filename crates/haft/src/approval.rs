@@ -43,7 +43,7 @@ use preview::FileChange;
 /// How long a request stands whose asker does not wait for it (contract §2).
 pub const STANDS: Duration = Duration::from_hours(7 * 24);
 
-/// A call that waits for a person, or a question to them: whole and immutable. What is approved is what is written here.
+/// A call that waits for an approval, or a question to them: whole and immutable. What is approved is what is written here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
     /// Its name.

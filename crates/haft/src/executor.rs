@@ -137,7 +137,7 @@ impl Executor {
         self.with(|parts| parts.approver = Some(Arc::new(approver)))
     }
 
-    /// Keeps here what waits for a person, instead of in memory.
+    /// Keeps here what waits for an approval, instead of in memory.
     pub fn with_inbox(self, inbox: Arc<dyn Inbox>) -> Self {
         self.with(|parts| parts.inbox = inbox)
     }

@@ -130,7 +130,7 @@ pub enum Status {
     Error,
     /// A rule, a guard or a person said no.
     Denied,
-    /// It waits for a person.
+    /// It waits for an approval.
     Suspended,
     /// The deadline passed.
     Timeout,

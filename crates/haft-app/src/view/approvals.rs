@@ -1,4 +1,4 @@
-//! What waits for a person, as it is shown and decided: the same for the command and the HTTP API.
+//! What waits for an approval, as it is shown and decided: the same for the command and the HTTP API.
 
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::listing;

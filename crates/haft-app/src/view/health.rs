@@ -198,7 +198,12 @@ async fn inbox(app: &App) -> Check {
     let mut waiting = 0;
     let pending = approvals::with_status(RequestStatus::Pending);
     match approvals::visit(app, pending, |_| waiting += 1).await {
-        Ok(()) if !durable => check("approvals", true, "nobody is asked (approval.mode)", ""),
+        Ok(()) if !durable => check(
+            "approvals",
+            true,
+            "calls are not asked about (approval.mode)",
+            "",
+        ),
         Ok(()) => check("approvals", true, format!("{waiting} waiting"), ""),
         Err(e) => {
             let advice = "make room, or mend the database that store.url names";
@@ -273,7 +278,7 @@ fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
 /// Where the changes of commands go, tried by running one on a copy of the workspace.
 fn changes(changes: &CommandChanges) -> Check {
     let copy = "copy: what a command changed is judged and applied when it has ended";
-    let review = "review: a person is asked about all that a command changed";
+    let review = "review: all that a command changed needs approval";
     let direct = "direct: commands change the workspace at once";
     let detail = match changes.mode() {
         ChangeMode::Direct => return check("changes", true, direct, ""),

@@ -203,7 +203,7 @@ pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
     named.retain(|(_, name)| absent(name));
     named
         .into_iter()
-        .map(|(key, name)| format!("`{key}` names `{name}`, which is no tool here"))
+        .map(|(key, name)| format!("`{key}` names `{name}`, which is not a tool here"))
         .collect()
 }
 

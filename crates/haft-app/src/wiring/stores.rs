@@ -25,7 +25,7 @@ const BESIDE: [&str; 2] = ["-wal", "-shm"];
 pub(crate) struct Stores {
     /// Which runs there are.
     pub(crate) index: Arc<dyn RunIndex>,
-    /// What waits for a person.
+    /// What waits for an approval.
     pub(crate) inbox: Arc<dyn Inbox>,
     /// Which calls were suspended.
     pub(crate) suspended: Arc<dyn SuspendedCalls>,

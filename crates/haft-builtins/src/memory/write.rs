@@ -105,7 +105,7 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
         let summary = match record.state {
             State::Candidate => "proposed; the user decides about it",
             State::Accepted => "remembered",
-            State::Rejected => "not kept: a person has turned this text down",
+            State::Rejected => "not stored: this text was rejected in the review",
         };
         let data = WriteMemoryData {
             id: record.id.to_string(),

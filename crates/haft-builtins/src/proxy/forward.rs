@@ -57,7 +57,7 @@ pub(super) async fn forward(
         None => target.host().to_owned(),
     };
     let host = HeaderValue::try_from(host);
-    let host = host.map_err(|_| Refusal::Malformed("the host is no header's value"))?;
+    let host = host.map_err(|_| Refusal::Malformed("the host is not valid in a header"))?;
     head.headers.insert(HOST, host);
     let close = HeaderValue::from_static("close");
     head.headers.insert(CONNECTION, close);

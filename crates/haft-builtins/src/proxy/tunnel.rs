@@ -83,7 +83,7 @@ async fn first(client: &mut (impl AsyncRead + Unpin)) -> Result<Option<First>, &
         }
         match client.read_buf(&mut bytes).await {
             Ok(0) | Err(_) if bytes.is_empty() => return Ok(None),
-            Ok(0) | Err(_) => return Err("it broke off within its TLS hello"),
+            Ok(0) | Err(_) => return Err("the connection ended within its TLS hello"),
             Ok(_) => {}
         }
     }

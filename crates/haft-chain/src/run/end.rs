@@ -24,7 +24,7 @@ pub(super) enum End {
     Late(Duration),
     /// The session was cancelled.
     Cancelled,
-    /// One of its calls waits for a person, and nobody waits here: it goes on when that is decided.
+    /// One of its calls waits for an approval, and nobody waits here: it goes on when that is decided.
     Suspended {
         /// What is waited for.
         approval: String,

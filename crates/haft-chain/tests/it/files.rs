@@ -46,7 +46,7 @@ fn workspace() {
         pretty(&outcome)
     );
     assert!(
-        outcome.text().contains("\"link\" is no regular file"),
+        outcome.text().contains("\"link\" is not a regular file"),
         "{}",
         pretty(&outcome)
     );

@@ -1,4 +1,4 @@
-//! `haft approvals`: what waits for a person, and the decision.
+//! `haft approvals`: what waits for an approval, and the decision.
 
 mod confirm;
 
@@ -107,7 +107,7 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
     }
     at.screen.out(&list.render())?;
     if items.is_empty() && !all {
-        at.screen.say(&styled(DIM, "nothing waits for a person"));
+        at.screen.say(&styled(DIM, "no request is pending"));
     }
     Ok(Exit::Done)
 }

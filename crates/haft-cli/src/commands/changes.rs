@@ -98,8 +98,10 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
         return Ok(());
     }
     if !is_interactive() {
-        return Err(Problem::usage("undo needs a yes, and stdin is no terminal")
-            .advise("add --yes in a script; `haft runs diff` shows what would be undone"));
+        return Err(
+            Problem::usage("undo needs confirmation, and stdin is not a terminal")
+                .advise("add --yes in a script; `haft runs diff` shows what would be undone"),
+        );
     }
     at.screen.err("take this back? [y/N]");
     let mut line = String::new();

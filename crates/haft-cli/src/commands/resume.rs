@@ -28,7 +28,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, run: &str) -> Done {
         }
         Resumed::Pending(id) => {
             at.screen.err(&format!(
-                "run {run} waits for a person: `haft approvals show {id}`, then approve or deny it"
+                "run {run} has a pending request: look at it with `haft approvals show {id}`, then approve or deny it"
             ));
             Ok(Exit::Suspended)
         }

@@ -90,7 +90,7 @@ fn read(question: &Question, line: &str) -> Result<Option<Value>, &'static str> 
         },
     };
     match (question.kind, &value) {
-        (Kind::Number, Value::Null) => Err("that is no number"),
+        (Kind::Number, Value::Null) => Err("that is not a number"),
         (Kind::Confirm, Value::Null) => Err("y or n"),
         _ => Ok(Some(value)),
     }
@@ -136,7 +136,7 @@ mod tests {
             ("text", false, " words ", Ok(Some(json!("words")))),
             ("number", false, "3", Ok(Some(json!(3)))),
             ("number", false, "3.5", Ok(Some(json!(3.5)))),
-            ("number", false, "three", Err("that is no number")),
+            ("number", false, "three", Err("that is not a number")),
             ("confirm", false, "Y", Ok(Some(Value::Bool(true)))),
             ("confirm", false, "perhaps", Err("y or n")),
         ];

@@ -11,7 +11,7 @@ use crate::serve::Server;
 /// Commands that are asked about before they run.
 const COMMANDS: [&str; 2] = ["-c", "policy.commands=ask"];
 
-/// A call that waits for a person: its id.
+/// A call that waits for an approval: its id.
 fn waiting(lab: &Lab, tool: &str, arguments: &Value, settings: &[&str]) -> String {
     let arguments = arguments.to_string();
     let call = ["call", tool, "--args", &arguments, "--json"];

@@ -91,7 +91,7 @@ impl Lease {
         self.0.used.worked.store(true, Ordering::Relaxed);
     }
 
-    /// Given back; where the call still waits for a person, when they have decided: its run must be there then.
+    /// Given back; where the call still waits for an approval, once it is decided: its run must be there then.
     pub(crate) fn keep_for(self, answer: Option<&Answer>) {
         if let Some(id) = answer.and_then(|answer| answer.waits.clone()) {
             tokio::spawn(async move { self.run().settled(&id).await });

@@ -90,7 +90,7 @@ impl<'a> Params<'a> {
             Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get())
                 .map(Some)
                 .map_err(|e| RpcError::invalid_params(format!("params._meta: {e}"))),
-            Some(_) => Err(RpcError::invalid_params("params._meta is no object")),
+            Some(_) => Err(RpcError::invalid_params("params._meta is not an object")),
             None => Ok(None),
         }
     }
@@ -179,7 +179,7 @@ impl<'a> Params<'a> {
         let raw = self
             .notifications
             .filter(|raw| raw.get().starts_with('{'))
-            .ok_or_else(|| RpcError::invalid_params("params.notifications is no object"))?;
+            .ok_or_else(|| RpcError::invalid_params("params.notifications is not an object"))?;
         serde_json::from_str::<Filter>(raw.get())
             .map(|filter| filter.tools_list_changed == Some(true))
             .map_err(|e| RpcError::invalid_params(format!("params.notifications: {e}")))
@@ -210,7 +210,7 @@ pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
 
 fn required<'a>(raw: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>, RpcError> {
     let raw = raw.ok_or_else(|| RpcError::invalid_params(format!("params.{member} is missing")))?;
-    text(raw).ok_or_else(|| RpcError::invalid_params(format!("params.{member} is no string")))
+    text(raw).ok_or_else(|| RpcError::invalid_params(format!("params.{member} is not a string")))
 }
 
 /// A client's account of itself is for display: a malformed one is as good as none.

@@ -84,7 +84,7 @@ impl Front {
         self.held += taken;
         if taken < wanted as u64 {
             self.memory = moved.unwrap_or_default();
-            return Err(io::Error::other("there is no more room for long output"));
+            return Err(io::Error::other("the space for long output is used up"));
         }
         if let Some(moved) = moved {
             match spool

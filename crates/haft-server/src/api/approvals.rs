@@ -1,4 +1,4 @@
-//! What waits for a person, over HTTP: listed, shown whole, decided; one by one or several at once.
+//! What waits for an approval, over HTTP: listed, shown whole, decided; one by one or several at once.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Path, State};
@@ -179,7 +179,7 @@ impl DecisionBody {
             return Ok(Self::default());
         }
         serde_json::from_slice(body).map_err(|e| {
-            let message = format!("the body is no decision: {e}");
+            let message = format!("the body is not a decision: {e}");
             Box::new(reply::error(
                 StatusCode::BAD_REQUEST,
                 "invalid_arguments",

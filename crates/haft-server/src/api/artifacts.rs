@@ -40,7 +40,7 @@ pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller
     match tokio::task::spawn_blocking(listed).await {
         Ok(Ok(all)) => reply::document(&all),
         Ok(Err(e)) => failed(&e.to_string()),
-        Err(_) => failed("the artifact store broke off"),
+        Err(_) => failed("the artifact store failed unexpectedly; the log says why"),
     }
 }
 
@@ -138,7 +138,9 @@ impl Source {
             Ok(Ok(info)) => Ok(info.bytes),
             Ok(Err(ArtifactError::NotFound(_))) => Err(reply::not_found("no such artifact")),
             Ok(Err(e)) => Err(failed(&e.to_string())),
-            Err(_) => Err(failed("the artifact store broke off")),
+            Err(_) => Err(failed(
+                "the artifact store failed unexpectedly; the log says why",
+            )),
         }
     }
 

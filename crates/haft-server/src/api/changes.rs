@@ -41,7 +41,7 @@ pub(crate) async fn list(
     match tokio::task::spawn_blocking(look).await {
         Ok(Ok(report)) => reply::document(&report),
         Ok(Err(problem)) => failed(problem.what()),
-        Err(_) => failed("the look at what the run changed broke off"),
+        Err(_) => failed("reading the run's changes failed unexpectedly; the log says why"),
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn undo(
     match task.await {
         Ok(Ok(outcome)) => reply::document(&outcome),
         Ok(Err(problem)) => failed(&problem.to_string()),
-        Err(_) => failed("the undo broke off: `haft runs list` shows its run"),
+        Err(_) => failed("the undo failed unexpectedly: `haft runs list` shows its run"),
     }
 }
 
@@ -124,7 +124,9 @@ async fn planned(app: &App, of: &Selection) -> Result<(Undo, UndoPlan), Box<Resp
     match tokio::task::spawn_blocking(look).await {
         Ok((Ok(plan), undo)) => Ok((undo, plan)),
         Ok((Err(refusal), _)) => Err(Box::new(refused(&refusal))),
-        Err(_) => Err(Box::new(failed("planning the undo broke off"))),
+        Err(_) => Err(Box::new(failed(
+            "planning the undo failed unexpectedly; the log says why",
+        ))),
     }
 }
 

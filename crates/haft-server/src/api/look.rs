@@ -62,7 +62,7 @@ pub(crate) async fn show_skill(State(api): Shared, Path(name): Path<String>) -> 
     match found.await {
         Ok(Ok(skill)) => reply::document(&skill),
         Ok(Err(problem)) => reply::not_found(problem.what()),
-        Err(_) => failed("the look for skills broke off"),
+        Err(_) => failed("looking for skills failed unexpectedly; the log says why"),
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) async fn policy_in_force(
     let app = api.app.clone();
     let look = move || serde_json::to_value(policy::overview(&app));
     let Ok(Ok(mut shown)) = tokio::task::spawn_blocking(look).await else {
-        return failed("the look at the policy broke off");
+        return failed("explaining the policy failed unexpectedly; the log says why");
     };
     if caller == Caller::Operator {
         match runs::recent_calls(&api.app, COUNTED).await {

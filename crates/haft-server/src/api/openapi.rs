@@ -44,7 +44,7 @@ const fn change(path: &'static str, does: &'static str, body: &'static str) -> R
 #[rustfmt::skip]
 const ROUTES: &[Route] = &[
     Route { query: &[("status", "waiting (default), all, or one status"), ("run", "of this run alone"), ("after", "those after this id"), ("limit", "at most so many")],
-        ..read("/approvals", "what waits for a person, oldest first; callers see their own runs'") },
+        ..read("/approvals", "pending approval requests, oldest first; callers see their own runs'") },
     read("/approvals/{id}", "one request, whole: arguments, effects, preview, decision, outcome"),
     Route { query: &[("rule", "the rule; the first suggested one where none is named")], ..read("/approvals/{id}/rule", "what a rule would have allowed among recent calls") },
     change("/approvals/{id}/{decision}", "decides: approve, deny or answer; the first decision stands (409 after it, 410 when it is over)", "Decision"),
@@ -56,7 +56,7 @@ const ROUTES: &[Route] = &[
     Route { who: "operator", ..read("/tools/{name}/ui", "whether a tool gives the page that it names") },
     Route { who: "operator", ..read("/tools/{name}/ui/page", "that page, as HTML for a sandboxed frame") },
     read("/calls", "the calls of this API's own run"),
-    Route { who: "all", ..change("/calls", "one call through the executor; waits where a person must decide", "Call") },
+    Route { who: "all", ..change("/calls", "one call through the executor; waits where it needs approval", "Call") },
     Route { who: "all", ..change("/chains", "a script whose calls go the same way", "Chain") },
     read("/runs", "runs, newest first"),
     read("/runs/{run}", "a run's calls, as they lie in time"),
@@ -93,7 +93,7 @@ fn described() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {"title": "haft", "version": env!("CARGO_PKG_VERSION"),
-            "description": "The governed tools of one workspace, what waits for a person, and the records."},
+            "description": "The governed tools of one workspace, pending requests, and the records."},
         "paths": paths,
         "components": {"schemas": schemas(), "securitySchemes": {
             "token": {"type": "http", "scheme": "bearer", "description": "the call token or the operator's"},

@@ -57,7 +57,7 @@ pub(crate) async fn take(
     let said: WebhookReply = match serde_json::from_slice(&body) {
         Ok(said) => said,
         Err(e) => {
-            let message = format!("the body is no reply: {e}");
+            let message = format!("the body is not a reply: {e}");
             return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
         }
     };

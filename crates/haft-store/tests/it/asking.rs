@@ -353,7 +353,7 @@ async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
     let says = |outcome: &Outcome| {
         let error = outcome.error.as_ref().unwrap();
         assert_eq!(error.kind, ErrorKind::Unavailable);
-        let expect = "100 requests of this run wait already";
+        let expect = "100 requests of this run are pending already";
         assert!(error.message.contains(expect), "{}", error.message);
     };
     refused.iter().for_each(says);

@@ -181,7 +181,7 @@ impl Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
-    /// It waits for a person.
+    /// It waits for an approval.
     Pending,
     /// It was approved and waits to be run.
     Approved,

@@ -112,7 +112,7 @@ impl Archive {
 
 /// The writer ended without an answer.
 fn gone() -> AuditError {
-    AuditError::new("the archive's writer is gone")
+    AuditError::new("the archive's writer has ended")
 }
 
 impl AuditSink for Archive {

@@ -26,7 +26,7 @@ pub struct Closed {
 pub enum RunState {
     /// It works, or its process died.
     Open,
-    /// It waits for a person.
+    /// It waits for an approval.
     Suspended,
     /// It ended, and its archive is sealed.
     Closed,
@@ -86,7 +86,7 @@ pub trait RunIndex: Send + Sync {
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>>;
 
-    /// Notes how many calls a run has made so far, and whether it waits for a person.
+    /// Notes how many calls a run has made so far, and whether it waits for an approval.
     fn progress<'a>(
         &'a self,
         run: &'a RunId,

@@ -245,7 +245,7 @@ impl Sheet {
         }
         if found.len() != self.written {
             return Err(io::Error::other(
-                "changed by somebody else while the run wrote it",
+                "changed by another program while the run wrote it",
             ));
         }
         file.write_all(&self.buffer)?;

@@ -66,7 +66,7 @@ pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
     let mut check = Check::new(dir)?;
     let torn = check.read(dir)?;
     if !dir.join(RECORD).exists() {
-        check.fault(1, "the record is gone");
+        check.fault(1, "the record is missing");
     }
     check.finish(known, torn)?;
     let closed = check.closed.is_some() || known.is_some();

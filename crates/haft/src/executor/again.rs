@@ -402,7 +402,7 @@ fn interrupted(call: &SuspendedCall) -> EarlyEnd {
             call.call, call.run
         ),
     )
-    .advise("a person has to resume it; calling again then gives the result")
+    .advise("the user has to resume it; calling again then gives the result")
     .for_operator(format!("`haft runs resume {}`", call.run))
 }
 

@@ -229,7 +229,7 @@ fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result<Judge
 
 fn nobody(ruling: &Ruling) -> EarlyEnd {
     let message = format!(
-        "a person must decide ({}), and nobody can be asked here",
+        "the call needs approval ({}), and there is no approver here",
         ruling.rule
     );
     EarlyEnd::failed(ErrorKind::Denied, message)

@@ -213,7 +213,7 @@ impl OpenRequest<'_> {
                 }
                 Woken::Left if self.inbox.is_durable() => return self.suspend().await,
                 Woken::Left | Woken::Cancelled => {
-                    let why = "the session ended while a person was asked";
+                    let why = "the session ended before the request was decided";
                     return Err(self
                         .withdraw(EarlyEnd::failed(ErrorKind::Cancelled, why))
                         .await);
@@ -411,13 +411,13 @@ async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
     for approver in approvers(parts, session) {
         let told = pin!(approver.notify(request));
         if tokio::time::timeout(NOTIFY, told).await.is_err() {
-            tracing::warn!(id = %request.id, "somebody could not be told of a request in time");
+            tracing::warn!(id = %request.id, "an approver did not get a request in time");
         }
     }
 }
 
 pub(super) fn unwritten(error: &InboxError) -> EarlyEnd {
-    let message = format!("a person must decide, and the request could not be kept: {error}");
+    let message = format!("the call needs approval, and the request could not be stored: {error}");
     EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("nothing ran; call again when requests can be kept")
         .for_operator("make room or mend the database: `haft doctor` says what is wrong")
@@ -425,7 +425,7 @@ pub(super) fn unwritten(error: &InboxError) -> EarlyEnd {
 
 fn crowded(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
-        "a person must decide ({}), and {MOST_WAITING} requests of this run wait already, or {MOST_OF_CLIENTS} or {} MiB of all clients",
+        "the call needs approval ({}), and {MOST_WAITING} requests of this run are pending already, or {MOST_OF_CLIENTS} or {} MiB of all clients",
         request.rule,
         BYTES_OF_CLIENTS >> 20
     );
@@ -435,7 +435,7 @@ fn crowded(request: &ApprovalRequest) -> EarlyEnd {
 
 fn nobody(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
-        "a person must decide ({}), and nobody can be asked here",
+        "the call needs approval ({}), and there is no approver here",
         request.rule
     );
     EarlyEnd::failed(ErrorKind::Denied, message)
@@ -443,12 +443,12 @@ fn nobody(request: &ApprovalRequest) -> EarlyEnd {
 
 fn expired(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     let message = format!(
-        "nobody answered within {} s (approval {})",
+        "there was no decision within {} s (approval {})",
         limit.as_secs(),
         request.id
     );
     EarlyEnd::failed(ErrorKind::Denied, message)
-        .advise("call again to ask again, when somebody is there to answer")
+        .advise("call again to ask again, when an approver is there")
 }
 
 fn withdrawn(entry: &StoredApproval) -> EarlyEnd {
@@ -459,11 +459,8 @@ fn withdrawn(entry: &StoredApproval) -> EarlyEnd {
         return EarlyEnd::failed(ErrorKind::Conflict, message)
             .advise("look at what changed, then call again to ask again");
     }
-    EarlyEnd::failed(
-        ErrorKind::Cancelled,
-        "the request to a person was withdrawn",
-    )
-    .advise("nothing ran; call again to ask again, where it is still wanted")
+    EarlyEnd::failed(ErrorKind::Cancelled, "the approval request was withdrawn")
+        .advise("nothing ran; call again to ask again, where it is still wanted")
 }
 
 pub(super) fn in_doubt(id: &ApprovalId) -> EarlyEnd {

@@ -58,7 +58,7 @@ impl EarlyEnd {
         Self::waiting(
             &request.id,
             format!(
-                "{} waits for a person ({}). Calling again with the same arguments gives the result once they have decided.",
+                "{} needs approval ({}), and the request is pending. Call again with the same arguments to get the result once it is decided.",
                 request.tool, request.reason
             ),
         )
@@ -215,7 +215,7 @@ impl From<EarlyEnd> for CallResult {
                 ..Self::of(status(failed.failure.kind)).with_error(failed.failure)
             },
             EarlyEnd::Suspended(waiting) => Self {
-                summary: Some(format!("waits for a person: approval {}", waiting.approval)),
+                summary: Some(format!("pending: approval {}", waiting.approval)),
                 content: vec![Content::text(waiting.words)],
                 approval: Some(waiting.approval.to_string()),
                 operator: waiting.operator,

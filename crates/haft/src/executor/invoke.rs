@@ -196,7 +196,7 @@ async fn run(context: &CallContext, clock: Clock<'_>, runnable: Runnable) -> (Gi
     (of_itself(session, given), spent)
 }
 
-/// What a tool gave that was not ready at once; time in which a call within waits for a person does not count.
+/// What a tool gave that was not ready at once; time in which a call within waits for an approval does not count.
 async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_>) -> Given {
     let Clock { begun, nest, limit } = clock;
     let (ending, error, grace) = tokio::select! {
@@ -346,7 +346,7 @@ fn conflict(difference: &str) -> EarlyEnd {
 
 fn panicked() -> ToolError {
     ToolError::failed("the tool panicked")
-        .with_advice("this is a fault of the tool; the run goes on")
+        .with_advice("this is a fault of the tool; the run continues")
 }
 
 fn cancelled() -> ToolError {

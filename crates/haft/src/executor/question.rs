@@ -31,7 +31,7 @@ pub(super) async fn ask(
     }
     let session = &context.session;
     if !ask::somebody(parts, session) {
-        return Err(ToolError::unavailable("nobody can be asked here")
+        return Err(ToolError::unavailable("there is no approver here")
             .with_advice("decide without an answer, and say what was assumed"));
     }
     let again = Again::of(parts, context, arguments);

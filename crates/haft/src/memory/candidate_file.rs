@@ -57,7 +57,7 @@ pub fn append(home: &Path, run: &RunId, record: &Record) -> io::Result<()> {
         .open(&path)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::other("archive/memory.jsonl is no file"));
+        return Err(io::Error::other("archive/memory.jsonl is not a file"));
     }
     if found.len().saturating_add(bytes.len() as u64) > MOST {
         return Err(io::Error::other("archive/memory.jsonl is full"));

@@ -123,7 +123,7 @@ impl Shelf {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It waits for a person; nobody recalls it.
+    /// It waits for an approval; nobody recalls it.
     Candidate,
     /// It is recalled.
     Accepted,

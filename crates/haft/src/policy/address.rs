@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[non_exhaustive]
 pub enum NotPublic {
     /// The address is not globally reachable by the IANA registries, or hides such an IPv4 address.
-    #[error("it is no address of the public network")]
+    #[error("it is not an address of the public network")]
     Address,
     /// The address answers with a machine's credentials, public or not.
     #[error("it is a metadata address")]

@@ -272,7 +272,7 @@ impl Guard for ProtectedPaths {
         if by_command {
             return Ok(MinimumVerdict::ask(reason));
         }
-        Ok(MinimumVerdict::deny(reason).advise("let a person change that file"))
+        Ok(MinimumVerdict::deny(reason).advise("let the user change that file"))
     }
 }
 

@@ -228,7 +228,7 @@ impl Policy {
         match &judged.source {
             Source::Guard(_, floor) if !floor.operator().is_empty() => floor.operator(),
             Source::Guard(..) if judged.verdict == Verdict::Ask => {
-                "a person must decide on it each time".into()
+                "it needs approval each time".into()
             }
             Source::Guard(..) => "no rule lifts this".into(),
             Source::Rule(rule) => format!(
@@ -276,7 +276,7 @@ impl Policy {
                 format!("allow it with {} or --profile trusted", with_rules()).into()
             }
             (_, _, false) => format!("allow it with {}", with_rules()).into(),
-            (_, _, true) => "a person must decide on it each time".into(),
+            (_, _, true) => "it needs approval each time".into(),
         }
     }
 }

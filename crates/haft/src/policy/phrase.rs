@@ -32,7 +32,7 @@ pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Apply { .. } => format!("applying what {value} changed"),
         Effect::Connect { .. } => format!("connecting to {value}"),
         Effect::Remember { .. } => format!("writing to the memory {value}"),
-        Effect::Question => "asking the person".to_owned(),
+        Effect::Question => "asking the user".to_owned(),
         Effect::Other { kind, .. } => format!("{} {value}", clip(kind)),
     }
 }

@@ -265,7 +265,7 @@ fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '*');
     if tool.is_empty() || !tool.chars().all(fine) {
         return Err(unreadable(
-            format!("{tool:?} is no tool name"),
+            format!("{tool:?} is not a tool name"),
             "Tool or Tool(specifier), e.g. Read, Edit(src/**), Bash(npm test), server.tool",
         ));
     }
@@ -363,7 +363,7 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     };
     DomainPattern::parse(domain)
         .map(Specifier::Domain)
-        .ok_or_else(|| never(format!("{domain:?} is no host"), &form))
+        .ok_or_else(|| never(format!("{domain:?} is not a host"), &form))
 }
 
 fn of_path(tool: &str, inner: &str, at: At<'_>) -> Read {

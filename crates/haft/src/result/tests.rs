@@ -52,10 +52,10 @@ fn every_status_says_something_and_nothing_for_the_operator() {
     }
     assert_eq!(outcome(Status::Ok).to_model(), "done");
     let suspended = Outcome {
-        summary: "waits for a person".into(),
+        summary: "waits for an approval".into(),
         ..outcome(Status::Suspended)
     };
-    assert_eq!(suspended.to_model(), "suspended: waits for a person");
+    assert_eq!(suspended.to_model(), "suspended: waits for an approval");
 }
 
 #[test]

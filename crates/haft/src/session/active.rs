@@ -165,7 +165,7 @@ impl Active {
                 outside.within, outside.what
             );
             let advice = format!(
-                "go on with what the skill {name} works with; its limits end with the run, or when newer skills take its place"
+                "use only what the skill {name} works with; its limits end with the run, or when newer skills take its place"
             );
             Some(Ruling {
                 verdict: Verdict::Deny,

@@ -44,7 +44,7 @@ pub enum Ending {
     Cancelled,
 }
 
-/// Time in which at least one call within waits for a person.
+/// Time in which at least one call within waits for an approval.
 #[derive(Debug, Default)]
 struct Waits {
     open: u32,

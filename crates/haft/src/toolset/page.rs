@@ -74,7 +74,7 @@ mod tests {
         fn page(&self, most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
             assert_eq!(most, LARGEST);
             let page = self.page.clone();
-            Box::pin(async { page.ok_or_else(|| ToolError::unavailable("its server is gone")) })
+            Box::pin(async { page.ok_or_else(|| ToolError::unavailable("its server has ended")) })
         }
 
         fn call<'a>(
@@ -149,7 +149,7 @@ mod tests {
             (
                 at,
                 None,
-                Err((ErrorKind::Unavailable, "its server is gone")),
+                Err((ErrorKind::Unavailable, "its server has ended")),
             ),
             (
                 Some("https://a/b"),

@@ -178,7 +178,7 @@ fn configured(
 
 fn renamed(entry: &Arc<ToolEntry>, name: &str) -> Option<Arc<ToolEntry>> {
     let Ok(name) = ToolName::new(name) else {
-        tracing::warn!(tool = %entry.spec.name, name, "tool is left out: its new name is no tool name");
+        tracing::warn!(tool = %entry.spec.name, name, "tool is left out: its new name is not a tool name");
         return None;
     };
     let mut spec = ToolSpec::clone(&entry.spec);

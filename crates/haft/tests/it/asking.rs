@@ -80,7 +80,7 @@ fn call() -> ToolCall {
     ToolCall::new("count", r#"{"a":1}"#)
 }
 
-/// A call that waits for a person.
+/// A call that waits for an approval.
 struct PendingCall {
     runs: Arc<AtomicUsize>,
     inbox: Arc<MemoryInbox>,

@@ -93,7 +93,7 @@ fn excerpt(data: &mut PageData, text: &str, max: usize) -> Vec<Content> {
     );
     let on = match &data.artifact {
         Some(reference) => {
-            format!("{counted}; read_artifact ref={reference} offset={end} goes on]")
+            format!("{counted}; continue with read_artifact ref={reference} offset={end}]")
         }
         None => format!("{counted}]"),
     };

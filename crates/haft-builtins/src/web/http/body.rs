@@ -29,7 +29,7 @@ impl Cut {
         match self {
             Self::TooLarge => "it is larger than the limit",
             Self::TooSlow => "it did not end in time",
-            Self::BrokenOff => "the server broke off before the end",
+            Self::BrokenOff => "the server closed the connection before the end",
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn lock(root: &Path) -> io::Result<File> {
     let mut pause = Duration::from_micros(100);
     while !try_lock(&file)? {
         if Instant::now() > end {
-            let busy = "somebody else has held the artifact folder's lock for 10 seconds";
+            let busy = "another process has held the artifact folder's lock for 10 seconds";
             return Err(io::Error::new(io::ErrorKind::TimedOut, busy));
         }
         thread::sleep(pause);

@@ -81,7 +81,7 @@ fn a_refusal_names_what_would_allow_it() {
         &write(".git/x"),
         "protected",
         &Advice {
-            model: "let a person change that file",
+            model: "let the user change that file",
             operator: "no rule lifts this",
         },
     );
