@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn what_parsers_read_in_different_ways_is_refused() {
         let rows = [
-            ("http://0x7f.1/", "127.0.0.1: it is no address"),
-            ("http://①②⑦.0.0.1/", "127.0.0.1: it is no address"),
+            ("http://0x7f.1/", "127.0.0.1: it is not an address"),
+            ("http://①②⑦.0.0.1/", "127.0.0.1: it is not an address"),
             (
                 "http://local\u{ad}host/",
                 "localhost: it is a name of this machine",

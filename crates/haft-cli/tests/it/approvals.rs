@@ -97,6 +97,7 @@ const AFTER_A_KILL: [Row; 6] = [
     Row { name: "answered in its place", settings: &[], meanwhile: NOTHING, decision: ("answer", r#"{"text":"take it as written"}"#), status: 200, ends: "answered", outcome: "ok", log: "old\n" },
     Row {
         name: "expired", settings: &["-c", "limits.approval_timeout_s=1", "-c", "policy.on_approval_timeout=deny"],
+        // slow on purpose: the request expires a second after it was made, while no process is there.
         meanwhile: |_| std::thread::sleep(Duration::from_millis(1200)),
         decision: ("approve", "{}"), status: 410, ends: "expired", outcome: "", log: "old\n",
     },
@@ -277,7 +278,7 @@ fn the_same_request_is_asked_once_and_answers_all_who_make_it() {
     let server = Server::start(&lab, &[]);
     let askers = [(); 3].map(|()| call_in_background(&server, "write_file", &append()));
     let id = text(&only_one(&server), "id");
-    // The calls are in, not just the first.
+    // slow on purpose: the calls are to be in, not just the first, and nothing outside shows that one has joined a request.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(waiting(&server).len(), 1);
     assert_eq!(decide(&server, &id, "approve", &json!({})).status, 200);

@@ -75,6 +75,7 @@ fn kill_and_resume(after: Duration) -> Fate {
     let lab = Lab::new();
     let mut child = start(&lab);
     let journal = journal(&lab, &mut child);
+    // slow on purpose: the kill comes at another moment each time, whatever the chain is doing then.
     std::thread::sleep(after);
     child.kill().unwrap();
     child.wait().unwrap();

@@ -2,20 +2,9 @@
 //! idle one is waited for every time.
 //!
 //! A sleep is between two looks of a `loop`, a `while` or a `for _`, or the line before says why it takes time:
-//! `// slow on purpose: …`. What is left from before the rule stands in a table that only gets shorter.
+//! `// slow on purpose: …`.
 
 use crate::sources;
-
-/// Files with sleeps that are neither, and how many.
-const LEFT: &[(&str, usize)] = &[
-    ("crates/haft-cli/tests/it/approvals.rs", 2),
-    ("crates/haft-cli/tests/it/chain_kill.rs", 1),
-    ("crates/haft-cli/tests/it/seed_faults.rs", 1),
-    ("crates/haft-sandbox/tests/it/code.rs", 1),
-    ("crates/haft-sandbox/tests/it/guards.rs", 2),
-    ("crates/haft-sandbox/tests/it/levels.rs", 1),
-    ("crates/haft-sandbox/tests/it/tree.rs", 7),
-];
 
 const REASON: &str = "// slow on purpose: ";
 
@@ -95,27 +84,15 @@ fn fixed(text: &str) -> Vec<usize> {
 
 #[test]
 fn tests_wait_for_what_happens() {
-    let mut faults = Vec::new();
-    let mut left: Vec<(&str, usize)> = LEFT.to_vec();
     // This file says what a sleep looks like.
     let tests = |name: &str| is_test(name) && !name.ends_with("tidy/sleeps.rs");
-    for (name, text) in sources().iter().filter(|(name, _)| tests(name)) {
-        let found = fixed(text);
-        let row = left.iter().position(|(file, _)| file == name);
-        let allowed = row.map_or(0, |row| left.swap_remove(row).1);
-        if found.len() > allowed {
-            faults.push(format!("{name}: a fixed sleep, one of the lines {found:?}"));
-        } else if found.len() < allowed {
-            faults.push(format!(
-                "{name}: {} are left, not {allowed}: lower its row",
-                found.len()
-            ));
-        }
-    }
-    faults.extend(
-        left.iter()
-            .map(|(file, _)| format!("{file} is gone: so is its row")),
-    );
+    let faults: Vec<String> = sources()
+        .iter()
+        .filter(|(name, _)| tests(name))
+        .map(|(name, text)| (name, fixed(text)))
+        .filter(|(_, found)| !found.is_empty())
+        .map(|(name, found)| format!("{name}: a fixed sleep, one of the lines {found:?}"))
+        .collect();
     assert!(
         faults.is_empty(),
         "a test waits for an event, in a loop that looks for it, or says `{REASON}why`:\n{}",

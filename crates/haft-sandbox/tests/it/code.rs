@@ -288,10 +288,16 @@ fn dead_child() {
                 .filter(|word| *word != script.pid().to_string())
                 .collect::<Vec<_>>()
         };
-        while children().len() < 2 {
+        // Each waits for a script: it sleeps.
+        let sleeps = |pid: &String| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit(") ")
+                .next()
+                .is_some_and(|rest| rest.starts_with('S'))
+        };
+        while children().len() < 2 || !children().iter().all(sleeps) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
         for child in children() {
             let _ = kill_process(Pid::from_raw(child.parse().unwrap()).unwrap(), Signal::KILL);
         }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haft_sandbox::{Guard, StartError, Strength};
 
 use crate::levels::at_most;
 use crate::runner::Test;
-use crate::{jail, line, run, wait, wait_for_output};
+use crate::{jail, line, run, soon, wait, wait_for_output};
 
 pub(crate) const TESTS: &[Test] = &[
     ("protected_paths_are_read_and_not_changed", protected),
@@ -425,6 +425,15 @@ fn hidden() {
     }
 }
 
+/// Waits until no placeholder is left: the task lets go of the guards after it has published the exit.
+async fn cleared(folder: &Path) {
+    let late = soon();
+    while !tree(folder).is_empty() {
+        assert!(Instant::now() < late, "{:?}", tree(folder));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 fn killed() {
     let folder = tempfile::tempdir().unwrap();
     wait(async {
@@ -435,10 +444,8 @@ fn killed() {
         assert!(folder.path().join(".git").is_dir());
         running.kill();
         running.wait().await;
-        // The task lets go of the guards when it has published the exit.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        cleared(folder.path()).await;
     });
-    assert!(tree(folder.path()).is_empty(), "{:?}", tree(folder.path()));
 }
 
 fn shared() {
@@ -458,9 +465,8 @@ fn shared() {
         first.wait().await;
         let exit = second.wait().await;
         assert!(exit.success(), "{}", crate::text(second.stderr()));
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        cleared(folder.path()).await;
     });
-    assert!(tree(folder.path()).is_empty(), "{:?}", tree(folder.path()));
 }
 
 /// Leaves in `folder` what a host leaves that was killed: placeholders with their date, and no holder.

@@ -6,7 +6,7 @@ use std::path::Path;
 use haft_sandbox::{Backend, Config, Guard, Sandbox, StartError, Strength};
 
 use crate::runner::Test;
-use crate::{jail, line, run, wait};
+use crate::{Alive, jail, line, run, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     ("this_machine_gives_the_full_strength", full),
@@ -161,8 +161,9 @@ fn bare() {
     // A file that is not there yet: the times of one that is may be changed at this level (see the guide).
     check(&format!("! touch {secret}.new"));
     // Everything ends with the command here too, by adoption.
-    check("(setsid sh -c 'sleep 1; echo x > src/late' &) ; true");
-    std::thread::sleep(std::time::Duration::from_millis(1300));
+    let mut alive = Alive::new(&folder.path().join("src"));
+    check("exec 9>src/alive; (setsid sh -c 'sleep 1; echo x > src/late' &) ; true");
+    wait(alive.ended());
     assert!(!folder.path().join("src/late").exists());
     assert_eq!(
         fs::read_to_string(folder.path().join(".git/config")).unwrap(),

@@ -15,6 +15,9 @@ mod runner;
 mod tree;
 mod views;
 
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -91,6 +94,37 @@ pub(crate) fn text(log: &haft_sandbox::Log) -> String {
 
 pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(30)
+}
+
+/// Opens the named pipe `alive` as descriptor 9, first in a script: everything that the script starts holds it.
+pub(crate) const HOLD: &str = "exec 9>alive; ";
+
+/// The reading end of the named pipe `alive` in a command's folder: it ends when the last process that [`HOLD`]s it does.
+pub(crate) struct Alive(File);
+
+impl Alive {
+    pub(crate) fn new(folder: &Path) -> Self {
+        let path = folder.join("alive");
+        let (fifo, mode) = (
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+        );
+        rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, mode, 0).unwrap();
+        let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(nonblock);
+        Self(options.open(path).unwrap())
+    }
+
+    /// Waits until no process holds the other end.
+    pub(crate) async fn ended(&mut self) {
+        let late = soon();
+        while let Err(error) = self.0.read(&mut [0; 16]) {
+            assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+            assert!(Instant::now() < late, "a process is still alive");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
 }
 
 /// Waits until a command has written this.

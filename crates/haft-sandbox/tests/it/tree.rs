@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use haft_sandbox::Sandbox;
 
 use crate::runner::Test;
-use crate::{drivers, line, soon, wait, wait_for_output};
+use crate::{Alive, HOLD, drivers, line, soon, wait, wait_for_output};
 
 pub(crate) const TESTS: &[Test] = &[
     ("the_deadline_ends_the_whole_tree", deadline),
@@ -24,31 +24,35 @@ pub(crate) const TESTS: &[Test] = &[
 
 /// A child, a grandchild, one in a session of its own, one whose parent is gone; each writes its name
 /// while it lives.
-const TREE: &str = "tick() { while :; do date +%N > $1; sleep 0.02; done; }; \
+const TREE: &str = "exec 9>alive; tick() { while :; do date +%N > $1; sleep 0.02; done; }; \
     tick a & (tick b & sleep 60) & export -f tick; setsid bash -c 'tick c' & \
     (setsid bash -c 'tick d & exec sleep 60' &) ; \
     while ! [ -s a -a -s b -a -s c -a -s d ]; do sleep 0.01; done; echo ready; sleep 60";
 
-/// Nobody of the tree writes any more.
-fn gone(folder: &Path) {
-    let read = || ["a", "b", "c", "d"].map(|name| std::fs::read(folder.join(name)).unwrap());
-    // Signals are sent; a dying process may be in the middle of a write.
-    std::thread::sleep(Duration::from_millis(100));
-    let before = read();
-    std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(read(), before);
+/// Waits until each process of the tree has written once more.
+async fn ticks(folder: &Path) {
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    for name in ["a", "b", "c", "d"] {
+        let (before, late) = (read(name), soon());
+        while read(name) == before {
+            assert!(Instant::now() < late, "{name} has ended");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
 }
 
-fn each(test: impl Fn(&Sandbox, &Path)) {
+/// Runs the test with each driver, and waits until every process of the tree has ended.
+fn each(test: impl Fn(&Sandbox, &Path, &mut Alive)) {
     for sandbox in drivers() {
         let folder = tempfile::tempdir().unwrap();
-        test(sandbox, folder.path());
-        gone(folder.path());
+        let mut alive = Alive::new(folder.path());
+        test(sandbox, folder.path(), &mut alive);
+        wait(alive.ended());
     }
 }
 
 fn deadline() {
-    each(|sandbox, folder| {
+    each(|sandbox, folder, _| {
         wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
             wait_for_output(&running, "ready").await;
@@ -63,7 +67,7 @@ fn deadline() {
 }
 
 fn kill() {
-    each(|sandbox, folder| {
+    each(|sandbox, folder, _| {
         wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
             wait_for_output(&running, "ready").await;
@@ -76,22 +80,22 @@ fn kill() {
 }
 
 fn let_go() {
-    each(|sandbox, folder| {
+    each(|sandbox, folder, alive| {
         wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
             wait_for_output(&running, "ready").await;
             let other = running.clone();
             drop(running);
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            ticks(folder).await;
             assert!(other.exit().is_none());
             drop(other);
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            alive.ended().await;
         });
     });
 }
 
 fn runtime_down() {
-    each(|sandbox, folder| {
+    each(|sandbox, folder, _| {
         let running = wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
             wait_for_output(&running, "ready").await;
@@ -104,16 +108,20 @@ fn runtime_down() {
 fn dropped_start() {
     for sandbox in drivers() {
         let folder = tempfile::tempdir().unwrap();
+        let mut alive = Alive::new(folder.path());
         for micros in [0, 200, 800, 2000, 5000] {
             wait(async {
-                let start = sandbox.start(line("sleep 0.5; echo x > late", folder.path()));
+                let script = format!("{HOLD}sleep 0.5; echo x > late");
+                let start = sandbox.start(line(&script, folder.path()));
                 let limit = Duration::from_micros(micros);
                 let started = tokio::time::timeout(limit, start).await;
                 drop(started);
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                alive.ended().await;
             });
         }
+        // slow on purpose: a start that went on would open the pipe after the look, and write the file within this time.
         std::thread::sleep(Duration::from_millis(900));
+        wait(alive.ended());
         assert!(!folder.path().join("late").exists());
     }
 }
@@ -122,15 +130,16 @@ fn dropped_start() {
 fn left_behind() {
     for sandbox in drivers() {
         let folder = tempfile::tempdir().unwrap();
+        let mut alive = Alive::new(folder.path());
         wait(async {
-            let script = "(sleep 1; echo x > late) & setsid sleep 5 & echo done";
-            let running = sandbox.start(line(script, folder.path())).await.unwrap();
+            let script = format!("{HOLD}(sleep 1; echo x > late) & setsid sleep 5 & echo done");
+            let running = sandbox.start(line(&script, folder.path())).await.unwrap();
             let started = Instant::now();
             let exit = running.wait().await;
             assert!(exit.success() && !exit.killed, "{exit:?}");
             assert!(started.elapsed() < Duration::from_secs(4));
+            alive.ended().await;
         });
-        std::thread::sleep(Duration::from_millis(1300));
         assert!(!folder.path().join("late").exists());
     }
 }
