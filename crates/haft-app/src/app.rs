@@ -326,6 +326,9 @@ impl App {
     }
 
     /// What calls changed.
+    ///
+    /// # Errors
+    /// A [`Problem`] where no folder for the changes can be made.
     pub fn changes(&self) -> Result<&Arc<ChangeLog>, Problem> {
         let log = self.0.executor.changes();
         log.ok_or_else(|| Problem::failed("what calls change is not noted here"))
@@ -466,6 +469,9 @@ impl App {
     }
 
     /// Waits until all that has happened can be read.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the archive cannot be written.
     pub async fn flush(&self) -> Result<(), Problem> {
         let flushed = self.0.archive.flush().await;
         flushed.map_err(|e| Problem::failed(e.to_string()))

@@ -105,6 +105,9 @@ pub struct Settings {
 
 impl Settings {
     /// Reads every layer.
+    ///
+    /// # Errors
+    /// A [`Problem`] names the layer, the key and what it takes.
     pub fn resolve(inputs: &Inputs<'_>) -> Result<Self, Problem> {
         let mut settings = Self::built_in();
         settings.trusted = inputs.trusted;
@@ -116,6 +119,9 @@ impl Settings {
     }
 
     /// What these `-c` options alone say.
+    ///
+    /// # Errors
+    /// A [`Problem`] names the option and what it takes.
     #[cfg(test)]
     pub fn of_options(options: &[&str]) -> Result<Self, Problem> {
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();

@@ -31,6 +31,9 @@ pub enum Refused {
 impl App {
     /// Decides, after a look at what was changed and at whether it can hold; the process that waits, or the follower, acts
     /// on it. Whatever is refused here leaves the request as it was.
+    ///
+    /// # Errors
+    /// [`Refused`] says why: the request is unknown, decided, expired or changed, or its call could not run here.
     pub async fn decide(
         &self,
         id: &ApprovalId,
@@ -109,6 +112,9 @@ impl App {
     }
 
     /// Whether the call of a request could run here and would do what the request shows.
+    ///
+    /// # Errors
+    /// [`Refused`] says why it could not, or what differs.
     pub fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
         let session = Session::builder(Arc::clone(self.tools()))
             .with_principal(request.principal.clone())

@@ -30,6 +30,9 @@ impl Drop for TemporaryFolder {
 
 impl Home {
     /// `--home`, `$HAFT_HOME`, `$XDG_STATE_HOME/haft` or `~/.local/state/haft`; nothing is made yet.
+    ///
+    /// # Errors
+    /// A [`Problem`] where neither an option nor the environment names a folder.
     pub fn locate(option: Option<&Path>, environment: &Environment) -> Result<Self, Problem> {
         let given = option
             .map(Path::to_owned)
@@ -94,6 +97,9 @@ impl Home {
     }
 
     /// Makes the folder where it is missing.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the folder cannot be made.
     pub fn create(&self) -> Result<(), Problem> {
         plain_file::private_folder(&self.path).map_err(|e| {
             Problem::settings(format!("make the state folder: {e}"))

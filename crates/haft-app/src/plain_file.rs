@@ -10,6 +10,9 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 /// Reads a regular file of at most `most` bytes as text.
+///
+/// # Errors
+/// The file is missing, not a regular file, too large, or not UTF-8.
 pub fn read(path: &Path, most: u64) -> io::Result<String> {
     // Without O_NONBLOCK a FIFO would hold the open until somebody writes.
     let file = OpenOptions::new()
@@ -20,6 +23,9 @@ pub fn read(path: &Path, most: u64) -> io::Result<String> {
 }
 
 /// Reads the same kind of file below a folder that others may write to: no symbolic link on the way is followed.
+///
+/// # Errors
+/// As for [`read`], and where a link is on the way.
 pub fn read_beneath(folder: &Path, name: &str, most: u64) -> io::Result<String> {
     let root = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(folder, root, Mode::empty())?;
@@ -44,6 +50,9 @@ fn whole(file: File, most: u64) -> io::Result<String> {
 }
 
 /// Reads a stream of at most `most` bytes as text.
+///
+/// # Errors
+/// The stream is longer than `most`, not UTF-8, or cannot be read.
 pub fn bounded(from: impl Read, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes)?;
@@ -63,6 +72,9 @@ pub fn bounded(from: impl Read, most: u64) -> io::Result<String> {
 }
 
 /// Puts `text` where `path` is, readable by its owner alone; somebody who reads sees the old or the new, whole.
+///
+/// # Errors
+/// The file cannot be written beside `path` or renamed to it.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -76,6 +88,9 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Makes a file of mode 0600 that did not exist.
+///
+/// # Errors
+/// The file exists, or cannot be written.
 pub fn create_private(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -87,11 +102,17 @@ pub fn create_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Makes a folder and its parents for the owner alone.
+///
+/// # Errors
+/// A folder cannot be made.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// So many random bytes of the operating system, as hex.
+///
+/// # Errors
+/// The operating system gives no random bytes.
 pub fn random_hex(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(io::Error::other)?;

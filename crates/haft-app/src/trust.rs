@@ -26,6 +26,9 @@ pub struct Trust {
 
 impl Trust {
     /// Reads the store; an absent one is empty, a damaged one an error: guessing would trust or distrust wrongly.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the file is damaged or cannot be read.
     pub fn load(home: &Home) -> Result<Self, Problem> {
         let path = home.join(FILE);
         let told = |what: String| {
@@ -53,6 +56,9 @@ impl Trust {
     }
 
     /// Trusts a folder, or takes that back.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the folder cannot be found or the store cannot be written.
     pub fn set(&mut self, folder: &Path, trusted: bool) -> Result<(), Problem> {
         let folder = folder
             .canonicalize()
@@ -76,6 +82,9 @@ impl Trust {
     }
 
     /// Writes the store.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the file cannot be written.
     pub fn save(&mut self, home: &Home) -> Result<(), Problem> {
         self.v = 1;
         home.create()?;

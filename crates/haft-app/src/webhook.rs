@@ -50,6 +50,9 @@ impl std::fmt::Debug for Webhook {
 
 impl Webhook {
     /// The webhook that settings name, if they do.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the address is not valid or the secret is missing.
     pub fn of(settings: &Settings) -> Result<Option<Self>, Problem> {
         let Some(url) = settings.text("approval.webhook.url") else {
             return Ok(None);

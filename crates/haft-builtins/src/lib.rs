@@ -143,6 +143,9 @@ impl Builtins {
     }
 
     /// All standard tools, also those that are off until enabled.
+    ///
+    /// # Errors
+    /// The name of a tool is not valid; those of the standard tools are.
     pub fn tools(&self) -> Result<Vec<Builtin>, NameError> {
         let commands = self.sandbox.clone().map(|sandbox| {
             let commands = Commands::new(sandbox, self.workspace.clone(), self.memory_mb);

@@ -63,6 +63,9 @@ pub struct AskUser(Arc<ToolSpec>);
 
 impl AskUser {
     /// The tool.
+    ///
+    /// # Errors
+    /// The name of a tool is not valid; those of the standard tools are.
     pub fn new() -> Result<Self, NameError> {
         let schema = input_schema::<AskUserInput>();
         let spec = ToolSpec::new(ToolName::new("ask_user")?, DESCRIPTION, schema);

@@ -67,6 +67,9 @@ pub struct SkillTools {
 
 impl SkillTools {
     /// The tools over this set, as its folders are now.
+    ///
+    /// # Errors
+    /// [`RegistryError`] where two tools of the set have the same name.
     pub fn new(set: Arc<SkillSet>, options: SkillOptions) -> Result<Arc<Self>, RegistryError> {
         let tools = Arc::new_cyclic(|tools: &Weak<Self>| Self {
             shelf: Arc::new(Shelf {
@@ -92,6 +95,9 @@ impl SkillTools {
     }
 
     /// Looks whether a skill changed, and makes the tools anew where one did. It reads files and blocks for that.
+    ///
+    /// # Errors
+    /// [`RegistryError`] where two tools of the set have the same name; the tools before stay.
     pub fn refresh(&self) -> Result<(), RegistryError> {
         let mut made = self.made.lock();
         let catalogue = self.shelf.set.current();

@@ -22,9 +22,15 @@ pub trait Worker: Send + Sync {
     fn recv<'a>(&'a self, frame: &'a mut [u8]) -> BoxFuture<'a, io::Result<usize>>;
 
     /// Receives one datagram that is there, or `WouldBlock`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] where there is none yet, else what the connection to the script fails with.
     fn try_recv(&self, frame: &mut [u8]) -> io::Result<usize>;
 
     /// Sends one datagram whole, or `WouldBlock`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] where there is no room, else what the connection to the script fails with.
     fn try_send(&self, frame: &[u8]) -> io::Result<()>;
 
     /// Sends one datagram, waiting for room. Safe to drop and to ask again: a dropped one was not sent.

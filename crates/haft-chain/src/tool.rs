@@ -68,6 +68,9 @@ struct Input {
 impl ChainTool {
     /// The tool over this engine. `journal` keeps what a chain did, for one that is interrupted; `folders` says where a
     /// run's own workspace folder is.
+    ///
+    /// # Errors
+    /// [`ChainError::Limits`] where the limits contradict each other.
     pub fn new(
         engine: Arc<dyn Engine>,
         limits: RunLimits,
@@ -98,6 +101,9 @@ impl ChainTool {
     }
 
     /// The same tool, whose description names these tools (see [`stub`](crate::stub::stub)).
+    ///
+    /// # Errors
+    /// [`NameError`] where the name `tool_chain` is not valid, which no release lets happen.
     pub fn with_stub(&self, stub: &str) -> Result<Self, NameError> {
         let spec = spec(&*self.shared.engine, &self.shared.limits, stub)?;
         Ok(Self {

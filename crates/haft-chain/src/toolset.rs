@@ -12,6 +12,9 @@ use crate::stub::stub;
 use crate::tool::ChainTool;
 
 /// All tools of `base`, and `tool_chain`.
+///
+/// # Errors
+/// [`RegistryError::Clash`] where `base` has a tool of the name `tool_chain` already.
 pub fn chain_tools(base: Arc<dyn Toolset>, tool: ChainTool) -> Result<ChainTools, RegistryError> {
     let registry = Arc::new(ToolRegistry::new());
     let own: Arc<dyn Toolset> = Arc::clone(&registry) as _;

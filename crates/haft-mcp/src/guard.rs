@@ -72,6 +72,9 @@ impl HostGuard {
     }
 
     /// Takes this host as well: `tools.example` at any port, `tools.example:8443` at that one.
+    ///
+    /// # Errors
+    /// [`NotAHost`] where the text is not a host name or address with an optional port.
     pub fn also(mut self, host: &str) -> Result<Self, NotAHost> {
         // Nobody is reached at an unspecified address.
         let named = Authority::parse(host).filter(|host| !host.is_unspecified());
@@ -81,6 +84,9 @@ impl HostGuard {
     }
 
     /// Checks that a request is meant for this server, and that no page of another origin made it.
+    ///
+    /// # Errors
+    /// [`Foreign`] says which header tells that the request is meant for another server, or was made by a page of another origin.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
         let host = self.host(uri, headers)?;
         self.check_origin(headers, &host)?;
@@ -88,6 +94,9 @@ impl HostGuard {
     }
 
     /// The same for a page that holds no data: other sites may link to it, so a browser may come from one of them.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
     pub fn check_page(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
         let host = self.host(uri, headers)?;
         self.check_origin(headers, &host)?;
@@ -172,6 +181,9 @@ fn is_navigation(headers: &HeaderMap) -> bool {
 }
 
 /// A header's value; an error where it is there twice or is not plain text: two readers could read it in two ways.
+///
+/// # Errors
+/// [`Foreign::Unclear`] where the header is there twice or is not plain text.
 pub fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Foreign> {
     let unclear = || Foreign::Unclear(name.clone());
     let mut values = headers.get_all(name).iter();

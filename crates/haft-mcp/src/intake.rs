@@ -75,6 +75,10 @@ impl Intake {
     }
 
     /// Reads a body. It is charged as it arrives: one that is announced and not sent holds nothing.
+    ///
+    /// # Errors
+    /// [`IntakeError::TooLarge`] over the limit, [`IntakeError::TooSlow`] where the body takes too long, [`IntakeError::Broken`] where the
+    /// connection ends first, [`IntakeError::Busy`] where the budget for bodies is used up.
     pub async fn read<B>(
         &self,
         body: B,

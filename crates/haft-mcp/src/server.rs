@@ -21,6 +21,10 @@ impl McpServer {
     }
 
     /// Serves one client over these streams until it hangs up. The streams may block: each gets a thread.
+    ///
+    /// # Errors
+    /// [`StdioError`](stdio::StdioError) where a thread cannot be started, the input cannot be read, or the client does not read the
+    /// output.
     pub async fn serve_stdio(
         &self,
         input: impl Read + Send + 'static,

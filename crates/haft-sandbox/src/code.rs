@@ -162,6 +162,10 @@ impl CodeJail {
     }
 
     /// A locked interpreter: a warmed child if there is one, else one made now, by a zygote or afresh.
+    ///
+    /// # Errors
+    /// [`StartError::NoInterpreter`] where this machine has none, [`StartError::TooWeak`] where the jail is weaker than required,
+    /// [`StartError::Shut`] after [`shut`](Self::shut), [`StartError::Interpreter`] where it does not start.
     pub async fn take(&self, kind: Kind) -> Result<Script, StartError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(StartError::NoRuntime);

@@ -68,6 +68,9 @@ pub(crate) struct Server {
 
 impl PostgresStore {
     /// The database of this URL (`postgres://user:password@host:port/database?sslmode=require`); nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the URL cannot be read; the password is not quoted.
     pub fn new(url: &str) -> Result<Self, StoreError> {
         let options = PgConnectOptions::from_str(url)
             // The error may quote the URL, and that a password.

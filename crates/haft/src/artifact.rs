@@ -114,9 +114,16 @@ pub trait ArtifactStore: Send + Sync {
     fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError>;
 
     /// What is known of an owner's artifact.
+    ///
+    /// # Errors
+    /// [`ArtifactError::NotFound`] where the owner has no such artifact, [`ArtifactError::Io`] where the store cannot be read.
     fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError>;
 
     /// Bytes `range` (clipped to the artifact's end) of an owner's artifact.
+    ///
+    /// # Errors
+    /// [`ArtifactError::NotFound`] where the owner has no such artifact,
+    /// [`ArtifactError::Damaged`] where its bytes do not match its hash, [`ArtifactError::Io`] where the store cannot be read.
     fn read(
         &self,
         owner: &Owner,
@@ -131,6 +138,9 @@ pub trait ArtifactStore: Send + Sync {
     fn unpin(&self, owner: &Owner);
 
     /// All artifacts of a principal, newest first; of one run where given.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Io`] where the store cannot be read.
     fn list(
         &self,
         principal: &Principal,

@@ -144,6 +144,9 @@ pub trait AuditSink: Send + Sync {
     }
 
     /// Takes an event in order. May wait when its queue is full, never drops; an error refuses the call.
+    ///
+    /// # Errors
+    /// The sink cannot take the event, as its disk is full or its writer has ended.
     fn record(&self, event: Event) -> Result<(), AuditError>;
 
     /// Takes an event and answers when it is durable: used before an effect of risk `high` or more.

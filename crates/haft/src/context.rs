@@ -168,6 +168,10 @@ impl CallContext {
     /// Puts a question to the person, in the same place where calls wait for them, and waits for at most `wait`. Some
     /// answers may be missing; all are where nobody answered in time. `arguments` are those of the call, which is made
     /// again with them should it be suspended: that is an error here, to be passed on.
+    ///
+    /// # Errors
+    /// The form is not valid (`invalid_arguments`), there is no approver (`unavailable`), the question was declined (`denied`) or
+    /// withdrawn, or the call is suspended until it is answered.
     pub async fn ask(
         &self,
         arguments: &Arguments,
@@ -194,6 +198,9 @@ impl CallContext {
     }
 
     /// The run's artifacts; an error where the host keeps none.
+    ///
+    /// # Errors
+    /// `unavailable` where the host has no artifact store.
     pub fn artifacts(&self) -> Result<RunArtifacts, ToolError> {
         let store = self.host.artifacts();
         let store = store.ok_or_else(|| ToolError::unavailable("this host keeps no artifacts"))?;
@@ -483,11 +490,18 @@ pub struct RunArtifacts {
 
 impl RunArtifacts {
     /// Keeps bytes for this run.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Quota`] where the store is full of what runs in use hold, [`ArtifactError::Io`] where it cannot be written.
     pub fn put(&self, media_type: &str, bytes: Bytes) -> Result<ArtifactRef, ArtifactError> {
         self.store.put(&self.owner, media_type, bytes)
     }
 
     /// Keeps what may be too large for memory.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Quota`] where the store is full of what runs in use hold, [`ArtifactError::Io`] where it cannot be written. Also
+    /// what reading the source fails with.
     pub fn put_from(
         &self,
         media_type: &str,
@@ -497,11 +511,19 @@ impl RunArtifacts {
     }
 
     /// What is known of one of the run's artifacts.
+    ///
+    /// # Errors
+    /// [`ArtifactError::NotFound`] where this run has no such artifact, [`ArtifactError::Damaged`] where its bytes do not match its hash,
+    /// [`ArtifactError::Io`] where the store cannot be read.
     pub fn info(&self, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
         self.store.info(&self.owner, reference)
     }
 
     /// Bytes of one of the run's artifacts.
+    ///
+    /// # Errors
+    /// [`ArtifactError::NotFound`] where this run has no such artifact, [`ArtifactError::Damaged`] where its bytes do not match its hash,
+    /// [`ArtifactError::Io`] where the store cannot be read.
     pub fn read(&self, reference: &ArtifactRef, range: Range<u64>) -> Result<Bytes, ArtifactError> {
         self.store.read(&self.owner, reference, range)
     }

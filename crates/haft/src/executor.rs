@@ -302,6 +302,9 @@ impl Executor {
 
     /// Why a call of this tool with these arguments would be allowed, asked about or denied. Nothing runs and nothing
     /// is recorded; arguments that do not fit, or that the tool cannot judge, are the failure.
+    ///
+    /// # Errors
+    /// The failure that such a call would have: the tool is unknown, or the arguments do not fit its schema or cannot be judged.
     pub fn explain(&self, entry: &ToolEntry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
             let input = admit::imagine(entry, arguments)?;
@@ -336,6 +339,9 @@ impl Executor {
     }
 
     /// Records the run's beginning, once; the first call does it where the host did not.
+    ///
+    /// # Errors
+    /// The sink cannot write the record: no call may run then.
     pub fn open(&self, session: &Session) -> Result<(), AuditError> {
         self.parts.open(session)
     }
@@ -349,6 +355,9 @@ impl Executor {
     }
 
     /// Ends a run, once: cancels what runs, lets its artifacts age, records the end after that of the last call.
+    ///
+    /// # Errors
+    /// The sink cannot write the end of the record.
     pub fn close(&self, session: &Session) -> Result<(), AuditError> {
         session.cancel();
         if !session.close_once() {

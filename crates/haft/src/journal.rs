@@ -18,24 +18,45 @@ pub mod line;
 /// (before an effect of risk high or more the run's record is, and a chain that is gone on with is held against it).
 pub trait Journal: Send + Sync {
     /// A chain begins, before its script does.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] where the entry cannot be written: the script must not begin then.
     fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError>;
 
     /// A call is about to be dispatched.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] where the entry cannot be written: the call must not run then.
     fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError>;
 
     /// A call has ended; `reply` is what the script is about to be told.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] where the entry cannot be written.
     fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError>;
 
     /// The chain has ended, however it did. Must not be lost with the caller: also called on a cancelled one.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] where the entry cannot be written.
     fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError>;
 
     /// This process is not at the chain any more, which waits: what there is of it stays, for whoever goes on with it.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] where the journal cannot be closed.
     fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError>;
 
     /// The chains of a run that were not closed and that no process is at, in the order in which they began.
+    ///
+    /// # Errors
+    /// [`JournalError::Damaged`] names the line that cannot be read, [`JournalError::Io`] says why a journal cannot be opened.
     fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError>;
 
     /// A chain of a run that nobody closed and no other process is at: this one, or the last where none is named.
+    ///
+    /// # Errors
+    /// [`JournalError::Busy`] where a process is at the chain, else as for [`abandoned`](Self::abandoned).
     fn interrupted(
         &self,
         run: &RunId,

@@ -253,6 +253,9 @@ impl Policy {
     }
 
     /// The same policy with these rules instead of its own.
+    ///
+    /// # Errors
+    /// [`RulesError`] where a rule cannot be read, names an unknown tool or contradicts its examples.
     pub fn with_rules(mut self, rules: RuleSet) -> Result<Self, RulesError> {
         self.rules = Arc::new(rules::Rules::new(&rules, &self.places)?);
         self.written = Arc::new(rules);
@@ -260,6 +263,9 @@ impl Policy {
     }
 
     /// The same policy with more allow rules, after those it has.
+    ///
+    /// # Errors
+    /// [`RulesError`] where a rule cannot be read, names an unknown tool or contradicts its examples.
     pub fn allowing(&self, more: impl IntoIterator<Item = RuleText>) -> Result<Self, RulesError> {
         let mut rules = RuleSet::clone(&self.written);
         rules.allow.extend(more);

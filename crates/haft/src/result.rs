@@ -95,11 +95,17 @@ impl ToolResult {
     }
 
     /// Structured content alone.
+    ///
+    /// # Errors
+    /// The value cannot be serialized to JSON.
     pub fn data<T: Serialize + ?Sized>(value: &T) -> Result<Self, ToolError> {
         Self::default().with_data(value)
     }
 
     /// Adds structured content.
+    ///
+    /// # Errors
+    /// The value cannot be serialized to JSON.
     pub fn with_data<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, ToolError> {
         let raw = json::raw::write(value)
             .map_err(|e| ToolError::failed("the tool's result is not JSON").with_source(e))?;

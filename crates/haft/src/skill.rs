@@ -200,6 +200,10 @@ impl Skill {
     }
 
     /// The instructions, read now: what stands below the front matter, at most [`MAX_INSTRUCTIONS`].
+    ///
+    /// # Errors
+    /// [`SkillError::TooLarge`] where they are longer, [`SkillError::Changed`] where the folder is another one by now, [`SkillError::Io`]
+    /// where the file cannot be read.
     pub fn instructions(&self) -> Result<String, SkillError> {
         let folder = Folder::open(&self.inner.dir)?;
         let bytes = folder.whole(Path::new(self.inner.file), MAX_INSTRUCTIONS)?;
@@ -207,11 +211,18 @@ impl Skill {
     }
 
     /// All other files below its folder, listed now, in the order of their paths.
+    ///
+    /// # Errors
+    /// [`SkillError::Changed`] where the folder is another one by now, [`SkillError::Io`] where it cannot be listed.
     pub fn resources(&self) -> Result<Resources, SkillError> {
         resources::list(&self.inner.dir, self.inner.file)
     }
 
     /// Bytes of one of its files; at most 1 MiB at once. A path that leaves the folder, also by a link, is refused.
+    ///
+    /// # Errors
+    /// [`SkillError::NotFound`], [`SkillError::Outside`] or [`SkillError::NotAFile`] for a path that names no regular file of the skill,
+    /// [`SkillError::Malformed`] for one that is not relative, [`SkillError::Io`] where it cannot be read.
     pub fn read_resource(&self, path: &str, range: Range<u64>) -> Result<Slice, SkillError> {
         Folder::open(&self.inner.dir)?.slice(path, range)
     }

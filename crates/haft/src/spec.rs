@@ -26,6 +26,9 @@ pub struct NameError(String);
 
 impl ToolName {
     /// Checks and keeps a name.
+    ///
+    /// # Errors
+    /// [`NameError`] where the text is not a valid tool name; the error says which names are.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {

@@ -89,6 +89,9 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// What a call with these arguments would do. Pure: no effects, no waiting.
+    ///
+    /// # Errors
+    /// Why the arguments cannot be judged, such as a path outside the workspace: the call ends with it, and nothing runs.
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
         let _ = arguments;
         Ok(Vec::new())
@@ -179,6 +182,9 @@ pub trait TypedTool: Send + Sync + 'static {
     }
 
     /// What a call with this input would do. Pure: no effects, no waiting.
+    ///
+    /// # Errors
+    /// Why the arguments cannot be judged, such as a path outside the workspace: the call ends with it, and nothing runs.
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let _ = input;
         Ok(Vec::new())
@@ -216,6 +222,9 @@ pub trait TypedTool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
 
     /// Makes the object-safe tool of it.
+    ///
+    /// # Errors
+    /// [`NameError`] where [`NAME`](Self::NAME) is not a valid tool name.
     fn into_tool(self) -> Result<Arc<dyn Tool>, NameError>
     where
         Self: Sized,
@@ -432,6 +441,9 @@ impl<T: TypedTool> PreparedCall for TypedCall<T> {
 /// Everything that serialises does: a string becomes text, any other value structured content.
 pub trait IntoToolResult {
     /// Makes the result.
+    ///
+    /// # Errors
+    /// What the function failed with, or that its value cannot be serialized to JSON.
     fn into_tool_result(self) -> Result<ToolResult, ToolError>;
 }
 

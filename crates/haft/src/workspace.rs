@@ -80,6 +80,9 @@ impl fmt::Debug for Workspace {
 
 impl Workspace {
     /// Opens a folder as the root. Needs Linux 5.6 for `openat2`.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NotADirectory`] where `root` is no folder, [`WorkspaceError::Io`] where it cannot be opened.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let io = |e: io::Error| WorkspaceError::io("open", &root.to_string_lossy(), e);
         let given = std::path::absolute(root).map_err(io)?;
@@ -138,6 +141,10 @@ impl Workspace {
     }
 
     /// The path as the policy must see it, with where its links lead.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
+    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
     pub fn claim(&self, path: &str) -> Result<PathClaim, WorkspaceError> {
         self.place(path)?.claim()
     }

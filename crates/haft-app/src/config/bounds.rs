@@ -16,6 +16,9 @@ const PAIRS: [(&str, &str, bool); 4] = [
 ];
 
 /// Checks all pairs. A value that nobody set follows its bound, one that somebody set is told.
+///
+/// # Errors
+/// A [`Problem`] names the two settings that contradict each other.
 pub fn check(settings: &mut Settings) -> Result<(), Problem> {
     for (lesser, greater, strictly) in PAIRS {
         let (Some(low), Some(high)) = (number(settings, lesser), number(settings, greater)) else {

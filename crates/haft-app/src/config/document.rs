@@ -35,6 +35,9 @@ struct Reader<'a> {
 }
 
 /// Reads a whole settings file.
+///
+/// # Errors
+/// A [`Problem`] with line and column where the text is not TOML.
 pub fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
     Reader {
         source,
@@ -45,6 +48,9 @@ pub fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
 }
 
 /// Reads a settings file that is not trusted: neither this nor a later error about its keys quotes a line of it.
+///
+/// # Errors
+/// A [`Problem`] with line and column where the text is not TOML.
 pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
     Reader {
         source,
@@ -55,6 +61,9 @@ pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
 }
 
 /// Reads one value given outside a file; `source` says where, a text that is no TOML value stands for itself.
+///
+/// # Errors
+/// A [`Problem`] where the key cannot be read.
 pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given, Problem> {
     let place = Place::named(source);
     let key = known(&path, &place)?;

@@ -33,6 +33,9 @@ pub struct Expander<'a> {
 
 impl Expander<'_> {
     /// The value with its references replaced.
+    ///
+    /// # Errors
+    /// A [`Problem`] names the variable or file that cannot be read.
     pub fn expand(&self, given: &Given, secrets: &mut Secrets) -> Result<Value, Problem> {
         let mut used = Secrets::default();
         let expanded = self.value(&given.value, &mut used).and_then(|value| {

@@ -85,6 +85,9 @@ impl Sheet {
 }
 
 /// Reads a settings file; `None` when there is none.
+///
+/// # Errors
+/// A [`Problem`] names the place, the key and what it takes.
 pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>, Problem> {
     let text = plain_file::read(path, MAX_BYTES);
     sheet(layer, path, shown, text)
@@ -92,6 +95,9 @@ pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>
 
 /// Reads the settings file of the workspace. The folder may be somebody else's: no link in it is followed, and where it is not
 /// trusted no error quotes the file, now or when its keys are looked at.
+///
+/// # Errors
+/// A [`Problem`] names the place, the key and what it takes.
 pub fn from_workspace(layer: Layer, workspace: &Path) -> Result<Option<Sheet>, Problem> {
     let text = plain_file::read_beneath(workspace, FILE_NAME, MAX_BYTES);
     sheet(layer, &workspace.join(FILE_NAME), FILE_NAME, text)
@@ -127,6 +133,9 @@ fn sheet(
 }
 
 /// Reads the variables `HAFT_SECTION__KEY`; others are not ours.
+///
+/// # Errors
+/// A [`Problem`] names the place, the key and what it takes.
 pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
     let mut given = Vec::new();
     for (name, value) in environment.iter() {
@@ -147,6 +156,9 @@ pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
 }
 
 /// Reads the options `-c key=value`.
+///
+/// # Errors
+/// A [`Problem`] names the place, the key and what it takes.
 pub fn from_options(options: &[String]) -> Result<Sheet, Problem> {
     let mut given = Vec::new();
     for option in options {
@@ -173,6 +185,9 @@ fn split(option: &str) -> Option<(Vec<String>, &str)> {
 }
 
 /// Reads `--profile`.
+///
+/// # Errors
+/// A [`Problem`] names the place, the key and what it takes.
 pub fn from_profile(profile: &str) -> Result<Sheet, Problem> {
     if !PROFILES.contains(&profile) {
         let near = PROFILES

@@ -22,6 +22,9 @@ pub struct Wrong {
 }
 
 /// Checks a value against its key's type.
+///
+/// # Errors
+/// [`Wrong`] says what the key takes.
 pub fn check(key: &Key, value: &Value) -> Result<(), Wrong> {
     let fits = match (key.kind, value) {
         (Kind::Flag, Value::Boolean(_)) | (Kind::Text, Value::String(_)) | (Kind::Anything, _) => {

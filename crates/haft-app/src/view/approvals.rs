@@ -141,6 +141,9 @@ impl Decided {
 }
 
 /// Visits the user's requests, oldest first.
+///
+/// # Errors
+/// A [`Problem`] where the inbox cannot be read.
 pub async fn visit(
     app: &App,
     filter: Filter,

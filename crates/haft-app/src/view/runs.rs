@@ -40,6 +40,9 @@ pub struct Listed {
 }
 
 /// All runs, newest first: what the archives hold, with what the index knows better.
+///
+/// # Errors
+/// A [`Problem`] where the runs cannot be listed.
 pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
     app.flush().await?;
     let home = app.home().to_owned();
@@ -66,6 +69,9 @@ pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
 }
 
 /// These runs alone, newest first; no other is looked at. All, where none is named.
+///
+/// # Errors
+/// A [`Problem`] where a run's record cannot be read.
 pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<Listed>, Problem> {
     let Some(only) = only else {
         return list(app).await;
@@ -122,6 +128,9 @@ impl From<RunEntry> for Listed {
 }
 
 /// The record's lines.
+///
+/// # Errors
+/// A [`Problem`] where there is no such run or its record cannot be read.
 pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     app.flush().await?;
     let (home, run) = (app.home().to_owned(), run.to_owned());
@@ -138,6 +147,9 @@ pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
 }
 
 /// The ends of a run's calls.
+///
+/// # Errors
+/// A [`Problem`] where there is no such run or its record cannot be read.
 pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     let mut events = events(app, run).await?;
     events.retain(|event| event.get("type").and_then(Value::as_str) == Some("call_ended"));
@@ -145,6 +157,9 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
 }
 
 /// The last calls of the newest runs, newest run first.
+///
+/// # Errors
+/// A [`Problem`] where the runs cannot be listed.
 pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem> {
     let mut found = Vec::new();
     for run in list(app).await?.iter().take(RECENT_RUNS) {
@@ -160,6 +175,9 @@ pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem>
 }
 
 /// Whether a run's record is sound.
+///
+/// # Errors
+/// A [`Problem`] where there is no such run or its record cannot be read.
 pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
     let folder = archive::run_dir(app.home(), run).map_err(|e| problem(&e))?;
     let known = app.index().get(&RunId::new(run)).await;
@@ -176,6 +194,9 @@ pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
 }
 
 /// Checks that a run began in this workspace: its files are those that it began among.
+///
+/// # Errors
+/// A [`Problem`] where it began in another one; it names both.
 pub async fn check_workspace(app: &App, run: &RunId, action: &str) -> Result<(), Problem> {
     let known = app.index().get(run).await;
     let known = known.map_err(|e| Problem::failed(format!("look the run up: {e}")))?;

@@ -56,6 +56,9 @@ pub fn list(found: &Catalogue) -> Vec<Listed<'_>> {
 }
 
 /// A skill as JSON, whole; `body` is what it says, for whoever shows it as a page.
+///
+/// # Errors
+/// A [`Problem`] where there is no such skill or it cannot be read.
 pub fn find_whole(app: &App, name: &str) -> Result<Value, Problem> {
     let found = app.skills().current();
     let skill = found.find(name).ok_or_else(|| unknown(&found, name))?;

@@ -30,6 +30,9 @@ const TAKEN: [&str; 14] = [
 ];
 
 /// The calls of a run, in the order in which they came.
+///
+/// # Errors
+/// A [`Problem`] where there is no such run or its record cannot be read.
 pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     let waits = waits(app, run).await;
     let mut order: Vec<String> = Vec::new();

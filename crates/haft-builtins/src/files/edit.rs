@@ -48,6 +48,9 @@ pub struct EditFileData {
 }
 
 /// Edits a file. Also where it is, for checkers.
+///
+/// # Errors
+/// `not_found`, `conflict` where the file changed since it was read, `failed` where an edit does not apply; nothing is written then.
 pub fn edit_file(
     files: &Files,
     input: &EditFileInput,

@@ -151,6 +151,10 @@ pub(crate) fn preview(
 }
 
 /// Applies a patch. Also where each file is now, for checkers.
+///
+/// # Errors
+/// `invalid_arguments` where the patch cannot be parsed, `conflict` where a file changed since it was read, `failed` where a hunk does not
+/// fit; no file is changed then.
 pub fn apply_patch(
     files: &Files,
     input: &ApplyPatchInput,

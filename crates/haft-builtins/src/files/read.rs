@@ -84,6 +84,9 @@ struct Pass {
 }
 
 /// Reads a range of lines; `stop` is asked between blocks.
+///
+/// # Errors
+/// `not_found` where nothing is there, `failed` where it is not a regular file or cannot be read, `cancelled` where `stop` says so.
 pub fn read_file(
     files: &Files,
     input: &ReadFileInput,

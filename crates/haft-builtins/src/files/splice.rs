@@ -91,6 +91,9 @@ struct Splice {
 }
 
 /// Applies all edits to a text; all refer to the text as given. Also how many places were replaced.
+///
+/// # Errors
+/// [`SpliceError`] names the edit: its text does not occur, or more than once, its lines are not there, or two edits overlap.
 pub fn splice(text: &[u8], edits: &[Edit]) -> Result<(Vec<u8>, usize), SpliceError> {
     let mut splices = Vec::new();
     for (index, edit) in edits.iter().enumerate() {

@@ -109,6 +109,9 @@ pub(crate) fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, 
 }
 
 /// Moves.
+///
+/// # Errors
+/// `not_found`, `conflict` where the target exists, `failed` where it cannot be moved.
 pub fn move_file(
     files: &Files,
     input: &MoveFileInput,
@@ -149,6 +152,9 @@ pub fn move_file(
 }
 
 /// Deletes.
+///
+/// # Errors
+/// `not_found`, `failed` where it cannot be deleted.
 pub fn delete_file(
     files: &Files,
     input: &DeleteFileInput,

@@ -58,6 +58,9 @@ pub struct WriteFileData {
 }
 
 /// Writes a file. Also where it is, for checkers.
+///
+/// # Errors
+/// `conflict` where the file exists or changed since it was read, `failed` where it cannot be written.
 pub fn write_file(
     files: &Files,
     input: &WriteFileInput,

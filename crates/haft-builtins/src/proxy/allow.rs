@@ -41,6 +41,9 @@ enum Pattern {
 
 impl AllowList {
     /// Reads entries as settings have them.
+    ///
+    /// # Errors
+    /// [`AllowError`] quotes the entry that is neither a host nor a pattern of hosts.
     pub fn read<I>(entries: I) -> Result<Self, AllowError>
     where
         I: IntoIterator,

@@ -31,6 +31,9 @@ pub struct GlobFilesInput {
 }
 
 /// Finds files by name.
+///
+/// # Errors
+/// `invalid_arguments` where the pattern cannot be read, `not_found` where the folder does not exist, `cancelled` where `stop` says so.
 pub fn glob_files(
     input: &GlobFilesInput,
     caller: &Caller,

@@ -135,6 +135,9 @@ struct Search<'a> {
 }
 
 /// Searches.
+///
+/// # Errors
+/// `invalid_arguments` where a pattern cannot be read, `not_found` where the path does not exist, `cancelled` where `stop` says so.
 pub fn grep_files(
     input: &GrepFilesInput,
     caller: &Caller,

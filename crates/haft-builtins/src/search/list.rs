@@ -43,6 +43,9 @@ pub(crate) fn limit() -> usize {
 }
 
 /// Lists.
+///
+/// # Errors
+/// `not_found` where the folder does not exist, `failed` where it is none, `cancelled` where `stop` says so.
 pub fn list_files(
     input: &ListFilesInput,
     caller: &Caller,

@@ -159,6 +159,9 @@ impl Http {
     }
 
     /// The same under another `User-Agent`.
+    ///
+    /// # Errors
+    /// [`HttpError::Header`] where the text is not valid in a header.
     pub fn with_user_agent(mut self, agent: &str) -> Result<Self, HttpError> {
         self.agent =
             HeaderValue::from_str(agent).map_err(|_| HttpError::Header("User-Agent".to_owned()))?;
@@ -176,11 +179,18 @@ impl Http {
     }
 
     /// Reads a URL; any status is an answer. Headers beside `Accept` go to the first host alone.
+    ///
+    /// # Errors
+    /// [`HttpError`] says what failed: the URL or an address is refused, the name is not found, the connection, its encryption or the
+    /// answer is not valid, or it took too long.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
         self.follow(url, headers, &Open).await
     }
 
     /// Sends JSON and reads the answer; any status is an answer. A redirect is not followed.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get), and [`HttpError::Redirected`] where the service redirects.
     pub async fn post_json(
         &self,
         url: &str,
@@ -275,6 +285,9 @@ impl Http {
     }
 
     /// How many root certificates this client trusts; an error where it found none.
+    ///
+    /// # Errors
+    /// [`HttpError::NoRoots`] where there are none.
     pub async fn roots(&self) -> Result<usize, HttpError> {
         self.tls.roots().await
     }

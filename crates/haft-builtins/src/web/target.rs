@@ -49,6 +49,9 @@ pub struct Target {
 
 impl Target {
     /// Reads a URL; whether its host is public is asked by `check_public`.
+    ///
+    /// # Errors
+    /// [`Refused`] says which rule the URL breaks.
     pub fn parse(text: &str) -> Result<Self, Refused> {
         unambiguous(text)?;
         let url = Url::parse(text).map_err(|e| Refused::Malformed(e.to_string()))?;
@@ -56,6 +59,9 @@ impl Target {
     }
 
     /// Follows a `Location`, absolute or relative to this URL (URL rule 8).
+    ///
+    /// # Errors
+    /// [`Refused`] says which rule the URL breaks.
     pub fn join(&self, location: &str) -> Result<Self, Refused> {
         if scheme(location).is_some() {
             return Self::parse(location);
@@ -85,6 +91,9 @@ impl Target {
     }
 
     /// Refuses hosts that are not on the public network.
+    ///
+    /// # Errors
+    /// [`Refused`] where the host is not on the public network.
     pub fn check_public(&self) -> Result<(), Refused> {
         check_host(&self.host).map_err(|why| Refused::Host(self.host.clone(), why))
     }

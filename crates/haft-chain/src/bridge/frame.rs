@@ -78,6 +78,9 @@ pub struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// Reads a datagram.
+    ///
+    /// # Errors
+    /// [`BridgeError`] for a datagram of the wrong size, kind or flags.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, BridgeError> {
         let size = BridgeError::Size(bytes.len());
         if bytes.len() > FRAME {
@@ -129,6 +132,9 @@ pub fn prefixed(datagram: &[u8]) -> Vec<u8> {
 }
 
 /// Takes the first whole frame off a stream's bytes: the datagram and how many bytes it took; none where more must come.
+///
+/// # Errors
+/// [`BridgeError::Size`] for a frame longer than any may be.
 pub fn unprefixed(stream: &[u8]) -> Result<Option<(&[u8], usize)>, BridgeError> {
     let Some((length, rest)) = stream.split_first_chunk::<4>() else {
         return Ok(None);

@@ -101,6 +101,9 @@ pub struct Assembler {
 
 impl Assembler {
     /// Takes a datagram; a message where it ends one.
+    ///
+    /// # Errors
+    /// [`BridgeError`] says how the datagram breaks the protocol: the bridge is to be closed then.
     pub fn take(&mut self, datagram: &[u8]) -> Result<Option<Message>, BridgeError> {
         let frame = Frame::decode(datagram)?;
         if !frame.kind.from_script() {

@@ -86,6 +86,9 @@ impl Script {
     /// The next datagram from the script. 0 = its end of the bridge is closed (or it sent nothing at
     /// all, which nobody does). One longer than `frame` is [`io::ErrorKind::InvalidData`]. Descriptors
     /// are never accepted. Nothing is lost when the future is dropped.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] for a datagram longer than `frame`, else what the socket fails with.
     pub async fn recv(&self, frame: &mut [u8]) -> io::Result<usize> {
         self.apart.release(&self.pidfd);
         self.bridge
@@ -94,6 +97,9 @@ impl Script {
     }
 
     /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is nothing yet.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when there is nothing yet, else as for [`recv`](Self::recv).
     pub fn try_recv(&self, frame: &mut [u8]) -> io::Result<usize> {
         let received = receive(self.bridge.get_ref(), frame);
         if received.is_ok() {
@@ -103,6 +109,9 @@ impl Script {
     }
 
     /// Sends the script a datagram, and waits for room for it.
+    ///
+    /// # Errors
+    /// What the socket fails with, such as [`io::ErrorKind::BrokenPipe`] after the script has ended.
     pub async fn send(&self, frame: &[u8]) -> io::Result<()> {
         self.bridge
             .async_io(Interest::WRITABLE, |bridge| send(bridge, frame))
@@ -111,6 +120,9 @@ impl Script {
 
     /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is no room. The first message sends the process to
     /// another CPU than this thread's, until it is heard or waited for: it need not wait for a thread that looks for its answer.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when there is no room, else as for [`send`](Self::send).
     pub fn try_send(&self, frame: &[u8]) -> io::Result<()> {
         self.apart.begin(&self.pidfd);
         send(self.bridge.get_ref(), frame)

@@ -41,6 +41,9 @@ impl fmt::Debug for Archive {
 
 impl Archive {
     /// Starts the writer. Nothing is made in `home`, haft's state folder, before a run begins.
+    ///
+    /// # Errors
+    /// The writer's thread cannot be started.
     pub fn new(home: impl Into<PathBuf>, redactor: Redactor) -> Result<Self, AuditError> {
         let home = home.into();
         let queue = Arc::new(Queue::new());
@@ -64,6 +67,9 @@ impl Archive {
     /// Ends a run's record: its `closed` line is written and all of it on the disk. What comes back is for the index.
     ///
     /// A run that is closed already answers the same again.
+    ///
+    /// # Errors
+    /// The record cannot be written, or the writer has ended.
     pub fn close(&self, run: &RunId) -> BoxFuture<'_, Result<Closed, AuditError>> {
         let (answer, closed) = oneshot::channel();
         let message = Message::Close(run.clone(), clock::now(), answer);
@@ -75,6 +81,9 @@ impl Archive {
     }
 
     /// Leaves a run's record open, all of it on the disk, for whoever goes on with the run.
+    ///
+    /// # Errors
+    /// The record cannot be written, or the writer has ended.
     pub fn suspend(&self, run: &RunId) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, left) = oneshot::channel();
         let sent = self.queue.send(Message::Leave(run.clone(), answer));
@@ -85,12 +94,18 @@ impl Archive {
     }
 
     /// Whether a run's record is open here, once everything recorded before is written: it may be held elsewhere.
+    ///
+    /// # Errors
+    /// An earlier write failed, another process holds the record, or the writer has ended.
     pub async fn holds(&self, run: &RunId) -> Result<(), AuditError> {
         self.flush().await?;
         self.queue.takes(run)
     }
 
     /// Answers when everything recorded before is written (to the system, not necessarily to the disk).
+    ///
+    /// # Errors
+    /// An earlier write failed, or the writer has ended.
     pub fn flush(&self) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, flushed) = oneshot::channel();
         let sent = self.queue.send(Message::Flush(answer));

@@ -46,6 +46,9 @@ impl RunsError {
 }
 
 /// The folder of a run below haft's state folder; it need not exist. Ids that would lead elsewhere are refused.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere.
 pub fn run_dir(home: &Path, run: &str) -> Result<PathBuf, RunsError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
     let named = !run.is_empty() && run.len() <= LONGEST_ID && !run.starts_with(['.', '-']);
@@ -57,6 +60,9 @@ pub fn run_dir(home: &Path, run: &str) -> Result<PathBuf, RunsError> {
 }
 
 /// All runs with a readable beginning, newest first, at most `limit`; as the archives say, not the index.
+///
+/// # Errors
+/// [`RunsError::Io`] where the folder of runs cannot be listed.
 pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
     let runs = home.join("runs");
     let entries = match fs::read_dir(&runs) {
@@ -80,6 +86,9 @@ pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
 }
 
 /// One run, as its archive says; none without a readable beginning.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere.
 pub fn entry(home: &Path, run: &str) -> Result<Option<RunEntry>, RunsError> {
     let dir = run_dir(home, run)?;
     let begun = beginning(&dir).ok().flatten();
@@ -106,6 +115,10 @@ fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntr
 }
 
 /// The lines of a run's record, one JSON text each, in order; a torn last line is left out.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// record cannot be read.
 pub fn events(home: &Path, run: &str) -> Result<Events, RunsError> {
     let path = run_dir(home, run)?.join(RECORD);
     match open(&path) {
@@ -154,6 +167,10 @@ pub fn holder(home: &Path, run: &str) -> Result<Holder, RunsError> {
 
 /// The highest number that a call of a run was given, in haft's own numbering; 0 where there was none. Whoever goes on
 /// with the run numbers on from there.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// record cannot be read.
 pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
     let mut last = 0;
     for line in events(home, run)? {
@@ -167,6 +184,10 @@ pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
 
 /// The ids of the calls that a run's record says started, without those that were suspended since: they go on when they are
 /// made again.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// record cannot be read.
 pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
     let mut all = BTreeSet::new();
     for line in events(home, run)? {
@@ -185,6 +206,9 @@ pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
 }
 
 /// How a run's archive was closed, as its last line says; `None` while it is open.
+///
+/// # Errors
+/// The record cannot be read.
 pub fn closed(dir: &Path) -> io::Result<Option<Closed>> {
     Ok(last_line(dir)?.map(|(_, closed)| closed))
 }

@@ -62,6 +62,9 @@ fn is_false(flag: &bool) -> bool {
 ///
 /// A run that was never closed is sound as far as it goes: that its end was cut off cannot be seen, and is not claimed.
 /// The error is for a disk that cannot be read; a missing or damaged record is a finding.
+///
+/// # Errors
+/// The folder or one of its files cannot be read.
 pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
     let mut check = Check::new(dir)?;
     let torn = check.read(dir)?;

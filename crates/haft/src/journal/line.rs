@@ -140,6 +140,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next line, which has this number, from 1.
+    ///
+    /// # Errors
+    /// [`JournalError::Damaged`] where the line is not a valid journal line or does not follow the one before.
     pub fn line(&mut self, number: usize, line: &[u8]) -> Result<(), JournalError> {
         let read = match serde_json::from_slice(line) {
             Ok(read) => read,

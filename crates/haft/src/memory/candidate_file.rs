@@ -35,6 +35,9 @@ struct Line<'a> {
 /// Adds a record's line to its run's file: on the disk when it returns. Blocks.
 ///
 /// A line is one JSON object: `v` (1), `ts`, `digest` (SHA-256 of `content`), and the members of [`Record`].
+///
+/// # Errors
+/// The file cannot be opened or written, or is not a regular file.
 pub fn append(home: &Path, run: &RunId, record: &Record) -> io::Result<()> {
     let dir = runs::run_dir(home, run.as_str()).map_err(io::Error::other)?;
     let path = dir.join(FILE);

@@ -34,6 +34,9 @@ impl MemoryId {
     }
 
     /// A fresh one: `mem-` and sixteen random hex digits.
+    ///
+    /// # Errors
+    /// [`MemoryError::Store`] where the operating system gives no random bytes.
     pub fn generate() -> Result<Self, MemoryError> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|e| MemoryError::Store(e.to_string()))?;
@@ -194,6 +197,9 @@ pub struct Draft {
 
 impl Draft {
     /// A candidate with nothing but a text.
+    ///
+    /// # Errors
+    /// [`MemoryError::Store`] where no id can be generated.
     pub fn new(
         shelf: Shelf,
         content: impl Into<String>,
@@ -214,6 +220,9 @@ impl Draft {
     }
 
     /// Checks every bound. A store does this before it keeps anything.
+    ///
+    /// # Errors
+    /// [`MemoryError::Invalid`] names the bound that is exceeded.
     pub fn check(&self) -> Result<(), MemoryError> {
         if self.shelf.scope == Scope::Session {
             return Err(MemoryError::Invalid(

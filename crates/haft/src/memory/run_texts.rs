@@ -49,6 +49,10 @@ struct LineError {
 /// The texts of a run's record below haft's state folder, the last calls of it. Blocks.
 ///
 /// Calls of the tools in `except` are left out: a search would find itself.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// record cannot be read.
 pub fn read(home: &Path, run: &str, except: &[&str]) -> Result<Vec<RunText>, RunsError> {
     let mut texts = VecDeque::new();
     for line in runs::events(home, run)?.take(MOST_LINES) {

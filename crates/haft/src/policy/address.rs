@@ -56,6 +56,10 @@ const METADATA_NAMES: [&str; 4] = [
 /// Says whether a host, as a URL names it (`example.com`, `93.184.216.34`, `[2606:4700::1111]`), may be connected to.
 ///
 /// What a name resolves to is another question: ask `check_address` of every answer.
+///
+/// # Errors
+/// [`NotPublic`] says which kind of host it is: not a public address, a metadata service, a private name, or one that parsers read in
+/// different ways.
 pub fn check_host(host: &str) -> Result<(), NotPublic> {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let bare = host
@@ -92,6 +96,9 @@ pub fn check_host(host: &str) -> Result<(), NotPublic> {
 }
 
 /// Says whether an address may be connected to (URL rules 3 and 4).
+///
+/// # Errors
+/// [`NotPublic::Metadata`] for an address of a metadata service, [`NotPublic::Address`] for any other that is not globally reachable.
 pub fn check_address(address: IpAddr) -> Result<(), NotPublic> {
     match address {
         IpAddr::V4(v4) => check_v4(v4),

@@ -109,6 +109,9 @@ pub trait Guard: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// The least verdict for this effect. It must be quick and change nothing.
+    ///
+    /// # Errors
+    /// Why the effect cannot be judged: the call is denied, and the operator reads the text.
     fn floor(
         &self,
         call: &JudgedCall<'_>,

@@ -125,6 +125,9 @@ impl SessionBuilder {
     }
 
     /// Checks the limits and builds.
+    ///
+    /// # Errors
+    /// [`LimitsError`] where a limit is zero, or a call could outlast the run.
     pub fn build(self) -> Result<Session, LimitsError> {
         self.scope.limits.check()?;
         Ok(self.into_session())

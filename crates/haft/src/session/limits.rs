@@ -59,6 +59,9 @@ pub enum LimitsError {
 
 impl RunLimits {
     /// Checks that all are above zero and a call fits into the whole.
+    ///
+    /// # Errors
+    /// [`LimitsError::Zero`] names the limit that is zero, [`LimitsError::CallOverTotal`] says that a call could outlast the run.
     pub fn check(&self) -> Result<(), LimitsError> {
         let zero = [
             ("max_calls", self.max_calls == 0),
@@ -104,6 +107,9 @@ impl RunLimits {
     }
 
     /// The checks of [`check`](Self::check), and that a person's time ends before the call's does.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check), and [`LimitsError::ApprovalOverCall`] where a call could end before its approval limit.
     pub fn check_chain(&self) -> Result<(), LimitsError> {
         self.check()?;
         if self.approval_timeout >= self.call_timeout {

@@ -32,6 +32,9 @@ pub enum Rigour {
 }
 
 /// Checks the skill in a folder. An error is a folder that cannot be opened; what is wrong inside is in the report.
+///
+/// # Errors
+/// [`SkillError`] where the folder cannot be opened.
 pub fn check(dir: &Path, rigour: Rigour) -> Result<Report, SkillError> {
     let real = dir.canonicalize().map_err(|source| SkillError::Io {
         verb: "open",

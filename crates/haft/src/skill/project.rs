@@ -46,6 +46,10 @@ pub enum ProjectError {
 impl Skill {
     /// Copies its files to `.haft/skills/NAME` of a workspace. A file that is there already is replaced only where it is as an
     /// earlier copying left it; files that the skill no longer has stay. A host calls it when a person wants that; no tool does.
+    ///
+    /// # Errors
+    /// [`ProjectError::Skill`] where the skill cannot be read, [`ProjectError::Workspace`] where a file cannot be written,
+    /// [`ProjectError::TooLarge`] where its files are too large together.
     pub fn project_into(&self, workspace: &Workspace) -> Result<Projected, ProjectError> {
         let folder = format!("{COPIES}/{}", self.name());
         let record = format!("{RECORDS}/{}.json", self.name());

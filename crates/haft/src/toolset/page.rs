@@ -17,8 +17,8 @@ impl ToolEntry {
     /// Reads the page that the tool's `ui` names. That is no call: nothing is judged and nothing is recorded, for only a
     /// person sees it; whoever shows it keeps it from everything else.
     ///
-    /// Fails where the tool names no page or does not give it, or where what it gives is not HTML, not UTF-8, or larger than
-    /// [`LARGEST`].
+    /// # Errors
+    /// The tool names no page or does not give it, or what it gives is not HTML, not UTF-8, or larger than [`LARGEST`].
     pub async fn page(&self) -> Result<String, ToolError> {
         let spec = self.spec();
         let named = spec.ui.as_ref();

@@ -103,6 +103,9 @@ impl ToolRegistry {
     }
 
     /// Adds tools; none of them when one clashes.
+    ///
+    /// # Errors
+    /// [`RegistryError::Clash`] where a tool of this name exists, [`RegistryError::Schema`] where a schema is not valid.
     pub fn add_all(
         &self,
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
@@ -120,6 +123,9 @@ impl ToolRegistry {
     }
 
     /// Adds a tool that the provider runs.
+    ///
+    /// # Errors
+    /// [`RegistryError::Undeclared`] where the spec has no provider declaration, else as for [`add_all`](Self::add_all).
     pub fn add_hosted(&self, spec: ToolSpec) -> Result<Difference, RegistryError> {
         self.change(|owned| {
             if spec.declaration == Declaration::Schema {
@@ -135,6 +141,9 @@ impl ToolRegistry {
     }
 
     /// Adds a tool or replaces the one of the same name and source; a tool of another source is never replaced.
+    ///
+    /// # Errors
+    /// [`RegistryError::Clash`] where a tool of this name exists, [`RegistryError::Schema`] where a schema is not valid.
     pub fn upsert(&self, tool: Arc<dyn Tool>) -> Result<Difference, RegistryError> {
         self.change(|owned| {
             let entry = owned.local(tool)?;
@@ -159,6 +168,9 @@ impl ToolRegistry {
     }
 
     /// Replaces all tools of one source at once; nothing changes when one of them clashes with another source's.
+    ///
+    /// # Errors
+    /// [`RegistryError::Clash`] where a tool of this name exists, [`RegistryError::Schema`] where a schema is not valid.
     pub fn replace_all(
         &self,
         source: &str,

@@ -40,6 +40,9 @@ pub trait View: Toolset + Sized + 'static {
     }
 
     /// Every name with `prefix.` before it.
+    ///
+    /// # Errors
+    /// [`NameError`] where `prefix` is not a valid tool name.
     fn prefixed(self, prefix: &str) -> Result<Derived, NameError> {
         ToolName::new(prefix)?;
         let prefix = prefix.to_owned();
@@ -53,6 +56,9 @@ pub trait View: Toolset + Sized + 'static {
     }
 
     /// Some tools under other names. Unknown names are warned about.
+    ///
+    /// # Errors
+    /// [`NameError`] where a new name is not a valid tool name.
     fn renamed<A: AsRef<str>, B: AsRef<str>>(
         self,
         names: impl IntoIterator<Item = (A, B)>,
@@ -75,6 +81,9 @@ pub trait View: Toolset + Sized + 'static {
     }
 
     /// The same tools as the host's settings want them.
+    ///
+    /// # Errors
+    /// A value that settings fill in does not fit the schema of its tool.
     fn configured(
         self,
         settings: BTreeMap<String, ToolSettings>,

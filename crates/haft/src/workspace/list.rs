@@ -57,6 +57,9 @@ impl Workspace {
 
     /// The real paths of all below the folder at a place, nothing hidden, for the policy to judge; `None` when there
     /// are more than `max`. A name that is not UTF-8 is an error: no rule could be held against it.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Malformed`] for a name that is not UTF-8, [`WorkspaceError::Io`] where a folder cannot be listed.
     pub fn tree(&self, place: &Place, max: usize) -> Result<Option<Vec<String>>, WorkspaceError> {
         let mut found = Vec::new();
         let mut todo = vec![place.real().to_path_buf()];

@@ -65,6 +65,10 @@ impl Place {
     }
 
     /// The path as the policy must see it.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
+    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
     pub fn claim(&self) -> Result<PathClaim, WorkspaceError> {
         let text = |path: &Path| match path.to_str() {
             Some("") => Ok(".".to_owned()),
@@ -86,6 +90,9 @@ impl Place {
     }
 
     /// Fails when the path now leads elsewhere than where the policy cleared it (path rule 5).
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Changed`] where it leads elsewhere, else what [`place`](Workspace::place) fails with.
     pub fn still(self, cleared: &PathClaim) -> Result<Self, WorkspaceError> {
         if self.claim()? == *cleared {
             Ok(self)
@@ -134,11 +141,19 @@ struct Walk {
 
 impl Workspace {
     /// Where a path leads, all links followed. A path whose end does not exist has a place, too: one can write there.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
+    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
     pub fn place(&self, path: &str) -> Result<Place, WorkspaceError> {
         self.resolve(path, Last::Follow)
     }
 
     /// The same without following a link at the very end: for what deletes or moves the link itself.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
+    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
     pub fn entry(&self, path: &str) -> Result<Place, WorkspaceError> {
         self.resolve(path, Last::Keep)
     }

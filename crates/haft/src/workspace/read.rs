@@ -102,6 +102,10 @@ impl OpenFile {
 
 impl Workspace {
     /// Opens the regular file at a place.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NotAFile`] where it is anything but a regular file, [`WorkspaceError::Changed`] where the path leads elsewhere by
+    /// now, [`WorkspaceError::Io`] where it cannot be opened.
     pub fn read(&self, place: &Place) -> Result<OpenFile, WorkspaceError> {
         if place.kind().is_none() {
             return Err(place.not_found());
@@ -112,11 +116,17 @@ impl Workspace {
 
     /// Opens the regular file at a real path, as a walk below the root found it; a link anywhere on the path is an
     /// error, so a walk that was led astray never reads outside. One `openat2` and one `fstat`.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NotAFile`] where it is anything but a regular file, [`WorkspaceError::Io`] where it cannot be opened.
     pub fn open_file(&self, real: &Path) -> Result<OpenFile, WorkspaceError> {
         OpenFile::open(self.fd(), real, real)
     }
 
     /// The state of what is at a place now, without opening it; `None` when nothing is there.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Io`] where it cannot be looked at.
     pub fn stamp(&self, place: &Place) -> Result<Option<FileStamp>, WorkspaceError> {
         match self.stat(place.real()) {
             Ok(stat) => Ok(Some(FileStamp::of(&stat))),

@@ -101,6 +101,9 @@ pub struct SearchService {
 
 impl SearchService {
     /// A service as settings describe it.
+    ///
+    /// # Errors
+    /// [`SearchError`] for an unknown provider, a setting that it lacks, or a URL that is refused.
     pub fn new(provider: Provider, settings: SearchSettings) -> Result<Self, SearchError> {
         let url = match (provider, &settings.url) {
             (_, Some(url)) => url.clone(),

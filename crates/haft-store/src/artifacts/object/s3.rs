@@ -20,7 +20,9 @@ impl ObjectArtifacts {
     /// The variables are those of AWS's own tools: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, where there is one,
     /// `AWS_SESSION_TOKEN`; `AWS_REGION` or `AWS_DEFAULT_REGION` (`us-east-1` without); `AWS_ENDPOINT_URL_S3` or
     /// `AWS_ENDPOINT_URL` for a server other than Amazon's, which may be `http://` only with `AWS_ALLOW_HTTP=true`.
-    /// Fails when one of them is missing or wrong; the server is not asked yet.
+    ///
+    /// # Errors
+    /// One of the variables is missing or wrong, or the URL is; the server is not asked yet.
     pub fn s3(
         url: &str,
         variable: impl Fn(&str) -> Option<String>,

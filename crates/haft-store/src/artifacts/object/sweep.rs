@@ -25,6 +25,9 @@ const REMOVED: usize = 100_000;
 
 impl ObjectArtifacts {
     /// Removes what expired unless the last sweep, of whatever process, is younger than `every`; says how many went.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Io`] where the bucket does not answer or refuses.
     pub fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
         self.run(SWEEP_LIMIT, |bucket| async move {
             bucket.sweep_if_due(every).await
@@ -32,6 +35,9 @@ impl ObjectArtifacts {
     }
 
     /// Removes what expired, and says how many went. A full quota calls it by itself.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Io`] where the bucket does not answer or refuses.
     pub fn sweep(&self) -> Result<u64, ArtifactError> {
         self.run(SWEEP_LIMIT, |bucket| async move { bucket.sweep().await })
     }

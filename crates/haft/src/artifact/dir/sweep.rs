@@ -42,6 +42,9 @@ const MARK: &str = "swept";
 
 impl DirArtifacts {
     /// The same unless the last sweep, of whatever process, is younger than `every`; what a host does when a run begins.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Io`] where the store cannot be read or written.
     pub fn sweep_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
         let mark = fs::read_to_string(self.root.join(MARK)).ok();
         let last = mark.and_then(|text| text.trim().parse::<i64>().ok());
@@ -55,6 +58,9 @@ impl DirArtifacts {
     }
 
     /// Removes what expired. A full quota calls it by itself.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Io`] where the store cannot be read or written.
     pub fn sweep(&self) -> Result<Swept, ArtifactError> {
         if !self.root.exists() {
             return Ok(Swept::default());
