@@ -204,7 +204,7 @@ fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
     let (id, run) = (text(&asked.json(), "approval"), text(&asked.json(), "run"));
     let listed = lab.run(&["runs", "list", "--json"]).json();
     assert_eq!(listed[0]["state"], "suspended");
-    // Undecided there is nothing to go on with.
+    // Undecided there is nothing to resume.
     assert_eq!(lab.run(&["runs", "resume", &run]).code, 4);
     let shown = lab.run(&["approvals", "show", &id]);
     assert!(shown.stdout.contains("+line"), "{}", shown.stdout);

@@ -146,7 +146,7 @@ fn there_is_nothing_to_resume_in_a_run_that_ended() {
         .unwrap()
         .to_owned();
     for (run, says) in [
-        (run.as_str(), "nothing to go on with"),
+        (run.as_str(), "nothing to resume"),
         ("none", "no run"),
         ("../x", "run id"),
     ] {
