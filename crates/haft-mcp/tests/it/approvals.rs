@@ -127,8 +127,7 @@ fn a_client_that_cannot_ask_waits_with_progress_or_hears_how_to_come_back() {
     ));
     let told = client.receive();
     let id = waiting(&client);
-    let message =
-        format!("pending: approval {id}, http://127.0.0.1:7420/waiting/{id}");
+    let message = format!("pending: approval {id}, http://127.0.0.1:7420/waiting/{id}");
     assert_eq!(
         told["params"],
         json!({"progressToken": 9, "progress": 1, "message": message})
