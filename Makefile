@@ -26,6 +26,9 @@ test: needs check
 check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features --quiet -- -D warnings
+	$(CARGO) clippy -p haft -p haft-store -p haft-builtins --no-default-features --quiet -- -D warnings
+	@for feature in commands web images; do \
+	  $(CARGO) clippy -p haft-builtins --no-default-features --features $$feature --quiet -- -D warnings || exit 1; done
 
 ## install what the tests use (MCP clients in Python and Node, cargo-deny) below target/
 needs:

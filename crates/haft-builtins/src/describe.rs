@@ -104,6 +104,7 @@ pub(crate) fn idempotent(spec: ToolSpec) -> ToolSpec {
 }
 
 /// Reads from the web: changes nothing there, and what comes is anybody's.
+#[cfg(feature = "web")]
 pub(crate) fn from_the_web(spec: ToolSpec) -> ToolSpec {
     ToolSpec {
         risk: Risk::High,

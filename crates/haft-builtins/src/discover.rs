@@ -1,6 +1,7 @@
 //! `tool_search` and `tool_expand_tools`: finding tools and skills, and having deferred tools listed.
 
 mod expand;
+#[cfg(feature = "http")]
 pub mod embeddings;
 pub mod meaning;
 mod search;

@@ -25,8 +25,7 @@ pub mod transfer;
 pub mod undo;
 pub mod write;
 
-use crate::command::Commands;
-use check::Check;
+use check::{Check, Checker};
 use haft::text::hex;
 use seen::Seen;
 
@@ -126,21 +125,21 @@ pub struct Files {
     pub(crate) workspace: Workspace,
     pub(crate) options: Arc<FileOptions>,
     pub(crate) seen: Arc<Seen>,
-    commands: Option<Arc<Commands>>,
+    checker: Option<Arc<dyn Checker>>,
 }
 
 impl Files {
-    /// Tools on this workspace; checkers run by `commands`.
+    /// Tools on this workspace; without a `checker` the programs of [`FileOptions::check`] do not run.
     pub fn new(
         workspace: Workspace,
         options: FileOptions,
-        commands: Option<Arc<Commands>>,
+        checker: Option<Arc<dyn Checker>>,
     ) -> Self {
         Self {
             workspace,
             options: Arc::new(options),
             seen: Arc::default(),
-            commands,
+            checker,
         }
     }
 
@@ -154,11 +153,11 @@ impl Files {
         if check.as_ref().is_some_and(|check| !check.ok) {
             return;
         }
-        let Some(commands) = &self.commands else {
+        let Some(checker) = &self.checker else {
             return;
         };
-        match check::checker(&self.options.check, place) {
-            Some(Ok(argv)) => *check = Some(check::by_command(commands, argv, context).await),
+        match check::program(&self.options.check, place) {
+            Some(Ok(argv)) => *check = Some(check::by_program(&**checker, argv, context).await),
             Some(Err(wrong)) => *check = Some(wrong),
             None => {}
         }
@@ -166,14 +165,14 @@ impl Files {
 
     /// The settings' checkers that would run over these files once they are written.
     pub(crate) fn checks<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Vec<Condition> {
-        if self.commands.is_none() {
+        if self.checker.is_none() {
             return Vec::new();
         }
         let places = paths
             .into_iter()
             .filter_map(|path| self.workspace.place(path).ok());
-        let checkers = places.filter_map(|place| check::checker(&self.options.check, &place));
-        checkers
+        let programs = places.filter_map(|place| check::program(&self.options.check, &place));
+        programs
             .filter_map(Result::ok)
             .map(|argv| Condition::new("check", join_words(&argv)))
             .collect()

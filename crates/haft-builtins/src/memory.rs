@@ -17,7 +17,7 @@ use haft::permission::{Effect, Permission};
 use haft::spec::{NameError, Risk};
 use haft::tool::TypedTool;
 
-use crate::Builtin;
+use crate::builtin::Builtin;
 use crate::memory::files::MemoryFiles;
 use crate::memory::recall::RecallMemory;
 use crate::memory::write::WriteMemory;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::judgement::Judgement;
 use haft::permission::{Condition, Effect, PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart, Target, join_words, protected};
@@ -25,6 +26,7 @@ use crate::command::index;
 use crate::command::lexical::cleaned;
 use crate::command::network::{CommandNetwork, Connected};
 use crate::command::tasks::Tasks;
+use crate::files::check::{Checker, Finding};
 
 /// The variable that names the newest active skill's folder.
 const SKILL_DIR: &str = "HAFT_SKILL_DIR";
@@ -393,14 +395,12 @@ impl Commands {
         spec
     }
 
-    /// Runs a checker; whether it was content, and the beginning of what it said. Nobody approved what it
-    /// finds in the workspace, so it runs in the jail or not at all.
-    pub(crate) async fn checked(
+    async fn run_checker(
         &self,
         argv: Vec<String>,
         time: Duration,
         context: &CallContext,
-    ) -> Result<(bool, String), ToolError> {
+    ) -> Result<Finding, ToolError> {
         // What it changes is nobody's wish: it works on a view that is thrown away.
         let view = self.scratch_view(context).await?;
         let guards = covers::of(context, &self.workspace, view.is_some()).await?;
@@ -419,13 +419,27 @@ impl Commands {
         if exit.timed_out {
             said.push_str("[it took too long and was ended]");
         }
-        Ok((exit.success(), said.trim().to_owned()))
+        Ok(Finding {
+            ok: exit.success(),
+            message: said.trim().to_owned(),
+        })
     }
 
     pub(crate) async fn start(&self, spec: CommandSpec) -> Result<Running, ToolError> {
         let line = matches!(spec.program, Program::Shell(_));
         let running = self.sandbox.start(spec).await;
         running.map_err(|error| start_failure(error, line))
+    }
+}
+
+impl Checker for Commands {
+    fn check<'a>(
+        &'a self,
+        argv: Vec<String>,
+        time: Duration,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Finding, ToolError>> {
+        Box::pin(self.run_checker(argv, time, context))
     }
 }
 

@@ -1,16 +1,17 @@
 //! Whether what was written is well-formed: JSON, TOML and YAML by their parsers.
 
+use std::fmt;
 use std::time::Duration;
 
 use globset::GlobBuilder;
 use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::workspace::Place;
 use saphyr_parser::Parser;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::IgnoredAny;
-
-use crate::command::Commands;
 
 /// Largest file that is parsed after a write.
 const MAX_CHECKED: usize = 8 << 20;
@@ -33,6 +34,31 @@ pub struct Check {
     /// Where in the line, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
+}
+
+/// What a checker's program found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The file is as it should be.
+    pub ok: bool,
+    /// The beginning of the program's output.
+    pub message: String,
+}
+
+/// Runs the programs that settings name to check files after a write (`files.check`).
+pub trait Checker: Send + Sync + fmt::Debug {
+    /// Runs a program from the root of the workspace. What it finds there was not approved, so it runs in a jail or not
+    /// at all, and keeps none of its changes.
+    ///
+    /// # Errors
+    ///
+    /// Where it could not run.
+    fn check<'a>(
+        &'a self,
+        argv: Vec<String>,
+        time: Duration,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Finding, ToolError>>;
 }
 
 impl Check {
@@ -93,7 +119,7 @@ pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
 }
 
 /// The command of the first checker whose glob matches the path; an error names a glob that is none.
-pub(crate) fn checker(
+pub(crate) fn program(
     checkers: &[(String, Vec<String>)],
     place: &Place,
 ) -> Option<Result<Vec<String>, Check>> {
@@ -121,15 +147,15 @@ pub(crate) fn checker(
 }
 
 /// Runs a checker in the jail, from the root of the workspace.
-pub(crate) async fn by_command(
-    commands: &Commands,
+pub(crate) async fn by_program(
+    checker: &dyn Checker,
     argv: Vec<String>,
     context: &CallContext,
 ) -> Check {
     let name = argv.first().cloned().unwrap_or_default();
-    match commands.checked(argv, CHECK_TIME, context).await {
-        Ok((true, _)) => Check::fine(),
-        Ok((false, said)) => Check::failure(format!("{name}: {said}")),
+    match checker.check(argv, CHECK_TIME, context).await {
+        Ok(Finding { ok: true, .. }) => Check::fine(),
+        Ok(found) => Check::failure(format!("{name}: {}", found.message)),
         // The file is written: a checker that cannot run is told beside it, not instead of it.
         Err(error) => Check::failure(format!("{name} did not run: {error}")),
     }

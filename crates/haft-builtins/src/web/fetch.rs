@@ -19,32 +19,19 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::describe::{builtin, from_the_web, known_as};
+use crate::web::WEB;
 use crate::web::fetch::page::Got;
 use crate::web::http::HttpError;
+use crate::web::options::Web;
+use crate::web::reader::Format;
 use crate::web::redirects::Redirects;
 use crate::web::robots::Robots;
 use crate::web::target::Target;
-use crate::web::{WEB, Web};
 
 /// Pages fetched at one time.
 const AT_ONCE: usize = 4;
 /// Most URLs of one call.
 const MAX_URLS: usize = 10;
-
-/// How a page is given.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// Its article, or its whole text, as Markdown.
-    #[default]
-    Markdown,
-    /// The same without markup.
-    Text,
-    /// The same as cleaned HTML.
-    Html,
-    /// What the server sent.
-    Raw,
-}
 
 /// What `fetch_url` takes.
 #[derive(Debug, Deserialize, JsonSchema)]

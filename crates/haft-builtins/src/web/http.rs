@@ -174,6 +174,7 @@ impl Http {
     }
 
     /// How it calls itself.
+    #[cfg(feature = "web")]
     pub(crate) fn user_agent(&self) -> &str {
         self.agent.to_str().unwrap_or_default()
     }

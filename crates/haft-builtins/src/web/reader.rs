@@ -4,22 +4,27 @@
 use std::fmt;
 
 use bytes::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::web::fetch::Format;
 use crate::web::network::BoxFuture;
 
 mod html;
+#[cfg(feature = "commands")]
 mod jailed;
+#[cfg(feature = "pdf")]
 mod pdf;
 mod tags;
 mod tree;
 mod unconfined;
+#[cfg(feature = "commands")]
 mod worker;
 
+#[cfg(feature = "commands")]
 pub use jailed::JailedReader;
 pub use unconfined::UnconfinedReader;
+#[cfg(feature = "commands")]
 pub use worker::{WORKER, worker};
 
 /// Readers at work at one time; a file that takes forever holds one of them.
@@ -33,6 +38,21 @@ const STACK: usize = 64 << 20;
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ReadError(String);
+
+/// How a page is given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Its article, or its whole text, as Markdown.
+    #[default]
+    Markdown,
+    /// The same without markup.
+    Text,
+    /// The same as cleaned HTML.
+    Html,
+    /// What the server sent.
+    Raw,
+}
 
 /// What is to be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,10 +103,13 @@ pub trait PageReader: Send + Sync + fmt::Debug {
 /// Reads a file here and now, in whatever time and memory that takes.
 fn read_here(task: &Task, file: &[u8]) -> Result<Read, String> {
     let read = match task {
+        #[cfg(feature = "pdf")]
         Task::Pdf => Read {
             text: pdf::text_of(file)?,
             ..Read::default()
         },
+        #[cfg(not(feature = "pdf"))]
+        Task::Pdf => return Err("PDF files are not read here (feature `pdf` is off)".to_owned()),
         Task::Html { url, format } => {
             let html = std::str::from_utf8(file).map_err(|e| e.to_string())?;
             html::convert(html, url, *format)

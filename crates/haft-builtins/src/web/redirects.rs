@@ -1,15 +1,21 @@
 //! `Redirects`: the rules on the hosts that redirects lead to, asked before each hop of whatever a tool reads.
 
+use std::fmt;
 use std::sync::Arc;
 
 use haft::permission::Verdict;
 use haft::spec::ToolSpec;
 use tokio::time::Instant;
 
-use crate::web::RedirectRule;
 use crate::web::http::{Gate, HttpError};
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
+
+/// Rules on another host that a call cleared for one host is sent to.
+pub trait RedirectRule: Send + Sync + fmt::Debug {
+    /// The verdict on this tool's connection to the host of this URL.
+    fn verdict(&self, tool: &ToolSpec, url: &str, host: &str) -> Verdict;
+}
 
 /// The rules for one tool's connections. Where there are none, every public host is followed to.
 #[derive(Debug, Clone)]

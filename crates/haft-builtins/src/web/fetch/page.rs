@@ -8,9 +8,9 @@ use hyper::header::CONTENT_TYPE;
 use image::ImageFormat;
 
 use crate::web::fetch::gate::Hops;
-use crate::web::fetch::{Format, Shared, charset};
+use crate::web::fetch::{Shared, charset};
 use crate::web::http::{HttpError, Reply};
-use crate::web::reader::{Read, Task};
+use crate::web::reader::{Format, Read, Task};
 use crate::web::target::Target;
 
 /// What is asked for first.

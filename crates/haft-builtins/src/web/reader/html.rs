@@ -6,7 +6,7 @@ use dom_smoothie::{Article, Config, Readability, TextMode};
 use super::Read;
 use super::tags::limit_tags;
 use super::tree::parse;
-use crate::web::fetch::Format;
+use crate::web::reader::Format;
 
 /// Elements beyond which a page is shown whole, without a search for its article.
 const MAX_ELEMENTS: usize = 60_000;

@@ -1,0 +1,207 @@
+//! `Builtins`: the standard tools on one workspace, by the features that are compiled in.
+
+use std::sync::Arc;
+
+#[cfg(feature = "images")]
+use haft::session::RunLimits;
+use haft::spec::NameError;
+use haft::tool::{Tool, TypedTool};
+use haft::workspace::Workspace;
+#[cfg(feature = "commands")]
+use haft_sandbox::{Sandbox, Spool};
+
+use crate::artifacts::ReadArtifact;
+use crate::builtin::Builtin;
+#[cfg(feature = "commands")]
+use crate::command::changes::CommandChanges;
+#[cfg(feature = "commands")]
+use crate::command::{AwaitCommand, COMMANDS, CommandNetwork, Commands, KillCommand, RunCommand};
+use crate::discover::{DISCOVER, DiscoverOptions, ToolExpandTools, ToolSearch};
+#[cfg(feature = "commands")]
+use crate::files::check::Checker;
+use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
+use crate::files::{FileOptions, Files};
+#[cfg(feature = "images")]
+use crate::image::ViewImage;
+use crate::memory::Memory;
+use crate::question::AskUser;
+use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
+use crate::todo::{TodoLists, TodoRead, TodoWrite};
+#[cfg(feature = "web")]
+use crate::web::WEB;
+#[cfg(feature = "web")]
+use crate::web::fetch::FetchUrl;
+#[cfg(feature = "web")]
+use crate::web::options::Web;
+#[cfg(feature = "web")]
+use crate::web::search::WebSearch;
+
+/// What the standard tools work on.
+#[derive(Debug, Clone)]
+pub struct Builtins {
+    /// The folder they work in, with what they must not touch.
+    pub workspace: Workspace,
+    /// How the file tools behave.
+    pub files: FileOptions,
+    /// Where commands run; without one there are no command tools.
+    #[cfg(feature = "commands")]
+    pub sandbox: Option<Sandbox>,
+    /// How what commands change is judged and applied; without it they change the workspace directly.
+    #[cfg(feature = "commands")]
+    pub changes: Option<CommandChanges>,
+    /// Memory of one command in MiB, where it is not the sandbox's default.
+    #[cfg(feature = "commands")]
+    pub memory_mb: Option<u64>,
+    /// Where a command's output goes that is too long for memory; without one 8 MiB of each stream are kept.
+    #[cfg(feature = "commands")]
+    pub spool: Option<Arc<Spool>>,
+    /// What commands reach over the network.
+    #[cfg(feature = "commands")]
+    pub network: CommandNetwork,
+    /// Bytes of a picture that a call returns inline.
+    #[cfg(feature = "images")]
+    pub inline_media_bytes: usize,
+    /// How the web is reached; without it there are no web tools.
+    #[cfg(feature = "web")]
+    pub web: Option<Web>,
+    /// What is found besides tools, and how.
+    pub discover: DiscoverOptions,
+    /// What is remembered across runs; without one there are no memory tools.
+    pub memory: Option<Memory>,
+}
+
+impl Builtins {
+    /// The standard tools on this workspace, with the safe defaults.
+    pub fn new(workspace: Workspace) -> Self {
+        Self {
+            workspace,
+            files: FileOptions::default(),
+            #[cfg(feature = "commands")]
+            sandbox: None,
+            #[cfg(feature = "commands")]
+            changes: None,
+            #[cfg(feature = "commands")]
+            memory_mb: None,
+            #[cfg(feature = "commands")]
+            spool: None,
+            #[cfg(feature = "commands")]
+            network: CommandNetwork::default(),
+            #[cfg(feature = "images")]
+            inline_media_bytes: RunLimits::default().inline_media_bytes,
+            #[cfg(feature = "web")]
+            web: Some(Web::default()),
+            discover: DiscoverOptions::default(),
+            memory: None,
+        }
+    }
+
+    /// All standard tools, also those that are off until enabled.
+    ///
+    /// # Errors
+    ///
+    /// Where a tool's name is refused, which is a fault of this crate.
+    pub fn tools(&self) -> Result<Vec<Builtin>, NameError> {
+        #[cfg(feature = "commands")]
+        let commands = self.commands();
+        #[cfg(feature = "commands")]
+        let checker = commands
+            .clone()
+            .map(|commands| commands as Arc<dyn Checker>);
+        #[cfg(not(feature = "commands"))]
+        let checker = None;
+        let files = Files::new(self.workspace.clone(), self.files.clone(), checker);
+        let mut tools = file_tools(&files)?;
+        #[cfg(feature = "images")]
+        {
+            let web = self.web.clone().unwrap_or_default();
+            let pictures = ViewImage::new(files, &web, self.inline_media_bytes);
+            tools.push(on(pictures.into_tool()?, FILES));
+        }
+        tools.extend(self.run_tools()?);
+        #[cfg(feature = "web")]
+        tools.extend(self.web_tools()?);
+        #[cfg(feature = "commands")]
+        if let Some(commands) = commands {
+            tools.extend(command_tools(&commands)?);
+        }
+        if let Some(memory) = &self.memory {
+            tools.extend(memory.tools()?);
+        }
+        Ok(tools)
+    }
+
+    /// Tools on what the run itself holds.
+    fn run_tools(&self) -> Result<Vec<Builtin>, NameError> {
+        let todo = TodoLists::default();
+        Ok(vec![
+            on(ReadArtifact.into_tool()?, ""),
+            on(TodoWrite(todo.clone()).into_tool()?, ""),
+            on(TodoRead(todo).into_tool()?, ""),
+            on(Arc::new(AskUser::new()?), ""),
+            on(ToolSearch::new(&self.discover).into_tool()?, DISCOVER),
+            on(ToolExpandTools.into_tool()?, DISCOVER),
+        ])
+    }
+
+    #[cfg(feature = "web")]
+    fn web_tools(&self) -> Result<Vec<Builtin>, NameError> {
+        let Some(web) = &self.web else {
+            return Ok(Vec::new());
+        };
+        let mut tools = vec![on(FetchUrl::new(web.clone()).into_tool()?, WEB)];
+        if let Some(service) = web.search.clone() {
+            tools.push(on(WebSearch(service).into_tool()?, WEB));
+        }
+        Ok(tools)
+    }
+
+    #[cfg(feature = "commands")]
+    fn commands(&self) -> Option<Arc<Commands>> {
+        let sandbox = self.sandbox.clone()?;
+        let commands = Commands::new(sandbox, self.workspace.clone(), self.memory_mb);
+        let commands = commands.with_network(self.network.clone());
+        let commands = commands.with_changes(self.changes.clone());
+        Some(Arc::new(commands.with_spool(self.spool.clone())))
+    }
+}
+
+/// A tool of the default set.
+fn on(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
+    Builtin {
+        tool,
+        bundle,
+        default: true,
+    }
+}
+
+/// A tool that exists only where settings enable it.
+fn off(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
+    Builtin {
+        tool,
+        bundle,
+        default: false,
+    }
+}
+
+fn file_tools(files: &Files) -> Result<Vec<Builtin>, NameError> {
+    Ok(vec![
+        on(ReadFile(files.clone()).into_tool()?, FILES),
+        on(WriteFile(files.clone()).into_tool()?, FILES),
+        on(EditFile(files.clone()).into_tool()?, FILES),
+        on(ApplyPatch(files.clone()).into_tool()?, FILES),
+        on(MoveFile(files.clone()).into_tool()?, FILES),
+        off(DeleteFile(files.clone()).into_tool()?, FILES),
+        on(ListFiles(files.clone()).into_tool()?, FILES),
+        on(GlobFiles(files.clone()).into_tool()?, FILES),
+        on(GrepFiles(files.clone()).into_tool()?, FILES),
+    ])
+}
+
+#[cfg(feature = "commands")]
+fn command_tools(commands: &Arc<Commands>) -> Result<Vec<Builtin>, NameError> {
+    Ok(vec![
+        on(RunCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
+        on(AwaitCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
+        on(KillCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
+    ])
+}
