@@ -4,6 +4,7 @@ use std::fmt;
 
 use haft::bounds::Class;
 use haft::call::Principal;
+use haft::error::Failure;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::progress::Pace;
@@ -85,7 +86,7 @@ pub struct ByOperator;
 /// Why no run could be opened for a client.
 #[derive(Debug, thiserror::Error)]
 #[error("open a run: {0}")]
-pub struct OpenError(pub String);
+pub struct OpenError(#[source] pub Failure);
 
 /// By which transport a client came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

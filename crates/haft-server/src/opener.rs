@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft::bounds::Class;
 use haft::call::RunId;
+use haft::error::Failure;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::progress::Pace;
@@ -110,7 +111,7 @@ impl RunFactory for ClientRuns {
                 })
             };
             let prepared = self.app.runs().prepare(options);
-            let run = prepared.map_err(|e| OpenError(e.to_string()))?;
+            let run = prepared.map_err(|e| OpenError(Failure::of(e)))?;
             let session = run.session().clone();
             self.held
                 .lock()
@@ -122,9 +123,9 @@ impl RunFactory for ClientRuns {
     fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
         Box::pin(async move {
             let Some(run) = self.handle(session) else {
-                return Err(OpenError("the run is over".to_owned()));
+                return Err(OpenError("the run is over".into()));
             };
-            run.start().await.map_err(|e| OpenError(e.to_string()))
+            run.start().await.map_err(|e| OpenError(Failure::of(e)))
         })
     }
 

@@ -1,10 +1,9 @@
 //! The inboxes of both databases, and what they share: how a request is written, what a row says, and the bounds.
 
-use std::fmt::Display;
-
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval, WaitingLimits};
 use haft::approval::transition::{Event, Refused, transition};
 use haft::approval::{ApprovalRequest, Choice, Decision};
+use haft::error::Failure;
 use haft::journal;
 
 use crate::number::nanoseconds;
@@ -47,7 +46,7 @@ pub(crate) struct Draft {
 impl Draft {
     /// The request as it is kept; refused where it is too long.
     pub(crate) fn of(request: &ApprovalRequest) -> Result<Self, InboxError> {
-        let json = serde_json::to_string(request).map_err(unavailable)?;
+        let json = serde_json::to_string(request).map_err(|e| unavailable(Failure::of(e)))?;
         if json.len() > LONGEST {
             let bytes = json.len();
             return Err(unavailable(format!(
@@ -114,7 +113,7 @@ impl Verdict {
             Choice::Deny { .. } | Choice::Answer { .. } => None,
         };
         let status = transition(RequestStatus::Pending, event);
-        let json = serde_json::to_string(decision).map_err(unavailable)?;
+        let json = serde_json::to_string(decision).map_err(|e| unavailable(Failure::of(e)))?;
         if json.len() > LONGEST {
             return Err(unavailable(format!(
                 "the decision has {} bytes, at most {LONGEST} are kept",
@@ -190,8 +189,8 @@ pub(crate) fn full() -> InboxError {
     ))
 }
 
-pub(crate) fn unavailable(why: impl Display) -> InboxError {
-    InboxError::Unavailable(format!("{why}"))
+pub(crate) fn unavailable(why: impl Into<Failure>) -> InboxError {
+    InboxError::Unavailable(why.into())
 }
 
 /// The statuses under which rows are kept that may have one of these; none for all of them.

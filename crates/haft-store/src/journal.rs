@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use haft::call::{CallId, RunId};
+use haft::error::Failure;
 use haft::journal::line::{Line, Reader};
 use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
 use haft::result::Status;
@@ -94,7 +95,7 @@ impl DbJournal {
         let wait = || {
             heard
                 .recv()
-                .map_err(|_| Fault::Failed("its thread ended".to_owned()))
+                .map_err(|_| Fault::Failed("its thread ended".into()))
         };
         if may_block() {
             // Others of this runtime's tasks go on elsewhere meanwhile.
@@ -105,7 +106,7 @@ impl DbJournal {
     }
 
     fn add(&self, run: &RunId, line: &Line) -> Result<(), JournalError> {
-        let json = serde_json::to_string(line).map_err(|e| failed(run, &e.to_string()))?;
+        let json = serde_json::to_string(line).map_err(|e| failed(run, Failure::of(e)))?;
         let mut left = self.chains.lock();
         let chains = left.entry(run.clone()).or_default();
         line.note(chains);
@@ -201,7 +202,7 @@ enum Fault {
     /// Another process is at the run.
     Busy,
     /// The database failed.
-    Failed(String),
+    Failed(Failure),
 }
 
 type Answer<T> = Result<T, Fault>;
@@ -209,14 +210,14 @@ type Answer<T> = Result<T, Fault>;
 fn to_journal_error(run: &RunId, fault: Fault) -> JournalError {
     match fault {
         Fault::Busy => JournalError::Busy(run.clone()),
-        Fault::Failed(why) => failed(run, &why),
+        Fault::Failed(why) => failed(run, why),
     }
 }
 
-fn failed(run: &RunId, why: &str) -> JournalError {
+fn failed(run: &RunId, why: Failure) -> JournalError {
     JournalError::Io {
         run: run.clone(),
-        source: io::Error::other(why.to_owned()),
+        source: io::Error::other(why),
     }
 }
 

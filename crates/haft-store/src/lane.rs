@@ -1,5 +1,6 @@
 //! `Lane`: a bounded queue to a thread of its own, for work that blocks.
 
+use haft::error::Failure;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -43,11 +44,11 @@ impl<T: Send + 'static> Lane<T> {
         job: T,
         bytes: usize,
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         let weight = u32::try_from((bytes >> 10) + 1).unwrap_or(u32::MAX);
         let weight = weight.min(u32::try_from(ROOM).unwrap_or(u32::MAX));
         let room = Arc::clone(&self.room).acquire_many_owned(weight).await;
-        let room = room.map_err(|_| "it was shut".to_owned())?;
+        let room = room.map_err(|_| Failure::new("it was shut"))?;
         self.send(job, Some(room), start)
     }
 
@@ -70,7 +71,7 @@ impl<T: Send + 'static> Lane<T> {
         &self,
         job: T,
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         self.send(job, None, start)
     }
 
@@ -79,7 +80,7 @@ impl<T: Send + 'static> Lane<T> {
         job: T,
         room: Option<OwnedSemaphorePermit>,
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         let mut sender = self.sender.lock();
         let mut sent = Sent { job, _room: room };
         if let Some(running) = &*sender {
@@ -90,8 +91,10 @@ impl<T: Send + 'static> Lane<T> {
             }
         }
         let (to, jobs) = mpsc::channel();
-        start(Jobs(jobs)).map_err(|e| format!("start its thread: {e}"))?;
-        to.send(sent).map_err(|_| "its thread ended".to_owned())?;
+        start(Jobs(jobs))
+            .map_err(|e| Failure::new(format!("start its thread: {e}")).with_source(e))?;
+        to.send(sent)
+            .map_err(|_| Failure::new("its thread ended"))?;
         *sender = Some(to);
         Ok(())
     }

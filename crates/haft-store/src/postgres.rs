@@ -3,6 +3,7 @@
 //! Each change is one statement, and each may be made twice: where the connection breaks before the answer is there, it is
 //! made again until the time that an operation has is over. So a server that restarts loses nothing and doubles nothing.
 
+use haft::error::Failure;
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ impl PostgresStore {
     pub fn new(url: &str) -> Result<Self, StoreError> {
         let options = PgConnectOptions::from_str(url)
             // The error may quote the URL, and that a password.
-            .map_err(|_| StoreError("the URL of PostgreSQL cannot be read".to_owned()))?;
+            .map_err(|_| StoreError("the URL of PostgreSQL cannot be read".into()))?;
         let database = options
             .get_database()
             .unwrap_or(options.get_username())
@@ -177,6 +178,11 @@ impl Server {
             sqlx::Error::Database(error) => format!("{place}: {}", error.message()),
             other => format!("{place}: {other}"),
         }
+    }
+
+    /// The same, with the error that it came from.
+    pub(crate) fn failure(&self, error: sqlx::Error) -> Failure {
+        Failure::new(self.reason(&error)).with_source(error)
     }
 
     pub(crate) fn silent(&self) -> String {

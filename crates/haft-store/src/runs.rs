@@ -83,6 +83,6 @@ fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
 
 impl From<StoreError> for IndexError {
     fn from(error: StoreError) -> Self {
-        Self::Store(error.to_string())
+        Self::Store(error.0)
     }
 }

@@ -31,6 +31,6 @@ impl Sweeps {
 
 impl From<StoreError> for SuspendedError {
     fn from(error: StoreError) -> Self {
-        Self(error.to_string())
+        Self(error.0)
     }
 }

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::approval::id::ApprovalId;
 
 mod context;
+mod failure;
 
 pub use context::Context;
+pub use failure::Failure;
 
 /// What a tool's function returns: `haft::Result<Balance>`.
 pub type Result<T, E = ToolError> = std::result::Result<T, E>;

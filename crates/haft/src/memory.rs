@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::call::{Principal, RunId};
 use crate::clock;
+use crate::error::Failure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 
@@ -193,7 +194,7 @@ pub enum MemoryError {
     NoWords,
     /// The store behind it failed.
     #[error("memory: {0}")]
-    Store(String),
+    Store(#[source] Failure),
 }
 
 /// The future of a store's answer.

@@ -1,5 +1,6 @@
 //! `HttpEmbedder`: embeddings from any service that speaks `OpenAI`'s `/v1/embeddings`.
 
+use haft::error::Failure;
 use haft::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
@@ -60,31 +61,28 @@ impl HttpEmbedder {
     }
 
     async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let told = |e: &dyn std::fmt::Display| EmbedError(e.to_string());
         let ask = Ask {
             model: &self.model,
             input: texts,
             encoding_format: "float",
         };
-        let body = serde_json::to_vec(&ask).map_err(|e| told(&e))?;
+        let body = serde_json::to_vec(&ask).map_err(|e| EmbedError(Failure::of(e)))?;
         let bearer = self.api_key.as_ref().map(|key| format!("Bearer {key}"));
         let mut headers = vec![("accept", "application/json")];
         headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
         let sent = self.http.post_json(&self.url, &headers, body).await;
-        let reply = sent.map_err(|e| told(&e))?;
+        let reply = sent.map_err(|e| EmbedError(Failure::of(e)))?;
         if !reply.is_success() {
             let message = format!("{} answered with status {}", self.url, reply.status);
-            return Err(EmbedError(message));
+            return Err(EmbedError(message.into()));
         }
         if let Some(cut) = reply.cut {
             let message = format!("the answer of {} is cut: {}", self.url, cut.as_str());
-            return Err(EmbedError(message));
+            return Err(EmbedError(message.into()));
         }
         let answer: Answer = serde_json::from_slice(&reply.body).map_err(|e| {
-            EmbedError(format!(
-                "the answer of {} is not as expected: {e}",
-                self.url
-            ))
+            let message = format!("the answer of {} is not as expected: {e}", self.url);
+            EmbedError(Failure::new(message).with_source(e))
         })?;
         in_order(answer.data, texts.len())
     }
@@ -99,7 +97,7 @@ fn in_order(items: Vec<Item>, count: usize) -> Result<Vec<Vec<f32>>, EmbedError>
         }
     }
     let whole: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
-    whole.ok_or_else(|| EmbedError(format!("not every one of {count} texts has a vector")))
+    whole.ok_or_else(|| EmbedError(format!("not every one of {count} texts has a vector").into()))
 }
 
 impl Embedder for HttpEmbedder {

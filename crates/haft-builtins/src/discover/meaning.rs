@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Release};
 use std::time::Duration;
 
+use haft::error::Failure;
 use haft::future::BoxFuture;
 use haft::spec::ToolSpec;
 use haft::toolset::search::{SearchHit, category_of, is_findable};
@@ -42,7 +43,7 @@ const MAX_TEXT: usize = 4 * 1024;
 /// Why texts have no vectors.
 #[derive(Debug, thiserror::Error)]
 #[error("embed texts: {0}")]
-pub struct EmbedError(pub String);
+pub struct EmbedError(#[source] pub Failure);
 
 /// Makes a vector of each text: texts that mean the same come near each other.
 pub trait Embedder: Send + Sync + fmt::Debug {
@@ -201,15 +202,14 @@ impl Meaning {
         let count = texts.len();
         let made = match timeout(patience, self.embedder.embed(texts)).await {
             Ok(made) => made,
-            Err(_) => Err(EmbedError(format!(
-                "no answer within {} s",
-                patience.as_secs()
-            ))),
+            Err(_) => Err(EmbedError(
+                format!("no answer within {} s", patience.as_secs()).into(),
+            )),
         };
         let made = made.and_then(|made| {
             if made.len() != count {
                 let message = format!("{} vectors for {count} texts", made.len());
-                return Err(EmbedError(message));
+                return Err(EmbedError(message.into()));
             }
             made.into_iter().map(normal).collect()
         });
@@ -288,7 +288,7 @@ impl Vectors {
         }
         if vector.len() != self.length {
             let message = format!("vectors of {} and of {}", self.length, vector.len());
-            return Err(EmbedError(message));
+            return Err(EmbedError(message.into()));
         }
         self.known.insert(hash.to_owned(), vector);
         Ok(())
@@ -307,7 +307,7 @@ fn normal(vector: Vec<f32>) -> Result<Box<[f32]>, EmbedError> {
     let usable = !vector.is_empty() && vector.len() <= MAX_LENGTH && length.is_normal();
     if !usable {
         let message = format!("a vector of {} numbers that is none", vector.len());
-        return Err(EmbedError(message));
+        return Err(EmbedError(message.into()));
     }
     Ok(vector.into_iter().map(|x| x / length).collect())
 }

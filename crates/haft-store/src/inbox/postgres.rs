@@ -120,7 +120,7 @@ impl Server {
             OperationError::Silent => unavailable(self.silent()),
             OperationError::Refused(no) => match no.into() {
                 No::Inbox(no) => no,
-                No::Database(error) => unavailable(self.reason(&error)),
+                No::Database(error) => unavailable(self.failure(error)),
             },
         })
     }

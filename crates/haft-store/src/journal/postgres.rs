@@ -56,8 +56,8 @@ impl Lines {
         );
         self.runtime.block_on(asked).unwrap_or_else(|error| {
             Err(Fault::Failed(match error {
-                OperationError::Silent => server.silent(),
-                OperationError::Refused(error) => server.reason(&error),
+                OperationError::Silent => server.silent().into(),
+                OperationError::Refused(error) => server.failure(error),
             }))
         })
     }

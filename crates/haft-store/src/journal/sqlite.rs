@@ -57,7 +57,7 @@ impl Lines {
             work(connection, &self.me)
         });
         done.unwrap_or_else(|error| {
-            let why = self.file.reason(&error);
+            let why = self.file.failure(error);
             self.file.let_go();
             Err(Fault::Failed(why))
         })

@@ -139,7 +139,7 @@ impl From<MemoryError> for Fault {
 
 impl From<StoreError> for MemoryError {
     fn from(error: StoreError) -> Self {
-        Self::Store(error.to_string())
+        Self::Store(error.0)
     }
 }
 

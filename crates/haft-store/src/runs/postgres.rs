@@ -30,8 +30,8 @@ impl Server {
         F: Future<Output = Result<T, sqlx::Error>>,
     {
         self.ask(make, is_lost).await.map_err(|error| match error {
-            OperationError::Silent => IndexError::Store(self.silent()),
-            OperationError::Refused(error) => IndexError::Store(self.reason(&error)),
+            OperationError::Silent => IndexError::Store(self.silent().into()),
+            OperationError::Refused(error) => IndexError::Store(self.failure(error)),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `DbFile`: a connection of one's own to the database file, opened when needed and again when the file is another one.
 
+use haft::error::Failure;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -84,7 +85,7 @@ impl DbFile {
     }
 
     /// The connection to the file that is there now, and whether it is a new one.
-    pub(crate) fn connection(&mut self) -> Result<(&mut Connection, bool), String> {
+    pub(crate) fn connection(&mut self) -> Result<(&mut Connection, bool), Failure> {
         let identity = self.identity();
         // `SQLite` would go on writing to a file that was deleted or replaced, and all of it would be lost.
         if self
@@ -98,16 +99,16 @@ impl DbFile {
         if new {
             if self.seen && identity.is_none() {
                 let path = self.path.display();
-                return Err(format!(
+                return Err(Failure::new(format!(
                     "{path} is gone; put it back, or restart to begin with an empty one"
-                ));
+                )));
             }
             self.open = Some(open(&self.path, self.commit)?);
             self.seen = true;
         }
         match &mut self.open {
             Some(open) => Ok((&mut open.connection, new)),
-            None => Err("no connection".to_owned()),
+            None => Err("no connection".into()),
         }
     }
 
@@ -117,12 +118,12 @@ impl DbFile {
     }
 
     /// Closes the connection where there is one, and with the last one folds the write-ahead log into the file.
-    pub(crate) fn close(&mut self) -> Result<(), String> {
+    pub(crate) fn close(&mut self) -> Result<(), Failure> {
         let Some(open) = self.open.take() else {
             return Ok(());
         };
         let closed = open.connection.close();
-        closed.map_err(|(_, error)| self.reason(&error))
+        closed.map_err(|(_, error)| self.failure(error))
     }
 
     /// Whether there is a connection.
@@ -143,6 +144,11 @@ impl DbFile {
         }
     }
 
+    /// The same, with the error that it came from.
+    pub(crate) fn failure(&self, error: rusqlite::Error) -> Failure {
+        Failure::new(self.reason(&error)).with_source(error)
+    }
+
     fn identity(&self) -> Option<(u64, u64)> {
         let meta = fs::metadata(&self.path).ok()?;
         Some((meta.dev(), meta.ino()))
@@ -150,17 +156,18 @@ impl DbFile {
 }
 
 /// Opens the file, private and with the schema up to date.
-fn open(path: &Path, commit: Commit) -> Result<Open, String> {
-    let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+fn open(path: &Path, commit: Commit) -> Result<Open, Failure> {
+    let named = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
+    let refused = |error: io::Error| named(&error).with_source(error);
     let fresh = !path.exists();
-    make_private(path).map_err(|e| named(&e))?;
+    make_private(path).map_err(refused)?;
     if fresh && let Some(folder) = path.parent() {
         // The new name must survive a power cut as the rows do.
         File::open(folder)
             .and_then(|folder| folder.sync_all())
-            .map_err(|e| named(&e))?;
+            .map_err(refused)?;
     }
-    let meta = fs::metadata(path).map_err(|e| named(&e))?;
+    let meta = fs::metadata(path).map_err(refused)?;
     let opened = Connection::open(path).and_then(|mut connection| {
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -182,7 +189,7 @@ fn open(path: &Path, commit: Commit) -> Result<Open, String> {
             "version {version} of a newer haft, this one knows {}",
             MIGRATIONS.len()
         ))),
-        Err(error) => Err(named(&error)),
+        Err(error) => Err(named(&error).with_source(error)),
     }
 }
 

@@ -100,7 +100,7 @@ impl Worker {
         given.await.map_err(StoreError)?;
         heard
             .await
-            .map_err(|_| StoreError("the thread of the database ended".to_owned()))
+            .map_err(|_| StoreError("the thread of the database ended".into()))
     }
 }
 
@@ -112,7 +112,7 @@ fn with<T, E: From<StoreError>>(
     work(connection).map_err(|fault| match fault {
         Fault::Refused(refused) => refused,
         Fault::Database(error) => {
-            let why = file.reason(&error);
+            let why = file.failure(error);
             file.let_go();
             StoreError(why).into()
         }

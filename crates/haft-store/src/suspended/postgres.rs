@@ -37,8 +37,8 @@ impl Server {
         F: Future<Output = Result<T, sqlx::Error>>,
     {
         self.ask(make, is_lost).await.map_err(|error| match error {
-            OperationError::Silent => SuspendedError(self.silent()),
-            OperationError::Refused(error) => SuspendedError(self.reason(&error)),
+            OperationError::Silent => SuspendedError(self.silent().into()),
+            OperationError::Refused(error) => SuspendedError(self.failure(error)),
         })
     }
 }

@@ -6,6 +6,7 @@
     reason = "tests mount small disks, and say when they cannot"
 )]
 
+use std::error::Error;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +25,7 @@ use crate::request::{MINUTE, all, id, request, yes};
 
 fn why<T: std::fmt::Debug>(result: Result<T, InboxError>) -> String {
     match result {
-        Err(InboxError::Unavailable(why)) => why,
+        Err(InboxError::Unavailable(why)) => why.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -99,8 +100,18 @@ async fn a_lock_that_does_not_end_is_said_and_then_it_goes_on() {
     inbox.submit(&request("a", "f")).await.unwrap();
     let other = beside(home.path());
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let told = why(inbox.decide(&id("a"), &yes("bob")).await);
-    assert!(told.contains("locked by another process"), "{told}");
+    let error = inbox.decide(&id("a"), &yes("bob")).await.unwrap_err();
+    assert!(
+        error.to_string().contains("locked by another process"),
+        "{error}"
+    );
+    let driver = error.source().and_then(Error::source);
+    assert!(
+        driver
+            .and_then(|e| e.downcast_ref::<rusqlite::Error>())
+            .is_some(),
+        "{error:?}"
+    );
     // Whoever reads is not kept from it.
     let seen = inbox.get(&id("a")).await.unwrap().unwrap();
     assert_eq!(seen.status, RequestStatus::Pending);

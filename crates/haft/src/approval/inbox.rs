@@ -6,6 +6,7 @@ use tokio::sync::broadcast;
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::call::RunId;
 use crate::clock;
+use crate::error::Failure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 
@@ -328,5 +329,5 @@ pub enum InboxError {
     Claimed(ApprovalId),
     /// The place where requests are kept does not answer, or is full.
     #[error("the inbox cannot be used: {0}")]
-    Unavailable(String),
+    Unavailable(#[source] Failure),
 }

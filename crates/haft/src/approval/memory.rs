@@ -10,6 +10,7 @@ use crate::approval::inbox::{
 use crate::approval::listing::Page;
 use crate::approval::transition::{Event, transition};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
+use crate::error::Failure;
 use crate::future::BoxFuture;
 
 /// Most requests held; the oldest that has ended goes first.
@@ -75,8 +76,9 @@ impl MemoryInbox {
         if entries.len() >= MOST {
             let over = |entry: &StoredApproval| entry.delivered || ended(entry.status);
             let oldest = entries.iter().position(over);
-            let oldest = oldest
-                .ok_or_else(|| InboxError::Unavailable(format!("{MOST} requests wait already")))?;
+            let oldest = oldest.ok_or_else(|| {
+                InboxError::Unavailable(Failure::new(format!("{MOST} requests wait already")))
+            })?;
             entries.remove(oldest);
         }
         entries.push(StoredApproval {

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::approval::ApprovalId;
 use crate::call::{CallId, Principal, RunId};
+use crate::error::Failure;
 use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
 use crate::opaque::opaque_debug;
@@ -46,7 +47,7 @@ pub struct SuspendedCall {
 /// Why suspended calls could not be looked up or noted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("suspended calls: {0}")]
-pub struct SuspendedError(pub String);
+pub struct SuspendedError(#[source] pub Failure);
 
 /// Where another run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

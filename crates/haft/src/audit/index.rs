@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::audit::RunStart;
 use crate::call::{Principal, RunId};
+use crate::error::Failure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 
@@ -73,7 +74,7 @@ pub enum IndexError {
     NotOpen(RunId),
     /// The store behind it failed.
     #[error("run index: {0}")]
-    Store(String),
+    Store(#[source] Failure),
 }
 
 /// Keeps the index of runs. Several processes may use one at a time.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::call::{CallId, RunId};
+use crate::error::Failure;
 use crate::memory::MemoryError;
 use crate::text::hex;
 
@@ -39,7 +40,7 @@ impl MemoryId {
     /// [`MemoryError::Store`] where the operating system gives no random bytes.
     pub fn generate() -> Result<Self, MemoryError> {
         let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|e| MemoryError::Store(e.to_string()))?;
+        getrandom::fill(&mut random).map_err(|e| MemoryError::Store(Failure::of(e)))?;
         Ok(Self(format!("mem-{}", hex(&random))))
     }
 

@@ -11,6 +11,7 @@ use haft::arguments::Arguments;
 use haft::artifact::memory::MemoryArtifacts;
 use haft::audit::{Event, EventKind};
 use haft::context::CallContext;
+use haft::error::Failure;
 use haft::future::BoxFuture;
 use haft::permission::{PathClaim, Permission};
 use haft::skill::Skill;
@@ -185,7 +186,7 @@ impl RunFactory for SmallOpener {
             }
             *opened += 1;
             self.clients.lock().push(client);
-            let session = session.build().map_err(|e| OpenError(e.to_string()))?;
+            let session = session.build().map_err(|e| OpenError(Failure::of(e)))?;
             self.sessions.lock().push(session.clone());
             Ok((self.executor.clone(), session))
         })
@@ -194,7 +195,7 @@ impl RunFactory for SmallOpener {
     fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
         Box::pin(async move {
             let recorded = self.executor.open(session);
-            recorded.map_err(|e| OpenError(e.to_string()))?;
+            recorded.map_err(|e| OpenError(Failure::of(e)))?;
             self.started.lock().push(session.run().clone());
             Ok(())
         })

@@ -28,11 +28,11 @@ impl ObjectArtifacts {
         variable: impl Fn(&str) -> Option<String>,
         terms: Terms,
     ) -> Result<Self, StoreError> {
-        let (bucket, prefix) = place(url).map_err(StoreError)?;
+        let (bucket, prefix) = place(url).map_err(|why| StoreError(why.into()))?;
         let given = |name: &str| variable(name).filter(|value| !value.is_empty());
         let wanted = |name: &str| {
             given(name).ok_or_else(|| {
-                StoreError(format!("the bucket's credentials are missing: set {name}"))
+                StoreError(format!("the bucket's credentials are missing: set {name}").into())
             })
         };
         let region = given("AWS_REGION").or_else(|| given("AWS_DEFAULT_REGION"));
@@ -50,17 +50,17 @@ impl ObjectArtifacts {
             if let Some(endpoint) = given(name) {
                 let allowed =
                     given("AWS_ALLOW_HTTP").is_some_and(|word| word == "true" || word == "1");
-                plain = is_plain(name, &endpoint, allowed).map_err(StoreError)?;
+                plain = is_plain(name, &endpoint, allowed).map_err(|why| StoreError(why.into()))?;
                 builder = builder.with_endpoint(endpoint).with_allow_http(plain);
                 break;
             }
         }
-        let client =
-            Client::new(plain).map_err(|e| StoreError(format!("set up its encryption: {e}")))?;
+        let client = Client::new(plain)
+            .map_err(|e| StoreError(format!("set up its encryption: {e}").into()))?;
         let store = builder
             .with_http_connector(client)
             .build()
-            .map_err(|_| StoreError("its AWS_… variables do not fit together".to_owned()))?;
+            .map_err(|_| StoreError("its AWS_… variables do not fit together".into()))?;
         let place = format!("s3://{bucket}/{prefix}");
         let place = place.trim_end_matches('/');
         Ok(Self::new(Arc::new(store), place, prefix, terms))

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{ENDED_BYTES, InboxError, Submission};
 use haft::clock;
+use haft::error::Failure;
 use parking_lot::MutexGuard;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::oneshot;
@@ -71,7 +72,7 @@ const GONE: &str =
 pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Submission, InboxError> {
     let weight = u32::try_from((draft.request.len() >> 10) + 1).unwrap_or(u32::MAX);
     let room = server.filing.room.acquire_many(weight).await;
-    let _room = room.map_err(unavailable)?;
+    let _room = room.map_err(|e| unavailable(Failure::of(e)))?;
     let (answer, mut heard) = oneshot::channel();
     let id = draft.id.clone();
     server.waiting().push((draft, answer));

@@ -214,7 +214,7 @@ impl Reader<'_> {
         let (connection, _) = self.file.connection().map_err(unavailable)?;
         let done = connection.transaction().and_then(|moment| read(&moment));
         done.unwrap_or_else(|error| {
-            let why = self.file.reason(&error);
+            let why = self.file.failure(error);
             self.file.let_go();
             Err(unavailable(why))
         })

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{ENDED_BYTES, InboxError};
 use haft::clock;
+use haft::error::Failure;
 use parking_lot::MutexGuard;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tokio::sync::oneshot;
@@ -187,7 +188,10 @@ impl Writer {
             self.file.let_go();
             self.beat.unsaid();
             self.room = Room::default();
-            steps.iter().map(|_| Err(unavailable(&why))).collect()
+            steps
+                .iter()
+                .map(|_| Err(unavailable(why.clone())))
+                .collect()
         })
     }
 
@@ -196,7 +200,7 @@ impl Writer {
         &mut self,
         shared: &Shared,
         steps: &[Step],
-    ) -> Result<Vec<Result<StepResult, InboxError>>, String> {
+    ) -> Result<Vec<Result<StepResult, InboxError>>, Failure> {
         let (connection, new) = self.file.connection()?;
         if new {
             self.beat.unsaid();
@@ -214,7 +218,7 @@ impl Writer {
             let made = transaction(connection, beat, room, steps, sweep)?;
             made.commit(shared)
         });
-        let made = made.map_err(|error| self.file.reason(&error))?;
+        let made = made.map_err(|error| self.file.failure(error))?;
         if sweep {
             self.swept = Some(Instant::now());
             self.filed = 0;

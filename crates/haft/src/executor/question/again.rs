@@ -5,6 +5,7 @@ use crate::approval::suspended::{SuspendedCall, SuspendedError};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::arguments::Arguments;
 use crate::context::CallContext;
+use crate::error::Failure;
 use crate::executor::Parts;
 use crate::executor::again::{of, unknown};
 use crate::executor::ask::unwritten;
@@ -95,7 +96,7 @@ impl Again {
         }
         let forgotten = async {
             let entry = parts.inbox.get(approval).await;
-            let entry = entry.map_err(|e| SuspendedError(e.to_string()))?;
+            let entry = entry.map_err(|e| SuspendedError(Failure::of(e)))?;
             let Some(request) = entry.map(|entry| entry.request) else {
                 return Ok(());
             };

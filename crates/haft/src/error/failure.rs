@@ -1,0 +1,80 @@
+//! `Failure`: why a part of the host could not do its work.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a part of the host could not do its work: in words for a person, with the error behind it for the log.
+///
+/// Errors of the traits that a host implements carry one, so that the driver's own error can be reached through
+/// [`source`](Error::source). Two are equal if their words are.
+///
+/// ```
+/// use std::error::Error;
+///
+/// use haft::error::Failure;
+///
+/// let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+/// let failure = Failure::new("haft.db: the disk is full; make room").with_source(full);
+/// assert_eq!(failure.to_string(), "haft.db: the disk is full; make room");
+/// assert!(failure.source().is_some_and(|source| source.is::<std::io::Error>()));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Failure {
+    message: String,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    /// A failure in these words: what happened, the value, what to do.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// The same with the error that it came from.
+    pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// An error in its own words.
+    pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::new(error.to_string()).with_source(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // The error itself and not the `Arc` around it, so that it can be downcast.
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl PartialEq for Failure {
+    fn eq(&self, other: &Self) -> bool {
+        self.message == other.message
+    }
+}
+
+impl Eq for Failure {}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        Self::new(message)
+    }
+}
