@@ -414,7 +414,7 @@ mod tests {
         for piece in bytes.chunks(70_001) {
             second.append(piece);
         }
-        assert!(second.trouble().unwrap().contains("no more room"));
+        assert!(second.trouble().unwrap().contains("is used up"));
         let kept = second.unbroken(0).end;
         assert!(kept < 1 << 20, "{kept}");
         assert_eq!(

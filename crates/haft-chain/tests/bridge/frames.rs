@@ -158,7 +158,7 @@ fn unread() {
             ok
         })
     });
-    assert_broken(&hostile, "that nobody reads");
+    assert_broken(&hostile, "does not read its answers");
     assert_eq!(fine, 20);
     // Answers that wait are sent when the script reads at last.
     let code = "a = artifacts.put(b'x' * (4 << 20))\nfor n in range(10, 14):\n    frame(b'r', n, b'%b 0 4194304' % a.ref.encode())\ntime.sleep(0.3)\nsize = 0\nwhile size < 4 * (4 << 20):\n    size += wire.recv_into(wire.buffer) - 6\nsize";
