@@ -90,6 +90,13 @@ impl App {
         if scope != HoldFor::Always {
             return Ok(());
         }
+        // The rule would hold for every tenant.
+        if request.principal.tenant != self.principal().tenant {
+            return Err(unfit(
+                "a rule for good holds for the whole application, and this request is of another tenant than the \
+                 application's own: approve it once or for its session",
+            ));
+        }
         let problem = self.rule_check().problem(request, rule);
         problem.map_or(Ok(()), |what| Err(unfit(what)))
     }

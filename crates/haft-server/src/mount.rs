@@ -121,7 +121,6 @@ pub fn approvals(haft: &Haft, access: Access) -> Router {
         .route("/", get(approvals::list))
         .route("/batch", post(approvals::batch))
         .route("/{id}", get(approvals::show))
-        .route("/{id}/rule", get(approvals::try_rule))
         .route("/{id}/{decision}", post(approvals::decide))
         // The entrance has read the body within its bounds.
         .layer(DefaultBodyLimit::disable())
