@@ -11,6 +11,7 @@
 //! A [`RunHandle`] is what an MCP session, an API slot, a command or an embedding program holds. Releasing it (or dropping it) suspends or
 //! finishes the run, once; [`suspend`](RunHandle::suspend) and [`finish`](RunHandle::finish) say which, and how that went.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use haft::progress::{Pace, ProgressSink};
 use haft::result::Outcome;
 use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
 use haft::toolset::Toolset;
+use haft::toolset::view::View as _;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -38,6 +40,7 @@ use crate::run::phase::{Event, Phase};
 
 pub(crate) mod ending;
 pub(crate) mod live;
+mod narrowed;
 pub(crate) mod phase;
 
 /// How a run is started or resumed.
@@ -147,8 +150,8 @@ impl Runs {
     /// # Errors
     /// The options do not fit together.
     pub fn prepare(&self, options: RunOptions) -> Result<RunHandle, Problem> {
-        let builder = self.builder(options);
-        self.handle(builder)
+        let narrowed = options.tools.is_some();
+        self.handle(self.builder(options), narrowed)
     }
 
     /// Starts a run: its record and its line in the index.
@@ -177,16 +180,19 @@ impl Runs {
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
         let folder = runs::run_dir(home, run.as_str()).map_err(unreadable)?;
+        if let (None, Some(names)) = (&options.tools, names_of(run, &folder)?) {
+            options.tools = Some(Arc::new(Arc::clone(&self.parts.tools).only(names)));
+        }
         let builder = self.builder(options);
         if !folder.is_dir() {
             // Another machine keeps the run's record; what happens here is recorded here, under the same name.
-            let handle = self.handle(builder.with_run(run.clone()))?;
+            let handle = self.handle(builder.with_run(run.clone()), false)?;
             handle.record(&mut *handle.life.phase.lock().await).await?;
             return Ok(handle);
         }
         let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
         let calls = calls.max(least);
-        let handle = self.handle(builder.resume(run.clone(), calls))?;
+        let handle = self.handle(builder.resume(run.clone(), calls), false)?;
         {
             let mut phase = handle.life.phase.lock().await;
             handle.record(&mut phase).await?;
@@ -240,13 +246,13 @@ impl Runs {
         }
     }
 
-    fn handle(&self, builder: SessionBuilder) -> Result<RunHandle, Problem> {
+    fn handle(&self, builder: SessionBuilder, narrowed: bool) -> Result<RunHandle, Problem> {
         let session = builder
             .build()
             .map_err(|e| Problem::settings(e.to_string()))?;
         Ok(RunHandle {
             runs: self.clone(),
-            life: Arc::new(Life::new(session)),
+            life: Arc::new(Life::new(session, narrowed)),
         })
     }
 
@@ -288,6 +294,14 @@ impl Runs {
     }
 }
 
+/// The names of the tools that the run was started with, where it has not all.
+fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
+    narrowed::names(folder).map_err(|e| {
+        Problem::failed(format!("read which tools run {run} has: {e}"))
+            .advise("without that it is not resumed; deny what it waits for")
+    })
+}
+
 /// A run that this process holds: what an MCP session, an API slot or a command has. Dropping it suspends or finishes the run.
 #[derive(Debug)]
 pub struct RunHandle {
@@ -314,6 +328,16 @@ impl RunHandle {
             self.record(&mut phase).await?;
         }
         let (parts, session) = (&self.runs.parts, &self.life.session);
+        if self.life.narrowed {
+            let folder = runs::run_dir(parts.archive.home(), session.run().as_str());
+            let folder = folder.map_err(|e| Problem::failed(e.to_string()))?;
+            let tools = session.tools();
+            let names = tools
+                .entries()
+                .iter()
+                .map(|entry| entry.spec().name.as_str());
+            narrowed::keep(&folder, names).map_err(not_started)?;
+        }
         let start = RunStart {
             principal: session.principal().clone(),
             entry_point: session.entry_point().to_owned(),

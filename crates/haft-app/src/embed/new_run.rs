@@ -47,7 +47,8 @@ impl NewRun {
         self
     }
 
-    /// Has these tools alone: a view of [`Haft::tools`].
+    /// Has these tools alone: a view of [`Haft::tools`]. The run is resumed with them, too, by their names; they are kept with its record,
+    /// so resume such a run where its record is.
     pub fn tools(mut self, tools: Arc<dyn Toolset>) -> Self {
         self.options.tools = Some(tools);
         self

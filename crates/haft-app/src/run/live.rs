@@ -19,15 +19,18 @@ use crate::run::phase::Phase;
 pub(crate) struct Life {
     /// The run's state in memory.
     pub(crate) session: Session,
+    /// It has not all tools: which it has is kept with its record.
+    pub(crate) narrowed: bool,
     /// Held while the run goes from one phase to the next.
     pub(crate) phase: AsyncMutex<Phase>,
 }
 
 impl Life {
     /// A run that is prepared.
-    pub(crate) fn new(session: Session) -> Self {
+    pub(crate) fn new(session: Session, narrowed: bool) -> Self {
         Self {
             session,
+            narrowed,
             phase: AsyncMutex::new(Phase::Prepared),
         }
     }

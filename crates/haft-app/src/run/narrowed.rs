@@ -1,0 +1,33 @@
+//! The names of the tools of a run that has not all of them: kept beside its record, so that it is resumed with these alone.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use crate::plain_file;
+
+/// The file in the run's folder.
+const FILE: &str = "tools.json";
+/// Most bytes of it: a hundred thousand long names.
+const MOST: u64 = 16 << 20;
+
+/// Keeps the names of a run's tools in the folder of its record.
+pub(super) fn keep<'n>(folder: &Path, names: impl Iterator<Item = &'n str>) -> io::Result<()> {
+    let names = serde_json::to_vec(&names.collect::<Vec<_>>())?;
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create_new(true).mode(0o600);
+    let mut file = options.open(folder.join(FILE))?;
+    file.write_all(&names)?;
+    file.sync_all()
+}
+
+/// The names that were kept; `None` where the run has all tools.
+pub(super) fn names(folder: &Path) -> io::Result<Option<Vec<String>>> {
+    let text = match plain_file::read(&folder.join(FILE), MOST) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(Some(serde_json::from_str(&text)?))
+}
