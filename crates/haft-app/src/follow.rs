@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use haft::approval::ApprovalId;
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
+use haft::approval::{ApprovalId, ApprovalRequest};
 use haft::call::{CallId, RunId, ToolCall};
 use haft::error::ErrorKind;
 use haft::journal::Recorded;
@@ -50,6 +50,10 @@ impl App {
             // Checked before the run is resumed: an approval that does not hold here leaves no trace in it.
             self.check_request(&entry.request).map_err(unfit)?;
         }
+        // The answer is claimed before the call looks for it.
+        if entry.status == RequestStatus::Answered {
+            self.check_tool(&entry.request)?;
+        }
         let run = &entry.request.run;
         if let Some(session) = self.runs().session(run) {
             return self.act(&session.continuing(), &entry).await;
@@ -63,6 +67,19 @@ impl App {
         let followed = self.act(&resumed.session().continuing(), &entry).await;
         resumed.release().await;
         followed
+    }
+
+    /// Refuses a request whose tool this application has not.
+    fn check_tool(&self, request: &ApprovalRequest) -> Result<(), Problem> {
+        let tool = request.tool.as_str();
+        if self.tools().snapshot().entry(tool).is_some() {
+            return Ok(());
+        }
+        let missing = format!(
+            "approval {} is of the tool {tool}, which is not here",
+            request.id
+        );
+        Err(Problem::usage(missing).advise("resume it in the application that asked"))
     }
 
     /// Runs an interrupted chain again, in its run, which is resumed for it. `stop` cancels the chain; the outcome says so.

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft::approval::inbox::RequestStatus;
-use haft::approval::{ApprovalId, channel};
+use haft::approval::{ApprovalId, Choice, HoldFor, channel};
 use haft::policy::MinimumVerdict;
 use haft::toolset::Toolset as _;
 use haft::{
     Decision, Outcome, Permission, Policy, Principal, Profile, Status, ToolCall, View as _, tool,
 };
 use haft_app::environment::Environment;
+use haft_app::run::RunOptions;
 use haft_app::{Haft, HaftBuilder, Problem, Standard, WhenAsked};
 use tempfile::TempDir;
 
@@ -462,4 +463,104 @@ async fn standard_tools_are_there_by_bundle() {
     let listed = run.call(ToolCall::new("list_files", "{}")).await;
     assert_eq!(listed.status, Status::Ok, "{listed:?}");
     run.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_of_few_tools_is_resumed_with_those_alone() {
+    let folder = scene();
+    let program = || {
+        on(folder.path())
+            .tool(close)
+            .tool(add)
+            .when_asked(WhenAsked::Suspend)
+            .build()
+            .unwrap()
+    };
+    let haft = program();
+    let few = Arc::new(Arc::clone(haft.tools()).only(["close"]));
+    let run = haft.run(ann()).tools(few).await.unwrap();
+    let sum = ToolCall::new("add", r#"{"a":1,"b":2}"#);
+    assert!(!run.call(sum.clone()).await.is_ok());
+    approval(&run.call(of_ann()).await);
+    let id = run.id().clone();
+    run.suspend().await.unwrap();
+    haft.shut().await;
+
+    let again = program();
+    let options = RunOptions::new("test");
+    let resumed = again.app().runs().resume(&id, 0, options).await.unwrap();
+    assert!(!resumed.call(sum).await.is_ok(), "it has all tools now");
+    let asked = resumed.call(of_ann()).await;
+    assert_eq!(asked.status, Status::Suspended, "{asked:?}");
+    resumed.suspend().await.unwrap();
+
+    // Without its names it could only be resumed with all.
+    let kept = folder
+        .path()
+        .join("state/runs")
+        .join(id.as_str())
+        .join("tools.json");
+    fs::write(kept, "[").unwrap();
+    let options = RunOptions::new("test");
+    let refused = again.app().runs().resume(&id, 0, options).await;
+    assert!(refused.is_err_and(|e| e.to_string().contains("which tools run")));
+    again.shut().await;
+}
+
+#[tokio::test]
+async fn a_rule_for_good_is_not_taken_from_another_tenant_s_request() {
+    let folder = scene();
+    let haft = on(folder.path())
+        .tool(close)
+        .when_asked(WhenAsked::Suspend)
+        .build()
+        .unwrap();
+    let theirs = Principal::new("acme", "bob");
+    let run = haft.run(theirs).await.unwrap();
+    let id = approval(&run.call(of_ann()).await);
+    run.suspend().await.unwrap();
+    let always = Decision::approve("eve", "chat").hold_for(HoldFor::Always);
+    let refused = haft.approvals().decide(&id, always).await.unwrap_err();
+    assert!(refused.to_string().contains("another tenant"), "{refused}");
+    // It was not decided, and can be once.
+    let once = Decision::approve("eve", "chat");
+    haft.approvals().decide(&id, once).await.unwrap();
+    haft.shut().await;
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_where_the_tool_that_asked_is_missing() {
+    let folder = scene();
+    let with = |standard| {
+        on(folder.path())
+            .standard(standard)
+            .when_asked(WhenAsked::Suspend)
+            .build()
+            .unwrap()
+    };
+    let haft = with(Standard::QUESTIONS);
+    let question =
+        r#"{"title":"One","questions":[{"id":"which","type":"text","text":"Which one?"}]}"#;
+    let asked = call(&haft, ToolCall::new("ask_user", question)).await;
+    assert_eq!(asked.status, Status::Suspended, "{asked:?}");
+    let id = approval(&asked);
+    let answer = Decision::new(
+        Choice::Answer {
+            answers: r#"{"which":"a"}"#.into(),
+        },
+        "ann".to_owned(),
+        "chat".to_owned(),
+    );
+    haft.approvals().decide(&id, answer).await.unwrap();
+    haft.shut().await;
+
+    let without = with(Standard::FILES);
+    let refused = without.resume(&id).await.unwrap_err();
+    assert!(refused.to_string().contains("ask_user"), "{refused}");
+    without.shut().await;
+
+    let again = with(Standard::QUESTIONS);
+    let outcome = again.resume(&id).await.unwrap();
+    assert!(outcome.is_ok(), "{outcome:?}");
+    again.shut().await;
 }
