@@ -1,6 +1,6 @@
 //! The standard tools: files, search, commands, todo lists, artifacts.
 //!
-//! Tools and policy stand on one [`Workspace`]: its root, its hidden paths, and what the rules let a call see hold for both.
+//! Tools and policy stand on one [`Workspace`](haft::workspace::Workspace): its root, its hidden paths, and what the rules let a call see hold for both.
 //!
 //! ```
 //! use std::sync::Arc;
