@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
         let queue = Queue::new(Task::Folder {
             path: start.to_path_buf(),
             depth: 0,
-            rules: Rules::above(&self.view.root().join(start)),
+            rules: Rules::above(self.view, &self.view.root().join(start)),
         });
         let work = || {
             let mut visit = visitor();
@@ -213,10 +213,10 @@ impl<'a> Walk<'a> {
         let (mut all, mut markers) = (Names::default(), Markers::default());
         // What could be read is shown, as ripgrep does.
         let _ = folder.entries(|name, kind| {
-            markers.note(name.as_bytes());
+            markers.note(name.as_bytes(), kind);
             all.push(name.as_bytes(), kind);
         });
-        let rules = rules.below(&self.view.root().join(folder.path()), markers);
+        let rules = rules.below(self.view, &self.view.root().join(folder.path()), markers);
         let mut path = below(self.view.root());
         let root = path.len();
         path.extend_from_slice(&below(folder.path()));

@@ -1,36 +1,54 @@
 //! What ignore files leave out: `.ignore`, `.gitignore`, `.git/info/exclude` and git's global file, with ripgrep's precedence.
 //!
 //! The patterns are those of the `ignore` crate. Its own walk goes by path and opens every ignore file it sees; this one is told
-//! what lies in a folder, and reads a `.gitignore` only where it counts: in a repository.
+//! what lies in a folder, and reads a `.gitignore` only where it counts: in a repository. What it reads is bounded, and never reached through a link.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use haft::workspace::{Kind, WorkspaceView};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+
+/// Most of an ignore file that is read; what is beyond has no effect.
+const MOST_READ: u64 = 1 << 20;
+/// The longest line of an ignore file that counts.
+const LONGEST_LINE: usize = 4 << 10;
+/// Most patterns of one ignore file.
+const MOST_PATTERNS: usize = 10_000;
+/// Most patterns of a folder and all folders above it: as long as one is walked, all are held.
+const MOST_HELD: usize = 50_000;
+/// Most of what names the repository of a worktree.
+const MOST_OF_POINTER: u64 = 4 << 10;
 
 /// Which of the files that matter here lie in a folder.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four names that lie there or do not"
+    reason = "names that lie there or do not"
 )]
 pub(super) struct Markers {
     pub(super) ignore: bool,
     pub(super) git_ignore: bool,
     pub(super) git: bool,
+    /// The `.git` is a file that names the repository.
+    pub(super) git_is_file: bool,
     pub(super) jj: bool,
 }
 
 impl Markers {
     /// Takes note of a name that lies in the folder.
-    pub(super) fn note(&mut self, name: &[u8]) {
+    pub(super) fn note(&mut self, name: &[u8], kind: Kind) {
         match name {
             b".ignore" => self.ignore = true,
             b".gitignore" => self.git_ignore = true,
-            b".git" => self.git = true,
+            b".git" => {
+                self.git = true;
+                self.git_is_file = kind == Kind::File;
+            }
             b".jj" => self.jj = true,
             _ => {}
         }
@@ -38,11 +56,13 @@ impl Markers {
 
     /// What lies in a folder of which no list was read.
     fn of(folder: &Path) -> Self {
-        let exists = |name| folder.join(name).exists();
+        let kind = |name| folder.join(name).symlink_metadata().ok();
+        let exists = |name| kind(name).is_some();
         Self {
             ignore: exists(".ignore"),
             git_ignore: exists(".gitignore"),
             git: exists(".git"),
+            git_is_file: kind(".git").is_some_and(|kind| kind.is_file()),
             jj: exists(".jj"),
         }
     }
@@ -59,12 +79,14 @@ pub(super) struct Rules {
     is_repository: bool,
     /// It lies in one.
     in_repository: bool,
+    /// How many patterns these are, with those of the folders above.
+    held: usize,
     global: Arc<Gitignore>,
 }
 
 impl Rules {
     /// The rules of all folders above this one.
-    pub(super) fn above(folder: &Path) -> Arc<Self> {
+    pub(super) fn above(view: &WorkspaceView, folder: &Path) -> Arc<Self> {
         // Git's global patterns count from the current folder, as ripgrep reads them.
         let global = std::env::current_dir().map_or_else(
             |_| Gitignore::empty(),
@@ -77,48 +99,57 @@ impl Rules {
             git_exclude: Gitignore::empty(),
             is_repository: false,
             in_repository: false,
+            held: 0,
             global: Arc::new(global),
         };
         let mut above: Vec<&Path> = folder.ancestors().skip(1).collect();
         above.reverse();
         above.iter().fold(Arc::new(top), |rules, folder| {
-            rules.below(folder, Markers::of(folder))
+            rules.below(view, folder, Markers::of(folder))
         })
     }
 
     /// The rules within a folder in which these lie.
-    pub(super) fn below(self: &Arc<Self>, folder: &Path, markers: Markers) -> Arc<Self> {
-        let git = markers.git.then(|| folder.join(".git"));
-        let git_kind = git.as_ref().and_then(|git| git.metadata().ok());
-        let is_repository = git_kind.is_some() || (markers.jj && folder.join(".jj").exists());
+    pub(super) fn below(
+        self: &Arc<Self>,
+        view: &WorkspaceView,
+        folder: &Path,
+        markers: Markers,
+    ) -> Arc<Self> {
+        let is_repository = markers.git || markers.jj;
         let in_repository = self.in_repository || is_repository;
         let reads_git_ignore = markers.git_ignore && in_repository;
         if !(is_repository || markers.ignore || reads_git_ignore) {
             return Arc::clone(self);
         }
-        let read = |wanted: bool, name: &str| {
-            if wanted {
-                patterns(folder, &folder.join(name))
-            } else {
-                Gitignore::empty()
-            }
+        let files = Files { view, folder };
+        let mut held = self.held;
+        let mut read = |file: Option<PathBuf>| {
+            let room = MOST_PATTERNS.min(MOST_HELD.saturating_sub(held));
+            let (patterns, count) =
+                file.map_or((Gitignore::empty(), 0), |file| files.patterns(&file, room));
+            held += count;
+            patterns
         };
+        let git = markers.git.then(|| folder.join(".git"));
         let exclude = git.and_then(|git| {
-            if git_kind.is_some_and(|kind| kind.is_file()) {
-                worktree_repository(&git)
+            if markers.git_is_file {
+                files.worktree_repository(&git)
             } else {
                 Some(git)
             }
         });
+        let ignore = read(markers.ignore.then(|| folder.join(".ignore")));
+        let git_ignore = read(reads_git_ignore.then(|| folder.join(".gitignore")));
+        let git_exclude = read(exclude.map(|git| git.join("info/exclude")));
         Arc::new(Self {
             above: Some(Arc::clone(self)),
-            ignore: read(markers.ignore, ".ignore"),
-            git_ignore: read(reads_git_ignore, ".gitignore"),
-            git_exclude: exclude.map_or_else(Gitignore::empty, |git| {
-                patterns(folder, &git.join("info/exclude"))
-            }),
+            ignore,
+            git_ignore,
+            git_exclude,
             is_repository,
             in_repository,
+            held,
             global: Arc::clone(&self.global),
         })
     }
@@ -167,26 +198,103 @@ fn answer(patterns: &Gitignore, path: &Path, is_folder: bool) -> Option<Match<()
     }
 }
 
-/// The patterns of an ignore file for the paths below a folder; none where it cannot be read.
-fn patterns(folder: &Path, file: &Path) -> Gitignore {
-    // A pipe would never end.
-    if !file.is_file() {
-        return Gitignore::empty();
-    }
-    let mut builder = GitignoreBuilder::new(folder);
-    // Patterns that are not understood are left out, as git does.
-    let _ = builder.add(file);
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
+/// Reads the ignore files of a folder: regular files of a bounded size, no links.
+///
+/// What a folder of the workspace names is read beneath its root alone, and only where the view shows it: whoever may write there could
+/// else have a search tell what stands in files that it does not show.
+struct Files<'a> {
+    view: &'a WorkspaceView,
+    folder: &'a Path,
 }
 
-/// The repository of a worktree, whose `.git` is a file that names it.
-fn worktree_repository(file: &Path) -> Option<PathBuf> {
-    let first_line = |file: &Path| BufReader::new(File::open(file).ok()?).lines().next()?.ok();
-    let git = PathBuf::from(first_line(file)?.strip_prefix("gitdir: ")?);
-    let common = first_line(&git.join("commondir"))?;
-    Some(if common.starts_with('.') {
-        git.join(common)
-    } else {
-        PathBuf::from(common)
-    })
+impl Files<'_> {
+    /// The patterns of an ignore file for the paths below the folder, and how many they are; none where it cannot be read.
+    fn patterns(&self, file: &Path, most: usize) -> (Gitignore, usize) {
+        let Some(text) = self.read(file, MOST_READ) else {
+            return (Gitignore::empty(), 0);
+        };
+        let mut builder = GitignoreBuilder::new(self.folder);
+        let mut count = 0;
+        for (number, line) in lines(&text).enumerate() {
+            if count == most {
+                break;
+            }
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            count += 1;
+            // Patterns that are not understood are left out, as git does.
+            let line = if number == 0 {
+                line.trim_start_matches('\u{feff}')
+            } else {
+                line
+            };
+            let _ = builder.add_line(Some(file.to_owned()), line);
+        }
+        let patterns = builder.build();
+        patterns.map_or_else(|_| (Gitignore::empty(), 0), |patterns| (patterns, count))
+    }
+
+    /// The repository of a worktree, whose `.git` is a file that names it.
+    fn worktree_repository(&self, file: &Path) -> Option<PathBuf> {
+        let first_line = |file: &Path| {
+            let text = self.read(file, MOST_OF_POINTER)?;
+            Some(lines(&text).next()?.to_owned())
+        };
+        let git = PathBuf::from(first_line(file)?.strip_prefix("gitdir: ")?);
+        let common = first_line(&git.join("commondir"))?;
+        Some(if common.starts_with('.') {
+            git.join(common)
+        } else {
+            PathBuf::from(common)
+        })
+    }
+
+    /// The beginning of a regular file.
+    fn read(&self, file: &Path, most: u64) -> Option<Vec<u8>> {
+        let root = self.view.root();
+        let file = plain(file);
+        let open = match file.strip_prefix(root) {
+            Ok(real) if self.view.shows(real) => self.view.open_file(real).ok()?.file,
+            Err(_) if !self.folder.starts_with(root) => open_outside(&file)?,
+            Ok(_) | Err(_) => return None,
+        };
+        let mut text = Vec::new();
+        open.take(most).read_to_end(&mut text).ok()?;
+        Some(text)
+    }
+}
+
+/// The lines that count, in their order: those that are too long are left out, and what comes after one that is no text.
+fn lines(text: &[u8]) -> impl Iterator<Item = &str> {
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| line.len() <= LONGEST_LINE)
+        .map_while(|line| std::str::from_utf8(line).ok())
+        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// Opens a regular file of a folder above the workspace, where no tool writes.
+fn open_outside(file: &Path) -> Option<File> {
+    // NONBLOCK: opening a pipe must not wait for a writer.
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(CWD, file, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&fd).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    is_file.then(|| File::from(fd))
 }

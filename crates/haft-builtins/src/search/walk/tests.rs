@@ -220,6 +220,84 @@ fn the_rules_of_a_worktrees_repository_count() {
     assert_eq!(found, theirs(&workspace, &way));
 }
 
+/// What a walk shows of a whole workspace.
+fn list_names(workspace: &Workspace) -> Vec<String> {
+    let way = Way {
+        start: ".",
+        hidden: false,
+        depth: 64,
+        glob: None,
+        kind: None,
+    };
+    let paths = ours(workspace, &way, 8).into_iter();
+    paths
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn an_ignore_file_that_is_a_link_or_a_pipe_has_no_effect() {
+    let (folder, workspace) = tree(&[
+        ("secret.env".to_owned(), "guess\n".to_owned()),
+        ("guess".to_owned(), String::new()),
+        (".git/info/".to_owned(), String::new()),
+    ]);
+    let at = |name: &str| folder.path().join(name);
+    for name in [".ignore", ".gitignore", ".git/info/exclude"] {
+        std::os::unix::fs::symlink(at("secret.env"), at(name)).unwrap();
+    }
+    let all = ["guess", "secret.env", "start", "start/a.rs"];
+    assert_eq!(list_names(&workspace), all);
+    fs::remove_file(at(".ignore")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        at(".ignore"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    assert_eq!(list_names(&workspace), all);
+}
+
+#[test]
+fn a_worktree_does_not_name_a_repository_outside_the_workspace() {
+    let outside = tempfile::tempdir().unwrap();
+    put(outside.path(), "info/exclude", "guess\n");
+    put(outside.path(), "commondir", ".\n");
+    let names = format!("gitdir: {}\n", outside.path().display());
+    let (_folder, workspace) = tree(&[
+        (".git".to_owned(), names),
+        ("guess".to_owned(), String::new()),
+    ]);
+    assert_eq!(list_names(&workspace), ["guess", "start", "start/a.rs"]);
+}
+
+#[test]
+fn of_an_ignore_file_no_more_is_held_than_its_bound() {
+    let many = (0..20_000)
+        .map(|n| format!("f{n}"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let long = format!("{}\nb\n", "x".repeat(5_000));
+    let far = format!("{}c\n", "#\n".repeat(600_000));
+    let (_folder, workspace) = tree(&[
+        (".ignore".to_owned(), many),
+        ("f0".to_owned(), String::new()),
+        ("f9999".to_owned(), String::new()),
+        ("f10000".to_owned(), String::new()),
+        ("long/.ignore".to_owned(), long),
+        ("long/b".to_owned(), String::new()),
+        ("far/.ignore".to_owned(), far),
+        ("far/c".to_owned(), String::new()),
+    ]);
+    let found = list_names(&workspace);
+    assert_eq!(
+        found,
+        ["f10000", "far", "far/c", "long", "start", "start/a.rs"]
+    );
+}
+
 #[test]
 fn a_visitor_that_stops_ends_the_walk_of_every_thread() {
     let files: Vec<_> = (0..500)
