@@ -277,3 +277,64 @@ fn written(rules: &[RuleText]) -> Result<Vec<Value>, Problem> {
     };
     rules.iter().map(rule).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use haft::toolset::Toolset as _;
+
+    use crate::embed::Haft;
+    use crate::embed::standard::Standard;
+    use crate::environment::Environment;
+
+    #[tokio::test]
+    async fn no_settings_of_the_machine_bring_a_tool_that_the_program_does_not_want() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        fs::create_dir(at.join("ws")).unwrap();
+        let config = at.join("config/haft");
+        fs::create_dir_all(&config).unwrap();
+        fs::write(
+            config.join("config.toml"),
+            "[tools]\nenable = [\"todo_write\"]\n[tools.run_command]\nenabled = true\n[tools.fetch_url]\nenabled = true\n",
+        )
+        .unwrap();
+        let xdg = at.join("config");
+        let given = [
+            ("HOME", at.to_str().unwrap()),
+            ("XDG_CONFIG_HOME", xdg.to_str().unwrap()),
+        ];
+        let build = || {
+            let environment = Environment::from(given.as_slice());
+            Haft::builder()
+                .workspace(at.join("ws"))
+                .environment(environment)
+                .standard(Standard::FILES)
+                .machine_settings()
+        };
+        let names = |haft: &Haft| -> Vec<String> {
+            let snapshot = haft.tools().snapshot();
+            let names = snapshot.listed().map(|entry| entry.spec().name.to_string());
+            names.collect()
+        };
+        let haft = build().build().unwrap();
+        let on = names(&haft);
+        assert!(on.contains(&"read_file".to_owned()), "{on:?}");
+        for name in [
+            "run_command",
+            "await_command",
+            "kill_command",
+            "fetch_url",
+            "todo_write",
+        ] {
+            assert!(!on.contains(&name.to_owned()), "{name}: {on:?}");
+        }
+        haft.shut().await;
+        // What it wants by name it gets.
+        let haft = build().set("tools.fetch_url.enabled", true);
+        let haft = haft.build().unwrap();
+        assert!(names(&haft).contains(&"fetch_url".to_owned()));
+        haft.shut().await;
+    }
+}

@@ -1,4 +1,5 @@
-//! Which tools are on: the default set, `tools.enable`, `tools.disable`, `tools.NAME.enabled`, in this order.
+//! Which tools are on: the default set, `tools.enable`, `tools.disable`, `tools.NAME.enabled`, in this order. What a program switches
+//! off stays off, whatever other layers say.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +8,7 @@ use haft_builtins::classes;
 use haft_chain::TOOL_CHAIN;
 
 use crate::config::Settings;
+use crate::config::layer::Layer;
 use crate::problem::Problem;
 use crate::wiring::chain::NO_PYTHON;
 use crate::wiring::offer::Offer;
@@ -50,7 +52,13 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
     for name in named(all, settings, "tools.disable")? {
         on.remove(&name);
     }
-    let own = |name: &str| settings.entry(&["tools", name, "enabled"])?.value.as_bool();
+    let barred = barred(all, settings);
+    let own = |name: &str| {
+        let entry = settings.entry(&["tools", name, "enabled"])?;
+        let wanted = entry.value.as_bool()?;
+        let lifts = wanted && barred.contains(name) && entry.layer() < Layer::Program;
+        (!lifts).then_some(wanted)
+    };
     for offer in all {
         match own(&offer.name) {
             Some(true) => on.insert(offer.name.clone()),
@@ -71,6 +79,16 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
         }
     }
     Ok(on)
+}
+
+/// The tools that the program around the application does not want: what it says of one by name it says itself, and no other layer
+/// switches it on.
+fn barred(all: &[Offer], settings: &Settings) -> BTreeSet<String> {
+    let words = settings.items("tools.disable").into_iter();
+    let words = words.filter(|(_, source)| source.layer == Layer::Program);
+    words
+        .flat_map(|(word, _)| meant(all, word.as_str().unwrap_or_default()))
+        .collect()
 }
 
 /// What finds deferred tools and has them listed: never deferred itself.
