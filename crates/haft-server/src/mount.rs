@@ -84,16 +84,25 @@ impl Mcp {
         self
     }
 
-    /// Serves one client on stdin and stdout until it hangs up. Its run is suspended or finished then.
+    /// Serves one client on stdin and stdout until it hangs up. Its run is suspended or finished then; every other run of the application
+    /// goes on.
     ///
     /// # Errors
     /// A stream cannot be read or written.
     pub async fn stdio(self) -> Result<(), Problem> {
-        let server = McpServer::new(&self.info, self.limits, Arc::clone(&self.runs) as _);
-        let served = server
-            .serve_stdio(std::io::stdin(), std::io::stdout())
-            .await;
-        self.runs.release_all().await;
+        self.client(std::io::stdin(), std::io::stdout()).await
+    }
+
+    /// Serves one client on two streams until it hangs up.
+    async fn client<R, W>(self, input: R, output: W) -> Result<(), Problem>
+    where
+        R: std::io::Read + Send + 'static,
+        W: std::io::Write + Send + 'static,
+    {
+        let runs = self.runs.apart();
+        let server = McpServer::new(&self.info, self.limits, Arc::clone(&runs) as _);
+        let served = server.serve_stdio(input, output).await;
+        runs.release_held().await;
         served.map_err(|e| Problem::failed(e.to_string()))
     }
 
@@ -163,5 +172,46 @@ impl Entrance {
         let places = &self.bounds.requests;
         let class = Caller::Operator.class();
         self.bounds.pass(places, class, request, next).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use haft::call::{Principal, ToolCall};
+    use haft::policy::Profile;
+    use haft::result::Status;
+    use haft_app::Haft;
+
+    use crate::mount::Mcp;
+
+    /// Says hello.
+    #[haft::tool]
+    fn hello() -> String {
+        "hello".to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_run_of_the_program_goes_on_when_a_client_on_stdio_hangs_up() {
+        let haft = Haft::builder().tool(hello).policy(Profile::Trusted);
+        let haft = haft.build().unwrap();
+        let run = haft.run(Principal::local("ann")).await.unwrap();
+        let input = concat!(
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+            "\n",
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            "\n",
+            r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello","arguments":{}}}"#,
+            "\n",
+        );
+        let mcp = Mcp::new(&haft);
+        mcp.client(Cursor::new(input), std::io::sink())
+            .await
+            .unwrap();
+        let outcome = run.call(ToolCall::new("hello", "{}")).await;
+        assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
+        run.finish().await.unwrap();
+        haft.shut().await;
     }
 }

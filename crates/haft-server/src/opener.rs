@@ -16,6 +16,7 @@ use haft::toolset::Toolset;
 use haft_mcp::opener::{ClientInfo, OpenError, RunFactory, Transport};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
@@ -46,8 +47,10 @@ pub(crate) struct ClientRuns {
     held: Mutex<HashMap<RunId, Arc<RunHandle>>>,
     /// Refused messages that are being recorded.
     recording: Mutex<JoinSet<()>>,
+    /// Runs whose clients are gone, on their way to being suspended or finished.
+    releasing: Mutex<JoinSet<()>>,
     /// The run of messages that belong to no client's run, once there was one.
-    strays: Arc<OnceCell<RunHandle>>,
+    strays: Mutex<Arc<OnceCell<RunHandle>>>,
 }
 
 impl ClientRuns {
@@ -55,14 +58,24 @@ impl ClientRuns {
     pub(crate) fn new(app: App, settings: &Settings) -> Arc<Self> {
         let trusted = settings.items("mcp.trusted_clients").into_iter();
         let trusted = trusted.filter_map(|(item, _)| item.as_str());
+        Self::of(app, trusted.map(str::to_owned).collect())
+    }
+
+    /// Those of other clients of the same application, apart from these.
+    pub(crate) fn apart(&self) -> Arc<Self> {
+        Self::of(self.app.clone(), self.trusted.clone())
+    }
+
+    fn of(app: App, trusted: Vec<String>) -> Arc<Self> {
         Arc::new(Self {
             app,
-            trusted: trusted.map(str::to_owned).collect(),
+            trusted,
             web: OnceLock::new(),
             refusals: AtomicU64::new(0),
             held: Mutex::default(),
             recording: Mutex::default(),
-            strays: Arc::default(),
+            releasing: Mutex::default(),
+            strays: Mutex::default(),
         })
     }
 
@@ -81,13 +94,31 @@ impl ClientRuns {
         let _ = self.web.set(web);
     }
 
-    /// Suspends or finishes the runs that no hang-up ended (a signal did), and waits until each is.
+    /// Suspends or finishes every run of the application, those that no hang-up ended (a signal did) among them, and waits until each is.
     pub(crate) async fn release_all(&self) {
+        self.release_held().await;
+        self.app.runs().release_all().await;
+    }
+
+    /// Suspends or finishes the runs of these clients and no others, and waits until each is.
+    pub(crate) async fn release_held(&self) {
         let recording = std::mem::take(&mut *self.recording.lock());
         // What was refused is recorded before the run that it belongs to is finished.
         recording.join_all().await;
-        self.held.lock().clear();
-        self.app.runs().release_all().await;
+        let held = std::mem::take(&mut *self.held.lock());
+        let strays = std::mem::take(&mut *self.strays.lock());
+        {
+            let mut releasing = self.releasing.lock();
+            // One that is still being started is released by who starts it.
+            for run in held.into_values().filter_map(Arc::into_inner) {
+                releasing.spawn(run.release());
+            }
+            if let Some(run) = Arc::into_inner(strays).and_then(OnceCell::into_inner) {
+                releasing.spawn(run.release());
+            }
+        }
+        let releasing = std::mem::take(&mut *self.releasing.lock());
+        releasing.join_all().await;
     }
 
     fn handle(&self, session: &Session) -> Option<Arc<RunHandle>> {
@@ -164,8 +195,18 @@ impl RunFactory for ClientRuns {
     }
 
     fn release(&self, session: &Session) {
-        // Dropped, it is suspended or finished in the background.
-        self.held.lock().remove(session.run());
+        let run = self.held.lock().remove(session.run());
+        // One that is still being started is released when that is dropped.
+        let Some(run) = run.and_then(Arc::into_inner) else {
+            return;
+        };
+        // It is suspended or finished in the background.
+        let Ok(runtime) = Handle::try_current() else {
+            return drop(run);
+        };
+        let mut releasing = self.releasing.lock();
+        while releasing.try_join_next().is_some() {}
+        releasing.spawn_on(run.release(), &runtime);
     }
 
     fn stray(&self, transport: Transport, reason: &str) {
@@ -175,7 +216,7 @@ impl RunFactory for ClientRuns {
         }
         let (app, strays, reason) = (
             self.app.clone(),
-            Arc::clone(&self.strays),
+            Arc::clone(&self.strays.lock()),
             reason.to_owned(),
         );
         let name = match transport {
