@@ -108,8 +108,8 @@ impl Haft {
         self.0.app.resume(run, RunOptions::new(ENTRY), never).await
     }
 
-    /// Acts on every decision about a suspended call of this workspace from now on, whoever decides and where, beginning with those that
-    /// are decided already; until what is returned is stopped or dropped.
+    /// Acts on every decision about a suspended call of this workspace, wherever it is made, starting with those already made, until the
+    /// returned handle is stopped or dropped.
     pub fn follow(&self) -> Following {
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(follower::follow(self.0.app.clone(), stopped));

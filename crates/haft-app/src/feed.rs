@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 200;
 /// What a watcher hears: what the record says, without what calls carry. A slow watcher is behind many of these.
 #[derive(Debug, Clone)]
 pub enum FeedEvent {
-    /// A run begins, ends, or waits for an approval while nobody works on it.
+    /// A run begins, ends, or waits for an approval while no process runs it.
     Run {
         /// The run.
         run: RunId,

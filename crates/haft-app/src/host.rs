@@ -37,7 +37,7 @@ pub enum WhenAsked {
     /// It waits for the approver, at most `limits.approval_timeout_s`, and is denied then. The request ends with the process.
     Wait,
     /// It waits for the approver, where there is one, at most `limits.approval_timeout_s`, and is suspended then; without an approver at
-    /// once. The request stays in the inbox: whoever decides about it may do so in another process, and the call is resumed after.
+    /// once. The request stays in the inbox: it can be decided in another process, and the call is resumed afterwards.
     Suspend,
 }
 

@@ -165,7 +165,7 @@ impl Runs {
     }
 
     /// Resumes a run that is suspended, or that was interrupted when its process ended. `least` is the highest number that its
-    /// calls are known to have, beside those in its record. The run stays its principal's, whoever resumes it.
+    /// calls are known to have, beside those in its record. The run keeps its principal.
     ///
     /// # Errors
     /// The record or the index cannot be read, the run is finished or another principal's than `options` name, or another process

@@ -86,7 +86,7 @@ pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given
 /// Takes one value given as such; `source` says where.
 ///
 /// # Errors
-/// There is no such key, or it takes no such value.
+/// The key is unknown, or the value does not fit it.
 pub fn from_value(source: &str, path: Vec<String>, value: toml::Value) -> Result<Given, Problem> {
     let place = Place::named(source);
     let key = known(&path, &place)?;

@@ -82,7 +82,7 @@ fn say(error: &(dyn Error + Send + Sync + 'static)) {
     if let Some(advice) = advice {
         lines = format!("{lines}  {}\n", visible(advice));
     }
-    // There is no one left to tell where that fails.
+    // The caller is gone: a failure cannot be reported.
     let _ = io::stderr().write_all(lines.as_bytes());
 }
 
