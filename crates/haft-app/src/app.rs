@@ -21,8 +21,8 @@ use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
-use haft_builtins::command::CommandNetwork;
 use haft_builtins::command::changes::CommandChanges;
+use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::skills::SkillTools;
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
@@ -428,6 +428,16 @@ impl App {
     /// What commands reach.
     pub fn network(&self) -> &CommandNetwork {
         &self.0.confined.network
+    }
+
+    /// What commands find beside the workspace.
+    pub(crate) fn surroundings(&self) -> &CommandSurroundings {
+        &self.0.confined.surroundings
+    }
+
+    /// What settings show to commands and this machine does not have.
+    pub(crate) fn absent_surroundings(&self) -> &[std::path::PathBuf] {
+        &self.0.confined.absent
     }
 
     /// Where scripts get their interpreters from.

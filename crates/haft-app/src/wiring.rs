@@ -16,4 +16,5 @@ pub(crate) mod policy;
 pub(crate) mod selection;
 pub(crate) mod skills;
 pub(crate) mod stores;
+pub(crate) mod surroundings;
 pub(crate) mod web;

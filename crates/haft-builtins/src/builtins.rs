@@ -15,7 +15,9 @@ use crate::builtin::Builtin;
 #[cfg(feature = "commands")]
 use crate::command::changes::CommandChanges;
 #[cfg(feature = "commands")]
-use crate::command::{AwaitCommand, COMMANDS, CommandNetwork, Commands, KillCommand, RunCommand};
+use crate::command::{
+    AwaitCommand, COMMANDS, CommandNetwork, CommandSurroundings, Commands, KillCommand, RunCommand,
+};
 use crate::discover::{DISCOVER, DiscoverOptions, ToolExpandTools, ToolSearch};
 #[cfg(feature = "commands")]
 use crate::files::check::Checker;
@@ -58,6 +60,9 @@ pub struct Builtins {
     /// What commands reach over the network.
     #[cfg(feature = "commands")]
     pub network: CommandNetwork,
+    /// What commands find beside the workspace.
+    #[cfg(feature = "commands")]
+    pub surroundings: CommandSurroundings,
     /// Bytes of a picture that a call returns inline.
     #[cfg(feature = "images")]
     pub inline_media_bytes: usize,
@@ -86,6 +91,8 @@ impl Builtins {
             spool: None,
             #[cfg(feature = "commands")]
             network: CommandNetwork::default(),
+            #[cfg(feature = "commands")]
+            surroundings: CommandSurroundings::default(),
             #[cfg(feature = "images")]
             inline_media_bytes: RunLimits::default().inline_media_bytes,
             #[cfg(feature = "web")]
@@ -160,6 +167,7 @@ impl Builtins {
         let sandbox = self.sandbox.clone()?;
         let commands = Commands::new(sandbox, self.workspace.clone(), self.memory_mb);
         let commands = commands.with_network(self.network.clone());
+        let commands = commands.with_surroundings(self.surroundings.clone());
         let commands = commands.with_changes(self.changes.clone());
         Some(Arc::new(commands.with_spool(self.spool.clone())))
     }

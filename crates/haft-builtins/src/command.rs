@@ -27,6 +27,7 @@ mod lexical;
 mod network;
 mod output;
 mod packages;
+mod surroundings;
 mod tasks;
 mod wait;
 mod walk;
@@ -34,6 +35,7 @@ mod walk;
 pub use launch::Commands;
 pub use network::CommandNetwork;
 pub use packages::{REGISTRIES, packages_of};
+pub use surroundings::CommandSurroundings;
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::changes::{Changed, NotApplied};

@@ -10,6 +10,7 @@ use haft_shell::direct_words;
 
 use crate::outlet::Outlet;
 use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
+use crate::toolchains::Toolchains;
 
 /// The shell of command lines. Where it is absent, none is run.
 pub const SHELL: &str = "/bin/bash";
@@ -165,6 +166,10 @@ pub struct Mounts {
     pub writable: Vec<PathBuf>,
     /// Further absolute paths it may read.
     pub read_only: Vec<PathBuf>,
+    /// Further absolute folders it may change, unless it [only reads](Self::only_reads).
+    pub read_write: Vec<PathBuf>,
+    /// The toolchains it sees, on its `PATH` before the system's programs.
+    pub toolchains: Option<Arc<Toolchains>>,
     /// The workspace may be read, not changed, and no file of it is executed.
     pub only_reads: bool,
     /// The command works on a copy-on-write view of the workspace, which itself stays as it is. Needs a root of its own:
@@ -216,8 +221,9 @@ pub struct CommandSpec {
     /// The environment beside `PATH`, `HOME`, `TMPDIR`, `LANG` and `TERM`, which it always has;
     /// nothing else of this process's own is passed on.
     pub env: BTreeMap<OsString, OsString>,
-    /// Folders of programs behind those of the system in `PATH`, where the environment has no `PATH` of
-    /// its own.
+    /// Folders of programs before all others in `PATH`, where the environment has no `PATH` of its own.
+    pub path_first: Vec<PathBuf>,
+    /// Folders of programs behind those of the system in `PATH`, likewise.
     pub path: Vec<PathBuf>,
     /// What it reads.
     pub stdin: Stdin,
@@ -242,6 +248,7 @@ impl CommandSpec {
             program,
             cwd: cwd.into(),
             env: BTreeMap::new(),
+            path_first: Vec::new(),
             path: Vec::new(),
             stdin: Stdin::Null,
             timeout: None,

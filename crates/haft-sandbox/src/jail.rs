@@ -15,6 +15,7 @@ mod spare;
 mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod system;
+mod toolchains;
 mod users;
 mod waiting;
 mod watch;
@@ -42,7 +43,7 @@ use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
 pub(crate) use self::probe::probe;
 use self::report::{Held, Report};
 use self::spare::{Spare, Supervisor};
-use self::system::SystemList;
+use self::system::{SYSTEM_PATH, SystemList};
 use self::watch::names::Names;
 use crate::command::{CommandSpec, Guard, Mounts, Network, ProcessLimits, Stdin, View};
 use crate::filter::command::{Differs, Sockets};
@@ -311,15 +312,9 @@ fn wrong(path: &Path, why: &str) -> StartError {
     StartError::Spec(format!("`{}` {why}", path.display()))
 }
 
-/// Everything about the jail, and what holds places in the workspace meanwhile.
-async fn plan(
-    places: &Places,
-    system: &SystemList,
-    level: Level,
-    spec: &CommandSpec,
-) -> Result<(Plan, Guards), StartError> {
-    let own_root = level.strength > Strength::LandlockSeccomp;
-    let mut plan = Plan {
+/// What is run, within which limits and in which network.
+fn words_and_limits(level: Level, spec: &CommandSpec) -> Result<Plan, StartError> {
+    Ok(Plan {
         argv: spec.words(),
         cwd: spec.cwd.canonicalize().unwrap_or_else(|_| spec.cwd.clone()),
         stdin: match &spec.stdin {
@@ -334,7 +329,18 @@ async fn plan(
             Network::Host => Net::Host,
         },
         ..Plan::default()
-    };
+    })
+}
+
+/// Everything about the jail, and what holds places in the workspace meanwhile.
+async fn plan(
+    places: &Places,
+    system: &SystemList,
+    level: Level,
+    spec: &CommandSpec,
+) -> Result<(Plan, Guards), StartError> {
+    let own_root = level.strength > Strength::LandlockSeccomp;
+    let mut plan = words_and_limits(level, spec)?;
     plan.set_strength(level.strength);
     let mut guards = Guards::default();
     if let Some(workspace) = &spec.mounts.workspace {
@@ -375,6 +381,9 @@ async fn plan(
     plan.env = environment(system, spec, &scratch);
     home_folders(&mut plan, places, spec, &scratch)?;
     plan.grants.push((scratch, Grant::Write));
+    if let Some(toolchains) = &spec.mounts.toolchains {
+        toolchains::show(toolchains, &mut plan, own_root);
+    }
     files(&mut plan, places, spec, &guards)?;
     Ok((plan, guards))
 }
@@ -411,6 +420,16 @@ fn files(
         }
         plan.grants.push((path.clone(), Grant::Execute));
         shown.push((path, Bind::ReadOnly));
+    }
+    for path in &spec.mounts.read_write {
+        let path = places.admit(path, Wanted::Changed)?;
+        let (grant, bind) = if spec.mounts.only_reads {
+            (Grant::Execute, Bind::ReadOnly)
+        } else {
+            (Grant::Write, Bind::ReadWrite)
+        };
+        plan.grants.push((path.clone(), grant));
+        shown.push((path, bind));
     }
     if spec.mounts.workspace.is_some() {
         let workspace = plan.workspace.clone();
@@ -505,8 +524,19 @@ pub(crate) fn depth(entry: &Entry) -> usize {
 
 /// The environment inside: nothing of this process's own.
 fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<OsString> {
-    let folders = std::env::split_paths(&system.path).chain(spec.path.iter().cloned());
-    let path = std::env::join_paths(folders).unwrap_or_else(|_| system.path.clone());
+    let toolchains = || spec.mounts.toolchains.iter();
+    let folders = spec.path_first.iter().chain(&system.path).cloned();
+    let folders = folders
+        .chain(toolchains().flat_map(|all| all.path()))
+        .chain(std::env::split_paths(SYSTEM_PATH))
+        .chain(spec.path.iter().cloned());
+    let mut once = Vec::new();
+    for folder in folders {
+        if !once.contains(&folder) {
+            once.push(folder);
+        }
+    }
+    let path = std::env::join_paths(once).unwrap_or_else(|_| SYSTEM_PATH.into());
     let mut env: BTreeMap<OsString, OsString> = BTreeMap::from([
         ("PATH".into(), path),
         ("HOME".into(), scratch.into()),
@@ -514,6 +544,7 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         ("LANG".into(), "C.UTF-8".into()),
         ("TERM".into(), "dumb".into()),
     ]);
+    env.extend(toolchains().flat_map(|all| all.variables()));
     env.extend(spec.env.clone());
     let pair = |(mut name, value): (OsString, OsString)| {
         name.push(OsStr::new("="));

@@ -37,6 +37,7 @@ mod program_pages;
 mod running;
 mod spawn;
 mod strength;
+mod toolchains;
 mod tree;
 
 use std::path::PathBuf;
@@ -59,6 +60,7 @@ pub use crate::places::{Places, Refused};
 pub use crate::program_pages::release_program_pages;
 pub use crate::running::{Exit, Running, Waited};
 pub use crate::strength::{Missing, Probe, Strength};
+pub use crate::toolchains::{FoundToolchain, ToolchainSearch, Toolchains};
 pub use haft_shell::direct_words;
 
 /// How processes are confined.

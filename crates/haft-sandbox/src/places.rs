@@ -7,6 +7,7 @@
 mod foreign;
 mod home;
 mod owner;
+mod private;
 pub(crate) mod toolchain;
 mod way;
 
@@ -80,6 +81,12 @@ pub(crate) enum Wanted<'a> {
     Named,
     /// To be read, as a part of what was found in this prefix.
     Part(&'a Path),
+    /// To be read, as a part of a manager's canonical folder, without a link on the way from it.
+    Below(&'a Path),
+    /// To be read by commands, because settings say so.
+    Shown,
+    /// To be changed by commands, beside the workspace.
+    Changed,
 }
 
 impl Places {
@@ -96,6 +103,26 @@ impl Places {
             homes: home::folders(),
             declared: true,
         }
+    }
+
+    /// The canonical path of a folder or file that settings show to commands, to be changed or only read.
+    ///
+    /// # Errors
+    /// [`Refused`] where no jail may show it: it holds what is haft's own, or credentials, or is a home folder.
+    pub fn check_shown(&self, path: &Path, changed: bool) -> Result<PathBuf, Refused> {
+        let wanted = if changed {
+            Wanted::Changed
+        } else {
+            Wanted::Shown
+        };
+        self.admit(path, wanted)
+    }
+
+    /// The same with these home folders.
+    #[cfg(test)]
+    pub(crate) fn with_homes(mut self, homes: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.homes = resolved(homes);
+        self
     }
 
     /// The home folder of this user that `folder` is, or holds.
@@ -128,13 +155,22 @@ impl Places {
         if !workspace && self.holds_writable(&real) {
             return Err(refuse(&"holds a folder that tools may change"));
         }
-        let Wanted::Part(prefix) = wanted else {
+        if matches!(wanted, Wanted::Shown | Wanted::Changed) {
+            self.check_private(&real, wanted)
+                .map_err(|why| refuse(&why))?;
+        }
+        let (Wanted::Part(prefix) | Wanted::Below(prefix)) = wanted else {
             return Ok(real);
         };
         if self.is_writable(&real) {
             return Err(refuse(&"lies in a folder that tools may change"));
         }
-        if real != path || !is_part(prefix, &real) {
+        if matches!(wanted, Wanted::Below(_)) {
+            if real != path || !real.starts_with(prefix) {
+                let text = format!("is a link, or lies behind one, to {}", real.display());
+                return Err(refuse(&text));
+            }
+        } else if real != path || !is_part(prefix, &real) {
             return Err(refuse(&"is not part of an interpreter's installation"));
         }
         owner::check(&real).map_err(|why| refuse(&why))?;

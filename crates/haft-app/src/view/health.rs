@@ -1,5 +1,7 @@
 //! What works here, found by trying; each check says what to do if it does not.
 
+mod toolchains;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -19,7 +21,7 @@ use crate::view::{approvals, when};
 use crate::wiring::chain;
 
 /// What haft can do without.
-const OPTIONAL: [&str; 5] = ["scripts", "git", "skills", "web", "changes"];
+const OPTIONAL: [&str; 6] = ["scripts", "git", "skills", "web", "changes", "toolchains"];
 
 /// One line (contract §9).
 #[derive(Debug, Serialize)]
@@ -89,6 +91,7 @@ pub async fn report(app: &App) -> Report {
     checks.extend(jail);
     checks.push(changes(app.command_changes()));
     checks.push(network(app, &sandbox));
+    checks.extend(toolchains::checks(app));
     checks.push(scripts(at, app).await);
     checks.push(program(at, "git", "commands may want it: install git"));
     Report { checks, sandbox }

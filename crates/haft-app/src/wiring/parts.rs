@@ -1,6 +1,7 @@
 //! Single parts from settings: limits, the view of tools, sandbox, the principal.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ use haft::toolset::registry::ToolRegistry;
 use haft::toolset::view::{ToolSettings, View, merged};
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
-use haft_builtins::command::CommandNetwork;
 use haft_builtins::command::changes::CommandChanges;
+use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::files::FileOptions;
 use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
@@ -36,7 +37,7 @@ use crate::wiring::offer::Offer;
 use crate::wiring::paged;
 use crate::wiring::policy::Ground;
 use crate::wiring::selection;
-use crate::wiring::{chain, changes, discover, network, skills, web};
+use crate::wiring::{chain, changes, discover, network, skills, surroundings, web};
 
 /// Most bytes of one progress event, whatever settings say.
 const LONGEST_EVENT: usize = 1 << 20;
@@ -67,7 +68,7 @@ pub(crate) fn pace(settings: &Settings) -> Pace {
 }
 
 /// What confines commands.
-fn sandbox(at: &Site, settings: &Settings, workspace: &Workspace) -> Result<Sandbox, Problem> {
+fn sandbox(settings: &Settings, places: Places) -> Result<Sandbox, Problem> {
     let backend = match settings.get(typed::SANDBOX_BACKEND).as_str() {
         "auto" | "jail" => Backend::Jail,
         "passthrough" => Backend::Passthrough,
@@ -77,17 +78,18 @@ fn sandbox(at: &Site, settings: &Settings, workspace: &Workspace) -> Result<Sand
     Ok(Sandbox::new(Config {
         backend,
         require: require.parse::<Strength>().map_err(Problem::settings)?,
-        places: places(at, workspace),
+        places,
         detect_interpreters: true,
         ..Config::default()
     }))
 }
 
 /// What no jail shows, and what tools may change: nothing there is started outside a jail.
-fn places(at: &Site, workspace: &Workspace) -> Places {
+fn places(at: &Site, workspace: &Workspace, written: &[PathBuf]) -> Places {
     let writable = [Some(workspace.root().to_path_buf()), network::packages(at)];
     let hidden = workspace.hidden().iter().cloned();
-    Places::declared(hidden, writable.into_iter().flatten())
+    let writable = writable.into_iter().flatten();
+    Places::declared(hidden, writable.chain(written.iter().cloned()))
 }
 
 /// The standard tools and the host's own, on or off.
@@ -112,6 +114,10 @@ pub(crate) struct Confinement {
     pub(crate) sandbox: Sandbox,
     /// What they reach.
     pub(crate) network: CommandNetwork,
+    /// What they find beside the workspace.
+    pub(crate) surroundings: CommandSurroundings,
+    /// What settings name of that and this machine does not have.
+    pub(crate) absent: Vec<PathBuf>,
     /// Where what calls change is recorded.
     pub(crate) log: Arc<ChangeLog>,
     /// What becomes of what they change.
@@ -121,11 +127,17 @@ pub(crate) struct Confinement {
 impl Confinement {
     /// What settings choose.
     pub(crate) fn of(at: &Site, settings: &Settings, ground: &Ground) -> Result<Self, Problem> {
-        let sandbox = sandbox(at, settings, &ground.workspace)?;
+        let base = places(at, &ground.workspace, &[]);
+        let written = surroundings::written(at, settings, ground, &base)?;
+        let places = places(at, &ground.workspace, &written);
+        let around = surroundings::surroundings(at, settings, ground, &places, written)?;
+        let sandbox = sandbox(settings, places)?;
         let log = Arc::new(ChangeLog::new(at.home.path()));
         Ok(Self {
             network: network::network(at, settings)?,
             changes: changes::changes(at, settings, &ground.workspace, &sandbox, &log),
+            absent: surroundings::absent(at, settings),
+            surroundings: around,
             sandbox,
             log,
         })
@@ -150,6 +162,7 @@ pub(crate) fn standard(
     let mut builtins = Builtins::new(ground.workspace.clone());
     builtins.sandbox = Some(confined.sandbox.clone());
     builtins.network = confined.network.clone();
+    builtins.surroundings = confined.surroundings.clone();
     builtins.changes = Some(confined.changes.clone());
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.spool = Some(Arc::new(Spool::new(at.home.spool())));

@@ -25,6 +25,7 @@ use crate::command::git::{self, Settings};
 use crate::command::index;
 use crate::command::lexical::cleaned;
 use crate::command::network::{CommandNetwork, Connected};
+use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::Tasks;
 use crate::files::check::{Checker, Finding};
 
@@ -40,6 +41,7 @@ pub struct Commands {
     /// Memory of one command in MiB, where it is not the sandbox's default.
     memory_mb: Option<u64>,
     pub(super) network: CommandNetwork,
+    surroundings: CommandSurroundings,
     /// Where output goes that is too long for memory.
     spool: Option<Arc<Spool>>,
     /// Where commands change a copy of the workspace; none where they change it directly.
@@ -61,6 +63,7 @@ impl Commands {
             workspace,
             memory_mb,
             network: CommandNetwork::default(),
+            surroundings: CommandSurroundings::default(),
             spool: None,
             views: None,
             tasks: Tasks::default(),
@@ -84,6 +87,12 @@ impl Commands {
         self
     }
 
+    /// The same with what commands find beside the workspace.
+    pub fn with_surroundings(mut self, surroundings: CommandSurroundings) -> Self {
+        self.surroundings = surroundings;
+        self
+    }
+
     /// The same with this network; what checks written files has none all the same.
     pub fn with_network(mut self, network: CommandNetwork) -> Self {
         self.network = network;
@@ -101,10 +110,14 @@ impl Commands {
             Backend::Jail => format!("jail, at least {}", config.require),
             Backend::Passthrough => "none: no jail".to_owned(),
         };
-        vec![
+        let mut conditions = vec![
             Condition::new("sandbox", sandbox),
             Condition::new("network", self.network.reach()),
-        ]
+        ];
+        if let Some(folders) = self.surroundings.changed() {
+            conditions.push(Condition::new("also changes", folders));
+        }
+        conditions
     }
 
     /// The command line as the policy sees it, and its words where no shell is needed: exactly those that run.
@@ -337,7 +350,8 @@ impl Commands {
         }
         let folder = CommandNetwork::packages_folder(folder)?;
         let spec = variables(CommandSpec::new(program, &folder), input)?;
-        let spec = spec.with_mounts(Mounts::workspace(folder));
+        let mut spec = spec.with_mounts(Mounts::workspace(folder));
+        self.surroundings.add_to(&mut spec);
         Ok(self.within_memory(spec))
     }
 
@@ -345,7 +359,9 @@ impl Commands {
     pub(crate) fn confined(&self, spec: CommandSpec, guards: Vec<Guard>) -> CommandSpec {
         let mut mounts = Mounts::workspace(self.workspace.root());
         mounts.guards = guards;
-        self.within_memory(spec.with_mounts(mounts))
+        let mut spec = spec.with_mounts(mounts);
+        self.surroundings.add_to(&mut spec);
+        self.within_memory(spec)
     }
 
     /// What is covered in the workspace for a command of this call.

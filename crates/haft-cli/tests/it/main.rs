@@ -40,6 +40,7 @@ mod shared_inbox;
 mod signals;
 mod skills;
 mod terminal;
+mod toolchains;
 mod undo_http;
 mod usage;
 mod web;

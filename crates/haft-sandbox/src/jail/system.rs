@@ -1,7 +1,6 @@
 //! The list that every jail's root is built from: the system's folders, what programs need of `/etc`,
 //! a minimal `/dev`, interpreters. Whatever is not on the list does not exist inside.
 
-use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +52,8 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
 ];
 /// Above this a file of `/etc` is bound instead of copied into each jail.
 const COPIED: u64 = 8 << 10;
-const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The system's folders of programs.
+pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What all jails of one sandbox have in common; found once.
 #[derive(Debug, Default)]
@@ -62,8 +62,8 @@ pub(crate) struct SystemList {
     pub(crate) grants: Vec<(PathBuf, Grant)>,
     /// What is granted where there is no root of its own: no folder of `/etc` or `/dev` as such.
     pub(crate) bare: Vec<(PathBuf, Grant)>,
-    /// What `PATH` is inside.
-    pub(crate) path: OsString,
+    /// The folders of programs that come before those of toolchains on the `PATH` inside.
+    pub(crate) path: Vec<PathBuf>,
     /// A folder of the configuration that must not be shown.
     pub(crate) refused: Option<Refused>,
 }
@@ -116,8 +116,7 @@ impl SystemList {
                 }
             }
         }
-        path.extend(std::env::split_paths(SYSTEM_PATH));
-        list.path = std::env::join_paths(path).unwrap_or_else(|_| SYSTEM_PATH.into());
+        list.path = path;
         list
     }
 

@@ -1,0 +1,53 @@
+//! The toolchains that commands see, what is refused of them, and what settings name in vain.
+
+use std::fmt::Write as _;
+
+use super::{Check, check};
+use crate::app::App;
+
+/// Most refused paths that are named.
+const NAMED: usize = 8;
+
+/// A line for what was found, and one for each path that is not shown.
+pub(super) fn checks(app: &App) -> Vec<Check> {
+    let around = app.surroundings();
+    let found = around
+        .toolchains
+        .all()
+        .iter()
+        .map(|one| match &one.version {
+            Some(version) => format!("{} {version}", one.name),
+            None => one.name.to_owned(),
+        });
+    let found: Vec<_> = found.collect();
+    let mut detail = match &*found.join(", ") {
+        "" => "none beside the system's programs".to_owned(),
+        all => all.to_owned(),
+    };
+    for (key, paths) in [("read", &around.read), ("write", &around.write)] {
+        if !paths.is_empty() {
+            let paths: Vec<_> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            let _ = write!(detail, "; sandbox.{key}: {}", paths.join(", "));
+        }
+    }
+    let mut checks = vec![check("toolchains", true, detail, "")];
+    let refused = around.toolchains.refused().iter().take(NAMED);
+    checks.extend(refused.map(|refused| {
+        let detail = format!("not shown to commands: {refused}");
+        let advice = "name the exact folder in `sandbox.read`, and its programs in `sandbox.path`";
+        check("toolchains", false, detail, advice)
+    }));
+    checks.extend(app.absent_surroundings().iter().map(|path| {
+        let detail = format!("`{}` in sandbox settings is not there", path.display());
+        check(
+            "toolchains",
+            false,
+            detail,
+            "make it, or take it out of the settings",
+        )
+    }));
+    checks
+}

@@ -1,0 +1,190 @@
+//! What commands find beside the workspace, from settings and from this machine: toolchains, folders, variables.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::policy::Denials;
+use haft_builtins::command::CommandSurroundings;
+use haft_sandbox::{Places, ToolchainSearch, Toolchains};
+
+use crate::config::{Settings, Source};
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::policy::Ground;
+
+/// Variables that decide what runs in every program; settings cannot set them for commands.
+const RESERVED: &[&str] = &["HOME", "PATH", "TMPDIR"];
+
+/// The folders of `sandbox.write` that a jail may show, without those in the workspace or in another of them.
+pub(crate) fn written(
+    at: &Site,
+    settings: &Settings,
+    ground: &Ground,
+    places: &Places,
+) -> Result<Vec<PathBuf>, Problem> {
+    let check = Check {
+        at,
+        ground,
+        places,
+        key: "sandbox.write",
+        changed: true,
+    };
+    let mut folders = check.all(settings)?;
+    folders.sort();
+    folders.dedup_by(|next, kept| next.starts_with(kept));
+    Ok(folders)
+}
+
+/// Everything that commands find; `write` is what [`written`] returned.
+pub(crate) fn surroundings(
+    at: &Site,
+    settings: &Settings,
+    ground: &Ground,
+    places: &Places,
+    write: Vec<PathBuf>,
+) -> Result<CommandSurroundings, Problem> {
+    let check = |key| Check {
+        at,
+        ground,
+        places,
+        key,
+        changed: false,
+    };
+    let mut read = check("sandbox.read").all(settings)?;
+    let path = check("sandbox.path").all(settings)?;
+    read.extend(path.iter().cloned());
+    read.retain(|folder| !write.iter().any(|write| folder.starts_with(write)));
+    read.sort();
+    read.dedup();
+    Ok(CommandSurroundings {
+        toolchains: Arc::new(toolchains(at, ground, places)),
+        read,
+        write,
+        path,
+        env: variables(settings)?,
+    })
+}
+
+/// The user's toolchains, without those that a deny rule names.
+fn toolchains(at: &Site, ground: &Ground, places: &Places) -> Toolchains {
+    let search = ToolchainSearch {
+        home: at.environment.folder("HOME"),
+        variables: at
+            .environment
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        workspace: Some(at.workspace.clone()),
+    };
+    let mut found = Toolchains::find(places, &search);
+    let denials = ground.policy.denials();
+    found.leave_out(|path| denied(&denials, path, false));
+    found
+}
+
+fn denied(denials: &Denials, path: &Path, changed: bool) -> Option<String> {
+    let path = path.to_string_lossy();
+    let denied = denials.denies_reading(&path)
+        || changed && denials.denies_changing(&path)
+        || denials.may_name_below(&path);
+    denied.then(|| "is, or holds, what a deny rule names".to_owned())
+}
+
+/// How the paths of one key are read.
+struct Check<'a> {
+    at: &'a Site,
+    ground: &'a Ground,
+    places: &'a Places,
+    key: &'static str,
+    changed: bool,
+}
+
+impl Check<'_> {
+    /// The canonical paths that are there; one that must not be shown is an error where it stands.
+    fn all(&self, settings: &Settings) -> Result<Vec<PathBuf>, Problem> {
+        let mut paths = Vec::new();
+        for (value, source) in settings.items(self.key) {
+            let path = self.path(value.as_str().unwrap_or_default(), source)?;
+            // The same settings may serve several machines: `haft doctor` names what is absent here.
+            if !path.exists() {
+                continue;
+            }
+            let refuse = |why: String| self.problem(source, &path, &why);
+            let real = self
+                .places
+                .check_shown(&path, self.changed)
+                .map_err(|refused| refuse(refused.why))?;
+            if self.changed && !real.is_dir() {
+                return Err(refuse("is not a folder".to_owned()));
+            }
+            let denials = self.ground.policy.denials();
+            for name in [&path, &real] {
+                if let Some(why) = denied(&denials, name, self.changed) {
+                    return Err(refuse(why));
+                }
+            }
+            if !real.starts_with(self.ground.workspace.root()) && !paths.contains(&real) {
+                paths.push(real);
+            }
+        }
+        Ok(paths)
+    }
+
+    fn path(&self, written: &str, source: &Source) -> Result<PathBuf, Problem> {
+        let home = || self.at.environment.folder("HOME");
+        let path = match written.strip_prefix("~/").map(|rest| (rest, home())) {
+            Some((rest, Some(home))) => home.join(rest),
+            _ => PathBuf::from(written),
+        };
+        if path.is_absolute() {
+            return Ok(path);
+        }
+        Err(self.problem(source, &path, "is not an absolute path"))
+    }
+
+    fn problem(&self, source: &Source, path: &Path, why: &str) -> Problem {
+        let what = format!("`{}`: `{}` {why}", self.key, path.display());
+        let problem = Problem::settings(what)
+            .advise("name the exact folder that commands need, for example \"~/data/fixtures\"");
+        match &source.place {
+            Some(place) => problem.at(place.clone()),
+            None => problem,
+        }
+    }
+}
+
+/// What settings name and this machine does not have.
+pub(crate) fn absent(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+    let keys = ["sandbox.read", "sandbox.write", "sandbox.path"];
+    let items = keys.iter().flat_map(|key| settings.items(key));
+    let home = at.environment.folder("HOME");
+    let paths = items.filter_map(|(value, _)| {
+        let text = value.as_str()?;
+        Some(match (text.strip_prefix("~/"), &home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(text),
+        })
+    });
+    paths.filter(|path| !path.exists()).collect()
+}
+
+fn variables(settings: &Settings) -> Result<BTreeMap<String, String>, Problem> {
+    let Some(entry) = settings.entry(&["sandbox", "env"]) else {
+        return Ok(BTreeMap::default());
+    };
+    let table = entry.value.as_table().into_iter().flatten();
+    table
+        .map(|(name, value)| {
+            let value = value.as_str().unwrap_or_default();
+            let wrong = name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
+            if wrong || RESERVED.contains(&name.as_str()) {
+                let what = format!("`sandbox.env`: {name:?} cannot be set for commands");
+                let advice =
+                    "`sandbox.path` adds folders of programs; HOME and TMPDIR are the jail's own";
+                return Err(Problem::settings(what).advise(advice));
+            }
+            Ok((name.clone(), value.to_owned()))
+        })
+        .collect()
+}

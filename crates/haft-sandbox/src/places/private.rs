@@ -1,0 +1,90 @@
+//! What lies in a home and is shown to no command, whatever settings say: credentials, and what other programs trust.
+
+use std::path::Path;
+
+use super::{Places, Wanted};
+
+/// Credentials, relative to a home folder. A folder that holds one of these is not shown either.
+const CREDENTIALS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".config/gh",
+    ".config/gcloud",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".local/share/keyrings",
+    ".password-store",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+];
+
+/// What runs or configures programs outside the jail, relative to a home folder.
+const TRUSTED: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".gitconfig",
+    ".config",
+    ".local/bin",
+    ".local/share",
+    ".cargo",
+    ".rustup",
+    ".nvm",
+    ".volta",
+    ".pyenv",
+    ".asdf",
+    ".bun",
+    ".deno",
+    ".sdkman",
+    ".claude",
+    ".cursor",
+    ".vscode",
+    ".codex",
+    ".gemini",
+    "bin",
+    "go/bin",
+];
+
+impl Places {
+    /// Why a canonical path that settings name is not shown; for one to be changed, more than for one to be read.
+    pub(super) fn check_private(&self, real: &Path, wanted: Wanted<'_>) -> Result<(), String> {
+        for home in &self.homes {
+            let named = |name: &&&str| {
+                let path = home.join(name);
+                let path = path.canonicalize().unwrap_or(path);
+                real.starts_with(&path) || path.starts_with(real) && path.exists()
+            };
+            if let Some(name) = CREDENTIALS.iter().find(named) {
+                return Err(format!("holds credentials, or lies among them (~/{name})"));
+            }
+            if wanted != Wanted::Changed {
+                continue;
+            }
+            if let Some(name) = TRUSTED.iter().find(named) {
+                return Err(format!(
+                    "is, or holds, what programs outside the jail run or are configured by (~/{name})"
+                ));
+            }
+        }
+        if wanted == Wanted::Changed && super::is_system(real) {
+            return Err("is the system's own".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! `Toolchains`: what version managers and installers keep below the user's home, as commands see it.
+//!
+//! A manager's folder is never shown whole: beside programs it holds credentials, settings and caches. Of each only the
+//! exact folders of an installation are shown, read-only, at their own paths. A link inside a manager's folder is not
+//! followed: it could lead to the home folder.
+
+mod finder;
+mod languages;
+mod managers;
+#[cfg(test)]
+mod tests;
+mod version;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use self::finder::Finder;
+use crate::places::{Places, Refused};
+
+/// Where toolchains are looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolchainSearch {
+    /// The user's home folder; none = only what variables name.
+    pub home: Option<PathBuf>,
+    /// The variables of the host, of which some name a manager's folder (`RUSTUP_HOME`, `NVM_DIR`, …).
+    pub variables: BTreeMap<String, String>,
+    /// The folder whose `.nvmrc`, `.python-version`, `.tool-versions` and the like choose a version.
+    pub workspace: Option<PathBuf>,
+}
+
+/// One toolchain that commands see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundToolchain {
+    /// Its manager or program: `rustup`, `nvm`, `uv`, …
+    pub name: &'static str,
+    /// The version that was chosen, where there are several.
+    pub version: Option<String>,
+    /// What is shown of it, by canonical path.
+    parts: Vec<Part>,
+    /// Its folders of programs.
+    path: Vec<PathBuf>,
+    /// The variables by which its programs find it.
+    variables: Vec<(&'static str, OsString)>,
+}
+
+/// A part of a toolchain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A folder or file, shown at its own path.
+    Shown(PathBuf),
+    /// A link beside the programs, and what it says.
+    Link { path: PathBuf, to: PathBuf },
+}
+
+/// The toolchains that commands see beside the system's programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Toolchains {
+    found: Vec<FoundToolchain>,
+    refused: Vec<Refused>,
+}
+
+impl Toolchains {
+    /// Looks for the toolchains of rustup, cargo, nvm, volta, fnm, asdf, mise, pyenv, uv, bun, deno, pnpm, go and
+    /// sdkman, and leaves out what no jail shows.
+    pub fn find(places: &Places, search: &ToolchainSearch) -> Self {
+        let mut finder = Finder::new(places, search);
+        languages::find(&mut finder);
+        managers::find(&mut finder);
+        finder.finish()
+    }
+
+    /// The toolchains that commands see.
+    pub fn all(&self) -> &[FoundToolchain] {
+        &self.found
+    }
+
+    /// What looked like a part of a toolchain and is not shown.
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    /// Leaves out the toolchains with a part for which `why_not` has a reason.
+    pub fn leave_out(&mut self, why_not: impl Fn(&Path) -> Option<String>) {
+        let refused = &mut self.refused;
+        self.found.retain(|one| {
+            let reason = one.folders().find_map(|path| Some((path, why_not(path)?)));
+            let Some((path, why)) = reason else {
+                return true;
+            };
+            refused.push(Refused {
+                path: path.to_owned(),
+                why,
+            });
+            false
+        });
+    }
+
+    /// Their folders of programs.
+    pub(crate) fn path(&self) -> impl Iterator<Item = PathBuf> {
+        self.found.iter().flat_map(|one| one.path.iter().cloned())
+    }
+
+    /// The variables by which their programs find them.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        let all = self.found.iter().flat_map(|one| &one.variables);
+        all.map(|(name, value)| (OsString::from(name), value.clone()))
+    }
+
+    /// What is shown of them.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.found.iter().flat_map(|one| &one.parts)
+    }
+
+    /// Whether a path is shown as a part of one of them.
+    pub(crate) fn shows(&self, target: &Path) -> bool {
+        self.parts().any(|part| match part {
+            Part::Shown(path) => target.starts_with(path),
+            Part::Link { path, .. } => target == path,
+        })
+    }
+}
+
+impl FoundToolchain {
+    /// The folders and files that are shown of it.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Shown(path) => Some(path.as_path()),
+            Part::Link { .. } => None,
+        })
+    }
+
+    /// Its folders of programs, which are on the `PATH` of commands.
+    pub fn path(&self) -> &[PathBuf] {
+        &self.path
+    }
+}
