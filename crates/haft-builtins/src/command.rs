@@ -28,6 +28,7 @@ mod network;
 mod output;
 mod packages;
 mod surroundings;
+mod secrets;
 mod tasks;
 mod wait;
 mod walk;
@@ -330,6 +331,7 @@ impl TypedTool for RunCommand {
         let wait = Duration::from_secs(input.timeout_s);
         let view = self.0.view(&input, &words, context).await?;
         let guards = self.0.covers(context, view.is_some()).await?;
+        let unseen = secrets::out_of_sight(&guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
         spec.timeout = input.ends().then_some(wait);
         let direct = view.is_none() && self.0.changes_directly(&spec);
@@ -344,6 +346,7 @@ impl TypedTool for RunCommand {
         let (data, kept) = CommandData::of(&started, &mut told, exit.as_ref(), context).await?;
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
+            let result = secrets::with_note(result, &unseen);
             return self.0.settle(view, &input, result, context).await;
         }
         let (command, argv) = Commands::words(&input)?;

@@ -10,6 +10,8 @@
 
 #[path = "jailed/covers.rs"]
 mod covers;
+#[path = "jailed/secrets.rs"]
+mod secrets;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -295,6 +297,8 @@ fn main() {
         skills(&sandbox).await;
         covers::git_works_and_its_settings_stay(&sandbox).await;
         covers::what_rules_deny_stays_covered(&sandbox).await;
+        secrets::stay_out_of_sight(&sandbox).await;
+        secrets::are_seen_once_reading_is_approved(&sandbox).await;
         eprintln!("jailed: {} commands, 2 checkers: ok", ROWS.len());
     });
 }

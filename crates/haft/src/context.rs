@@ -18,7 +18,7 @@ use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
 use crate::judgement::Judgement;
 use crate::permission::{Effect, Permission, Verdict};
-use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy};
+use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy, SecretFiles};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
@@ -27,7 +27,7 @@ use crate::shape::long::{self, KeepSource, Long, Room, ShapedText};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Snapshot, ToolEntry, Toolset};
-use crate::workspace::{Workspace, WorkspaceView};
+use crate::workspace::{PathFilter, Workspace, WorkspaceView};
 
 mod resumption;
 
@@ -144,12 +144,24 @@ impl CallContext {
             let shows = move |path: &str| policy.may_show(tool.as_str(), path);
             Arc::new(shows) as Arc<dyn Fn(&str) -> bool + Send + Sync>
         });
-        workspace.filtered(filter)
+        let readable = self.secret_filter();
+        workspace.filtered(filter).reading(readable)
     }
 
-    /// The paths that the policy's deny rules keep from every program, for what starts one.
+    /// Says whether what a file holds may be read, though the call was not judged by its path.
+    fn secret_filter(&self) -> Option<Arc<PathFilter>> {
+        let policy = self.host.policy();
+        if policy.secret_files() == SecretFiles::Allow {
+            return None;
+        }
+        let (spec, released) = (Arc::clone(self.entry.spec()), self.session.released());
+        let reads = move |path: &str| !policy.withholds_secret(&spec, path, &released);
+        Some(Arc::new(reads))
+    }
+
+    /// The paths that the policy's deny rules, and the names of secrets, keep from every program, for what starts one.
     pub fn denials(&self) -> Denials {
-        self.host.policy().denials()
+        self.host.policy().denials_after(&self.session.released())
     }
 
     /// What this call changes files with: what it does is noted first, where the host keeps notes.
@@ -346,7 +358,11 @@ impl CallContext {
     /// Whether the policy allows this call's tool these permissions without a person.
     pub fn allows(&self, permissions: &[Permission]) -> bool {
         let arguments = Arguments::new("{}".to_owned());
-        let call = JudgedCall::new(self.entry.spec(), &arguments, permissions);
+        let released = self.session.released();
+        let call = JudgedCall {
+            released: &released,
+            ..JudgedCall::new(self.entry.spec(), &arguments, permissions)
+        };
         self.host.policy().judge(&call).verdict == Verdict::Allow
     }
 

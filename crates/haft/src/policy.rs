@@ -26,6 +26,8 @@ mod restriction;
 mod rule;
 mod rules;
 mod ruling;
+mod secret_files;
+mod secret_names;
 mod subject;
 mod suggest;
 mod touched;
@@ -44,6 +46,7 @@ use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
+use crate::policy::secret_files::SecretRule;
 use crate::spec::{Risk, ToolClass, ToolSpec};
 use crate::workspace::Workspace;
 
@@ -68,6 +71,8 @@ pub use restriction::{Outside, Restriction};
 pub use rule::List;
 pub use rules::{Finding, RuleSet, RuleText, RulesError};
 pub use ruling::{Label, Ruling};
+pub use secret_files::SecretFiles;
+pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -131,6 +136,8 @@ pub struct JudgedCall<'a> {
     /// The digest of the arguments that the permissions do not state; a rule that was kept for one call compares it, and
     /// covers nothing where it is absent.
     pub unstated: Option<&'a str>,
+    /// Secrets whose reading was approved in the call's run, in the form of a [`PathClaim`](crate::permission::PathClaim).
+    pub released: &'a [String],
     /// The arguments as a value, once a rule asks for it.
     pub(crate) value: OnceCell<Value>,
 }
@@ -147,8 +154,14 @@ impl<'a> JudgedCall<'a> {
             arguments,
             permissions,
             unstated: None,
+            released: &[],
             value: OnceCell::new(),
         }
+    }
+
+    /// Whether reading this secret was approved in the call's run.
+    pub(crate) fn is_released(&self, path: &str) -> bool {
+        self.released.iter().any(|released| released == path)
     }
 
     /// The arguments as a value; parsed at most once.
@@ -198,6 +211,7 @@ pub struct Policy {
     places: Arc<Places>,
     own: Arc<OwnFiles>,
     hidden: Arc<[PathBuf]>,
+    secrets: SecretRule,
     commands: Commands,
 }
 
@@ -220,6 +234,7 @@ impl Policy {
             places: Arc::new(places),
             own: Arc::default(),
             hidden: Arc::default(),
+            secrets: SecretRule::default(),
             commands: Commands::default(),
         }
     }
@@ -246,6 +261,7 @@ impl Policy {
             rules: RuleSet::default(),
             places: Places::default(),
             hidden: Arc::default(),
+            secrets: SecretRule::default(),
             guards: Vec::new(),
             tools: None,
             commands: Commands::default(),
@@ -287,6 +303,7 @@ impl Policy {
             rules: RuleSet::clone(&self.written),
             places: Places::clone(&self.places),
             hidden: Arc::default(),
+            secrets: self.secrets,
             guards: self.added,
             tools: None,
             commands: self.commands,
@@ -428,6 +445,7 @@ pub struct PolicyBuilder {
     rules: RuleSet,
     places: Places,
     hidden: Arc<[PathBuf]>,
+    secrets: SecretRule,
     guards: Vec<Arc<dyn Guard>>,
     tools: Option<Vec<Arc<ToolSpec>>>,
     commands: Commands,
@@ -463,6 +481,7 @@ impl PolicyBuilder {
     /// paths. The executor runs no tool on another one.
     pub fn workspace(mut self, workspace: &Workspace) -> Self {
         self.hidden = Arc::clone(workspace.hidden());
+        self.secrets.names = workspace.secret_names().clone();
         self.workspace_root(workspace.root())
     }
 
@@ -482,6 +501,12 @@ impl PolicyBuilder {
     /// When the profile `workspace` asks about commands.
     pub fn commands(mut self, commands: Commands) -> Self {
         self.commands = commands;
+        self
+    }
+
+    /// What becomes of calls on files that hold secrets by their names. Which those are is a matter of the workspace.
+    pub fn secret_files(mut self, files: SecretFiles) -> Self {
+        self.secrets.files = files;
         self
     }
 
@@ -544,6 +569,7 @@ impl PolicyBuilder {
             places: Arc::new(self.places),
             own,
             hidden: self.hidden,
+            secrets: self.secrets,
             commands: self.commands,
         };
         let unknown = self.tools.map(|tools| policy.unknown_names(&tools, &[]));

@@ -95,6 +95,8 @@ struct RunState {
     asked: AtomicBool,
     queue: Queue,
     grants: Mutex<Vec<Grant>>,
+    /// Secrets whose reading was approved.
+    released: Mutex<Arc<[String]>>,
     expanded: Expanded,
     opened: AtomicBool,
     closed: AtomicBool,
@@ -161,6 +163,7 @@ impl Session {
                 asked: AtomicBool::new(false),
                 queue: Queue::default(),
                 grants: Mutex::default(),
+                released: Mutex::default(),
                 expanded: Expanded::default(),
                 opened: AtomicBool::new(false),
                 closed: AtomicBool::new(false),
@@ -484,6 +487,24 @@ impl Session {
     /// What the person allowed for the session.
     pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
         self.parts.run.grants.lock()
+    }
+
+    /// The secrets whose reading was approved in the run.
+    pub(crate) fn released(&self) -> Arc<[String]> {
+        Arc::clone(&self.parts.run.released.lock())
+    }
+
+    /// Notes that reading these secrets was approved.
+    pub(crate) fn release(&self, paths: Vec<String>) {
+        if paths.is_empty() {
+            return;
+        }
+        let mut released = self.parts.run.released.lock();
+        let mut all = released.to_vec();
+        all.extend(paths);
+        all.sort();
+        all.dedup();
+        *released = all.into();
     }
 
     /// Who may run beside whom.

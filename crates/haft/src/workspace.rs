@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::permission::PathClaim;
+use crate::policy::SecretNames;
 
 mod change;
 mod error;
@@ -41,6 +42,7 @@ pub use list::DirEntry;
 pub use place::Place;
 pub use read::{FileStamp, OpenFile};
 pub(crate) use remove::FileRemoval;
+pub(crate) use view::PathFilter;
 pub use view::WorkspaceView;
 pub(crate) use write::draft_name;
 pub use write::{WriteMode, Written};
@@ -65,6 +67,8 @@ struct Inner {
     own: Vec<PathBuf>,
     /// Every path that is hidden, absolute, sorted: as given, and where its links lead.
     hidden: Arc<[PathBuf]>,
+    /// Which files hold secrets by their names.
+    secrets: SecretNames,
     /// Whether files of a `.git` folder may be changed.
     git: bool,
 }
@@ -96,6 +100,7 @@ impl Workspace {
                 fd: Arc::new(fd),
                 own: Vec::new(),
                 hidden: Arc::default(),
+                secrets: SecretNames::default(),
                 git: false,
             }),
         };
@@ -124,6 +129,18 @@ impl Workspace {
         hidden.dedup();
         inner.hidden = hidden.into();
         self
+    }
+
+    /// The same workspace with these names of files that hold secrets instead of the standard ones. A policy takes them from
+    /// its workspace.
+    pub fn with_secret_names(mut self, names: SecretNames) -> Self {
+        Arc::make_mut(&mut self.inner).secrets = names;
+        self
+    }
+
+    /// Which files hold secrets by their names.
+    pub fn secret_names(&self) -> &SecretNames {
+        &self.inner.secrets
     }
 
     /// The same workspace for changes that were judged one by one: those of `.git` folders, too.

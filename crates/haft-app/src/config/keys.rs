@@ -87,6 +87,8 @@ pub const KEYS: &[Key] = &[
     key("policy.commands", Choice(&["copy", "ask"]), "\"copy\"", Stricter, "when the profile `workspace` asks about a command: about what it changed, after it ran on a copy, or before it runs"),
     key("policy.ignored_changes", Choice(&["apply", "ask"]), "\"apply\"", Stricter, "what becomes of a command's changes to files that git ignores"),
     key("policy.on_partial", Choice(&["apply", "discard"]), "\"apply\"", Stricter, "what becomes of a command's other changes when some must not be applied"),
+    key("policy.secret_files", Choice(&["allow", "ask", "deny"]), "\"ask\"", Stricter, "what becomes of calls on files that hold secrets by their names: they are files like others, they are asked about and commands do not see them, or no call touches them"),
+    key("policy.secret_names", Items, "", Ignored, "more names of such files, added to the built-in ones: `*.token`, `tokens/`; with `!` in front a name is taken out"),
     key("approval.mode", Choice(&["ask", "deny", "auto:safe", "auto:high"]), "\"ask\"", Ignored, "who answers when a rule asks"),
     key("approval.webhook.url", Text, "", Ignored, "an address that gets every approval request"),
     key("approval.webhook.secret", Text, "", Ignored, "signs what goes to the webhook and what it replies, as `${env:NAME}` or `${file:PATH}`"),

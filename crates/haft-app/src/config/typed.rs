@@ -136,6 +136,8 @@ settings! {
     IGNORED_CHANGES: String = "policy.ignored_changes";
     /// `policy.on_partial`
     ON_PARTIAL: String = "policy.on_partial";
+    /// `policy.secret_files`
+    SECRET_FILES: String = "policy.secret_files";
     /// `approval.mode`
     APPROVAL_MODE: String = "approval.mode";
     /// `limits.max_calls`

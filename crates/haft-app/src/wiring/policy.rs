@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::policy::{Guard, Places, Policy, Profile, RuleSet, RuleText, RulesError};
+use haft::policy::{
+    Guard, Places, Policy, Profile, RuleSet, RuleText, RulesError, SecretFiles, SecretNames,
+};
 use haft::workspace::Workspace;
 
-use crate::config::typed::PROFILE;
+use crate::config::typed::{PROFILE, SECRET_FILES};
 use crate::config::{FILE_NAME, Settings, Source};
 use crate::problem::{Place, Problem};
 use crate::site::Site;
@@ -59,7 +61,33 @@ fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
 fn workspace(at: &Site, settings: &Settings) -> Result<Workspace, Problem> {
     let opened = Workspace::open(&at.workspace);
     let opened = opened.map_err(|e| Problem::failed(format!("open the workspace: {e}")))?;
-    Ok(opened.with_hidden(hidden_paths(at, settings)))
+    let opened = opened.with_hidden(hidden_paths(at, settings));
+    Ok(opened.with_secret_names(secret_names(settings)?))
+}
+
+/// Which files hold secrets by their names: the built-in list, and what settings add.
+fn secret_names(settings: &Settings) -> Result<SecretNames, Problem> {
+    let mut names = SecretNames::default();
+    for (value, source) in settings.items("policy.secret_names") {
+        names = names.with(value.as_str()).map_err(|error| {
+            let problem = Problem::settings(error.to_string());
+            match &source.place {
+                Some(place) => problem.at(place.clone()),
+                None => problem,
+            }
+        })?;
+    }
+    Ok(names)
+}
+
+/// What becomes of calls on those files.
+fn secret_files(settings: &Settings) -> SecretFiles {
+    match settings.get(SECRET_FILES).as_str() {
+        "allow" => SecretFiles::Allow,
+        "ask" => SecretFiles::Ask,
+        // The key takes three words; were there a fourth, the strictest stands for it.
+        _ => SecretFiles::Deny,
+    }
 }
 
 /// What calls stand on: one workspace, and the policy over it.
@@ -82,6 +110,7 @@ pub(crate) fn build(
         .classes(haft_builtins::classes())
         .rules(written(at, settings)?.rules)
         .commands(changes::commands(settings))
+        .secret_files(secret_files(settings))
         .workspace(&workspace);
     if let Some(home) = at.environment.folder("HOME") {
         builder = builder.home(&home);

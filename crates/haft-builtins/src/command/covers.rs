@@ -1,4 +1,4 @@
-//! What of the workspace is covered for a command: haft's own files, what deny rules name, and protected names.
+//! What of the workspace is covered for a command: haft's own files, what deny rules name, secrets, and protected names.
 //!
 //! A rule is text and a program may open any file, so what the rules deny is looked for before the program starts.
 
@@ -64,11 +64,11 @@ async fn find(
     let found = found.map_err(stopped)?;
     if found.denied.len() > MOST_DENIED {
         let message = format!(
-            "deny rules name {} files and folders of the workspace: at most {MOST_DENIED} can be covered for a command",
+            "deny rules and the names of secrets cover {} files and folders of the workspace: at most {MOST_DENIED} can be covered for a command",
             found.denied.len()
         );
         return Err(ToolError::unavailable(message)
-            .for_operator("deny the folder that holds them, as in Read(/secrets/**)"));
+            .for_operator("deny the folder that holds them, as in Read(/secrets/**); policy.secret_names = [\"!NAME\"] takes the name of a secret out"));
     }
     guards.extend(found.denied);
     if !on_view {
@@ -85,7 +85,7 @@ fn stopped(stop: Stop) -> ToolError {
                 "the workspace has more than {MOST_ENTRIES} entries: the files that no command may read or change cannot be found in it"
             );
             ToolError::unavailable(message).for_operator(
-                "start haft in a smaller workspace, or anchor the deny rules at its root, as in Read(/config/.env)",
+                "start haft in a smaller workspace; or take large folders out of the look with policy.secret_names = [\"!FOLDER/\"], and anchor deny rules at the root, as in Read(/config/.env)",
             )
         }
         Stop::Unlistable(error) => {

@@ -149,7 +149,7 @@ impl Commands {
             return self.needed(line, &cwd.path);
         }
         // On a view nothing but the workspace's copy is there to be written.
-        let mut files = Vec::with_capacity(line.reads.len());
+        let mut files = self.named_secrets(&line, &cwd.path);
         for target in &line.reads {
             files.push(Permission::read(self.target(&cwd.path, target)?));
         }
@@ -161,7 +161,7 @@ impl Commands {
 
     /// What a line would do to the workspace itself.
     fn needed(&self, line: CommandLine, cwd: &str) -> Result<Vec<Permission>, ToolError> {
-        let mut files = Vec::new();
+        let mut files = self.named_secrets(&line, cwd);
         for target in &line.writes {
             files.push(Permission::write(self.target(cwd, target)?));
         }

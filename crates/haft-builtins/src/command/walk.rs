@@ -126,14 +126,14 @@ impl<'a> Walk<'a> {
                 self.pointers.extend(kind.is_file().then(|| at.clone()));
             }
             let path = shown.to_string_lossy();
-            let denied = self.denied(&path, within_read_only);
+            let denied = self.denied(&path, kind.is_dir(), within_read_only);
             if let Some(guard) = denied {
                 self.cover(&at, kind, guard)?;
             }
             let read_only = within_read_only || denied == Some(GuardKind::ReadOnly);
             // Objects of git are many, and git finds no repository among them.
-            let relevant = self.may_find_below(&path, live && !read_only)
-                && !(repository && name == "objects" && self.denials.is_empty());
+            let objects = repository && name == "objects";
+            let relevant = self.may_find_below(&path, live && !read_only && !objects);
             if !relevant || denied == Some(GuardKind::Hidden) {
                 continue;
             }
@@ -174,8 +174,13 @@ impl<'a> Walk<'a> {
     }
 
     /// How a deny rule has this path covered; within a read-only folder only hiding adds something.
-    fn denied(&self, path: &str, read_only: bool) -> Option<GuardKind> {
-        if self.denials.denies_reading(path) {
+    fn denied(&self, path: &str, folder: bool, read_only: bool) -> Option<GuardKind> {
+        let hidden = if folder {
+            self.denials.denies_reading_folder(path)
+        } else {
+            self.denials.denies_reading(path)
+        };
+        if hidden {
             return Some(GuardKind::Hidden);
         }
         let changing = !self.on_view && !read_only && self.denials.denies_changing(path);

@@ -130,6 +130,9 @@ struct Search<'a> {
     brake: Brake,
     /// Files that were not searched to their end.
     unsearched: Mutex<Vec<Unsearched>>,
+    view: &'a WorkspaceView,
+    /// Files that were left out, for their names say that they hold secrets.
+    secrets: Mutex<Vec<String>>,
     /// The matches of each file, in the order of its lines.
     found: Mutex<Vec<Vec<Match>>>,
 }
@@ -155,12 +158,15 @@ pub fn grep_files(
         text: AtomicUsize::new(0),
         brake: Brake::default(),
         unsearched: Mutex::default(),
+        view: workspace,
+        secrets: Mutex::default(),
         found: Mutex::default(),
     };
     search.run(&walk, &pattern, input);
     let unsearched = search.unsearched.into_inner();
-    let notes = notes(&unsearched, &pattern);
+    let mut notes = notes(&unsearched, &pattern);
     let truncated = search.brake.is_pulled() || !notes.is_empty();
+    notes.extend(left_out(search.secrets.into_inner()));
     let mut found = search.found.into_inner();
     found.sort_unstable_by(|a, b| a.first().map(|m| &m.path).cmp(&b.first().map(|m| &m.path)));
     let matches: Vec<Match> = found.into_iter().flatten().collect();
@@ -206,6 +212,22 @@ fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
         Unsearched::Unreadable,
     ];
     causes.into_iter().filter_map(note).collect()
+}
+
+/// A line for the files that were left out, for their names say that they hold secrets.
+fn left_out(mut secrets: Vec<String>) -> Option<String> {
+    const NAMED: usize = 5;
+    secrets.sort();
+    let more = secrets.len().saturating_sub(NAMED);
+    secrets.truncate(NAMED);
+    let named = match (secrets.join(", "), more) {
+        (named, _) if named.is_empty() => return None,
+        (named, 0) => named,
+        (named, more) => format!("{named} and {more} more"),
+    };
+    Some(format!(
+        "{named} left out, which may hold secrets: name one as path to have the user asked"
+    ))
 }
 
 /// The walk, narrowed by glob and type.
@@ -309,6 +331,11 @@ impl Worker<'_> {
             return ControlFlow::Break(());
         }
         if found.kind != Kind::File {
+            return ControlFlow::Continue(());
+        }
+        if !search.view.reads(found.path) {
+            let path = found.path.to_string_lossy().into_owned();
+            search.secrets.lock().push(path);
             return ControlFlow::Continue(());
         }
         // What is no file any more is passed over.

@@ -19,6 +19,7 @@ mod patches;
 mod pictures;
 mod scene;
 mod search;
+mod secrets;
 mod skills;
 mod town;
 mod url_cases;

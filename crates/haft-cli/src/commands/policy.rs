@@ -41,6 +41,7 @@ pub(crate) fn show(at: &Invocation, app: &App) -> Done {
         .map(|guard| guard.name.as_str())
         .collect();
     let _ = writeln!(out, "guards {}", guards.join(", "));
+    let _ = writeln!(out, "secret files {}", view.secret_files.as_str());
     let _ = writeln!(
         out,
         "sandbox at least {}, network {}",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::approval::{ApprovalId, ApprovalRequest, Choice, Grant, HoldFor};
+use crate::approval::{ApprovalId, ApprovalRequest, Choice, Grant, HoldFor, Snapshot};
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
@@ -190,7 +190,7 @@ fn settle(
             let judged = edited(open, judged, text)?;
             let (admitted, judgement) = (&judged.admitted, &judged.judgement);
             let seen = request(parts, session, open.caller(), admitted, judgement)?;
-            judged.consented(Consent { by, approval }, Some(seen.snapshot))
+            consented(open, judged, Consent { by, approval }, seen.snapshot)
         }
         Choice::Approve { scope, rule, .. } => {
             // A critical call is approved each time.
@@ -200,9 +200,23 @@ fn settle(
             if shown.risk < Risk::Critical && scope == HoldFor::Always {
                 parts.policy.keep(&shown, rule.as_deref(), &by);
             }
-            judged.consented(Consent { by, approval }, Some(shown.snapshot))
+            consented(open, judged, Consent { by, approval }, shown.snapshot)
         }
     }
+}
+
+/// The call that was approved. The secrets that it reads may be read in its run from now on.
+fn consented(
+    open: &OpenCall<'_>,
+    judged: Judged,
+    decision: Consent,
+    shown: Snapshot,
+) -> Result<Cleared, EarlyEnd> {
+    let policy = open.parts().policy.now();
+    let secrets = policy.secrets_read(judged.judgement.permissions());
+    let cleared = judged.consented(decision, Some(shown))?;
+    open.session().release(secrets);
+    Ok(cleared)
 }
 
 /// What a person said in place of the tool.

@@ -124,8 +124,10 @@ pub(super) fn judgement(
         .keeps_calls_of(admitted.entry().spec().name.as_str())
         .then(|| input.unstated(admitted.written(), &permissions))
         .transpose()?;
+    let released = session.released();
     let call = JudgedCall {
         unstated: unstated.as_deref(),
+        released: &released,
         ..JudgedCall::new(admitted.entry().spec(), input.arguments(), &permissions)
     };
     let mut ruling = policy.judge(&call);
@@ -172,8 +174,10 @@ pub(super) fn request(
     let request = draft.request(parts, session)?;
     let input = admitted.input();
     let unstated = input.unstated(admitted.written(), permissions)?;
+    let released = session.released();
     let call = JudgedCall {
         unstated: Some(&unstated),
+        released: &released,
         ..JudgedCall::new(admitted.entry().spec(), input.arguments(), permissions)
     };
     let policy = parts.policy.now();

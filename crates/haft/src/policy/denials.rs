@@ -1,48 +1,75 @@
-//! `Denials`: the paths that deny rules keep from every program, for what covers files before a program starts.
+//! `Denials`: the paths that deny rules, and the names of secrets, keep from every program, for what covers files before a program starts.
 
 use super::Policy;
 use super::paths::{PathPattern, PathView};
 use super::rule::{List, Rule, Selector, Specifier};
+use super::secret_files::HiddenSecrets;
 use crate::spec::ToolClass;
 
-/// The paths that the deny rules of the classes `Read` and `Edit` name. Rules of one tool do not count, for a program is no
+/// The paths that the deny rules of the classes `Read` and `Edit` name, and the files that hold secrets by their names. Rules of one tool do not count, for a program is no
 /// tool, and neither do rules that ask. Paths have the form of a [`PathClaim`](crate::permission::PathClaim).
 #[derive(Debug, Clone, Default)]
 pub struct Denials {
     read: Vec<PathPattern>,
     edit: Vec<PathPattern>,
+    secrets: Option<HiddenSecrets>,
     workspace: Option<String>,
 }
 
 impl Denials {
     /// Names no path.
     pub fn is_empty(&self) -> bool {
-        self.read.is_empty() && self.edit.is_empty()
+        self.read.is_empty() && self.edit.is_empty() && self.secrets.is_none()
     }
 
-    /// Whether rules deny reading anything.
+    /// Whether anything is kept from being read.
     pub fn deny_reading(&self) -> bool {
-        !self.read.is_empty()
+        !self.read.is_empty() || self.secrets.is_some()
     }
 
-    /// Whether a rule denies reading this path; then it denies reading all that lies below it.
+    /// Whether this path is kept from being read: a rule denies it, and all that lies below it, or it is a secret file.
     pub fn denies_reading(&self, path: &str) -> bool {
-        self.forbid(&self.read, path)
+        self.forbid(&self.read, path) || self.is_secret(path)
     }
 
-    /// Whether a rule denies changing this path, and with it all that lies below it; what is not read is not changed either.
+    /// Whether the folder at this path is kept from being read, with all that lies in it.
+    pub fn denies_reading_folder(&self, path: &str) -> bool {
+        self.forbid(&self.read, path) || self.is_secret_folder(path)
+    }
+
+    /// Whether the file at this path is a secret that neither a rule nor an approval opens.
+    pub fn is_secret(&self, path: &str) -> bool {
+        self.secrets.as_ref().is_some_and(|secrets| {
+            let opens = |view: &PathView<'_>| secrets.opened.iter().any(|p| p.allows(view));
+            secrets.names.covers(path)
+                && !secrets.is_released(path)
+                && !opens(&PathView::new(path, self.workspace.as_deref()))
+        })
+    }
+
+    fn is_secret_folder(&self, path: &str) -> bool {
+        self.secrets.as_ref().is_some_and(|secrets| {
+            secrets.names.covers_folder(path)
+                && !secrets.releases_below(path)
+                && !self.may_lie_below(&secrets.opened, path)
+        })
+    }
+
+    /// Whether a rule denies changing this path, and with it all that lies below it; what rules deny reading is not changed
+    /// either.
     pub fn denies_changing(&self, path: &str) -> bool {
-        self.forbid(&self.edit, path) || self.denies_reading(path)
+        self.forbid(&self.edit, path) || self.forbid(&self.read, path)
     }
 
-    /// Whether a rule may deny reading something below this folder.
+    /// Whether something below this folder may be kept from being read.
     pub fn may_deny_reading_below(&self, folder: &str) -> bool {
-        self.may_lie_below(&self.read, folder)
+        let secret = |secrets: &HiddenSecrets| secrets.names.may_lie_below(folder);
+        self.may_lie_below(&self.read, folder) || self.secrets.as_ref().is_some_and(secret)
     }
 
     /// Whether a rule may deny changing something below this folder.
     pub fn may_deny_changing_below(&self, folder: &str) -> bool {
-        self.may_lie_below(&self.edit, folder) || self.may_deny_reading_below(folder)
+        self.may_lie_below(&self.edit, folder) || self.may_lie_below(&self.read, folder)
     }
 
     /// Whether a rule may name something below this folder by the folder's own name, and not by a name that counts in every
@@ -70,8 +97,13 @@ impl Denials {
 }
 
 impl Policy {
-    /// The paths that its deny rules keep from every program.
+    /// The paths that its deny rules keep from every program, and the secrets.
     pub fn denials(&self) -> Denials {
+        self.denials_after(&[])
+    }
+
+    /// The same in a run in which reading these secrets was approved.
+    pub(crate) fn denials_after(&self, released: &[String]) -> Denials {
         let of = |class: ToolClass| {
             let rules = self.rules.all().iter();
             let patterns = rules.filter_map(move |rule| denied(rule, class));
@@ -80,6 +112,7 @@ impl Policy {
         Denials {
             read: of(ToolClass::Read),
             edit: of(ToolClass::Edit),
+            secrets: self.hidden_secrets(released),
             workspace: self.places.workspace.clone(),
         }
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::guard::MinimumVerdict;
-use super::judge::{by_profile, floor, own_permission};
+use super::judge::{SECRETS, by_profile, floor, own_permission};
 use super::names::UnknownName;
-use super::rules::{Finding, RuleSet, RulesError, finding, read};
+use super::rules::{Finding, Naming, RuleSet, RulesError, finding, read};
 use super::ruling::Label;
 use super::subject::Subject;
-use super::{JudgedCall, List, Places, Policy, Profile};
+use super::{JudgedCall, List, Places, Policy, Profile, SecretFiles};
 use crate::permission::{Permission, Verdict};
 
 /// Why a call is allowed, asked about or denied: `haft policy explain`.
@@ -102,6 +102,10 @@ pub struct PolicyView {
     pub rules: Vec<RuleView>,
     /// What stands over the rules.
     pub guards: Vec<GuardView>,
+    /// What becomes of calls on files that hold secrets by their names.
+    pub secret_files: SecretFiles,
+    /// Those names, the last that fits decides.
+    pub secret_names: Vec<String>,
     /// Rules that do nothing.
     pub findings: Vec<Finding>,
 }
@@ -155,6 +159,7 @@ impl Policy {
             .iter()
             .map(|layer| self.settings_layer(layer, call, &permissions))
             .collect();
+        layers.extend(self.secret_layer(call, &naming, &permissions));
         layers.extend(self.guard_layers(call, &permissions));
         layers.push(self.profile_layer(call, &permissions));
         Explanation {
@@ -195,6 +200,25 @@ impl Policy {
                 None => "no rule of this layer covers the call".into(),
             },
         }
+    }
+
+    /// What is said of secrets, where the call touches some that neither a rule nor an approval opens.
+    fn secret_layer(
+        &self,
+        call: &JudgedCall<'_>,
+        naming: &Naming<'_>,
+        permissions: &[&Permission],
+    ) -> Option<Layer> {
+        let closed = permissions
+            .iter()
+            .filter_map(|permission| self.closed_secret(call, naming, permission));
+        let secret = closed.max_by_key(|secret| secret.verdict)?;
+        Some(Layer {
+            layer: SECRETS.into(),
+            verdict: Some(secret.verdict),
+            rule: self.secret_files().as_rule().into(),
+            reason: secret.reason(),
+        })
     }
 
     fn guard_layers(&self, call: &JudgedCall<'_>, permissions: &[&Permission]) -> Vec<Layer> {
@@ -247,6 +271,8 @@ impl Policy {
             profile: self.profile,
             rules: rules.collect(),
             guards: guards.collect(),
+            secret_files: self.secret_files(),
+            secret_names: self.secret_names().entries().map(str::to_owned).collect(),
             findings: self.findings(),
         }
     }

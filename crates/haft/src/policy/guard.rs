@@ -146,7 +146,7 @@ impl<G: Guard + ?Sized> Guard for Arc<G> {
 }
 
 /// The paths a claim names: as written and where links lead.
-fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {
+pub(super) fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
 }
 

@@ -9,16 +9,21 @@ use super::remembered::remember;
 use super::rule::Rule;
 use super::rules::Naming;
 use super::ruling::{Label, Ruling};
+use super::secret_files::{Secret, SecretFiles};
 use super::subject::Subject;
 use super::{Commands, JudgedCall, Policy, Profile};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
+
+/// The layer of what is said of secrets.
+pub(super) const SECRETS: &str = "secrets";
 
 /// What decided on an effect.
 #[derive(Debug, Clone)]
 pub(super) enum Source<'a> {
     Profile,
     Rule(&'a Rule),
+    Secret(SecretFiles, Secret),
     Guard(&'static str, MinimumVerdict),
 }
 
@@ -45,6 +50,7 @@ impl Judged<'_> {
         match &self.source {
             Source::Profile => profile.as_rule().into(),
             Source::Rule(rule) => Label::Shared(rule.text.clone()),
+            Source::Secret(files, _) => files.as_rule().into(),
             Source::Guard(name, _) => format!("guard {name}").into(),
         }
     }
@@ -54,6 +60,7 @@ impl Judged<'_> {
         match &self.source {
             Source::Profile => "profile".into(),
             Source::Rule(rule) => Label::Shared(rule.layer.clone()),
+            Source::Secret(..) => SECRETS.into(),
             Source::Guard(..) => "guard".into(),
         }
     }
@@ -150,12 +157,13 @@ impl Policy {
                 source: Source::Profile,
             };
         }
+        judged = self.with_secret(judged, call, naming, permission);
         for guard in &*self.guards {
             if !guard.concerns(&permission.effect) {
                 continue;
             }
             // Where both ask or both deny, the guard is named: a change of profile would not lift it.
-            let by_profile = matches!(judged.source, Source::Profile);
+            let by_profile = matches!(judged.source, Source::Profile | Source::Secret(..));
             if judged.verdict == Verdict::Deny && !by_profile {
                 break;
             }
@@ -168,6 +176,27 @@ impl Policy {
                     source: Source::Guard(guard.name(), floor),
                 };
             }
+        }
+        judged
+    }
+
+    /// The same, raised where the effect touches a secret that neither a rule nor an approval opens.
+    fn with_secret<'a>(
+        &self,
+        judged: Judged<'a>,
+        call: &JudgedCall<'_>,
+        naming: &Naming<'_>,
+        permission: &Permission,
+    ) -> Judged<'a> {
+        let Some(secret) = self.closed_secret(call, naming, permission) else {
+            return judged;
+        };
+        let verdict = secret.verdict;
+        // Where both ask it is named: no rule for the path among others would lift it.
+        let as_high = matches!(judged.source, Source::Profile) && judged.verdict == verdict;
+        if judged.verdict < verdict || as_high {
+            let source = Source::Secret(self.secret_files(), secret);
+            return Judged { verdict, source };
         }
         judged
     }
@@ -201,6 +230,7 @@ impl Policy {
     fn reason(&self, call: &JudgedCall<'_>, permission: &Permission, judged: &Judged<'_>) -> Label {
         let what = phrase(call, &permission.effect);
         match &judged.source {
+            Source::Secret(_, secret) => secret.reason(),
             Source::Guard(_, floor) if !floor.reason().is_empty() => floor.reason(),
             Source::Guard(name, _) => format!("the guard {name} stands against {what}").into(),
             Source::Rule(Rule {
@@ -226,6 +256,7 @@ impl Policy {
     /// What would allow the call: a matter of the person who runs haft.
     fn would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
         match &judged.source {
+            Source::Secret(_, secret) => secret.operator(),
             Source::Guard(_, floor) if !floor.operator().is_empty() => floor.operator(),
             Source::Guard(..) if judged.verdict == Verdict::Ask => {
                 "it needs approval each time".into()
@@ -285,6 +316,7 @@ impl Policy {
 fn instead(judged: &Judged<'_>) -> Label {
     match &judged.source {
         Source::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
+        Source::Secret(..) => Secret::advice(),
         _ => "do it another way, or tell the user that it is not permitted here".into(),
     }
 }

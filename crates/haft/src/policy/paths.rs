@@ -171,6 +171,17 @@ impl PathPattern {
         self.anchor == Anchor::AnyDepth
     }
 
+    /// Paths that it names, with each wildcard taken for nothing, and for a letter; from its last `**` on.
+    pub(crate) fn samples(&self) -> [String; 2] {
+        let deep = self.segments.iter().rposition(|s| *s == Segment::Deep);
+        let named = self.segments.get(deep.map_or(0, |at| at + 1)..);
+        ["", "x"].map(|filler| {
+            let each = named.unwrap_or_default().iter();
+            let each: Vec<String> = each.map(|segment| segment.sample(filler)).collect();
+            each.join("/")
+        })
+    }
+
     /// May a path that the pattern names lie in this folder, or be it?
     pub(crate) fn may_lie_below(&self, path: &PathView<'_>) -> bool {
         if self.anchor == Anchor::AnyDepth {
@@ -298,6 +309,27 @@ impl Segment {
             Some(name) => Self::Name(name.into()),
             None => Self::Wild(tokens.into()),
         }
+    }
+
+    /// A name that it matches, with this text for each star.
+    fn sample(&self, filler: &str) -> String {
+        let tokens = match self {
+            Self::Deep => return String::new(),
+            Self::Name(name) => return name.to_string(),
+            Self::Wild(tokens) => tokens,
+        };
+        let mut name = String::new();
+        for token in tokens {
+            match token {
+                Token::Char(c) => name.push(*c),
+                Token::One | Token::Class { not: true, .. } => name.push('x'),
+                Token::Many => name.push_str(filler),
+                Token::Class { ranges, .. } => {
+                    name.extend(ranges.first().map(|(low, _)| *low));
+                }
+            }
+        }
+        name
     }
 
     fn matches(&self, part: &str) -> bool {

@@ -468,6 +468,20 @@ impl Rules {
         reached.then_some((rule, Verdict::Allow))
     }
 
+    /// Does an allow rule among those of `only` cover this side of an effect?
+    pub(crate) fn allows(
+        &self,
+        naming: &Naming<'_>,
+        subject: &Subject<'_>,
+        side: Side,
+        only: &dyn Fn(&Rule) -> bool,
+    ) -> bool {
+        let Naming([.., allowed]) = naming;
+        let found = allowed.iter().chain(self.allow.of_kind(subject.effect()));
+        let mut found = found.filter_map(|at| self.all.get(*at));
+        found.any(|rule| only(rule) && subject.is_kept_by(rule) && subject.covered_by(rule, side))
+    }
+
     /// Does a deny or ask rule of this tool or of the class `Read` name the path?
     pub(crate) fn withholds(&self, tool: &str, path: &PathView<'_>) -> bool {
         [&self.deny, &self.ask].into_iter().any(|bucket| {

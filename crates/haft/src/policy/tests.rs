@@ -11,6 +11,7 @@ mod readers;
 mod removal;
 mod restriction;
 mod rules;
+mod secrets;
 mod second_reading;
 mod shell_data;
 mod shell_rules;

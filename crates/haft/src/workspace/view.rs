@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::workspace::{DirEntry, Place, Workspace, WorkspaceError};
 
 /// Says whether a path (relative to the root) may be shown.
-type PathFilter = dyn Fn(&str) -> bool + Send + Sync;
+pub(crate) type PathFilter = dyn Fn(&str) -> bool + Send + Sync;
 
 /// A workspace as one call may see it: what shows names of files (lists, searches, near names in errors) leaves out
 /// what is hidden, and what the policy's rules do not let the call read. A tool gets it from
@@ -16,6 +16,8 @@ type PathFilter = dyn Fn(&str) -> bool + Send + Sync;
 pub struct WorkspaceView {
     workspace: Workspace,
     filter: Option<Arc<PathFilter>>,
+    /// Says whether a file's content may be read, where some may not.
+    readable: Option<Arc<PathFilter>>,
 }
 
 impl std::fmt::Debug for WorkspaceView {
@@ -23,6 +25,7 @@ impl std::fmt::Debug for WorkspaceView {
         f.debug_struct("WorkspaceView")
             .field("workspace", &self.workspace)
             .field("filtered", &self.filter.is_some())
+            .field("reads_all", &self.readable.is_none())
             .finish()
     }
 }
@@ -47,11 +50,24 @@ impl Workspace {
         WorkspaceView {
             workspace: self.clone(),
             filter,
+            readable: None,
         }
     }
 }
 
 impl WorkspaceView {
+    /// The same, of which only these files are read.
+    pub(crate) fn reading(self, readable: Option<Arc<PathFilter>>) -> Self {
+        Self { readable, ..self }
+    }
+
+    /// Whether what a file at this path (relative to the root, without links) holds may be read by a call that found it
+    /// itself. Its name may be shown all the same.
+    pub fn reads(&self, relative: &Path) -> bool {
+        let readable = self.readable.as_ref();
+        readable.is_none_or(|readable| readable(&relative.to_string_lossy()))
+    }
+
     /// Whether this path (relative to the root, without links) may be shown.
     pub fn shows(&self, relative: &Path) -> bool {
         !self.is_own(relative)

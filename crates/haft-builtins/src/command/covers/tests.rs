@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use haft::policy::{Denials, Policy, Profile, RuleSet};
+use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
 use haft_sandbox::{Guard, GuardKind};
 
@@ -21,7 +21,8 @@ fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
     let policy = Policy::builder(Profile::Trusted)
         .classes(crate::classes())
         .workspace(workspace);
-    policy.rules(rules).build().unwrap().denials()
+    let policy = policy.rules(rules).secret_files(SecretFiles::Allow);
+    policy.build().unwrap().denials()
 }
 
 /// A tree of files; a path that ends in `/` is a folder, `a = b` another name of the file b, `a -> b` a link.
@@ -405,4 +406,30 @@ async fn too_many_denied_files_are_refused_with_a_way_out() {
     let rules = denials(&workspace, &["Read(/d/**)"]);
     let guards = find(rules, workspace, true).await.unwrap();
     assert_eq!(guards, [Guard::hide_dir(Path::new("d"))]);
+}
+
+#[tokio::test]
+async fn secrets_are_covered_by_their_names_and_their_other_names() {
+    let (_dir, workspace) = tree(&[
+        ".env",
+        ".env.example",
+        "copy = .env",
+        "link -> .env",
+        "web/.env.local",
+        "web/id_rsa.pub",
+        "web/credentials/index.ts",
+        "web/node_modules/x/.npmrc",
+        ".ssh/config",
+        ".git/config",
+    ]);
+    let policy = Policy::builder(Profile::Trusted).workspace(&workspace);
+    let denials = policy.build().unwrap().denials();
+    let guards = find(denials, workspace, true).await.unwrap();
+    let expect = [
+        "hide .env",
+        "hide copy",
+        "hide web/.env.local",
+        "hide .ssh/",
+    ];
+    assert_eq!(describe(&guards), words(&expect));
 }

@@ -1,6 +1,14 @@
 //! `Denials` say of paths what the rules say of file tools.
 
+use super::super::{Denials, SecretFiles};
 use super::*;
+
+/// What rules alone keep from programs.
+fn denials(lists: Lists<'_>) -> Denials {
+    let builder = builder(Profile::Trusted, lists.set());
+    let policy = builder.secret_files(SecretFiles::Allow).build();
+    policy.unwrap().denials()
+}
 
 const RULES: &[&str] = &[
     ".env",
@@ -43,13 +51,13 @@ fn denials_say_what_the_rules_say_of_reading() {
             deny: &reads,
             ..Lists::default()
         };
-        let of_read = policy(Profile::Trusted, lists).denials();
+        let of_read = denials(lists);
         let edits = [edit_rule.as_str()];
         let edit_lists = Lists {
             deny: &edits,
             ..Lists::default()
         };
-        let of_edit = policy(Profile::Trusted, edit_lists).denials();
+        let of_edit = denials(edit_lists);
         for path in PATHS {
             let denied = judge(lists, &read(path)).verdict == Verdict::Deny;
             assert_eq!(of_read.denies_reading(path), denied, "{rule} {path}");
@@ -90,7 +98,7 @@ fn only_deny_rules_on_files_count() {
         ask: &["Read(.env)", "Edit(.env)"],
         allow: &["Read(.env)"],
     };
-    let none = policy(Profile::Trusted, lists).denials();
+    let none = denials(lists);
     assert!(none.is_empty() && !none.denies_reading(".env") && !none.denies_changing(".env"));
     for (rule, folder, named) in [
         ("Read(.env)", "link", false),
@@ -105,7 +113,7 @@ fn only_deny_rules_on_files_count() {
             deny: &rules,
             ..Lists::default()
         };
-        let denials = policy(Profile::Trusted, lists).denials();
+        let denials = denials(lists);
         assert_eq!(denials.may_name_below(folder), named, "{rule} {folder}");
     }
 }

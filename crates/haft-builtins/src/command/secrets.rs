@@ -1,0 +1,126 @@
+//! Secret files that the words of a command name: reading them is an effect of the call, to be judged like a file tool's.
+//!
+//! What no word names is not asked about: the command does not see it. So a word that is missed here reveals nothing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use haft::context::CallContext;
+use haft::permission::{PathClaim, Permission};
+use haft::policy::{CommandLine, CommandPart};
+use haft::result::{Content, ToolResult};
+use haft_sandbox::{Guard, GuardKind};
+
+use crate::command::Commands;
+
+/// Most words of a line that are looked at.
+const MOST_WORDS: usize = 256;
+/// The longest word that is taken for a path, in bytes.
+const LONGEST: usize = 4_096;
+/// Most secrets that a result names.
+const NAMED: usize = 5;
+
+impl Commands {
+    /// The permissions to read the secrets that a line names, started in this folder.
+    pub(super) fn named_secrets(&self, line: &CommandLine, cwd: &str) -> Vec<Permission> {
+        if self.network.instead().is_some() {
+            return Vec::new();
+        }
+        let mut claims: BTreeSet<(String, Option<String>)> = BTreeSet::new();
+        let words = line.parts.iter().flat_map(words);
+        for word in words.take(MOST_WORDS) {
+            let named = self.secret(cwd, &word.text, word.in_history);
+            claims.extend(named.map(|claim| (claim.path, claim.target)));
+        }
+        let claims = claims.into_iter();
+        claims
+            .map(|(path, target)| Permission::read(PathClaim { path, target }))
+            .collect()
+    }
+
+    /// The secret at a path, by its own name or by the name of what a link leads to.
+    fn secret(&self, cwd: &str, word: &str, in_history: bool) -> Option<PathClaim> {
+        let (workspace, names) = (self.workspace(), self.workspace().secret_names());
+        let path = Path::new(cwd).join(word);
+        let place = workspace.place(&path.to_string_lossy()).ok()?;
+        let claim = place.claim().ok()?;
+        let covered = names.covers(&claim.path)
+            || claim
+                .target
+                .as_deref()
+                .is_some_and(|target| names.covers(target));
+        let there = in_history
+            || place
+                .kind()
+                .is_some_and(|kind| kind != haft::workspace::Kind::Directory);
+        (covered && there).then_some(claim)
+    }
+}
+
+/// What may be a path among the words of a command.
+struct Word {
+    text: String,
+    /// It may name a file of an earlier commit, which need not be there now.
+    in_history: bool,
+}
+
+/// The words after the program, and what follows `=`, `@`, `:` or the letter of an option in them.
+fn words(part: &CommandPart) -> Vec<Word> {
+    let git = part.program() == Some("git");
+    let texts: Vec<&str> = match &part.argv {
+        Some(argv) => argv.iter().skip(1).map(String::as_str).collect(),
+        None => part.command.split_whitespace().skip(1).collect(),
+    };
+    let mut words = Vec::new();
+    for text in texts.into_iter().filter(|text| text.len() <= LONGEST) {
+        let text = text.trim_matches(['"', '\'']);
+        let after = ['=', '@', ':'].map(|mark| text.rsplit_once(mark).map(|(_, rest)| rest));
+        let before_colon = text.split_once(':').map(|(first, _)| first);
+        let option = text
+            .strip_prefix('-')
+            .filter(|rest| !rest.starts_with('-'))
+            .and_then(|rest| rest.char_indices().nth(1).map(|(at, _)| &rest[at..]));
+        let inner = after.into_iter().chain([before_colon, option]).flatten();
+        for (at, path) in std::iter::once(text).chain(inner).enumerate() {
+            if !path.is_empty() && !path.starts_with('-') {
+                words.push(Word {
+                    text: path.to_owned(),
+                    in_history: git && at > 0,
+                });
+            }
+        }
+    }
+    words
+}
+
+/// The secrets among what is out of sight for a command, for its result.
+pub(super) fn out_of_sight(guards: &[Guard], context: &CallContext) -> Vec<String> {
+    let denials = context.denials();
+    let hidden = guards
+        .iter()
+        .filter(|guard| guard.kind == GuardKind::Hidden);
+    let paths = hidden.map(|guard| guard.path.to_string_lossy().into_owned());
+    let mut secrets: Vec<String> = paths.filter(|path| denials.is_secret(path)).collect();
+    secrets.sort();
+    secrets
+}
+
+/// The same result; of a command that failed it says which secrets it did not see.
+pub(super) fn with_note(mut result: ToolResult, secrets: &[String]) -> ToolResult {
+    if result.error.is_none() || secrets.is_empty() {
+        return result;
+    }
+    let mut named = secrets
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if secrets.len() > NAMED {
+        named = format!("{named} and {} more", secrets.len() - NAMED);
+    }
+    result.content.push(Content::text(format!(
+        "[commands do not see files that may hold secrets, they look empty: {named}; read_file asks the user for one]"
+    )));
+    result
+}

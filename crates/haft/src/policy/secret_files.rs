@@ -1,0 +1,248 @@
+//! Secret files: what a policy says of files that hold secrets by their names, beneath the rules that name them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::guard::both;
+use super::paths::{PathPattern, clean, escape_path};
+use super::rule::{List, Rule, Selector, Specifier};
+use super::rules::Naming;
+use super::ruling::Label;
+use super::secret_names::SecretNames;
+use super::subject::{Side, Subject};
+use super::{JudgedCall, Policy};
+use crate::arguments::Arguments;
+use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::spec::{ToolClass, ToolSpec};
+
+/// What becomes of calls on files that hold secrets by their names (`policy.secret_files`); the mildest first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum SecretFiles {
+    /// They are files like others.
+    Allow,
+    /// A person is asked, and commands do not see them, until reading them was approved in the run or a rule names them.
+    #[default]
+    Ask,
+    /// No call touches them and no command sees them, whatever rules allow.
+    Deny,
+}
+
+impl SecretFiles {
+    /// The word in settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Allow => Verdict::Allow,
+            Self::Ask => Verdict::Ask,
+            Self::Deny => Verdict::Deny,
+        }
+    }
+
+    /// How a ruling names it as what decided.
+    pub(super) fn as_rule(self) -> &'static str {
+        match self {
+            Self::Allow => "policy.secret_files = allow",
+            Self::Ask => "policy.secret_files = ask",
+            Self::Deny => "policy.secret_files = deny",
+        }
+    }
+}
+
+/// How a policy treats secrets.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SecretRule {
+    pub(super) files: SecretFiles,
+    pub(super) names: SecretNames,
+}
+
+/// A path that an effect must not touch unasked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Secret {
+    pub(super) path: String,
+    pub(super) verdict: Verdict,
+    reads: bool,
+}
+
+impl Secret {
+    pub(super) fn reason(&self) -> Label {
+        let Self { path, verdict, .. } = self;
+        match (verdict, self.reads) {
+            (Verdict::Deny, _) => format!("{path} holds secrets by its name, and no call may touch it"),
+            (_, true) => format!(
+                "{path} holds secrets by its name; once reading it is approved, this run and its commands can read it"
+            ),
+            (_, false) => format!("{path} holds secrets by its name"),
+        }
+        .into()
+    }
+
+    /// What the caller can do instead.
+    pub(super) fn advice() -> Label {
+        "do without what the file holds, or use an example of it that holds no secrets".into()
+    }
+
+    /// What the person who runs haft can do about it.
+    pub(super) fn operator(&self) -> Label {
+        if self.verdict == Verdict::Deny {
+            return "policy.secret_files = \"ask\" has it asked about".into();
+        }
+        let class = if self.reads { "Read" } else { "Edit" };
+        let path = escape_path(&self.path);
+        format!("approve it, or allow it with the rule {class}({path}); policy.secret_names = [\"!NAME\"] takes a name out")
+            .into()
+    }
+}
+
+impl Policy {
+    /// How it treats files that hold secrets by their names.
+    pub fn secret_files(&self) -> SecretFiles {
+        self.secrets.files
+    }
+
+    /// Which files those are.
+    pub fn secret_names(&self) -> &SecretNames {
+        &self.secrets.names
+    }
+
+    /// The secret that an effect touches, where no rule names it and, for reading, no person approved it in this run.
+    pub(super) fn closed_secret(
+        &self,
+        call: &JudgedCall<'_>,
+        naming: &Naming<'_>,
+        permission: &Permission,
+    ) -> Option<Secret> {
+        let SecretRule { files, names } = &self.secrets;
+        if *files == SecretFiles::Allow {
+            return None;
+        }
+        let claim = permission.effect.path()?;
+        let reads = matches!(permission.effect, Effect::Read(_));
+        let sides = both(claim).zip([Side::Path, Side::Target]);
+        let mut closed = sides.filter(|(path, side)| {
+            names.covers(path)
+                && !(reads && call.is_released(path))
+                && !self.opens(call, naming, permission, *side)
+        });
+        let (path, _) = closed.next()?;
+        Some(Secret {
+            path: path.to_owned(),
+            verdict: files.verdict(),
+            reads,
+        })
+    }
+
+    /// Does an allow rule that names secrets cover the effect?
+    fn opens(
+        &self,
+        call: &JudgedCall<'_>,
+        naming: &Naming<'_>,
+        permission: &Permission,
+        side: Side,
+    ) -> bool {
+        let by_rule = self.secrets.files == SecretFiles::Ask && !self.rules.all().is_empty();
+        by_rule && {
+            let subject = Subject::new(call, permission, &self.places);
+            let opens = |rule: &Rule| self.names_secrets(rule).is_some();
+            self.rules.allows(naming, &subject, side, &opens)
+        }
+    }
+
+    /// The pattern of a rule that speaks of secrets by name.
+    fn names_secrets<'r>(&self, rule: &'r Rule) -> Option<&'r PathPattern> {
+        match &rule.specifier {
+            Specifier::Path(pattern) if self.secrets.names.are_named_by(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// Whether a call of this tool may not read the file at a path that it finds by itself, for the file holds secrets by
+    /// its name. `released` are the secrets whose reading was approved in the run.
+    pub fn withholds_secret(&self, spec: &ToolSpec, path: &str, released: &[String]) -> bool {
+        if self.secrets.files == SecretFiles::Allow || !self.secrets.names.covers(path) {
+            return false;
+        }
+        let arguments = Arguments::new("{}".to_owned());
+        let permission = Permission::read(PathClaim::plain(path));
+        let call = JudgedCall {
+            released,
+            ..JudgedCall::new(spec, &arguments, &[])
+        };
+        let naming = self.rules.naming(spec);
+        self.closed_secret(&call, &naming, &permission).is_some()
+    }
+
+    /// The secrets that these effects read: once the call is approved, the run may read them.
+    pub(crate) fn secrets_read(&self, permissions: &[Permission]) -> Vec<String> {
+        if self.secrets.files != SecretFiles::Ask {
+            return Vec::new();
+        }
+        let claims = permissions
+            .iter()
+            .filter_map(|wanted| match &wanted.effect {
+                Effect::Read(claim) => Some(claim),
+                _ => None,
+            });
+        let paths = claims.flat_map(both);
+        let secret = paths.filter(|path| self.secrets.names.covers(path));
+        secret.map(str::to_owned).collect()
+    }
+
+    /// What is kept from programs because its name says that it holds secrets.
+    pub(super) fn hidden_secrets(&self, released: &[String]) -> Option<HiddenSecrets> {
+        let SecretRule { files, names } = &self.secrets;
+        let ask = match files {
+            SecretFiles::Allow => return None,
+            SecretFiles::Ask => true,
+            SecretFiles::Deny => false,
+        };
+        let of_class = self.rules.all().iter().filter(|rule| {
+            let class = rule.selector == Selector::Class(ToolClass::Read);
+            ask && class && rule.list == List::Allow && rule.kept_for.is_none()
+        });
+        let opened = of_class.filter_map(|rule| self.names_secrets(rule));
+        Some(HiddenSecrets {
+            names: names.clone(),
+            opened: opened.cloned().collect(),
+            released: if ask { released.into() } else { Arc::default() },
+        })
+    }
+}
+
+/// The secrets that programs do not see.
+#[derive(Debug, Clone)]
+pub(super) struct HiddenSecrets {
+    pub(super) names: SecretNames,
+    /// What allow rules name.
+    pub(super) opened: Vec<PathPattern>,
+    /// What was approved in the run.
+    released: Arc<[String]>,
+}
+
+impl HiddenSecrets {
+    /// Whether reading this path was approved in the run, or reading something that lies in it.
+    pub(super) fn is_released(&self, path: &str) -> bool {
+        let path = clean(path);
+        self.released.contains(&path)
+    }
+
+    /// Whether something below this folder was approved in the run.
+    pub(super) fn releases_below(&self, folder: &str) -> bool {
+        let folder = clean(folder);
+        let below = |path: &String| {
+            let rest = path.strip_prefix(&folder);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.released.iter().any(below)
+    }
+}

@@ -1,0 +1,514 @@
+//! `SecretNames`: which files hold secrets, as far as their names tell.
+//!
+//! The list reads like a `.gitignore`: the last entry that fits decides, `!` takes a name out, a final `/` speaks of a folder
+//! and all that lies in it. Unlike there, an entry without a final `/` speaks of files alone: `credentials` is no folder of
+//! source code. Letters are compared without case.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::paths::{PathPattern, segments};
+
+/// Longest entry, in bytes.
+const LONGEST: usize = 200;
+
+/// The entries that always come first. Examples, code, public keys and what packages and tests bring with them are left out.
+pub const SECRET_NAMES: &[&str] = &[
+    // Keys and certificates.
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.p8",
+    "*.jks",
+    "*.keystore",
+    "*.ppk",
+    "*.kdbx",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "!*.pub",
+    "!*pub.pem",
+    "!*public.pem",
+    "!*public.key",
+    "!cacert.pem",
+    "!ca-bundle.pem",
+    // What programs log in with.
+    "credentials*",
+    "*credentials.json",
+    "client_secret*.json",
+    "*service-account*.json",
+    "*service_account*.json",
+    "*serviceaccount*.json",
+    "*firebase-adminsdk*.json",
+    "secrets.json",
+    "secrets.toml",
+    "secrets.yaml",
+    "secrets.yml",
+    ".secrets",
+    "!*.enc",
+    ".npmrc",
+    ".pypirc",
+    ".netrc",
+    "_netrc",
+    ".git-credentials",
+    ".htpasswd",
+    ".pgpass",
+    ".my.cnf",
+    ".s3cfg",
+    ".boto",
+    ".dockercfg",
+    ".docker/config.json",
+    ".terraformrc",
+    ".vault-token",
+    "kubeconfig",
+    "*.kubeconfig",
+    ".kube/config",
+    "*.tfstate",
+    "*.tfstate.backup",
+    "*.tfvars",
+    "*.tfvars.json",
+    // Code is read all day.
+    "!*.c",
+    "!*.cc",
+    "!*.cpp",
+    "!*.cs",
+    "!*.dart",
+    "!*.ex",
+    "!*.exs",
+    "!*.go",
+    "!*.h",
+    "!*.html",
+    "!*.java",
+    "!*.js",
+    "!*.jsx",
+    "!*.kt",
+    "!*.md",
+    "!*.mjs",
+    "!*.mts",
+    "!*.php",
+    "!*.py",
+    "!*.rb",
+    "!*.rs",
+    "!*.rst",
+    "!*.scala",
+    "!*.svelte",
+    "!*.swift",
+    "!*.ts",
+    "!*.tsx",
+    "!*.vue",
+    // Variables of programs.
+    ".env",
+    ".env.*",
+    ".env-*",
+    ".env_*",
+    "*.env",
+    "!.env.d.ts",
+    // Examples of any of these.
+    "!*.example",
+    "!*.sample",
+    "!*.template",
+    "!*.tmpl",
+    "!*.dist",
+    "!*.defaults",
+    "!*.schema",
+    "!*.example.*",
+    "!*.sample.*",
+    "!*.template.*",
+    "!example.env",
+    "!sample.env",
+    "!template.env",
+    // Folders of programs that hold little else.
+    ".ssh/",
+    ".gnupg/",
+    ".aws/",
+    ".azure/",
+    ".config/gcloud/",
+    "!.ssh/known_hosts",
+    "!.ssh/*.pub",
+    // What others wrote, and what tests are fed with.
+    "!.git/",
+    "!node_modules/",
+    "!site-packages/",
+    "!dist-packages/",
+    "!vendor/",
+    "!fixtures/",
+    "!__fixtures__/",
+    "!testdata/",
+    "!test_data/",
+];
+
+/// The names of files that may hold secrets. Copies share the list.
+#[derive(Clone)]
+pub struct SecretNames {
+    entries: Arc<[Entry]>,
+}
+
+/// One entry, read.
+#[derive(Debug, Clone)]
+struct Entry {
+    /// As written.
+    text: Box<str>,
+    /// Whether what it names is secret, or taken out.
+    secret: bool,
+    /// It names folders, and all that lies in them.
+    folder: bool,
+    /// It starts at the workspace's root.
+    anchored: bool,
+    /// A name for each segment: the texts between its stars.
+    names: Box<[Box<[Box<str>]>]>,
+}
+
+/// Why a text is no entry of the list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read the secret name {entry:?}: {problem}")]
+pub struct SecretNameError {
+    /// The entry as written.
+    pub entry: String,
+    /// What is wrong, and the form that works.
+    pub problem: &'static str,
+}
+
+impl Default for SecretNames {
+    fn default() -> Self {
+        let entries = SECRET_NAMES.iter().filter_map(|text| read(text).ok());
+        Self {
+            entries: entries.collect(),
+        }
+    }
+}
+
+impl fmt::Debug for SecretNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.entries()).finish()
+    }
+}
+
+impl SecretNames {
+    /// The same list with more entries, which win over those before them.
+    ///
+    /// # Errors
+    /// [`SecretNameError`] names the first entry that cannot be read.
+    ///
+    /// ```
+    /// use haft::policy::SecretNames;
+    ///
+    /// let names = SecretNames::default().with(["tokens/", "!public.key"])?;
+    /// assert!(names.covers("config/.env.local") && names.covers("tokens/a.txt"));
+    /// assert!(!names.covers(".env.example") && !names.covers("src/credentials.rs"));
+    /// # Ok::<(), haft::policy::SecretNameError>(())
+    /// ```
+    pub fn with<'t>(
+        &self,
+        more: impl IntoIterator<Item = &'t str>,
+    ) -> Result<Self, SecretNameError> {
+        let mut entries = self.entries.to_vec();
+        for text in more {
+            entries.push(read(text)?);
+        }
+        Ok(Self {
+            entries: entries.into(),
+        })
+    }
+
+    /// Every entry as written, in order.
+    pub fn entries(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| &*entry.text)
+    }
+
+    /// Whether a file at this path, in the form of a [`PathClaim`](crate::permission::PathClaim), holds secrets by its name.
+    pub fn covers(&self, path: &str) -> bool {
+        let parts = segments(path);
+        let Some((_, folders)) = parts.split_last() else {
+            return false;
+        };
+        let mut found = self.entries.iter().rev();
+        let decides = |entry: &&Entry| {
+            if entry.folder {
+                entry.holds(folders)
+            } else {
+                entry.fits_end(&parts)
+            }
+        };
+        found.find(decides).is_some_and(|entry| entry.secret)
+    }
+
+    /// Whether all that lies in this folder is secret.
+    pub fn covers_folder(&self, path: &str) -> bool {
+        let parts = segments(path);
+        let mut found = self.entries.iter().rev();
+        found
+            .find(|entry| entry.folder && entry.holds(&parts))
+            .is_some_and(|entry| entry.secret)
+    }
+
+    /// Whether a secret may lie below this folder.
+    pub(crate) fn may_lie_below(&self, path: &str) -> bool {
+        let parts = segments(path);
+        for entry in self.entries.iter().rev() {
+            if entry.secret {
+                return true;
+            }
+            if entry.folder && entry.holds(&parts) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether a rule with this pattern speaks of secrets by name, and does not merely cover some among other files.
+    pub(crate) fn are_named_by(&self, pattern: &PathPattern) -> bool {
+        pattern.samples().iter().any(|sample| {
+            let last = sample.rsplit('/').next().unwrap_or_default();
+            !last.is_empty() && (self.covers(sample) || self.covers_folder(sample))
+        })
+    }
+}
+
+impl Entry {
+    /// Does a path of these segments end in it?
+    fn fits_end(&self, parts: &[&str]) -> bool {
+        let Some(at) = parts.len().checked_sub(self.names.len()) else {
+            return false;
+        };
+        (at == 0 || !self.anchored) && self.fits(&parts[at..])
+    }
+
+    /// Is it one of these folders, each within the one before?
+    fn holds(&self, folders: &[&str]) -> bool {
+        let mut windows = folders.windows(self.names.len());
+        if self.anchored {
+            return windows.next().is_some_and(|first| self.fits(first));
+        }
+        windows.any(|window| self.fits(window))
+    }
+
+    fn fits(&self, parts: &[&str]) -> bool {
+        let mut each = self.names.iter().zip(parts);
+        each.all(|(name, part)| fits(name, part.as_bytes()))
+    }
+}
+
+/// Does a name hold these texts in their order, the first at its start and the last at its end?
+fn fits(pieces: &[Box<str>], name: &[u8]) -> bool {
+    let Some((first, rest)) = pieces.split_first() else {
+        return false;
+    };
+    let Some((last, middle)) = rest.split_last() else {
+        return name.eq_ignore_ascii_case(first.as_bytes());
+    };
+    let Some(inner) = name.len().checked_sub(last.len()) else {
+        return false;
+    };
+    let (body, end) = name.split_at(inner);
+    let Some((start, mut body)) = body.split_at_checked(first.len()) else {
+        return false;
+    };
+    if !start.eq_ignore_ascii_case(first.as_bytes()) || !end.eq_ignore_ascii_case(last.as_bytes()) {
+        return false;
+    }
+    for piece in middle {
+        let found = body
+            .windows(piece.len().max(1))
+            .position(|window| window.eq_ignore_ascii_case(piece.as_bytes()));
+        let Some(at) = found else {
+            return piece.is_empty();
+        };
+        body = &body[at + piece.len()..];
+    }
+    true
+}
+
+fn read(text: &str) -> Result<Entry, SecretNameError> {
+    let fail = |problem| {
+        Err(SecretNameError {
+            entry: text.chars().take(LONGEST).collect(),
+            problem,
+        })
+    };
+    if text.len() > LONGEST {
+        return fail("it has more than 200 bytes");
+    }
+    let (rest, secret) = match text.strip_prefix('!') {
+        Some(rest) => (rest, false),
+        None => (text, true),
+    };
+    let (rest, anchored) = match rest.strip_prefix('/') {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    let (rest, folder) = match rest.strip_suffix('/') {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    if rest.trim() != rest || rest.chars().any(char::is_control) {
+        return fail("it begins or ends with a blank, or holds a control character");
+    }
+    let mut names: Vec<Box<[Box<str>]>> = Vec::new();
+    for part in rest.split('/') {
+        if part.is_empty() || part == "." || part == ".." || part == "**" {
+            return fail("write a name such as `.env.*`, `tokens/` or `deploy/*.json`");
+        }
+        if part.chars().all(|c| c == '*') {
+            return fail("a `*` alone names every file");
+        }
+        names.push(part.split('*').map(Into::into).collect());
+    }
+    Ok(Entry {
+        text: text.into(),
+        secret,
+        folder,
+        anchored,
+        names: names.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SECRET_NAMES, SecretNames};
+
+    #[test]
+    fn every_standard_entry_can_be_read() {
+        let names = SecretNames::default();
+        assert_eq!(names.entries().count(), SECRET_NAMES.len());
+    }
+
+    #[test]
+    fn files_that_hold_secrets_are_known_by_name() {
+        let names = SecretNames::default();
+        for path in [
+            ".env",
+            ".ENV",
+            "apps/web/.env.local",
+            ".env.production",
+            ".env.production.local",
+            ".env-staging",
+            "deploy/prod.env",
+            "server.pem",
+            "certs/tls.key",
+            "a.p12",
+            "id_rsa",
+            "id_ed25519",
+            "keys/id_rsa_work",
+            "id_ecdsa.bak",
+            ".npmrc",
+            "packages/a/.npmrc",
+            ".pypirc",
+            ".netrc",
+            "credentials",
+            "credentials.json",
+            "credentials-prod.yml",
+            ".cargo/credentials.toml",
+            "application_default_credentials.json",
+            "service-account.json",
+            "gcp_service_account_key.json",
+            "myServiceAccountKey.json",
+            "app-firebase-adminsdk-x1.json",
+            ".aws/config",
+            "home/.ssh/config",
+            ".docker/config.json",
+            ".git-credentials",
+            "kubeconfig",
+            ".kube/config",
+            "infra/terraform.tfvars",
+            "terraform.tfstate",
+            "config/secrets.yml",
+            "/root/.aws/credentials",
+        ] {
+            assert!(names.covers(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn examples_code_and_fixtures_hold_no_secrets() {
+        let names = SecretNames::default();
+        for path in [
+            "",
+            ".",
+            ".env.example",
+            ".env.sample",
+            ".env.template",
+            ".env.dist",
+            ".env.local.example",
+            "example.env",
+            ".envrc",
+            "env.ts",
+            "src/env.rs",
+            "credentials.rs",
+            "src/credentials.py",
+            "src/credentials/mod.rs",
+            "packages/credentials/index.json",
+            "id_generator.py",
+            "id_rsa.pub",
+            "id_rsa_parser.rs",
+            "keys.ts",
+            "secrets.py",
+            "keyboard.json",
+            "monkey.txt",
+            "tests/fixtures/server.pem",
+            "internal/testdata/tls.key",
+            "node_modules/x/.npmrc",
+            ".venv/lib/python3.12/site-packages/certifi/cacert.pem",
+            "vendor/x/server.key",
+            ".ssh/known_hosts",
+            ".ssh/id_rsa.pub",
+            "config.json",
+            "notes/credentials.md",
+            ".git/config",
+            "credentials.yml.enc",
+        ] {
+            assert!(!names.covers(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_last_entry_that_fits_decides() {
+        let names = SecretNames::default();
+        let more = [
+            "!.npmrc",
+            "tokens/",
+            "/deploy/*.json",
+            "a*b*c",
+            "fixtures/.env",
+        ];
+        let names = names.with(more).unwrap();
+        for (path, expect) in [
+            (".npmrc", false),
+            ("tokens/a/b.txt", true),
+            ("x/tokens/a", true),
+            ("tokens", false),
+            ("deploy/x.json", true),
+            ("x/deploy/x.json", false),
+            ("a1b2c", true),
+            ("abc", true),
+            ("acb", false),
+            ("fixtures/.env", true),
+            ("fixtures/.env.local", false),
+        ] {
+            assert_eq!(names.covers(path), expect, "{path}");
+        }
+        assert!(names.covers_folder("x/tokens") && !names.covers_folder("credentials"));
+    }
+
+    #[test]
+    fn folders_that_can_hold_none_need_no_look() {
+        let names = SecretNames::default();
+        assert!(names.may_lie_below("src") && names.may_lie_below(".ssh"));
+        assert!(!names.may_lie_below("web/node_modules") && !names.may_lie_below(".git/objects"));
+        let names = names.with(["node_modules/x/.env"]).unwrap();
+        assert!(names.may_lie_below("web/node_modules"));
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let names = SecretNames::default();
+        for wrong in [
+            "", "!", "/", "*", "**", "a/**/b", "../x", "a//b", " .env", "x\n", "**/",
+        ] {
+            let refused = names.with([wrong]);
+            assert!(refused.is_err(), "{wrong:?}");
+        }
+        assert!(names.with([&*"a".repeat(201)]).is_err());
+    }
+}
