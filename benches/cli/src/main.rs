@@ -30,6 +30,7 @@ fn main() {
     let mut version = Row::new("haft/--version", "ms");
     let mut ready = Row::new("haft/serve/ready", "ms");
     let mut idle = Row::new("haft/serve/rss idle", "MiB");
+    let mut private = Row::new("haft/serve/private idle", "MiB");
     let mut loaded = Row::new("haft/serve/rss with token table", "MiB");
     let folder = tempfile::tempdir().expect("a folder");
     let text = "a line of a file that is read whole\n".repeat(LONG / 36);
@@ -40,13 +41,14 @@ fn main() {
         version.rounds.push(ms / VERSIONS as f64);
         let served = Served::start(&program, folder.path());
         ready.rounds.push(served.ready.as_secs_f64() * 1e3);
-        // Whatever it does at its start has ended.
-        std::thread::sleep(Duration::from_millis(200));
+        // Whatever it does at its start has ended, and what only that needed is given back.
+        std::thread::sleep(Duration::from_secs(5));
         idle.rounds.push(served.memory());
+        private.rounds.push(served.private());
         served.read_long();
         loaded.rounds.push(served.memory());
     }
-    for row in [size, version, ready, idle, loaded] {
+    for row in [size, version, ready, idle, private, loaded] {
         row.print();
     }
 }
@@ -111,9 +113,19 @@ impl Served {
 
     /// Resident memory in MiB.
     fn memory(&self) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        self.mebibytes("status", "VmRSS:")
+    }
+
+    /// Memory that is nobody else's and not a file's, in MiB.
+    fn private(&self) -> f64 {
+        self.mebibytes("smaps_rollup", "Private_Dirty:")
+    }
+
+    /// A line's kilobytes in a file that the kernel keeps of the process, in MiB.
+    fn mebibytes(&self, file: &str, name: &str) -> f64 {
+        let text = fs::read_to_string(format!("/proc/{}/{file}", self.child.id()));
+        let text = text.unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
         let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         kilobytes.unwrap_or_default() / 1024.0
     }

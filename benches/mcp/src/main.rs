@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 
 mod http;
 mod pipe;
+mod processor;
 mod request;
 mod server;
 
@@ -27,6 +28,7 @@ fn main() {
         panic!("usage: mcp ROUNDS HAFT RMCP");
     };
     fact("rmcp", "3.9.0");
+    processor::keep_client();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

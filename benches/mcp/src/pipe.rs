@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
+use crate::processor;
 use crate::request::Target;
 use crate::server::CALLS;
 
 /// `haft serve --stdio` on an empty home and folder.
 pub(crate) fn haft(program: &Path, folder: &Path) -> Command {
-    let mut command = Command::new(program);
+    let mut command = processor::server(program);
     command.args(["serve", "--stdio", "-c", CALLS, "--home"]);
     command.arg(folder.join("home-stdio"));
     command.current_dir(folder);
@@ -19,7 +20,7 @@ pub(crate) fn haft(program: &Path, folder: &Path) -> Command {
 
 /// The echo server by rmcp.
 pub(crate) fn rmcp(program: &Path) -> Command {
-    let mut command = Command::new(program);
+    let mut command = processor::server(program);
     command.arg("stdio");
     command
 }

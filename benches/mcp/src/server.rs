@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::processor;
+
 /// The budget of a run is for one agent, not for a load.
 pub(crate) const CALLS: &str = "limits.max_calls=1000000000";
 
@@ -18,7 +20,7 @@ pub(crate) struct Server {
 impl Server {
     /// `haft serve` on an empty home and folder, as shipped but without tokens, which rmcp's has none of either.
     pub(crate) fn haft(program: &Path, folder: &Path) -> Self {
-        let mut command = Command::new(program);
+        let mut command = processor::server(program);
         command.args(["serve", "--no-auth", "--http", "127.0.0.1:0", "-c", CALLS]);
         command.arg("--home").arg(folder.join("home"));
         command.current_dir(folder);
@@ -27,7 +29,7 @@ impl Server {
 
     /// The echo server by rmcp.
     pub(crate) fn rmcp(program: &Path) -> Self {
-        let mut command = Command::new(program);
+        let mut command = processor::server(program);
         command.arg("http");
         Self::start(command)
     }

@@ -9,6 +9,9 @@ use serde::de::DeserializeOwned;
 pub(crate) struct Matches {
     pub(crate) matches: Vec<Match>,
     pub(crate) truncated: bool,
+    /// Why files were not searched to their end.
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
 }
 
 /// One line.
