@@ -1,0 +1,93 @@
+//! `docs/reference/settings.md` lists every key as the table of settings has it.
+//!
+//! `HAFT_DOCS=write cargo test -p haft-app --test settings_page` writes the page anew.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use haft_app::config::keys::{KEYS, Key, Kind, Untrusted};
+
+const HEAD: &str = "\
+# Every setting
+
+This page is made from the table that haft itself reads, so it lists every key, its default, and what a folder's `haft.toml` may do with
+the key before you trust the folder. [Settings](../guide/settings.md) explains layers, trust and secrets; `haft config explain KEY` shows
+where a value comes from.
+
+In a key, `*` stands for a name of yours, as in `tools.read_file.enabled`, and `**` for any keys below. Lists of all layers are combined.
+";
+
+#[test]
+fn the_settings_page_lists_every_key_as_haft_reads_it() {
+    let page = page();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/settings.md");
+    if std::env::var_os("HAFT_DOCS").is_some_and(|value| value == "write") {
+        fs::write(&file, &page).unwrap();
+    }
+    let written = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/reference/settings.md is not what the table of settings says; \
+         HAFT_DOCS=write cargo test -p haft-app --test settings_page writes it anew"
+    );
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let mut section = "";
+    for key in KEYS {
+        let of = key.path.split('.').next().unwrap_or_default();
+        if of != section {
+            section = of;
+            write!(
+                page,
+                "\n## {section}\n\n| key | value | default | untrusted folder | |\n|---|---|---|---|---|\n"
+            )
+            .unwrap();
+        }
+        page.push_str(&row(key));
+    }
+    page
+}
+
+fn row(key: &Key) -> String {
+    let default = match key.default {
+        "" => "–".to_owned(),
+        default => format!("`{default}`"),
+    };
+    let row = [
+        format!("`{}`", key.path),
+        values(key.kind),
+        default,
+        untrusted(key.untrusted),
+        key.doc.to_owned(),
+    ];
+    format!("| {} |\n", row.map(|cell| cell.replace('|', "\\|")).join(" | "))
+}
+
+fn values(kind: Kind) -> String {
+    match kind {
+        Kind::Flag => "`true`, `false`".to_owned(),
+        Kind::Whole(least) => format!("whole number, at least {least}"),
+        Kind::Seconds => "seconds".to_owned(),
+        Kind::Text => "text".to_owned(),
+        Kind::Choice(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+            words.join(", ")
+        }
+        Kind::Items => "list of texts".to_owned(),
+        Kind::Rules => "list of rules".to_owned(),
+        Kind::Map => "table of texts".to_owned(),
+        Kind::Anything => "see the guide".to_owned(),
+    }
+}
+
+fn untrusted(may: Untrusted) -> String {
+    match may {
+        Untrusted::Ignored => "ignored".to_owned(),
+        Untrusted::Adds => "may add".to_owned(),
+        Untrusted::Only(value) => format!("`{value}` only"),
+        Untrusted::Stricter => "stricter only".to_owned(),
+    }
+}
