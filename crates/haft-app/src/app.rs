@@ -20,6 +20,7 @@ use haft::session::UnknownToolHint;
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
+use haft::toolset::view::Replaceable;
 use haft::workspace::Workspace;
 use haft_builtins::command::changes::CommandChanges;
 use haft_builtins::command::{CommandNetwork, CommandSurroundings};
@@ -27,6 +28,7 @@ use haft_builtins::skills::SkillTools;
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
+use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
 use crate::config::{Settings, typed};
@@ -41,6 +43,7 @@ use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::approvals::Asks;
 use crate::wiring::chain::Scripts;
+use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
 use crate::wiring::policy::Ground;
 use crate::wiring::stores::Stores;
@@ -57,13 +60,17 @@ pub(crate) struct Parts {
     pub(crate) executor: Executor,
     /// What callers see: enabled and configured.
     pub(crate) tools: Arc<dyn Toolset>,
+    /// The same, to put another in its place.
+    pub(crate) offered: Arc<Replaceable>,
     /// Every tool there is, on or off.
-    pub(crate) all: Arc<ToolRegistry>,
+    pub(crate) all: ToolCatalogue,
+    /// The program's own guards.
+    pub(crate) guards: Vec<Arc<dyn Guard>>,
+    pub(crate) in_force: PolicyInForce,
     /// Where it works.
     pub(crate) site: Site,
     pub(crate) principal: Principal,
     pub(crate) workspace: String,
-    pub(crate) profile: String,
     pub(crate) archive: Arc<Archive>,
     pub(crate) redactor: Redactor,
     pub(crate) index: Arc<dyn RunIndex>,
@@ -122,7 +129,7 @@ fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
 }
 
 /// The names of the tools that are on; settings and rules name no tool that there is not.
-fn on(
+pub(crate) fn on(
     notices: &Notices,
     settings: &Settings,
     policy: &Policy,
@@ -170,9 +177,9 @@ struct Basis {
 /// What callers are offered.
 struct Offered {
     /// Every tool, on or off.
-    all: Arc<ToolRegistry>,
+    all: ToolCatalogue,
     /// What callers see.
-    tools: Arc<dyn Toolset>,
+    tools: Arc<Replaceable>,
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
     code: CodeJail,
@@ -215,8 +222,10 @@ impl Basis {
             journal: &self.stores.journal,
         };
         Ok(Offered {
-            tools: parts::with_chain(at, wishes, tools, &on, scripts)?,
-            all: all.registry,
+            tools: Arc::new(Replaceable::new(parts::with_chain(
+                at, wishes, tools, &on, scripts,
+            )?)),
+            all,
             skills,
             skill_tools,
             code,
@@ -235,8 +244,8 @@ impl App {
         let artifacts = artifacts::artifacts(at, settings)?;
         let feed = Feed::new();
         let wiring = approvals::Wiring {
-            policy: basis.ground.policy,
-            tools: &offered.all,
+            policy: basis.ground.in_force.clone(),
+            tools: &offered.all.registry,
             artifacts: &artifacts,
             confined: &basis.confined,
             archive: &basis.archive,
@@ -246,29 +255,31 @@ impl App {
             suspended: basis.stores.suspended,
         };
         let (executor, asked) = approvals::executor(at, settings, host.approver, wiring)?;
-        let absent = absent(at, &offered.all);
+        let absent = absent(at, &offered.all.registry);
         let journal = Arc::clone(&basis.stores.journal);
         let runs = Runs::new(RunParts {
             executor: executor.clone(),
-            tools: Arc::clone(&offered.tools),
+            tools: Arc::clone(&offered.tools) as _,
             archive: Arc::clone(&basis.archive),
             index: Arc::clone(&basis.stores.index),
             live: Arc::new(Live::new(at.home.clone(), journal)),
             feed: Arc::clone(&feed),
             notices: host.notices.clone(),
             absent: Arc::clone(&absent),
-            terms: terms(at, settings, &asked)?,
+            terms: RwLock::new(Arc::new(terms(at, settings, &asked)?)),
         });
         Ok(Self(Arc::new(Parts {
             executor,
             runs,
             absent,
-            tools: offered.tools,
+            tools: Arc::clone(&offered.tools) as _,
+            offered: offered.tools,
             all: offered.all,
+            guards: host.guards,
+            in_force: basis.ground.in_force,
             site: at.clone(),
             principal: parts::principal(&at.environment),
             workspace: at.workspace.display().to_string(),
-            profile: policy::profile(settings).as_str().to_owned(),
             archive: basis.archive,
             redactor: Redactor::new(&settings.secrets.values),
             index: basis.stores.index,
@@ -302,7 +313,7 @@ impl App {
 
     /// Every tool, on or off.
     pub fn all(&self) -> &Arc<ToolRegistry> {
-        &self.0.all
+        &self.0.all.registry
     }
 
     /// Where the application works.
@@ -463,8 +474,8 @@ impl App {
     /// What says whether a rule may be kept with an approval.
     pub fn rule_check(&self) -> RuleCheck {
         RuleCheck {
-            policy: self.executor().policy(),
-            tools: Arc::clone(&self.0.all),
+            policy: PolicyInForce::new(self.executor().policy()),
+            tools: Arc::clone(self.all()),
         }
     }
 
@@ -474,8 +485,8 @@ impl App {
     }
 
     /// The profile's name.
-    pub fn profile(&self) -> &str {
-        &self.0.profile
+    pub fn profile(&self) -> &'static str {
+        self.executor().policy().profile().as_str()
     }
 
     /// Waits until all that has happened can be read.

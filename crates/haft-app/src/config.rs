@@ -1,6 +1,6 @@
 //! Settings: what all layers together say, every value knowing where it comes from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ pub struct SettingEntry {
 }
 
 /// All settings together.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     entries: BTreeMap<Vec<String>, SettingEntry>,
     /// What expansion learnt.
@@ -204,6 +204,31 @@ impl Settings {
             _ => fresh.over(old),
         };
         self.entries.insert(given.path.clone(), merged);
+    }
+
+    /// The keys whose values differ in other settings.
+    pub fn differences(&self, other: &Self) -> Vec<Vec<String>> {
+        let value = |settings: &Self, path: &[String]| {
+            let entry = settings.entries.get(path);
+            entry.map(|entry| (entry.value.clone(), entry.layer()))
+        };
+        let paths: BTreeSet<&Vec<String>> =
+            self.entries.keys().chain(other.entries.keys()).collect();
+        let differs = |path: &&&Vec<String>| value(self, path) != value(other, path);
+        paths
+            .iter()
+            .filter(differs)
+            .map(|path| (*path).clone())
+            .collect()
+    }
+
+    /// These settings, with the values that others have of all keys but some.
+    pub fn with_others_of(mut self, others: &Self, keeps: impl Fn(&[String]) -> bool) -> Self {
+        self.entries.retain(|path, _| keeps(path));
+        let rest = others.entries.iter().filter(|(path, _)| !keeps(path));
+        let rest = rest.map(|(path, entry)| (path.clone(), entry.clone()));
+        self.entries.extend(rest);
+        self
     }
 
     /// Every key that has a value, by path.

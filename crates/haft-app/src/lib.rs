@@ -59,6 +59,7 @@ pub mod nearest;
 pub mod notices;
 pub mod plain_file;
 pub mod problem;
+pub mod reload;
 pub mod resume;
 pub mod rules;
 pub mod run;

@@ -15,6 +15,7 @@ use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
 use crate::plain_file;
+use crate::wiring::in_force::PolicyInForce;
 use haft::text::hex;
 
 /// The folder below haft's state folder.
@@ -35,9 +36,9 @@ pub fn file(home: &Path, workspace: &str) -> PathBuf {
 #[derive(Debug, Clone)]
 pub struct RuleCheck {
     /// The policy in force.
-    pub policy: Arc<Policy>,
+    pub(crate) policy: PolicyInForce,
     /// Every tool there is, on or off.
-    pub tools: Arc<ToolRegistry>,
+    pub(crate) tools: Arc<ToolRegistry>,
 }
 
 impl RuleCheck {
@@ -61,7 +62,7 @@ impl RuleCheck {
             return Some(format!("there is no tool {} here", request.tool));
         };
         let named: Vec<String> = rules.iter().map(|rule| rule.rule.clone()).collect();
-        match request.is_allowed_with(&self.policy, tool.spec(), rules) {
+        match request.is_allowed_with(&self.policy.now(), tool.spec(), rules) {
             Ok(true) => None,
             Ok(false) => Some(format!(
                 "the rule {} does not cover this call: it would be asked about again",

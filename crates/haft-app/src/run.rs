@@ -28,7 +28,7 @@ use haft::result::Outcome;
 use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
 use haft::toolset::Toolset;
 use haft::toolset::view::View as _;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
 
 use crate::feed::Feed;
@@ -110,11 +110,18 @@ pub(crate) struct RunParts {
     pub(crate) notices: Notices,
     /// What is said of tools that are off.
     pub(crate) absent: Arc<dyn UnknownToolHint>,
-    pub(crate) terms: Terms,
+    pub(crate) terms: RwLock<Arc<Terms>>,
+}
+
+impl RunParts {
+    /// What settings say of every run, now.
+    pub(crate) fn terms(&self) -> Arc<Terms> {
+        Arc::clone(&self.terms.read())
+    }
 }
 
 /// What settings say of every run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Terms {
     pub(crate) principal: Principal,
     pub(crate) workspace: String,
@@ -143,6 +150,12 @@ impl Runs {
             parts: Arc::new(parts),
             releasing: Arc::default(),
         }
+    }
+
+    /// Changes what holds for the runs that start from now on.
+    pub(crate) fn change_terms(&self, change: impl FnOnce(&mut Terms)) {
+        let mut terms = self.parts.terms.write();
+        change(Arc::make_mut(&mut *terms));
     }
 
     /// Prepares a run in memory: nothing is kept of it unless it is started.
@@ -257,7 +270,7 @@ impl Runs {
     }
 
     fn builder(&self, options: RunOptions) -> SessionBuilder {
-        let (parts, terms) = (&self.parts, &self.parts.terms);
+        let (parts, terms) = (&self.parts, self.parts.terms());
         let mut limits = terms.limits.clone();
         let alone = options.is_for_one_call();
         let wait_mode = match options.wait {
@@ -338,11 +351,12 @@ impl RunHandle {
                 .map(|entry| entry.spec().name.as_str());
             narrowed::keep(&folder, names).map_err(not_started)?;
         }
+        let terms = parts.terms();
         let start = RunStart {
             principal: session.principal().clone(),
             entry_point: session.entry_point().to_owned(),
-            workspace: Some(parts.terms.workspace.clone()),
-            profile: parts.terms.profile.clone(),
+            workspace: Some(terms.workspace.clone()),
+            profile: terms.profile.clone(),
         };
         let indexed = parts.index.open(session.run(), &start, clock::now()).await;
         indexed.map_err(not_started)?;

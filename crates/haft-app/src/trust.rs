@@ -10,7 +10,7 @@ use crate::home::Home;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-const FILE: &str = "trust.json";
+pub(crate) const FILE: &str = "trust.json";
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What people said about folders, by their real paths.

@@ -5,6 +5,7 @@ pub(crate) mod artifacts;
 pub(crate) mod changes;
 pub(crate) mod chain;
 pub(crate) mod discover;
+pub(crate) mod in_force;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod network;

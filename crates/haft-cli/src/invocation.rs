@@ -9,6 +9,7 @@ use haft_app::environment::Environment;
 use haft_app::host::{ApproverParts, Host, MakeApprover};
 use haft_app::notices::Notices;
 use haft_app::problem::Problem;
+use haft_app::reload::Load;
 use haft_app::site::{Overrides, Site};
 
 use crate::args::Options;
@@ -60,6 +61,16 @@ impl Invocation {
         } else {
             Ok(settings)
         }
+    }
+
+    /// What reads all settings again as [`settings`](Self::settings) does, and asks no one.
+    pub(crate) fn reload(&self) -> Load {
+        let at = self.clone();
+        Box::new(move || {
+            let trusted = at.options.trust || at.site.trust()?.trusts(&at.site.workspace);
+            let settings = at.resolve(trusted)?;
+            Ok(settings)
+        })
     }
 
     /// What an application gets from this command. `asks` is whether the user at this terminal may be asked.

@@ -177,6 +177,12 @@ impl Executor {
         self.with(|parts| parts.policy = parts.policy.kept_in(store))
     }
 
+    /// Judges calls by this policy from now on, in all sessions. A call that was judged already runs as it was judged; one
+    /// that waits for a decision is judged again before it runs, and no decision lowers a deny.
+    pub fn replace_policy(&self, policy: impl Into<Arc<Policy>>) {
+        self.parts.policy.replace(policy.into());
+    }
+
     /// The policy.
     pub fn policy(&self) -> Arc<Policy> {
         self.parts.policy.now()

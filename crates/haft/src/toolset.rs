@@ -21,6 +21,7 @@ pub mod list;
 pub mod page;
 mod changes;
 pub mod registry;
+mod replaceable;
 pub mod search;
 pub mod view;
 
@@ -125,6 +126,14 @@ impl Snapshot {
             index,
             list: OnceLock::new(),
             finder: Arc::default(),
+        }
+    }
+
+    /// The same tools, with versions counted from this one on.
+    pub(crate) fn counted_from(&self, base: u64) -> Self {
+        Self {
+            finder: Arc::clone(&self.finder),
+            ..Self::new(base + self.version, self.entries.iter().cloned())
         }
     }
 

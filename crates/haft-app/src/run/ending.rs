@@ -105,7 +105,7 @@ async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrec
     let _ = tokio::time::timeout(NOTE, session.idle()).await;
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
     let none = pending.as_ref().is_ok_and(Vec::is_empty);
-    if (none && !session.has_resumable()) || !parts.terms.durable {
+    if (none && !session.has_resumable()) || !parts.terms().durable {
         return None;
     }
     if !parts.executor.suspend(session) {

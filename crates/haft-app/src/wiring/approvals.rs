@@ -11,7 +11,6 @@ use haft::audit::archive::Archive;
 use haft::audit::redact::Redactor;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
-use haft::policy::Policy;
 use haft::session::WaitMode;
 use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
@@ -24,6 +23,7 @@ use crate::problem::Problem;
 use crate::rules::{RuleCheck, RuleFiles};
 use crate::site::Site;
 use crate::webhook::Webhook;
+use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::{changes, parts};
 
 /// Says yes up to a risk, asks the person about the rest and tells the webhook.
@@ -85,7 +85,7 @@ impl Mode {
 
 /// What the executor is made of.
 pub(crate) struct Wiring<'a> {
-    pub(crate) policy: Arc<Policy>,
+    pub(crate) policy: PolicyInForce,
     /// Every tool there is, to judge rules by that people choose for good.
     pub(crate) tools: &'a Arc<ToolRegistry>,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
@@ -118,10 +118,10 @@ pub(crate) fn executor(
     wiring: Wiring<'_>,
 ) -> Result<(Executor, Asks), Problem> {
     let rules = RuleCheck {
-        policy: Arc::clone(&wiring.policy),
+        policy: wiring.policy.clone(),
         tools: Arc::clone(wiring.tools),
     };
-    let mut executor = Executor::new(wiring.policy)
+    let mut executor = Executor::new(wiring.policy.now())
         .with_artifacts(Arc::clone(wiring.artifacts))
         .with_changes(Arc::clone(&wiring.confined.log))
         .with_internal_tools(changes::own_tools(&wiring.confined.changes)?)

@@ -166,7 +166,7 @@ pub(crate) fn standard(
     builtins.changes = Some(confined.changes.clone());
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.spool = Some(Arc::new(Spool::new(at.home.spool())));
-    builtins.web = Some(web::web(settings, &ground.policy, &confined.sandbox)?);
+    builtins.web = Some(web::web(settings, &ground.in_force, &confined.sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
     builtins.memory = knowledge.memory;
     builtins.files = FileOptions {

@@ -12,6 +12,7 @@ use crate::config::typed::{PROFILE, SECRET_FILES};
 use crate::config::{FILE_NAME, Settings, Source};
 use crate::problem::{Place, Problem};
 use crate::site::Site;
+use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::{changes, stores};
 
 /// The rules as written and where they are read.
@@ -96,6 +97,8 @@ pub(crate) struct Ground {
     pub(crate) workspace: Workspace,
     /// The policy in force.
     pub(crate) policy: Arc<Policy>,
+    /// The same, for tools that outlive it.
+    pub(crate) in_force: PolicyInForce,
 }
 
 /// Opens the workspace and reads the rules. One that cannot be read or breaks its own example is an error where it stands. `guards` are
@@ -106,12 +109,37 @@ pub(crate) fn build(
     guards: &[Arc<dyn Guard>],
 ) -> Result<Ground, Problem> {
     let workspace = workspace(at, settings)?;
+    let policy = over(at, settings, guards, &workspace)?;
+    Ok(Ground {
+        workspace,
+        in_force: PolicyInForce::new(Arc::clone(&policy)),
+        policy,
+    })
+}
+
+/// The policy that changed settings make, over the workspace as it was opened.
+pub(crate) fn again(
+    at: &Site,
+    settings: &Settings,
+    guards: &[Arc<dyn Guard>],
+    workspace: &Workspace,
+) -> Result<Arc<Policy>, Problem> {
+    let workspace = workspace.clone().with_secret_names(secret_names(settings)?);
+    over(at, settings, guards, &workspace)
+}
+
+fn over(
+    at: &Site,
+    settings: &Settings,
+    guards: &[Arc<dyn Guard>],
+    workspace: &Workspace,
+) -> Result<Arc<Policy>, Problem> {
     let mut builder = Policy::builder(profile(settings))
         .classes(haft_builtins::classes())
         .rules(written(at, settings)?.rules)
         .commands(changes::commands(settings))
         .secret_files(secret_files(settings))
-        .workspace(&workspace);
+        .workspace(workspace);
     if let Some(home) = at.environment.folder("HOME") {
         builder = builder.home(&home);
     }
@@ -119,10 +147,7 @@ pub(crate) fn build(
         builder = builder.guard(Arc::clone(guard));
     }
     let policy = builder.build().map_err(|error| problem(&error, settings))?;
-    Ok(Ground {
-        workspace,
-        policy: Arc::new(policy),
-    })
+    Ok(Arc::new(policy))
 }
 
 /// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use haft::permission::Verdict;
-use haft::policy::Policy;
 use haft::spec::ToolSpec;
 use haft_builtins::web::http::{FetchLimits, Http, HttpError};
 use haft_builtins::web::reader::{JailedReader, PageReader};
@@ -14,21 +13,22 @@ use haft_sandbox::Sandbox;
 use crate::config::Settings;
 use crate::config::typed::{WEB_MAX_BYTES, WEB_ROBOTS};
 use crate::problem::Problem;
+use crate::wiring::in_force::PolicyInForce;
 
 /// The policy asked about hosts that redirects lead to.
 #[derive(Debug)]
-struct Redirects(Arc<Policy>);
+struct Redirects(PolicyInForce);
 
 impl RedirectRule for Redirects {
     fn verdict(&self, tool: &ToolSpec, url: &str, host: &str) -> Verdict {
-        self.0.connects(tool, url, host)
+        self.0.now().connects(tool, url, host)
     }
 }
 
 /// What the web tools work with.
 pub(crate) fn web(
     settings: &Settings,
-    policy: &Arc<Policy>,
+    policy: &PolicyInForce,
     sandbox: &Sandbox,
 ) -> Result<Web, Problem> {
     let limits = FetchLimits {
@@ -50,7 +50,7 @@ pub(crate) fn web(
         http,
         robots: settings.get(WEB_ROBOTS),
         reader,
-        redirects: Some(Arc::new(Redirects(Arc::clone(policy)))),
+        redirects: Some(Arc::new(Redirects(policy.clone()))),
         search: search(settings)?,
     })
 }

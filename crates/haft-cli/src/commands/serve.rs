@@ -3,6 +3,7 @@
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::problem::Problem;
+use haft_app::reload::Reloader;
 use haft_sandbox::Sandbox;
 use haft_server::server::{self, Ready, ServeOptions};
 use serde_json::json;
@@ -31,11 +32,16 @@ pub(crate) async fn run(
     if args.stdio && args.http.is_none() {
         tokio::spawn(release_start(app.sandbox().clone()));
     }
+    let config = at.options.config.as_deref();
+    let reloader = Reloader::new(app, settings, config, at.reload());
+    let reloading = tokio::spawn(reloader.watch());
     let ready = |ready: &Ready| {
         tokio::spawn(release_start(app.sandbox().clone()));
         print(at, app, ready)
     };
-    let signal = server::serve(app, settings, &options, signals.next(), ready).await?;
+    let signal = server::serve(app, settings, &options, signals.next(), ready).await;
+    reloading.abort();
+    let signal = signal?;
     // Being told to stop is how a server ends; Ctrl-C is an interruption.
     Ok(match signal {
         Some(Signal::Interrupt) => Exit::Interrupted,

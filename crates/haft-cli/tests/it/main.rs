@@ -31,6 +31,7 @@ mod network;
 mod once;
 mod outputs;
 mod reach;
+mod reload;
 mod relocations;
 mod seed_faults;
 mod serve;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, ChildStdout, Command};
+use std::process::{Child, ChildStderr, ChildStdout, Command};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -50,6 +50,11 @@ impl Server {
             child: Some(child),
             said: line,
         }
+    }
+
+    /// What it says on stderr from now on.
+    pub(crate) fn stderr(&mut self) -> ChildStderr {
+        self.child.as_mut().unwrap().stderr.take().unwrap()
     }
 
     /// What it said when it was ready.

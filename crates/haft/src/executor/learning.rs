@@ -39,6 +39,11 @@ impl Learning {
         Arc::clone(&self.policy.read())
     }
 
+    /// From now on calls are judged by this policy; those that were judged before run as they were judged.
+    pub(super) fn replace(&self, policy: Arc<Policy>) {
+        *self.policy.write() = policy;
+    }
+
     /// Keeps the rules that a person chose for good with an approval of this request: `rule`, or the suggested ones. Deny
     /// and ask rules and guards stand over them, as over every other. A rule that cannot be kept is logged: the call was
     /// approved all the same.

@@ -12,6 +12,7 @@ use crate::spec::{BUILTIN, Exposure, NameError, Overflow, ToolName, ToolSpec};
 use crate::toolset::{Snapshot, ToolEntry, Toolset};
 
 pub use crate::toolset::Derived;
+pub use crate::toolset::replaceable::Replaceable;
 
 /// Short ways to make views of anything that is a toolset.
 pub trait View: Toolset + Sized + 'static {

@@ -1,0 +1,318 @@
+//! Settings and rules that change while haft serves: looked for, loaded and put in force, or named and left alone.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::policy::List;
+use haft::toolset::view::View as _;
+use haft_builtins::skills::SKILL_TOOLS;
+
+use crate::app::{App, on};
+use crate::config::{FILE_NAME, Settings, user_file};
+use crate::home::Home;
+use crate::problem::Problem;
+use crate::rules;
+use crate::site::Site;
+use crate::trust;
+use crate::wiring::chain::Scripts;
+use crate::wiring::parts::{self, Wishes};
+use crate::wiring::policy;
+
+/// How often the files are looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Most keys that a notice names.
+const NAMED: usize = 8;
+
+/// Reads all settings anew.
+pub type Load = Box<dyn Fn() -> Result<Settings, Problem> + Send>;
+
+/// What became of a change of the settings' files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reload {
+    /// These keys are in force from now on.
+    Taken(Vec<String>),
+    /// The files do not load; what was in force stays.
+    Refused(String),
+    /// They load again, and say what is in force.
+    Recovered,
+}
+
+impl App {
+    /// Puts changed settings in force: policy, tools, limits of the runs that start from now on. Nothing changes where one of
+    /// them cannot be.
+    ///
+    /// # Errors
+    /// A rule, a name or a limit is wrong.
+    pub(crate) fn take_settings(&self, settings: &Settings) -> Result<(), Problem> {
+        let parts = &self.0;
+        let at = &parts.site;
+        let policy = policy::again(at, settings, &parts.guards, &parts.files)?;
+        let limits = parts::limits(settings)?;
+        let on = on(&parts.notices, settings, &policy, &parts.all)?;
+        let wishes = Wishes {
+            settings,
+            policy: &policy,
+        };
+        let tools = parts::view(&parts.all, &on, &parts.skill_tools, wishes)?;
+        let scripts = Scripts {
+            jail: &parts.code,
+            journal: &parts.journal,
+        };
+        // The toolset of skills holds those that were on at the start.
+        let off = SKILL_TOOLS.iter().filter(|name| !on.contains(**name));
+        let off: Vec<&str> = off.copied().collect();
+        let tools = if off.is_empty() {
+            tools
+        } else {
+            Arc::new(tools.except(off))
+        };
+        let tools = parts::with_chain(at, wishes, tools, &on, scripts)?;
+        // First the policy: no tool is offered under the old rules that the new ones take away.
+        parts.in_force.replace(Arc::clone(&policy));
+        parts.executor.replace_policy(Arc::clone(&policy));
+        parts.offered.replace(tools);
+        parts.runs.change_terms(|terms| {
+            terms.limits = limits;
+            policy.profile().as_str().clone_into(&mut terms.profile);
+        });
+        Ok(())
+    }
+}
+
+/// The settings in force, and the files that they come from.
+#[derive(Debug)]
+pub struct Reloader {
+    app: App,
+    settings: Settings,
+    files: Files,
+    /// Why the files did not load when they were last looked at.
+    fault: Option<String>,
+    /// Changed keys that need a new start, as they were last said.
+    later: BTreeSet<String>,
+    load: Loader,
+}
+
+struct Loader(Load);
+
+impl std::fmt::Debug for Loader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Loader")
+    }
+}
+
+impl Reloader {
+    /// For an application that was built with these settings. `config` is the file that was named beside the usual ones;
+    /// `load` reads all settings as the start did, without asking anyone. The first look loads them in any case: they may
+    /// have changed since the start.
+    pub fn new(app: &App, settings: &Settings, config: Option<&Path>, load: Load) -> Self {
+        let files = Files::of(app.site(), settings, config);
+        Self {
+            app: app.clone(),
+            settings: settings.clone(),
+            files,
+            fault: None,
+            later: BTreeSet::new(),
+            load: Loader(load),
+        }
+    }
+
+    /// Looks at the files from time to time, and says through the application's notices what became of changes; ends never.
+    pub async fn watch(mut self) {
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let looked = tokio::task::spawn_blocking(move || {
+                let found = self.look();
+                (self, found)
+            });
+            let Ok((reloader, found)) = looked.await else {
+                return;
+            };
+            self = reloader;
+            if let Some(reload) = found {
+                self.report(&reload);
+            }
+        }
+    }
+
+    /// Takes what has changed since the last look; none where nothing has.
+    pub fn look(&mut self) -> Option<Reload> {
+        if !self.files.have_changed() {
+            return None;
+        }
+        match self.take() {
+            Ok(taken) => {
+                let broken = self.fault.take().is_some();
+                if taken.is_empty() {
+                    return broken.then_some(Reload::Recovered);
+                }
+                Some(Reload::Taken(taken))
+            }
+            Err(problem) => {
+                let fault = self
+                    .app
+                    .redactor()
+                    .redact(&problem.to_string())
+                    .into_owned();
+                let known = self.fault.as_ref() == Some(&fault);
+                self.fault = Some(fault.clone());
+                (!known).then_some(Reload::Refused(fault))
+            }
+        }
+    }
+
+    /// Loads, and puts in force what can be while haft runs.
+    fn take(&mut self) -> Result<Vec<String>, Problem> {
+        let loaded = (self.load.0)()?;
+        let changed = self.settings.differences(&loaded);
+        let (now, later): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_live(path));
+        self.say_later(&later);
+        if now.is_empty() {
+            return Ok(Vec::new());
+        }
+        let settings = loaded.with_others_of(&self.settings, is_live);
+        let before = rules_of(&self.app);
+        self.app.take_settings(&settings)?;
+        let learned = now.iter().all(|path| *path == ["policy", "allow"]);
+        if learned && before == rules_of(&self.app) {
+            // What this process kept itself, with an approval.
+            self.settings = settings;
+            return Ok(Vec::new());
+        }
+        for warning in &settings.warnings {
+            self.app.warn(warning);
+        }
+        self.settings = settings;
+        Ok(now.iter().map(|path| path.join(".")).collect())
+    }
+
+    fn say_later(&mut self, later: &[Vec<String>]) {
+        let later: BTreeSet<String> = later.iter().map(|path| path.join(".")).collect();
+        if later != self.later && !later.is_empty() {
+            let keys: Vec<&str> = later.iter().map(String::as_str).collect();
+            let named = list(&keys);
+            self.app.warn(&format!(
+                "changed settings that count from the next start of haft on: {named}"
+            ));
+        }
+        self.later = later;
+    }
+
+    fn report(&self, reload: &Reload) {
+        let text = match reload {
+            Reload::Taken(keys) => {
+                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+                format!("changed settings are in force: {}", list(&keys))
+            }
+            Reload::Refused(fault) => {
+                format!("changed settings do not load, so the old ones stay in force: {fault}")
+            }
+            Reload::Recovered => {
+                "the settings load again; they say what is in force already".to_owned()
+            }
+        };
+        self.app.warn(&text);
+    }
+}
+
+/// The rules in force, without what is said with them.
+fn rules_of(app: &App) -> Vec<(List, String, String)> {
+    let rules = app.executor().policy().view().rules.into_iter();
+    let mut rules: Vec<_> = rules
+        .map(|rule| (rule.list, rule.rule, rule.layer))
+        .collect();
+    rules.sort();
+    rules
+}
+
+fn list(keys: &[&str]) -> String {
+    match keys.get(..NAMED) {
+        Some(some) if keys.len() > NAMED => {
+            format!("{} and {} more", some.join(", "), keys.len() - NAMED)
+        }
+        _ => keys.join(", "),
+    }
+}
+
+/// Whether a changed key is put in force while haft runs. All others count from the next start on: they decide what tools,
+/// stores and connections are made of.
+fn is_live(path: &[String]) -> bool {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match path.as_slice() {
+        ["policy", key] => [
+            "profile",
+            "allow",
+            "ask",
+            "deny",
+            "secret_files",
+            "secret_names",
+        ]
+        .contains(key),
+        // What is filled in may hold a secret that nothing redacts yet.
+        ["tools", _, key] => *key != "bind",
+        ["limits", key] => *key != "inline_media_bytes",
+        ["chain", key] => *key != "engine",
+        ["tools", _] | ["locale"] => true,
+        _ => false,
+    }
+}
+
+/// Files whose change is noticed.
+#[derive(Debug)]
+struct Files(Vec<(PathBuf, Option<Stamp>)>);
+
+/// What of a file differs once it was written or replaced: device, inode, length, and when content and entry changed.
+type Stamp = [i128; 5];
+
+/// What no file has.
+const UNKNOWN: Stamp = [-1; 5];
+
+impl Files {
+    fn of(site: &Site, settings: &Settings, config: Option<&Path>) -> Self {
+        let workspace = site.workspace.to_string_lossy();
+        let usual = [
+            PathBuf::from("/etc/haft/config.toml"),
+            site.workspace.join(FILE_NAME),
+            rules::file(site.home.path(), &workspace),
+            trust_file(&site.home),
+        ];
+        let paths = usual
+            .into_iter()
+            .chain(user_file(&site.environment))
+            .chain(config.map(Path::to_owned))
+            .chain(settings.files.iter().cloned());
+        let paths: BTreeSet<PathBuf> = paths.collect();
+        let unknown = |path| (path, Some(UNKNOWN));
+        Self(paths.into_iter().map(unknown).collect())
+    }
+
+    fn have_changed(&mut self) -> bool {
+        let mut changed = false;
+        for (path, known) in &mut self.0 {
+            let now = stamp(path);
+            changed |= now != *known;
+            *known = now;
+        }
+        changed
+    }
+}
+
+fn trust_file(home: &Home) -> PathBuf {
+    home.join(trust::FILE)
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = fs::metadata(path).ok()?;
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Some([
+        i128::from(meta.dev()),
+        i128::from(meta.ino()),
+        i128::from(meta.len()),
+        nanoseconds(meta.mtime(), meta.mtime_nsec()),
+        nanoseconds(meta.ctime(), meta.ctime_nsec()),
+    ])
+}

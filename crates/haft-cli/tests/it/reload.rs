@@ -1,0 +1,131 @@
+//! Settings and rules that change while `haft serve` runs.
+
+use std::io::{BufRead, BufReader};
+use std::process::ChildStderr;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::Lab;
+use crate::serve::{Server, get, post};
+
+/// What a server says on stderr, line by line.
+struct Voice(BufReader<ChildStderr>);
+
+impl Voice {
+    /// The next line that holds this text; what is said before it is returned, too.
+    fn until(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let mut line = String::new();
+            let read = self.0.read_line(&mut line).unwrap();
+            all.push_str(&line);
+            assert!(read > 0, "it never said {text:?}:\n{all}");
+            if line.contains(text) {
+                return all;
+            }
+        }
+    }
+}
+
+fn serve(lab: &Lab, args: &[&str]) -> (Server, Voice) {
+    let mut server = Server::start(lab, args);
+    let voice = Voice(BufReader::new(server.stderr()));
+    (server, voice)
+}
+
+fn status(server: &Server, tool: &str, args: &Value) -> String {
+    let body = json!({"tool": tool, "arguments": args}).to_string();
+    let reply = server
+        .ask(&post("/api/v1/calls", &server.call, &body))
+        .json();
+    reply["status"].as_str().unwrap_or_default().to_owned()
+}
+
+fn listed(server: &Server) -> String {
+    server.ask(&get("/api/v1/tools", Some(&server.call))).body
+}
+
+#[test]
+fn changed_rules_and_tools_count_at_once_and_broken_ones_change_nothing() {
+    let lab = Lab::new();
+    lab.file("a.txt", "text");
+    lab.file("haft.toml", "");
+    let (server, mut voice) = serve(&lab, &["--trust"]);
+    let read = json!({"path": "a.txt"});
+    assert_eq!(status(&server, "read_file", &read), "ok");
+
+    lab.file("haft.toml", "[policy]\ndeny = [\"Read(a.txt)\"]\n");
+    voice.until("changed settings are in force: policy.deny");
+    assert_eq!(status(&server, "read_file", &read), "denied");
+
+    for broken in [
+        "[policy\n",
+        "[policy]\ndeny = [\"Read(a.txt)\"]\nalow = []\n",
+    ] {
+        lab.file("haft.toml", broken);
+        let said = voice.until("do not load");
+        assert!(
+            said.contains("haft.toml") && said.contains("stay in force"),
+            "{said}"
+        );
+        assert_eq!(status(&server, "read_file", &read), "denied");
+    }
+    // A rule that is broken by its own example is refused whole.
+    let wrong = "[policy]\nallow = [{ rule = \"Read(a.txt)\", match = [\"b.txt\"] }]\n";
+    lab.file("haft.toml", wrong);
+    voice.until("do not load");
+    assert_eq!(status(&server, "read_file", &read), "denied");
+
+    lab.file("haft.toml", "[policy]\ndeny = [\"Read(a.txt)\"]\n");
+    let said = voice.until("load again");
+    assert!(!said.contains("in force:"), "{said}");
+    assert!(listed(&server).contains("\"write_file\""));
+    lab.file("haft.toml", "[tools]\ndisable = [\"write_file\"]\n");
+    voice.until("changed settings are in force: policy.deny, tools.disable");
+    assert_eq!(status(&server, "read_file", &read), "ok");
+    assert!(!listed(&server).contains("\"write_file\""));
+    server.end(Signal::TERM);
+}
+
+#[test]
+fn what_needs_a_new_start_is_named_and_left_alone() {
+    let lab = Lab::new();
+    lab.file("haft.toml", "");
+    let (server, mut voice) = serve(&lab, &["--trust"]);
+    let text = "[serve]\nhosts = [\"haft.example\"]\n[sandbox]\nmemory_mb = 500\n[policy]\nprofile = \"read-only\"\n";
+    lab.file("haft.toml", text);
+    let said = voice.until("changed settings are in force: policy.profile");
+    assert!(
+        said.contains("count from the next start of haft on: sandbox.memory_mb, serve.hosts"),
+        "{said}"
+    );
+    let write = json!({"path": "b.txt", "content": "x"});
+    assert_eq!(status(&server, "write_file", &write), "denied");
+    server.end(Signal::TERM);
+}
+
+#[test]
+fn trust_counts_while_serving_as_at_the_start() {
+    let lab = Lab::new();
+    lab.file("a.txt", "text");
+    lab.file(
+        "haft.toml",
+        "[policy]\nallow = [\"Edit(a.txt)\"]\ndeny = [\"Read(b.txt)\"]\n",
+    );
+    let (server, mut voice) = serve(&lab, &[]);
+    let write = json!({"path": "a.txt", "content": "x"});
+    let policy = || {
+        let reply = server.ask(&get("/api/v1/policy", Some(&server.operator)));
+        reply.body
+    };
+    assert!(!policy().contains("Edit(a.txt)"), "{}", policy());
+    assert_eq!(lab.run(&["trust"]).code, 0);
+    voice.until("changed settings are in force: policy.allow");
+    assert_eq!(status(&server, "write_file", &write), "ok");
+    assert_eq!(lab.run(&["trust", "--remove"]).code, 0);
+    let said = voice.until("changed settings are in force");
+    assert!(policy().contains("Read(b.txt)"), "{said}");
+    assert!(!policy().contains("Edit(a.txt)"), "{said}");
+    server.end(Signal::TERM);
+}
