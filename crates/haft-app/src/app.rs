@@ -66,7 +66,8 @@ pub(crate) struct Parts {
     pub(crate) all: ToolCatalogue,
     /// The program's own guards.
     pub(crate) guards: Vec<Arc<dyn Guard>>,
-    pub(crate) in_force: PolicyInForce,
+    /// Whether a rule may be kept with a decision; with the policy in force.
+    pub(crate) rules: RuleCheck,
     /// Where it works.
     pub(crate) site: Site,
     pub(crate) principal: Principal,
@@ -244,7 +245,7 @@ impl App {
         let artifacts = artifacts::artifacts(at, settings)?;
         let feed = Feed::new();
         let wiring = approvals::Wiring {
-            policy: basis.ground.in_force.clone(),
+            policy: basis.ground.in_force,
             tools: &offered.all.registry,
             artifacts: &artifacts,
             confined: &basis.confined,
@@ -276,7 +277,7 @@ impl App {
             offered: offered.tools,
             all: offered.all,
             guards: host.guards,
-            in_force: basis.ground.in_force,
+            rules: asked.rules,
             site: at.clone(),
             principal: parts::principal(&at.environment),
             workspace: at.workspace.display().to_string(),
@@ -474,8 +475,9 @@ impl App {
     /// What says whether a rule may be kept with an approval.
     pub fn rule_check(&self) -> RuleCheck {
         RuleCheck {
+            // With what was learned from approvals.
             policy: PolicyInForce::new(self.executor().policy()),
-            tools: Arc::clone(self.all()),
+            ..self.0.rules.clone()
         }
     }
 

@@ -72,7 +72,7 @@ impl App {
         };
         let tools = parts::with_chain(at, wishes, tools, &on, scripts)?;
         // First the policy: no tool is offered under the old rules that the new ones take away.
-        parts.in_force.replace(Arc::clone(&policy));
+        parts.rules.policy.replace(Arc::clone(&policy));
         parts.executor.replace_policy(Arc::clone(&policy));
         parts.offered.replace(tools);
         parts.runs.change_terms(|terms| {

@@ -39,6 +39,8 @@ pub struct RuleCheck {
     pub(crate) policy: PolicyInForce,
     /// Every tool there is, on or off.
     pub(crate) tools: Arc<ToolRegistry>,
+    /// The host's own, which no caller sees.
+    pub(crate) internal: Arc<dyn Toolset>,
 }
 
 impl RuleCheck {
@@ -57,8 +59,9 @@ impl RuleCheck {
                 "no rule would allow just this call: approve it once or for the session".to_owned(),
             );
         }
-        let tools = self.tools.snapshot();
-        let Some(tool) = tools.entry(request.tool.as_str()) else {
+        let (tools, internal) = (self.tools.snapshot(), self.internal.snapshot());
+        let name = request.tool.as_str();
+        let Some(tool) = tools.entry(name).or_else(|| internal.entry(name)) else {
             return Some(format!("there is no tool {} here", request.tool));
         };
         let named: Vec<String> = rules.iter().map(|rule| rule.rule.clone()).collect();

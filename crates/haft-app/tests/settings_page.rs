@@ -2,6 +2,11 @@
 //!
 //! `HAFT_DOCS=write cargo test -p haft-app --test settings_page` writes the page anew.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose scene cannot be set has failed"
+)]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -63,7 +68,10 @@ fn row(key: &Key) -> String {
         untrusted(key.untrusted),
         key.doc.to_owned(),
     ];
-    format!("| {} |\n", row.map(|cell| cell.replace('|', "\\|")).join(" | "))
+    format!(
+        "| {} |\n",
+        row.map(|cell| cell.replace('|', "\\|")).join(" | ")
+    )
 }
 
 fn values(kind: Kind) -> String {

@@ -76,8 +76,9 @@ impl Terminal {
             return self.answered(questions::put(self.screen, form, lines).await);
         }
         self.show(request);
+        let keeps = self.rules.problem(request, None).is_none();
         loop {
-            self.screen.err(&choices(request));
+            self.screen.err(&choices(request, keeps));
             let Some(line) = lines.recv().await else {
                 return Answer::Nobody;
             };
@@ -182,11 +183,17 @@ impl Approver for Terminal {
     }
 }
 
-fn choices(request: &ApprovalRequest) -> String {
+/// The choices; `keeps` is whether a rule could be kept under which the same call would run unasked.
+fn choices(request: &ApprovalRequest, keeps: bool) -> String {
     let yes = if request.risk == Risk::Critical {
         format!("type {} to run it", styled(BOLD, request.tool.as_str()))
     } else {
-        "y once  s session  a always (shows the rule)".to_owned()
+        let always = if keeps {
+            "  a always (shows the rule)"
+        } else {
+            ""
+        };
+        format!("y once  s session{always}")
     };
     format!(
         "{}  {yes}  e edit  n no  q no and stop  ? why",

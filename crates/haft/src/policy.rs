@@ -11,6 +11,7 @@ mod folders;
 mod git;
 mod glob;
 mod guard;
+mod instead;
 mod judge;
 mod names;
 mod parts;

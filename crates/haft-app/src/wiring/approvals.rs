@@ -102,6 +102,8 @@ pub(crate) struct Wiring<'a> {
 /// How people are asked.
 #[derive(Debug)]
 pub(crate) struct Asks {
+    /// Whether a rule may be kept with a decision.
+    pub(crate) rules: RuleCheck,
     /// Whether what is asked outlives the process.
     pub(crate) durable: bool,
     /// Who else hears of it.
@@ -120,11 +122,12 @@ pub(crate) fn executor(
     let rules = RuleCheck {
         policy: wiring.policy.clone(),
         tools: Arc::clone(wiring.tools),
+        internal: changes::own_tools(&wiring.confined.changes)?,
     };
     let mut executor = Executor::new(wiring.policy.now())
         .with_artifacts(Arc::clone(wiring.artifacts))
         .with_changes(Arc::clone(&wiring.confined.log))
-        .with_internal_tools(changes::own_tools(&wiring.confined.changes)?)
+        .with_internal_tools(Arc::clone(&rules.internal))
         .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
         .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
         .with_rule_store(Arc::new(RuleFiles {
@@ -134,7 +137,7 @@ pub(crate) fn executor(
     let person = approver.filter(|_| mode != Mode::Deny).map(|make| {
         make(ApproverParts {
             principal: parts::principal(&at.environment),
-            rules,
+            rules: rules.clone(),
             redactor: Redactor::new(&settings.secrets.values),
         })
     });
@@ -162,6 +165,7 @@ pub(crate) fn executor(
         None => on_timeout(settings, durable),
     };
     let asks = Asks {
+        rules,
         durable,
         webhook,
         on_timeout,

@@ -1,6 +1,7 @@
 //! "always" at the prompt: the rule that would be kept is shown first, and kept after a yes alone.
 
 use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
+use haft::permission::Effect;
 use tokio::sync::mpsc;
 
 use super::{FROM, Terminal};
@@ -78,7 +79,16 @@ impl Terminal {
                 styled(BOLD, &text)
             ));
         }
-        if kept.iter().any(|rule| rule.tool.is_some()) {
+        let changes = request.snapshot.permissions.iter();
+        let mut changes = changes.filter_map(|wanted| match &wanted.effect {
+            Effect::Apply { command } => Some(command),
+            _ => None,
+        });
+        if let Some(command) = changes.next() {
+            let command = visible::line(&self.redactor.redact(command));
+            self.screen
+                .err(&format!("  for what this command changes alone: {command}"));
+        } else if kept.iter().any(|rule| rule.tool.is_some()) {
             let tool = visible::line(request.tool.as_str());
             self.screen.err(&format!(
                 "  for {tool} alone, and only with the same remaining arguments"

@@ -334,3 +334,74 @@ fn p18_a_critical_call_is_approved_once_and_keeps_no_rule() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(!lab.work().join("a.txt").exists());
 }
+
+#[test]
+fn always_for_what_a_command_changed_holds_for_that_command_and_those_paths() {
+    let lab = Lab::new();
+    let line = |line: &str| json!({"command": format!("sh -c '{line}'")});
+    let code = |line: &Value| {
+        let call = ["call", "run_command", "--args", &line.to_string()].map(str::to_owned);
+        lab.run(&call.each_ref().map(String::as_str)).code
+    };
+    let id = waiting(&lab, "run_command", &line("echo x >> a.txt"), &[]);
+    let shown = lab.run(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!(shown["suggested"], json!(["Edit(/a.txt)"]), "{shown}");
+    let ran = lab.run(&["approvals", "approve", &id, "--scope", "always"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let count = || std::fs::read_to_string(lab.work().join("a.txt")).unwrap_or_default();
+    // The first repetition collects what the approval applied.
+    for expect in ["x\n", "x\nx\n", "x\nx\nx\n"] {
+        assert_eq!(code(&line("echo x >> a.txt")), 0);
+        assert_eq!(count(), expect);
+    }
+    for other in [
+        "echo y >> a.txt",
+        "echo x >> b.txt",
+        "echo x >> a.txt; echo x >> c.txt",
+    ] {
+        assert_eq!(code(&line(other)), 4, "{other}");
+    }
+    assert_eq!(count(), "x\nx\nx\n");
+}
+
+#[test]
+fn no_rule_is_offered_under_which_the_call_would_be_asked_about_again() {
+    let lab = Lab::new();
+    lab.file(".env", "KEY=1");
+    let asking = ["-c", "policy.ask=[\"Edit(notes/**)\"]"];
+    for (tool, arguments, settings) in [
+        ("read_file", json!({"path": ".env"}), &[][..]),
+        (
+            "write_file",
+            json!({"path": "notes/a", "content": "x"}),
+            &asking[..],
+        ),
+    ] {
+        let id = waiting(&lab, tool, &arguments, settings);
+        let show = [&["approvals", "show", &id, "--json"], settings].concat();
+        assert_eq!(lab.run(&show).json()["suggested"], json!([]), "{tool}");
+        let scope = [&["--scope", "always"][..], settings].concat();
+        refused(&lab, &id, &scope, "no rule would allow just this call");
+    }
+}
+
+#[test]
+fn a_denial_carries_the_person_s_words_and_what_rules_allow() {
+    let lab = Lab::new();
+    let settings = ["-c", "policy.allow=[\"Edit(/docs/**)\"]"];
+    let server = Server::start(&lab, &settings);
+    let arguments = json!({"path": "src/a", "content": "x"});
+    let asker = call_in_background(&server, "write_file", &arguments);
+    let id = text(&only_one(&server), "id");
+    let no = json!({"message": "write it into docs"});
+    assert_eq!(decide(&server, &id, "deny", &no).status, 200);
+    let outcome = asker.join().unwrap().unwrap().json();
+    let error = &outcome["error"];
+    let message = error["message"].as_str().unwrap();
+    assert!(message.ends_with(": write it into docs"), "{outcome}");
+    let advice = error["advice"].as_str().unwrap();
+    assert!(
+        advice.ends_with("paths that may be changed without approval: /docs/**"),
+        "{advice}"
+    );
+}

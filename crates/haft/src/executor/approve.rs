@@ -178,10 +178,8 @@ fn settle(
                 session.cancel();
             }
             let said = message.map_or_else(String::new, |m| format!(": {m}"));
-            Err(EarlyEnd::failed(
-                ErrorKind::Denied,
-                format!("{by} said no{said}"),
-            ))
+            let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{said}"));
+            Err(denied.advise(judged.ruling().advice.to_string()))
         }
         Choice::Answer { answers } => Err(answered(&by, &answers)),
         Choice::Approve {

@@ -115,7 +115,14 @@ impl ToolInput {
         // No rule can speak of the value of any other effect: such a call has its arguments compared whole.
         let sayable = |permission: &Permission| {
             let effect = &permission.effect;
-            effect.path().is_some() || matches!(effect, Effect::Run { .. } | Effect::Connect { .. })
+            let named = |effect: &Effect| {
+                matches!(
+                    effect,
+                    // Which command it was is compared beside the paths that it changes.
+                    Effect::Run { .. } | Effect::Connect { .. } | Effect::Apply { .. }
+                )
+            };
+            effect.path().is_some() || named(effect)
         };
         let all = !permissions.is_empty() && permissions.iter().all(sayable);
         Ok(args_digest_without(written, if all { stated } else { &[] }))

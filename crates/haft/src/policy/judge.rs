@@ -107,7 +107,7 @@ impl Policy {
             rule: top.rule(self.profile),
             layer: top.layer(),
             reason: said(&|| self.reason(call, decisive, &top)),
-            advice: said(&|| instead(&top)),
+            advice: said(&|| self.instead(call, decisive, &top)),
             operator: said(&|| self.would_allow(call, &top)),
         }
     }
@@ -253,6 +253,26 @@ impl Policy {
         }
     }
 
+    /// What the caller can do instead.
+    fn instead(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+        judged: &Judged<'_>,
+    ) -> Label {
+        match &judged.source {
+            Source::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
+            Source::Secret(..) => Secret::advice(),
+            _ => {
+                let other = "do it another way, or tell the user that it is not permitted here";
+                match self.allowed_instead(call, &permission.effect) {
+                    Some(allowed) => format!("{other}; {allowed}").into(),
+                    None => other.into(),
+                }
+            }
+        }
+    }
+
     /// What would allow the call: a matter of the person who runs haft.
     fn would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
         match &judged.source {
@@ -309,15 +329,6 @@ impl Policy {
             (_, _, false) => format!("allow it with {}", with_rules()).into(),
             (_, _, true) => "it needs approval each time".into(),
         }
-    }
-}
-
-/// What the caller can do instead.
-fn instead(judged: &Judged<'_>) -> Label {
-    match &judged.source {
-        Source::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
-        Source::Secret(..) => Secret::advice(),
-        _ => "do it another way, or tell the user that it is not permitted here".into(),
     }
 }
 

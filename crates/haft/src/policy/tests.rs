@@ -3,6 +3,7 @@
 mod denials;
 mod examples;
 mod guards;
+mod instead;
 mod lines;
 mod patterns;
 mod profiles;

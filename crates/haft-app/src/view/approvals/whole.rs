@@ -51,6 +51,15 @@ struct Permission {
     verdict: Option<Verdict>,
 }
 
+/// The rules that can be offered for good: as long as the request is open, those under which the same call would run unasked.
+fn offered(app: &App, entry: &StoredApproval) -> Vec<String> {
+    let request = &entry.request;
+    if entry.is_open() && app.rule_check().problem(request, None).is_some() {
+        return Vec::new();
+    }
+    request.suggested.clone()
+}
+
 impl Whole {
     /// An entry of the inbox, for somebody who may see it.
     pub fn of(app: &App, entry: &StoredApproval) -> Self {
@@ -89,7 +98,7 @@ impl Whole {
             conditions: request.snapshot.conditions.clone(),
             bound: request.bound.clone(),
             preview: request.snapshot.preview.iter().map(shown).collect(),
-            suggested: request.suggested.clone(),
+            suggested: offered(app, entry),
             fingerprint: request.fingerprint.clone(),
             spec_hash: request.spec_hash.clone(),
             input_schema: tool.map(|tool| tool.spec().input_schema.as_ref().clone()),

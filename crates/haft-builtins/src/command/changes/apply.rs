@@ -99,6 +99,12 @@ impl TypedTool for ApplyChanges {
         Ok(self.0.permissions(&kept, input.part, &select))
     }
 
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        // The permissions name each path, and another run of the same command has another view. What is allowed for good or
+        // for a session is allowed to that command alone.
+        &["run", "view", "part", "sha256"]
+    }
+
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
         let Ok(kept) = self.looked(input) else {
             // The permissions say why.

@@ -1,0 +1,57 @@
+//! What a caller could do instead of a call that did not run: what rules allow of the same kind. Facts for a model, never a way
+//! to loosen them.
+
+use super::phrase::clip;
+use super::rule::{List, Rule, Selector, Specifier};
+use super::{JudgedCall, Policy};
+use crate::permission::Effect;
+use crate::spec::ToolClass;
+
+/// Most rules named.
+const NAMED: usize = 5;
+
+impl Policy {
+    /// Says what of the effect's kind runs without approval, as the rules have it; none where no rule says it.
+    pub(super) fn allowed_instead(&self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
+        let (class, what) = match effect {
+            Effect::Run { .. } => (ToolClass::Bash, "commands that run without approval"),
+            Effect::Write(_) | Effect::Remove(_) => (
+                ToolClass::Edit,
+                "paths that may be changed without approval",
+            ),
+            Effect::Connect { .. } => (ToolClass::WebFetch, "hosts that may be fetched"),
+            Effect::Read(_)
+            | Effect::Call
+            | Effect::Apply { .. }
+            | Effect::Remember { .. }
+            | Effect::Question
+            | Effect::Other { .. } => return None,
+        };
+        let rules = self.rules.all().iter();
+        let fitting = rules.filter(|rule| {
+            let selects = match &rule.selector {
+                Selector::Class(of) => *of == class,
+                selector => selector.names(call.spec.name.as_str()),
+            };
+            rule.list == List::Allow && rule.never.is_none() && rule.kept_for.is_none() && selects
+        });
+        let mut named: Vec<String> = fitting.filter_map(specified).map(clip).collect();
+        named.dedup();
+        if named.is_empty() {
+            return None;
+        }
+        let more = if named.len() > NAMED { ", …" } else { "" };
+        named.truncate(NAMED);
+        Some(format!("{what}: {}{more}", named.join(", ")))
+    }
+}
+
+/// What a rule names in its brackets.
+fn specified(rule: &Rule) -> Option<&str> {
+    if matches!(rule.specifier, Specifier::All | Specifier::Param(_)) {
+        return None;
+    }
+    let (_, rest) = rule.text.split_once('(')?;
+    let inner = rest.strip_suffix(')')?;
+    Some(inner.strip_prefix("domain:").unwrap_or(inner))
+}
