@@ -16,6 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod changes;
+mod connect;
+mod connections;
 mod copy;
 mod covers;
 mod git;
@@ -30,6 +32,7 @@ mod packages;
 mod surroundings;
 mod secrets;
 mod tasks;
+mod think_clock;
 mod wait;
 mod walk;
 
@@ -40,6 +43,7 @@ pub use surroundings::CommandSurroundings;
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::changes::{Changed, NotApplied};
+use crate::command::connections::keep_time;
 use crate::command::network::Connected;
 use crate::command::output::{Cursor, Followed, OutputCursors, follow, tell};
 use crate::command::tasks::{NewTask, Task};
@@ -49,6 +53,9 @@ use crate::describe::{builtin, known_as, writes};
 pub(crate) const COMMANDS: &str = "commands";
 /// The part of a call's time that a wait takes at most which the command survives: what it has said by then is a result.
 const WAIT_PART: f64 = 0.95;
+
+/// The longest that people think about one command's connections; the call's own limits end it sooner.
+const MOST_THINKING: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What `run_command` takes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -264,10 +271,11 @@ fn result(
         return Ok(result.with_summary(words));
     }
     let mut error = ToolError::failed(words.clone());
-    if let Some(first) = data.network_refused.first() {
-        error = error.with_advice(first.clone());
+    let refused = data.network_refused.first().cloned();
+    if let Some(advice) = refused.or_else(|| started.connected.hint(data)) {
+        error = error.with_advice(advice);
     }
-    if let Some(setting) = started.connected.would_allow() {
+    if let Some(setting) = started.connected.would_allow(data) {
         error = error.for_operator(setting);
     }
     Ok(result.with_summary(words).with_error(error))
@@ -279,7 +287,7 @@ pub struct RunCommand(pub Arc<Commands>);
 
 impl TypedTool for RunCommand {
     const NAME: &'static str = "run_command";
-    const DESCRIPTION: &'static str = "Run a command in the workspace, in a jail. It has no network except what settings open, and can \
+    const DESCRIPTION: &'static str = "Run a command in the workspace, in a jail. Its HTTP connections are judged one by one, and it can \
         write only the workspace and /tmp. Waits 30 s (timeout_s up to 600), then ends the command and \
         everything it started; with on_timeout=\"detach\" or background=true it continues as a task for \
         await_command. A non-zero exit is an error that includes the output. Prefer read_file, edit_file and \
@@ -335,13 +343,16 @@ impl TypedTool for RunCommand {
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
         spec.timeout = input.ends().then_some(wait);
         let direct = view.is_none() && self.0.changes_directly(&spec);
+        // Ends with this call, whether or not the command does.
+        let asking = connected.asking();
         let running = self.0.start(spec).await?;
         let started = Started {
             running,
             connected,
             direct,
         };
-        let (exit, screen) = followed(&input, &started.running, context, wait).await;
+        let (exit, screen) = followed(&input, &started, context, wait).await;
+        drop(asking);
         let mut told = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut told, exit.as_ref(), context).await?;
         if exit.is_some() {
@@ -371,17 +382,23 @@ impl RunCommandInput {
 /// How a command ended, if it did in time, and how far screens have shown it.
 async fn followed(
     input: &RunCommandInput,
-    running: &Running,
+    started: &Started,
     context: &CallContext,
     wait: Duration,
 ) -> (Option<Exit>, Cursor) {
     let mut screen = Cursor::default();
+    let (running, connections) = (&started.running, started.connected.connections());
     let exit = if input.background {
         None
     } else if input.ends() {
-        // The sandbox ends it; the wait is only a little longer.
-        let end = Instant::now() + wait + Duration::from_secs(20);
-        match follow(running, &mut screen, context, end).await {
+        // The sandbox ends it; the wait is only a little longer, and no limit where its time may stand still.
+        let more = connections.map_or(Duration::from_secs(20), |_| MOST_THINKING);
+        let end = Instant::now() + wait + more;
+        let followed = tokio::select! {
+            followed = follow(running, &mut screen, context, end) => followed,
+            () = keep_time(connections, running, wait) => Followed::GoesOn,
+        };
+        match followed {
             Followed::Ended(exit) => Some(exit),
             Followed::GoesOn => {
                 running.kill();

@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 /// The standard tools with a class; the others have none.
-const CLASSES: [(&str, ToolClass); 14] = [
+const CLASSES: [(&str, ToolClass); 15] = [
     ("read_file", ToolClass::Read),
     ("list_files", ToolClass::Read),
     ("glob_files", ToolClass::Read),
@@ -24,6 +24,7 @@ const CLASSES: [(&str, ToolClass); 14] = [
     ("await_command", ToolClass::Bash),
     ("kill_command", ToolClass::Bash),
     ("fetch_url", ToolClass::WebFetch),
+    ("connect", ToolClass::Network),
 ];
 
 /// Standard tools that reach nothing beyond the run's own state, beside those of skills, which have names of their own.

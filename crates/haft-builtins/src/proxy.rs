@@ -8,6 +8,7 @@ mod allow;
 mod counted;
 mod forward;
 mod hello;
+mod judge;
 mod refusal;
 mod tunnel;
 
@@ -28,10 +29,10 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
-pub(crate) use refusal::Refusals;
+pub(crate) use judge::ConnectionJudge;
+pub(crate) use refusal::{Refusal, Refusals};
 
 use crate::proxy::counted::{Counted, Moved, idle};
-use crate::proxy::refusal::Refusal;
 use crate::proxy::tunnel::Tunnel;
 use crate::web::http::{Http, HttpError};
 use crate::web::network::Network;
@@ -80,26 +81,47 @@ impl Proxy {
 
     /// Answers the connections of one command, and notes what is refused of them.
     pub(crate) fn outlet(&self) -> (Arc<dyn Outlet>, Arc<Refusals>) {
+        self.outlet_judged_by(Arc::clone(&self.allowed) as _)
+    }
+
+    /// The same where something else than the list decides about each connection.
+    pub(crate) fn outlet_judged_by(
+        &self,
+        judge: Arc<dyn ConnectionJudge>,
+    ) -> (Arc<dyn Outlet>, Arc<Refusals>) {
         let refusals = Arc::<Refusals>::default();
         let way = Way {
-            proxy: self.clone(),
+            http: self.http.clone(),
+            judge,
             refusals: Arc::clone(&refusals),
+            moved: Moved::default(),
         };
         (Arc::new(way), refusals)
+    }
+
+    /// Whether its list names this host and port.
+    pub(crate) fn lists(&self, target: &Target) -> bool {
+        self.allowed.allows(target)
     }
 }
 
 /// The proxy as one command has it.
 #[derive(Debug, Clone)]
 struct Way {
-    proxy: Proxy,
+    http: Http,
+    judge: Arc<dyn ConnectionJudge>,
     refusals: Arc<Refusals>,
+    /// What passes on this one connection.
+    moved: Moved,
 }
 
 impl Outlet for Way {
     fn serve(&self, connection: TcpStream) -> Serving {
-        let way = self.clone();
         let moved = Moved::default();
+        let way = Self {
+            moved: moved.clone(),
+            ..self.clone()
+        };
         let connection = Counted::new(connection, moved.clone());
         Box::pin(async move {
             tokio::select! {
@@ -197,17 +219,19 @@ impl Way {
         forward::forward(request, upstream, &target).await
     }
 
-    /// A connection to a host of the list, at an address that was checked.
+    /// A connection to a host that may be connected to, at an address that was checked.
     async fn reach(&self, target: &Target) -> Result<TcpStream, Refusal> {
-        let (host, port) = (bare(target.host()), target.port());
-        if !self.proxy.allowed.allows(target) {
-            return Err(Refusal::not_listed(host, port));
+        let host = bare(target.host());
+        {
+            // A person may think for longer than a connection may be idle.
+            let _held = self.moved.hold();
+            self.judge.judge(target).await?;
         }
-        // Of a list made from settings this holds already; a list is not what lowers this guard.
+        // Of a list made from settings this holds already; no decision lowers this guard.
         target
             .check_public()
             .map_err(|why| Refusal::private(host, &why.to_string()))?;
-        let connected = tokio::time::timeout(SOON, self.proxy.http.connect(target)).await;
+        let connected = tokio::time::timeout(SOON, self.http.connect(target)).await;
         match connected {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error @ HttpError::ResolvesTo { .. })) => {

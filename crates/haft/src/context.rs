@@ -49,6 +49,9 @@ pub(crate) trait Host: Send + Sync {
     /// The host's own tools.
     fn internal_tools(&self) -> Arc<Snapshot>;
 
+    /// Whether it has an approver of its own.
+    fn has_approver(&self) -> bool;
+
     /// Where artifacts are kept, if anywhere.
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
 
@@ -339,20 +342,28 @@ impl CallContext {
         Arc::clone(&self.host).execute_internal(&nested, call).await
     }
 
+    /// The same for a call that is decided while it waits: it is denied at once where no one can decide now, and when no one
+    /// did in time. It is not suspended, save where the session is left meanwhile.
+    pub async fn call_internal_now(
+        &self,
+        name: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Outcome {
+        let call = ToolCall::new(name, arguments).from_origin(self.origin);
+        let nested = self.session.nested(&self.nest, None, None);
+        let nested = nested.deciding_now(self.host.has_approver());
+        Arc::clone(&self.host).execute_internal(&nested, call).await
+    }
+
     /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
     /// there is no such tool.
     pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
-        let tools = self.host.internal_tools();
-        let Some(entry) = tools.entry(name) else {
-            let denied = EffectVerdict {
-                verdict: Verdict::Deny,
-                reason: format!("this host has no tool {name:?} of its own"),
-            };
-            return vec![denied; permissions.len()];
-        };
-        let arguments = Arguments::new("{}".to_owned());
-        let call = JudgedCall::new(entry.spec(), &arguments, permissions);
-        self.host.policy().effect_verdicts(&call)
+        self.rules().verdicts(name, permissions)
+    }
+
+    /// What the policy says, also when the call has ended. It holds nothing of the call or its session.
+    pub fn rules(&self) -> CurrentRules {
+        CurrentRules(Arc::clone(&self.host))
     }
 
     /// Whether the policy allows this call's tool these permissions without a person.
@@ -426,6 +437,34 @@ impl std::fmt::Debug for CallContext {
             .field("call", &self.call)
             .field("origin", &self.origin)
             .finish_non_exhaustive()
+    }
+}
+
+/// The policy as it is at each moment, for what goes on after its call.
+#[derive(Clone)]
+pub struct CurrentRules(Arc<dyn Host>);
+
+impl CurrentRules {
+    /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
+    /// there is no such tool.
+    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
+        let tools = self.0.internal_tools();
+        let Some(entry) = tools.entry(name) else {
+            let denied = EffectVerdict {
+                verdict: Verdict::Deny,
+                reason: format!("this host has no tool {name:?} of its own"),
+            };
+            return vec![denied; permissions.len()];
+        };
+        let arguments = Arguments::new("{}".to_owned());
+        let call = JudgedCall::new(entry.spec(), &arguments, permissions);
+        self.0.policy().effect_verdicts(&call)
+    }
+}
+
+impl std::fmt::Debug for CurrentRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CurrentRules").finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
 use tracing::Instrument as _;
 
 use crate::approval::inbox::{Inbox, InboxError, RequestStatus};
@@ -14,9 +13,7 @@ use crate::audit::{AuditError, AuditSink, Event, EventKind, RunStart};
 use crate::call::{Principal, ToolCall};
 use crate::change::ChangeLog;
 use crate::clock;
-use crate::context::{Asking, Host};
-use crate::error::{ErrorKind, ToolError};
-use crate::future::BoxFuture;
+use crate::error::ErrorKind;
 use crate::permission::Verdict;
 use crate::policy::{Explanation, JudgedCall, Policy};
 use crate::result::{Failure, Outcome};
@@ -24,7 +21,7 @@ use crate::session::{Activated, Activation, Session};
 use crate::spec::Suspension;
 use crate::tokens::{self, Tokenizer};
 use crate::toolset::registry::ToolRegistry;
-use crate::toolset::{Snapshot, ToolEntry, Toolset};
+use crate::toolset::{ToolEntry, Toolset};
 
 mod admit;
 mod again;
@@ -38,6 +35,7 @@ mod draft;
 mod early_end;
 mod effects;
 mod exit;
+mod host;
 mod invoke;
 mod judge;
 mod journaled;
@@ -547,53 +545,4 @@ async fn stages(
     let session = resumed.as_ref().unwrap_or(session);
     let invoked = invoke::invoke(parts, session, open, cleared).await?;
     shape::shape(parts, session, invoked)
-}
-
-impl Host for Parts {
-    fn execute_nested(
-        self: Arc<Self>,
-        session: &Session,
-        call: ToolCall,
-    ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, How::Asked.made(call)).await })
-    }
-
-    fn execute_internal(
-        self: Arc<Self>,
-        session: &Session,
-        call: ToolCall,
-    ) -> BoxFuture<'_, Outcome> {
-        let incoming = Incoming {
-            internal: true,
-            ..How::Asked.made(call)
-        };
-        Box::pin(async move { execute(&self, session, incoming).await })
-    }
-
-    fn internal_tools(&self) -> Arc<Snapshot> {
-        self.internal.snapshot()
-    }
-
-    fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
-        self.artifacts.as_ref()
-    }
-
-    fn changes(&self) -> Option<&Arc<ChangeLog>> {
-        self.changes.as_ref()
-    }
-
-    fn policy(&self) -> Arc<Policy> {
-        self.policy.now()
-    }
-
-    fn tokenizer(&self) -> &dyn Tokenizer {
-        &*self.tokenizer
-    }
-
-    fn ask(
-        self: Arc<Self>,
-        question: Asking<'_>,
-    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
-        Box::pin(async move { question::ask(&self, question).await })
-    }
 }

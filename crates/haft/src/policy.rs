@@ -14,6 +14,7 @@ mod guard;
 mod instead;
 mod judge;
 mod names;
+mod network;
 mod parts;
 mod paths;
 mod pattern;

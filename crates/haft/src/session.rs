@@ -119,6 +119,8 @@ struct RunState {
 struct SessionScope {
     view: Arc<dyn Toolset>,
     limits: RunLimits,
+    /// How it waits for people, where that is not as the run does.
+    wait_mode: Option<WaitMode>,
     budget: Arc<Budget>,
     spent_nanoseconds: Arc<AtomicU64>,
     cancel: CancellationToken,
@@ -180,6 +182,7 @@ impl Session {
                 view,
                 budget: Arc::new(Budget::of_run(RunLimits::default().max_calls)),
                 limits: RunLimits::default(),
+                wait_mode: None,
                 spent_nanoseconds: Arc::default(),
                 cancel: CancellationToken::new(),
                 leave: CancellationToken::new(),
@@ -349,7 +352,31 @@ impl Session {
 
     /// How it waits for people.
     pub(crate) fn wait_mode(&self) -> WaitMode {
-        self.parts.run.wait_mode
+        self.parts
+            .scope
+            .wait_mode
+            .unwrap_or(self.parts.run.wait_mode)
+    }
+
+    /// Whether its calls wait for people at all.
+    pub(crate) fn waits(&self) -> bool {
+        !matches!(
+            self.wait_mode(),
+            WaitMode::SuspendAtOnce | WaitMode::DenyAtOnce
+        )
+    }
+
+    /// The same for calls that are decided while they wait, or are denied: at once where no one can decide now.
+    /// `approver` says whether the host has one.
+    pub(crate) fn deciding_now(&self, approver: bool) -> Self {
+        let mode = match self.wait_mode() {
+            WaitMode::SuspendAtOnce | WaitMode::DenyAtOnce => WaitMode::DenyAtOnce,
+            WaitMode::WhileAsked if !approver && self.approver().is_none() => WaitMode::DenyAtOnce,
+            WaitMode::WhileAsked | WaitMode::WaitThenDeny | WaitMode::WaitThenSuspend => {
+                WaitMode::WaitThenDeny
+            }
+        };
+        self.with(|scope| scope.wait_mode = Some(mode))
     }
 
     /// Who is asked about its calls, besides the executor's own approver.

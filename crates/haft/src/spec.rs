@@ -148,11 +148,19 @@ pub enum ToolClass {
     Bash,
     /// Reads from the web.
     WebFetch,
+    /// Connects commands to hosts.
+    Network,
 }
 
 impl ToolClass {
     /// All classes.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Edit, Self::Bash, Self::WebFetch];
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Edit,
+        Self::Bash,
+        Self::WebFetch,
+        Self::Network,
+    ];
 
     /// The name in rules.
     pub fn as_str(self) -> &'static str {
@@ -161,6 +169,7 @@ impl ToolClass {
             Self::Edit => "Edit",
             Self::Bash => "Bash",
             Self::WebFetch => "WebFetch",
+            Self::Network => "Network",
         }
     }
 }

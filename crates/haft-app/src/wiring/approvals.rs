@@ -122,7 +122,7 @@ pub(crate) fn executor(
     let rules = RuleCheck {
         policy: wiring.policy.clone(),
         tools: Arc::clone(wiring.tools),
-        internal: changes::own_tools(&wiring.confined.changes)?,
+        internal: changes::own_tools(&wiring.confined.changes, &wiring.confined.network)?,
     };
     let mut executor = Executor::new(wiring.policy.now())
         .with_artifacts(Arc::clone(wiring.artifacts))

@@ -9,6 +9,7 @@ use haft::policy;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
+use haft_builtins::command::CommandNetwork;
 use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
 use haft_sandbox::Sandbox;
 use tokio::task::AbortHandle;
@@ -77,10 +78,15 @@ pub(crate) fn commands(settings: &Settings) -> policy::Commands {
 }
 
 /// The executor's own tools.
-pub(crate) fn own_tools(changes: &CommandChanges) -> Result<Arc<dyn Toolset>, Problem> {
-    let told = |e: String| Problem::failed(format!("make the tool that applies changes: {e}"));
-    let tool = changes.tool().map_err(|e| told(e.to_string()))?;
+pub(crate) fn own_tools(
+    changes: &CommandChanges,
+    network: &CommandNetwork,
+) -> Result<Arc<dyn Toolset>, Problem> {
+    let told = |e: String| Problem::failed(format!("make the tools of commands: {e}"));
+    let apply = changes.tool().map_err(|e| told(e.to_string()))?;
+    let connect = network.tool().map_err(|e| told(e.to_string()))?;
     let tools = ToolRegistry::new();
-    tools.add_all([tool]).map_err(|e| told(e.to_string()))?;
+    let all = std::iter::once(apply).chain(connect);
+    tools.add_all(all).map_err(|e| told(e.to_string()))?;
     Ok(Arc::new(tools))
 }

@@ -22,6 +22,9 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
     let packages = packages(at);
     let network = match word {
         "none" => CommandNetwork::default(),
+        // Without a jail no connection can be held; `haft doctor` says so.
+        "ask" if passthrough => CommandNetwork::default(),
+        "ask" => CommandNetwork::ask(Proxy::new(allowed(settings, &[])?)),
         "allow-list" => CommandNetwork::allow_list(Proxy::new(allowed(settings, &[])?)),
         "install" => {
             let folder = packages.clone().ok_or_else(|| {

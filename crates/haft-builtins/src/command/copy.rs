@@ -27,7 +27,7 @@ impl Commands {
     /// Whether what a command changed is judged when it has ended, and nothing before.
     pub(super) fn is_judged_after(&self, input: &RunCommandInput, risk: Risk) -> bool {
         let asks_before = self.views.as_ref().is_none_or(|views| views.asks_before());
-        !asks_before && self.network.is_none() && self.uses_view(input, risk)
+        !asks_before && self.network.is_judged_when_used() && self.uses_view(input, risk)
     }
 
     /// Whether what is started may change the workspace itself, in a jail.

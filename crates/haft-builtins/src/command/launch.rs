@@ -15,7 +15,8 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, direct_words,
+    Backend, CommandSpec, Guard, Mounts, Network, Program, Running, Sandbox, Spool, StartError,
+    direct_words,
 };
 
 use crate::command::RunCommandInput;
@@ -24,7 +25,7 @@ use crate::command::covers;
 use crate::command::git::{self, Settings};
 use crate::command::index;
 use crate::command::lexical::cleaned;
-use crate::command::network::{CommandNetwork, Connected};
+use crate::command::network::{CommandCall, CommandNetwork, Connected};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::Tasks;
 use crate::files::check::{Checker, Finding};
@@ -303,7 +304,16 @@ impl Commands {
             spec.mounts.home = view.map(OpenView::home).unwrap_or_default();
             self.with_skills(spec, &context.active_skills())
         };
-        let connected = self.network.connect(&mut spec, self.workspace.root());
+        let first = argv.as_ref().and_then(|argv| argv.first());
+        let program = first.map_or_else(|| program_of(&line), Clone::clone);
+        let call = CommandCall {
+            context,
+            line: &line,
+            program: &program,
+        };
+        let connected = self
+            .network
+            .connect(&mut spec, self.workspace.root(), &call);
         Ok((spec.with_spool(self.spool.clone()), connected))
     }
 
@@ -443,7 +453,15 @@ impl Commands {
 
     pub(crate) async fn start(&self, spec: CommandSpec) -> Result<Running, ToolError> {
         let line = matches!(spec.program, Program::Shell(_));
-        let running = self.sandbox.start(spec).await;
+        let alone = self.network.can_do_without().then(|| CommandSpec {
+            network: Network::None,
+            ..spec.clone()
+        });
+        let mut running = self.sandbox.start(spec).await;
+        if let (Err(StartError::NoOutlet(_)), Some(alone)) = (&running, alone) {
+            // Where the jail cannot hold it to the outlet it has no network at all.
+            running = self.sandbox.start(alone).await;
+        }
         running.map_err(|error| start_failure(error, line))
     }
 }
@@ -469,6 +487,13 @@ fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSp
         spec = spec.with_env(name, value);
     }
     Ok(spec)
+}
+
+/// The program that a line for a shell starts first.
+fn program_of(line: &str) -> String {
+    let read = CommandLine::new(line);
+    let mut programs = read.parts.iter().filter_map(CommandPart::program);
+    programs.next().unwrap_or("bash").to_owned()
 }
 
 /// Whether no word names a place outside the workspace.

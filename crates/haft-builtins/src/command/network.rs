@@ -3,11 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::spec::Risk;
+use haft::spec::{NameError, Risk};
+use haft::tool::Tool;
 use haft_sandbox::{CommandSpec, Guard, Mounts, Network, OUTLET_ADDRESS, Running};
 
-use crate::command::packages;
+use crate::command::connect::{Connect, OpenCommands};
+use crate::command::connections::{Asking, ByConnections, Connections};
+use crate::command::{CommandData, packages};
 use crate::proxy::{Proxy, Refusals};
 
 /// What commands reach over the network, and the packages they see. The default reaches nothing.
@@ -22,12 +26,32 @@ pub struct CommandNetwork {
 enum Mode {
     #[default]
     None,
+    /// Each connection is judged, and asked about, when it is made; the proxy's list needs no rule.
+    Ask(Proxy, OpenCommands),
     AllowList(Proxy),
     Install(Proxy, PathBuf),
     Full,
 }
 
 impl CommandNetwork {
+    /// Each connection is judged when it is made, by `Network` rules and by people; hosts of this proxy's list are allowed
+    /// unless a rule denies them. The executor needs [`tool`](Self::tool) for it.
+    pub fn ask(proxy: Proxy) -> Self {
+        Self::of(Mode::Ask(proxy, OpenCommands::default()))
+    }
+
+    /// The host's own tool by which connections are asked about, for
+    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools); none where nothing is asked about.
+    ///
+    /// # Errors
+    /// The tool cannot be described.
+    pub fn tool(&self) -> Result<Option<Arc<dyn Tool>>, NameError> {
+        match &self.mode {
+            Mode::Ask(_, open) => Connect::tool(open.clone()).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// The hosts that this proxy's list allows, and nothing else.
     pub fn allow_list(proxy: Proxy) -> Self {
         Self::of(Mode::AllowList(proxy))
@@ -57,15 +81,21 @@ impl CommandNetwork {
         self
     }
 
-    /// Reaches nothing.
-    pub(crate) fn is_none(&self) -> bool {
-        matches!(self.mode, Mode::None)
+    /// Reaches nothing that is not judged when it is reached.
+    pub(crate) fn is_judged_when_used(&self) -> bool {
+        matches!(self.mode, Mode::None | Mode::Ask(..))
+    }
+
+    /// Whether commands run without a network where the jail cannot hold them to the outlet.
+    pub(crate) fn can_do_without(&self) -> bool {
+        matches!(self.mode, Mode::Ask(..))
     }
 
     /// The word in settings.
     pub fn word(&self) -> &'static str {
         match self.mode {
             Mode::None => "none",
+            Mode::Ask(..) => "ask",
             Mode::AllowList(_) => "allow-list",
             Mode::Install(..) => "install",
             Mode::Full => "full",
@@ -76,6 +106,10 @@ impl CommandNetwork {
     pub fn meaning(&self) -> String {
         match &self.mode {
             Mode::None => "commands reach nothing".to_owned(),
+            Mode::Ask(..) => {
+                "commands are asked about when they connect, unless a Network rule decides"
+                    .to_owned()
+            }
             Mode::AllowList(proxy) => format!(
                 "commands reach {} hosts of sandbox.allow_hosts",
                 proxy.hosts()
@@ -93,6 +127,10 @@ impl CommandNetwork {
     pub(crate) fn reach(&self) -> String {
         match &self.mode {
             Mode::None => "none".to_owned(),
+            Mode::Ask(proxy, _) if proxy.hosts() == 0 => "each connection is judged".to_owned(),
+            Mode::Ask(proxy, _) => {
+                format!("{}; each other connection is judged", proxy.allowed())
+            }
             Mode::AllowList(proxy) => format!("only {}", proxy.allowed()),
             Mode::Install(proxy, folder) => format!(
                 "only {}; runs in {} without the workspace",
@@ -106,7 +144,8 @@ impl CommandNetwork {
     /// The least risk of any command, whatever it runs.
     pub(crate) fn least_risk(&self) -> Risk {
         match self.mode {
-            Mode::None => Risk::Safe,
+            // Each connection has a risk of its own.
+            Mode::None | Mode::Ask(..) => Risk::Safe,
             Mode::AllowList(_) | Mode::Install(..) => Risk::High,
             Mode::Full => Risk::Critical,
         }
@@ -135,11 +174,36 @@ impl CommandNetwork {
     }
 
     /// Connects what is to be started. What the caller set in its environment stays.
-    pub(crate) fn connect(&self, spec: &mut CommandSpec, workspace: &Path) -> Connected {
+    pub(crate) fn connect(
+        &self,
+        spec: &mut CommandSpec,
+        workspace: &Path,
+        call: &CommandCall<'_>,
+    ) -> Connected {
         let mut connected = Connected {
             mode: self.word(),
             refusals: None,
+            connections: None,
         };
+        // What only reads has nothing to connect to.
+        if let Mode::Ask(proxy, open) = &self.mode
+            && !spec.mounts.only_reads
+        {
+            let CommandCall {
+                context,
+                line,
+                program,
+            } = call;
+            let connections = Connections::new(proxy, open, context, line, program);
+            let judge = Arc::new(ByConnections(Arc::clone(&connections)));
+            let (outlet, refusals) = proxy.outlet_judged_by(judge);
+            spec.network = Network::Outlet(outlet);
+            connected.refusals = Some(refusals);
+            connected.connections = Some(connections);
+            for (name, value) in proxy_variables().chain(patience()) {
+                spec.env.entry(name.into()).or_insert(value.into());
+            }
+        }
         if let Mode::AllowList(proxy) | Mode::Install(proxy, _) = &self.mode {
             let (outlet, refusals) = proxy.outlet();
             spec.network = Network::Outlet(outlet);
@@ -170,6 +234,21 @@ fn show(mounts: &mut Mounts, folder: &Path, workspace: &Path) {
     }
 }
 
+/// Names and addresses of the jail's own loopback.
+const LOOPBACK: &str = "localhost,127.0.0.1,::1,[::1]";
+
+/// Installers that give a silent connection up sooner than a person decides, in their own units.
+fn patience() -> impl Iterator<Item = (&'static str, String)> {
+    [
+        ("PIP_DEFAULT_TIMEOUT", "600"),
+        ("NPM_CONFIG_FETCH_TIMEOUT", "600000"),
+        ("CARGO_HTTP_TIMEOUT", "600"),
+        ("UV_HTTP_TIMEOUT", "600"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name, value.to_owned()))
+}
+
 /// How programs are told of the proxy. One that does not listen reaches nothing.
 fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
     let named = [
@@ -181,7 +260,8 @@ fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
         "all_proxy",
     ];
     let named = named.map(|name| (name, format!("http://{OUTLET_ADDRESS}")));
-    let none = ["NO_PROXY", "no_proxy"].map(|name| (name, String::new()));
+    // The loopback of the jail's own network, where a test may have its server.
+    let none = ["NO_PROXY", "no_proxy"].map(|name| (name, LOOPBACK.to_owned()));
     // Node's own client asks for the proxy only so.
     let node = [("NODE_USE_ENV_PROXY", "1".to_owned())];
     named.into_iter().chain(none).chain(node)
@@ -192,20 +272,79 @@ fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
 pub(crate) struct Connected {
     mode: &'static str,
     refusals: Option<Arc<Refusals>>,
+    /// What decides about its connections, where each is judged.
+    connections: Option<Arc<Connections>>,
 }
+
+/// The call of a command that is to be connected, and what people see of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandCall<'a> {
+    pub(crate) context: &'a CallContext,
+    pub(crate) line: &'a str,
+    pub(crate) program: &'a str,
+}
+
+/// What programs say that did not get a connection, or look for one on their own.
+const UNREACHED: [&str; 8] = [
+    "Network is unreachable",
+    "network is unreachable",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "Could not resolve host",
+    "name resolution",
+    "Name or service not known",
+];
 
 impl Connected {
     /// How the command is confined, its network included where it has one.
     pub(crate) fn strength(&self, running: &Running) -> String {
+        let judged = self.connections.as_ref();
         match self.mode {
             "none" => running.strength().word().to_owned(),
+            // It reached nothing.
+            "ask" if !judged.is_some_and(|judged| judged.any_allowed()) => {
+                running.strength().word().to_owned()
+            }
             mode => format!("{}, network {mode}", running.strength()),
         }
     }
 
     /// The setting that would allow the first of what was refused, for the person who runs haft.
-    pub(crate) fn would_allow(&self) -> Option<String> {
-        self.refusals.as_ref()?.would_allow()
+    pub(crate) fn would_allow(&self, data: &CommandData) -> Option<String> {
+        let refusals = self.refusals.as_ref();
+        let refused = refusals.and_then(|refusals| refusals.would_allow());
+        let ask = || {
+            let none = self.mode == "none" && is_unreached(data);
+            none.then(|| "`sandbox.network = \"ask\"` asks when a command connects".to_owned())
+        };
+        refused.or_else(ask)
+    }
+
+    /// What a command that failed can do about a network that it looked for in vain.
+    pub(crate) fn hint(&self, data: &CommandData) -> Option<String> {
+        if !is_unreached(data) {
+            return None;
+        }
+        Some(match self.mode {
+            "none" => "commands have no network here".to_owned(),
+            "full" => return None,
+            _ if self.refusals.is_none() => "a command that only reads has no network".to_owned(),
+            _ => format!(
+                "the only way to the network is the HTTP proxy http://{OUTLET_ADDRESS}, which HTTP_PROXY and HTTPS_PROXY name: \
+                 let the program use it; other protocols, such as ssh, do not pass"
+            ),
+        })
+    }
+
+    /// As long as the value is there, the command's call asks about its connections.
+    pub(crate) fn asking(&self) -> Option<Asking> {
+        self.connections.as_ref().map(Connections::asking)
+    }
+
+    /// What decides about its connections, where each is judged.
+    pub(crate) fn connections(&self) -> Option<&Arc<Connections>> {
+        self.connections.as_ref()
     }
 
     /// What was refused so far.
@@ -215,4 +354,9 @@ impl Connected {
             .map(|refusals| refusals.lines())
             .unwrap_or_default()
     }
+}
+
+fn is_unreached(data: &CommandData) -> bool {
+    let said = |text: &str| UNREACHED.iter().any(|words| text.contains(words));
+    said(&data.stderr) || said(&data.stdout)
 }

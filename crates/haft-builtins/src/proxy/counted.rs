@@ -10,23 +10,51 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// How many times bytes have passed, in either direction.
+/// How many times bytes have passed, in either direction, and whether a decision is awaited meanwhile.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Moved(Arc<AtomicU64>);
+pub(super) struct Moved(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    passed: AtomicU64,
+    held: AtomicU64,
+}
 
 impl Moved {
     fn note(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.passed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// As long as this is there, the connection is not idle.
+    pub(super) fn hold(&self) -> Holding<'_> {
+        self.0.held.fetch_add(1, Ordering::Relaxed);
+        Holding(self)
+    }
+
+    fn is_held(&self) -> bool {
+        self.0.held.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// A connection that waits for a decision.
+pub(super) struct Holding<'a>(&'a Moved);
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        // Its time begins anew.
+        self.0.note();
+        self.0.0.held.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Ends when nothing has passed for this time, or up to twice as long.
 pub(super) async fn idle(moved: &Moved, limit: Duration) {
-    let mut seen = moved.0.load(Ordering::Relaxed);
+    let passed = || moved.0.passed.load(Ordering::Relaxed);
+    let mut seen = passed();
     loop {
         tokio::time::sleep(limit).await;
-        let now = moved.0.load(Ordering::Relaxed);
-        if now == seen {
+        let now = passed();
+        if now == seen && !moved.is_held() {
             return;
         }
         seen = now;
@@ -101,6 +129,20 @@ mod tests {
         tokio::select! {
             () = idle(&moved, limit) => panic!("ended while bytes passed"),
             () = busy => {}
+        }
+        idle(&moved, limit).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_waits_for_a_decision_is_not_idle() {
+        let (moved, limit) = (Moved::default(), Duration::from_secs(120));
+        let held = async {
+            let _holding = moved.hold();
+            tokio::time::sleep(limit * 10).await;
+        };
+        tokio::select! {
+            () = idle(&moved, limit) => panic!("ended while a decision was awaited"),
+            () = held => {}
         }
         idle(&moved, limit).await;
     }

@@ -13,10 +13,18 @@ const SHOWN: usize = 300;
 
 /// Why a connection, or a request on it, was refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// No entry names it. A command reads this, so it does not say which entry would.
     #[error("{place} is not one of the hosts that commands may reach here")]
     NotListed { place: String, entry: String },
+    /// A rule, the profile or a person said no, or nobody could be asked. A command reads this, so it does not say how to
+    /// change that.
+    #[error("{place} may not be connected to: {why}")]
+    Judged {
+        place: String,
+        why: String,
+        operator: Option<String>,
+    },
     /// Whatever the list says.
     #[error("{host} is not on the public network, and no setting allows it ({why})")]
     Private { host: String, why: String },
@@ -39,7 +47,7 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// A host that no entry names, and perhaps none can.
-    pub(super) fn not_listed(host: &str, port: u16) -> Self {
+    pub(crate) fn not_listed(host: &str, port: u16) -> Self {
         match AllowList::read([host]) {
             Ok(_) => Self::NotListed {
                 place: format!("{host}:{port}"),
@@ -58,11 +66,12 @@ impl Refusal {
             Self::NotListed { entry, .. } => Some(format!(
                 "`sandbox.allow_hosts = [\"{entry}\"]` lets commands connect to it"
             )),
+            Self::Judged { operator, .. } => operator.clone(),
             _ => None,
         }
     }
 
-    pub(super) fn private(host: &str, why: &str) -> Self {
+    pub(crate) fn private(host: &str, why: &str) -> Self {
         Self::Private {
             host: host.to_owned(),
             why: why.to_owned(),

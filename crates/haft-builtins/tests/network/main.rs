@@ -8,6 +8,7 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+mod ask;
 mod modes;
 mod pip;
 mod rows;
@@ -85,7 +86,7 @@ impl Scene {
 
     /// Lets programs trust the servers of this town.
     pub(crate) fn trust(&self, town: &Town) {
-        fs::write(self.root().join("ca.pem"), pem(town)).unwrap();
+        fs::write(self.root().join("ca.crt"), pem(town)).unwrap();
     }
 
     pub(crate) async fn call(&self, args: Value) -> Outcome {
@@ -99,7 +100,7 @@ impl Scene {
 
     pub(crate) async fn script(&self, script: &str) -> Seen {
         let script = format!("from net import *\n{script}");
-        let ca = self.root().join("ca.pem");
+        let ca = self.root().join("ca.crt");
         let env = json!({ "SSL_CERT_FILE": ca, "PYTHONDONTWRITEBYTECODE": "1" });
         let argv = json!(["python3", "-c", script]);
         self.seen(json!({ "argv": argv, "env": env, "timeout_s": 60 }))
@@ -168,6 +169,7 @@ fn main() {
         }
         let rows = rows::all(&sandbox).await;
         modes::all(&sandbox).await;
+        ask::all(&sandbox).await;
         pip::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });

@@ -106,11 +106,11 @@ async fn curl(sandbox: &Sandbox) {
         return;
     }
     let seen = scene
-        .line("curl -sS --cacert ca.pem https://example.com/one http://example.com/two")
+        .line("curl -sS --cacert ca.crt https://example.com/one http://example.com/two")
         .await;
     assert_eq!(seen.data["stdout"], "/one/two", "{}", seen.shown);
     let seen = scene
-        .line("curl -sS --noproxy '*' --cacert ca.pem https://example.com/one")
+        .line("curl -sS --noproxy '*' --cacert ca.crt https://example.com/one")
         .await;
     assert!(!seen.ok, "{}", seen.shown);
 }

@@ -44,11 +44,11 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     let cache = tempfile::tempdir().unwrap();
     let folder = cache.path().canonicalize().unwrap().join("packages");
     fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("ca.pem"), pem(&town)).unwrap();
+    fs::write(folder.join("ca.crt"), pem(&town)).unwrap();
     let installer = CommandNetwork::install(allow(REGISTRIES, &town), folder.clone());
     let installing = Scene::new(sandbox, installer);
     let seen = installing
-        .line("python3 -m pip install -q --cert ca.pem mine-pkg")
+        .line("python3 -m pip install -q --cert ca.crt mine-pkg")
         .await;
     assert!(seen.ok, "{}", seen.shown);
     assert!(folder.join("python/mine_pkg.py").is_file());

@@ -38,7 +38,7 @@ fn a_folder_that_is_not_trusted_opens_no_network() {
         "haft.toml",
         "sandbox.network = \"full\"\nsandbox.allow_hosts = [\"example.com\"]\n",
     );
-    for (trust, word) in [(false, "none"), (true, "full")] {
+    for (trust, word) in [(false, "ask"), (true, "full")] {
         let mut words = vec!["policy", "show", "--json"];
         words.extend(trust.then_some("--trust"));
         let ran = lab.run(&words);
@@ -150,9 +150,19 @@ fn a_refused_host_is_told_with_the_setting_that_would_allow_it() {
     );
     let strength = said["strength"].as_str().unwrap();
     assert!(strength.ends_with(", network allow-list"), "{strength}");
-    let said = run(&lab, ASKS, &["policy.profile=trusted"]).json();
+    let none = ["policy.profile=trusted", "sandbox.network=none"];
+    let said = run(&lab, ASKS, &none).json();
     assert_eq!(said["status"], "error", "{said}");
     assert!(said["data"].get("network_refused").is_none(), "{said}");
+    // Where a person would be asked and none is there, it is refused at once.
+    let said = run(&lab, ASKS, &["policy.profile=trusted"]).json();
+    let refused = said["data"]["network_refused"][0].as_str().unwrap();
+    assert!(
+        refused.contains("pypi.org:443 may not be connected to"),
+        "{said}"
+    );
+    let out = said["data"]["stdout"].as_str().unwrap();
+    assert!(out.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{out}");
 }
 
 #[test]

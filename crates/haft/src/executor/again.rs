@@ -18,8 +18,8 @@ use crate::executor::exit::OpenCall;
 use crate::executor::journaled::JournaledCall;
 use crate::executor::settlement::Settlement;
 use crate::executor::{How, Parts};
+use crate::session::Session;
 use crate::session::at_work::Present;
-use crate::session::{Session, WaitMode};
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
@@ -249,7 +249,7 @@ async fn elsewhere(
             OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
             OtherRun::Closed | OtherRun::Abandoned | OtherRun::Resumed | OtherRun::InUse => {}
         }
-        let late = Instant::now() >= deadline || session.wait_mode() == WaitMode::SuspendAtOnce;
+        let late = Instant::now() >= deadline || !session.waits();
         if late || session.leaving().is_cancelled() {
             return Err(still_waits(&known));
         }

@@ -83,7 +83,7 @@ impl<'a> Wait<'a> {
             limit: session.limits().approval_timeout,
             at_once: wait_mode == WaitMode::SuspendAtOnce,
             alone: wait_mode != WaitMode::WhileAsked,
-            suspends: wait_mode != WaitMode::WaitThenDeny,
+            suspends: !matches!(wait_mode, WaitMode::WaitThenDeny | WaitMode::DenyAtOnce),
             fits,
         }
     }
@@ -91,6 +91,9 @@ impl<'a> Wait<'a> {
 
 /// Whether anybody could decide about a call of this session: an approver now, or whoever opens the inbox later.
 pub(super) fn somebody(parts: &Parts, session: &Session) -> bool {
+    if session.wait_mode() == WaitMode::DenyAtOnce {
+        return false;
+    }
     parts.inbox.is_durable() || parts.approver.is_some() || session.approver().is_some()
 }
 

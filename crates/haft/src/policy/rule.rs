@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::glob::Glob;
+use super::network::NetworkPattern;
 use super::paths::{PathPattern, PathProblem};
 use super::pattern::{CommandPattern, DomainPattern, ParamPattern};
 use super::places::Places;
@@ -47,6 +48,7 @@ fn covered_parameters(class: ToolClass) -> &'static [&'static str] {
         ToolClass::Read | ToolClass::Edit => &["path", "file_path", "from", "to", "patch"],
         ToolClass::Bash => &["command", "argv", "cmd"],
         ToolClass::WebFetch => &["url", "urls"],
+        ToolClass::Network => &["host", "port", "domain"],
     }
 }
 
@@ -79,6 +81,7 @@ pub(crate) fn parameters(class: ToolClass) -> &'static [&'static str] {
             "pattern",
         ],
         ToolClass::WebFetch => &["format", "max_chars"],
+        ToolClass::Network => &["command", "program"],
     }
 }
 
@@ -136,6 +139,7 @@ pub(crate) enum Specifier {
     Command(CommandPattern),
     Path(PathPattern),
     Domain(DomainPattern),
+    Network(NetworkPattern),
     Param(ParamPattern),
     /// Nothing: such a rule can never match.
     Nothing,
@@ -333,6 +337,7 @@ fn of_class(class: ToolClass, tool: &str, inner: &str, at: At<'_>) -> Read {
     match class {
         ToolClass::Bash => of_command(tool, inner),
         ToolClass::WebFetch => Ok(of_domain(tool, inner)),
+        ToolClass::Network => Ok(of_network(tool, inner)),
         ToolClass::Read | ToolClass::Edit => of_path(tool, inner, at),
     }
 }
@@ -364,6 +369,13 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     DomainPattern::parse(domain)
         .map(Specifier::Domain)
         .ok_or_else(|| never(format!("{domain:?} is not a host"), &form))
+}
+
+fn of_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
+    let form = format!("{tool}(example.com), {tool}(*.example.com:8443) or {tool}(npm)");
+    NetworkPattern::parse(inner)
+        .map(Specifier::Network)
+        .ok_or_else(|| never(format!("{inner:?} is no host and no bundle"), &form))
 }
 
 fn of_path(tool: &str, inner: &str, at: At<'_>) -> Read {

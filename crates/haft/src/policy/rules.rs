@@ -328,7 +328,7 @@ impl Bucket {
             (ToolClass::Edit, List::Allow) => vec![&mut self.writes],
             (ToolClass::Edit, _) => vec![&mut self.writes, &mut self.runs],
             (ToolClass::Bash, _) => vec![&mut self.runs],
-            (ToolClass::WebFetch, _) => vec![&mut self.connects],
+            (ToolClass::WebFetch | ToolClass::Network, _) => vec![&mut self.connects],
         }
     }
 

@@ -7,6 +7,7 @@ use haft_shell::alters_shell;
 use super::JudgedCall;
 use super::command::sets_variables;
 use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, named};
+use super::network::port_of;
 use super::paths::{PathPattern, PathView, clean};
 use super::places::Places;
 use super::remembered::take_apart;
@@ -166,6 +167,9 @@ impl<'a> Subject<'a> {
                     .is_some_and(|path| pattern.allows(path))
             }
             Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
+            Specifier::Network(pattern) => self
+                .address()
+                .is_some_and(|(host, port)| pattern.allows(host, port)),
             Specifier::Param(pattern) => pattern.matches(self.call.value()),
             Specifier::Nothing => false,
         }
@@ -191,6 +195,9 @@ impl<'a> Subject<'a> {
                 self.paths().iter().any(covers) || self.elsewhere(&covers)
             }
             Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
+            Specifier::Network(pattern) => self
+                .address()
+                .is_some_and(|(host, port)| pattern.forbids(host, port)),
             Specifier::Param(pattern) => {
                 pattern.matches(self.call.value()) || self.is_misread(rule)
             }
@@ -238,6 +245,14 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// The host and port of a connection of a command.
+    fn address(&self) -> Option<(&'a str, Option<u16>)> {
+        match self.effect {
+            Effect::Connect { url, host } => Some((host, port_of(url))),
+            _ => None,
+        }
+    }
+
     /// Is the effect of the class? The bare call of the class's own tools is, for a rule without specifier.
     fn is_of(&self, class: ToolClass, specifier: &Specifier) -> bool {
         match self.effect {
@@ -245,6 +260,9 @@ impl<'a> Subject<'a> {
             Effect::Read(_) => class == ToolClass::Read,
             Effect::Write(_) | Effect::Remove(_) => class == ToolClass::Edit,
             Effect::Run { .. } => class == ToolClass::Bash,
+            Effect::Connect { .. } if self.call.spec.class == Some(ToolClass::Network) => {
+                class == ToolClass::Network
+            }
             Effect::Connect { .. } => class == ToolClass::WebFetch,
             Effect::Apply { .. }
             | Effect::Remember { .. }
@@ -276,7 +294,7 @@ impl<'a> Subject<'a> {
                 .iter()
                 .chain(&command.targets)
                 .collect(),
-            ToolClass::Bash | ToolClass::WebFetch => return false,
+            ToolClass::Bash | ToolClass::WebFetch | ToolClass::Network => return false,
         };
         if files.is_empty() {
             return false;
@@ -372,6 +390,15 @@ pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bo
             }
         }
         Specifier::Domain(pattern) => pattern.matches(host_of(example)),
+        Specifier::Network(pattern) => {
+            let host = host_of(example);
+            let port = port_of(example);
+            if allow {
+                pattern.allows(host, port.or(Some(443)))
+            } else {
+                pattern.forbids(host, port)
+            }
+        }
         Specifier::Param(pattern) => pattern.matches_example(example),
         Specifier::Nothing => false,
     }

@@ -6,10 +6,11 @@ use serde_json::Value;
 use super::command::sets_variables;
 use super::glob::escape;
 use super::judge::{Source, by_profile, own_permission};
+use super::network::{port_of, rule_for};
 use super::paths::{clean, escape_path};
 use super::{JudgedCall, Policy, Profile, RuleText};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
-use crate::spec::Risk;
+use crate::spec::{Risk, ToolClass};
 
 /// Most rules offered at once: a person must be able to read what they would allow.
 const MOST_RULES: usize = 5;
@@ -112,6 +113,9 @@ fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
             Some(vec![command_rule(&words)?])
         }
         Effect::Apply { .. } => None,
+        Effect::Connect { url, host } if call.spec.class == Some(ToolClass::Network) => {
+            Some(vec![rule_for(host, port_of(url))])
+        }
         Effect::Connect { host, .. } => Some(vec![format!("WebFetch(domain:{})", escape(host))]),
         Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
             Some(vec![call.spec.name.as_str().to_owned()])

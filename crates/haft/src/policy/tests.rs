@@ -5,6 +5,7 @@ mod examples;
 mod guards;
 mod instead;
 mod lines;
+mod network;
 mod patterns;
 mod profiles;
 mod properties;

@@ -16,4 +16,6 @@ pub enum WaitMode {
     WaitThenSuspend,
     /// The call does not wait: it is suspended at once.
     SuspendAtOnce,
+    /// The call does not wait, and no request is made: it is denied at once.
+    DenyAtOnce,
 }

@@ -1,0 +1,87 @@
+//! `ThinkClock`: the time that a command has, which stands still while a person decides about its connections.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Counts the time of decisions; several at once count once.
+#[derive(Debug, Default)]
+pub(super) struct ThinkClock {
+    state: Mutex<Thinking>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Thinking {
+    decisions: usize,
+    since: Option<Instant>,
+    total: Duration,
+}
+
+/// A decision that is awaited; ends with the value.
+#[derive(Debug)]
+pub(super) struct Decision<'a>(&'a ThinkClock);
+
+impl ThinkClock {
+    /// A decision is awaited from now on.
+    pub(super) fn begin(&self) -> Decision<'_> {
+        let mut state = self.state.lock();
+        state.decisions += 1;
+        state.since.get_or_insert_with(Instant::now);
+        drop(state);
+        self.changed.notify_one();
+        Decision(self)
+    }
+
+    /// Completes when a decision began or ended since it was last awaited.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// What is left at this moment of a time that began at `start`; none while a decision is awaited.
+    pub(super) fn left(&self, start: Instant, time: Duration) -> Option<Duration> {
+        let state = self.state.lock();
+        match state.since {
+            Some(_) => None,
+            None => Some((time + state.total).saturating_sub(start.elapsed())),
+        }
+    }
+}
+
+impl Drop for Decision<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.decisions -= 1;
+        if state.decisions == 0
+            && let Some(since) = state.since.take()
+        {
+            state.total += since.elapsed();
+        }
+        drop(state);
+        self.0.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::ThinkClock;
+
+    #[test]
+    fn time_stands_still_while_any_decision_is_awaited() {
+        let clock = ThinkClock::default();
+        let hour = Duration::from_secs(3600);
+        let start = Instant::now();
+        assert!(clock.left(start, hour).is_some());
+        let one = clock.begin();
+        let other = clock.begin();
+        drop(one);
+        assert_eq!(clock.left(start, hour), None);
+        std::thread::yield_now();
+        drop(other);
+        let (left, passed) = (clock.left(start, hour).unwrap(), start.elapsed());
+        assert!(left > hour.saturating_sub(passed), "{left:?} of {passed:?}");
+    }
+}

@@ -1,0 +1,271 @@
+//! `sandbox.network = "ask"`: each connection is judged when it is made, and held while a person decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::approval::{Decision, HoldFor, PendingRequest, Requests, channel};
+use haft::permission::Effect;
+use haft::policy::{Policy, Profile, RuleSet};
+use haft::toolset::registry::ToolRegistry;
+use haft_builtins::command::CommandNetwork;
+use haft_sandbox::Sandbox;
+use serde_json::json;
+
+use crate::town::{Town, page};
+use crate::{Scene, allow};
+
+pub(crate) async fn all(sandbox: &Sandbox) {
+    a_person_decides_about_each_host_once(sandbox).await;
+    an_approval_for_the_session_holds_for_its_command_line(sandbox).await;
+    without_anyone_to_ask_it_fails_at_once(sandbox).await;
+    rules_decide_before_people(sandbox).await;
+    a_thousand_connections_share_one_request(sandbox).await;
+    time_stands_still_while_a_person_thinks(sandbox).await;
+    an_answer_after_the_end_changes_nothing(sandbox).await;
+    a_command_in_the_background_is_not_asked_about(sandbox).await;
+    a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox).await;
+}
+
+const GET: &str = "get('https://example.com/')";
+
+async fn town() -> Arc<Town> {
+    Town::new(|_| page("text/plain", "here")).await
+}
+
+fn scene(sandbox: &Sandbox, town: &Arc<Town>, rules: RuleSet) -> Scene {
+    let network = CommandNetwork::ask(allow(&[], town));
+    let policy = Policy::builder(Profile::Trusted).rules(rules);
+    let own = ToolRegistry::new();
+    own.add_all(network.tool().unwrap()).unwrap();
+    let mut scene = Scene::judged(sandbox, network, policy.build().unwrap());
+    scene.executor = scene.executor.with_internal_tools(Arc::new(own));
+    scene.trust(town);
+    scene
+}
+
+fn with_people(scene: Scene) -> (Scene, Requests) {
+    let (approver, requests) = channel(8);
+    let executor = scene.executor.clone().with_approver(approver);
+    (Scene { executor, ..scene }, requests)
+}
+
+fn allowing(rules: &[&str]) -> RuleSet {
+    RuleSet {
+        allow: rules.iter().map(|rule| (*rule).into()).collect(),
+        ..RuleSet::default()
+    }
+}
+
+/// The next request, which is about this host and port.
+async fn next(requests: &mut Requests, place: &str) -> PendingRequest {
+    let pending = requests.next().await.unwrap();
+    let request = pending.request();
+    assert_eq!(request.tool.as_str(), "connect");
+    let effect = &request.snapshot.permissions[0].effect;
+    assert!(
+        matches!(effect, Effect::Connect { url, .. } if url == place),
+        "{effect:?}"
+    );
+    pending
+}
+
+fn yes() -> Decision {
+    Decision::approve("ann", "test")
+}
+
+async fn a_person_decides_about_each_host_once(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let script = format!("{GET}\n{GET}\nconnect('other.example.org:443')");
+    let people = async {
+        let pending = next(&mut requests, "example.com:443").await;
+        let shown: serde_json::Value = serde_json::from_str(&pending.request().arguments).unwrap();
+        assert_eq!(shown["program"], "python3");
+        assert_eq!(shown["host"], "example.com");
+        assert_eq!(shown["port"], 443);
+        assert!(shown["command"].as_str().unwrap().contains("get("));
+        pending.decide(yes());
+        let pending = next(&mut requests, "other.example.org:443").await;
+        pending.decide(Decision::deny("ann", "test"));
+    };
+    let (seen, ()) = tokio::join!(scene.script(&script), people);
+    let out = seen.data["stdout"].as_str().unwrap();
+    assert_eq!(out.matches("READ 200").count(), 2, "{out}");
+    assert!(out.contains("HTTP/1.1 403"), "{out}");
+    assert!(out.contains("ann said no"), "{out}");
+    let refused = seen.data["network_refused"][0].as_str().unwrap();
+    assert!(refused.starts_with("other.example.org:443"), "{refused}");
+    assert!(seen.strength.contains(", network ask"), "{}", seen.strength);
+}
+
+async fn an_approval_for_the_session_holds_for_its_command_line(sandbox: &Sandbox) {
+    let town = town().await;
+    for (scope, asks_again) in [(HoldFor::Once, true), (HoldFor::Session, false)] {
+        let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+        let people = async {
+            next(&mut requests, "example.com:443")
+                .await
+                .decide(yes().hold_for(scope));
+        };
+        let (seen, ()) = tokio::join!(scene.script(GET), people);
+        assert!(seen.ok, "{}", seen.shown);
+        let same = scene.script(GET);
+        if asks_again {
+            let people = async {
+                next(&mut requests, "example.com:443").await.decide(yes());
+            };
+            assert!(tokio::join!(same, people).0.ok);
+        } else {
+            assert!(same.await.ok);
+        }
+        // Another command line is another matter.
+        let people = async {
+            let pending = next(&mut requests, "example.com:443").await;
+            pending.decide(Decision::deny("ann", "test"));
+        };
+        let other = scene.script("connect('example.com:443')");
+        let (seen, ()) = tokio::join!(other, people);
+        assert!(seen.shown.contains("ann said no"), "{}", seen.shown);
+    }
+}
+
+async fn without_anyone_to_ask_it_fails_at_once(sandbox: &Sandbox) {
+    let town = town().await;
+    let scene = scene(sandbox, &town, RuleSet::default());
+    let outcome = scene
+        .call(json!({ "argv": ["python3", "-c", format!("from net import *\n{GET}")] }))
+        .await;
+    let shown = serde_json::to_string(&outcome).unwrap();
+    assert!(!outcome.is_ok(), "{shown}");
+    assert!(
+        shown.contains("example.com:443 may not be connected to"),
+        "{shown}"
+    );
+    assert!(shown.contains("no approver"), "{shown}");
+    let operator = outcome.operator.unwrap();
+    assert!(operator.contains("Network(example.com)"), "{operator}");
+    assert!(!shown.contains("Network("), "a model is not told: {shown}");
+}
+
+async fn rules_decide_before_people(sandbox: &Sandbox) {
+    let town = town().await;
+    let denied = RuleSet {
+        deny: vec!["Network(example.com)".into()],
+        ..allowing(&["Network"])
+    };
+    for (rules, reached) in [
+        (allowing(&["Network(example.com)"]), true),
+        (allowing(&["Network(*.example.com)"]), false),
+        (denied, false),
+    ] {
+        let scene = scene(sandbox, &town, rules);
+        let seen = scene.script(GET).await;
+        assert_eq!(seen.ok, reached, "{}", seen.shown);
+    }
+    // What resolves to a private address is not reached, whatever was decided.
+    town.answers("inside.example.com", &[&["10.0.0.7"]]);
+    let scene = scene(sandbox, &town, allowing(&["Network"]));
+    let seen = scene.script("connect('inside.example.com:443')").await;
+    assert!(seen.shown.contains("10.0.0.7"), "{}", seen.shown);
+}
+
+async fn a_thousand_connections_share_one_request(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let script = "
+import threading
+def some():
+    for _ in range(5): opened('example.com:443').close()
+threads = [threading.Thread(target=some) for _ in range(200)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]";
+    let people = async {
+        next(&mut requests, "example.com:443").await.decide(yes());
+        requests.next().await.is_none()
+    };
+    let seen = tokio::select! {
+        seen = scene.script(script) => seen,
+        _ = people => panic!("it was asked about twice"),
+    };
+    let out = seen.data["stdout"].as_str().unwrap();
+    assert_eq!(out.matches("HTTP/1.1 200").count(), 1000);
+}
+
+async fn time_stands_still_while_a_person_thinks(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let argv = json!(["python3", "-c", format!("from net import *\n{GET}")]);
+    let env = json!({ "SSL_CERT_FILE": scene.root().join("ca.crt") });
+    let people = async {
+        let pending = next(&mut requests, "example.com:443").await;
+        // slow on purpose: longer than the command may take.
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        pending.decide(yes());
+    };
+    let call = scene.call(json!({ "argv": argv, "env": env, "timeout_s": 10 }));
+    let (outcome, ()) = tokio::join!(call, people);
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+async fn an_answer_after_the_end_changes_nothing(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    // Ends as soon as the request is there.
+    let script = "
+stream = dial()
+stream.sendall(b'CONNECT example.com:443 HTTP/1.1\\r\\nHost: example.com:443\\r\\n\\r\\n')
+import time
+while not os.path.exists('asked'): time.sleep(0.01)
+";
+    let root = scene.root();
+    let people = async {
+        let pending = next(&mut requests, "example.com:443").await;
+        std::fs::write(root.join("asked"), "").unwrap();
+        pending
+    };
+    let (seen, pending) = tokio::join!(scene.script(script), people);
+    assert!(seen.ok, "{}", seen.shown);
+    while !pending.is_withdrawn() {
+        tokio::task::yield_now().await;
+    }
+    pending.decide(yes());
+    assert_eq!(town.connected().len(), 0);
+}
+
+async fn a_command_in_the_background_is_not_asked_about(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, _requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let script = "from net import *\nimport time\nwhile not os.path.exists('go'): time.sleep(0.01)\nconnect('example.com:443')";
+    let argv = json!(["python3", "-c", script]);
+    let started = scene
+        .call(json!({ "argv": argv, "background": true }))
+        .await;
+    let data: serde_json::Value =
+        serde_json::from_str(started.data.as_ref().unwrap().get()).unwrap();
+    std::fs::write(scene.root().join("go"), "").unwrap();
+    let wait = json!({ "task": data["task"], "timeout_s": 60 });
+    let call = haft::call::ToolCall::new("await_command", wait.to_string());
+    let ended = scene.executor.execute(&scene.session, call).await;
+    let shown = serde_json::to_string(&ended).unwrap();
+    assert!(
+        shown.contains("in the background is not asked about"),
+        "{shown}"
+    );
+}
+
+async fn a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox: &Sandbox) {
+    let town = town().await;
+    let scene = scene(sandbox, &town, RuleSet::default());
+    let script = "socket.create_connection(('93.184.216.34', 443), 5)";
+    let seen = scene.script(script).await;
+    assert!(!seen.ok, "{}", seen.shown);
+    assert!(seen.shown.contains("HTTPS_PROXY"), "{}", seen.shown);
+    // The loopback of its own network is not the proxy's.
+    let server = "
+import http.server, threading
+server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+get(f'http://localhost:{server.server_port}/a.txt')";
+    let seen = scene.script(server).await;
+    assert!(seen.shown.contains("IN-THE-WORKSPACE"), "{}", seen.shown);
+}

@@ -1,0 +1,71 @@
+//! What a running tool reaches of the executor: nested calls by the same path, and the parts that it may use.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::artifact::ArtifactStore;
+use crate::call::ToolCall;
+use crate::change::ChangeLog;
+use crate::context::{Asking, Host};
+use crate::error::ToolError;
+use crate::executor::{How, Incoming, Parts, execute, question};
+use crate::future::BoxFuture;
+use crate::policy::Policy;
+use crate::result::Outcome;
+use crate::session::Session;
+use crate::tokens::Tokenizer;
+use crate::toolset::Snapshot;
+
+impl Host for Parts {
+    fn execute_nested(
+        self: Arc<Self>,
+        session: &Session,
+        call: ToolCall,
+    ) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move { execute(&self, session, How::Asked.made(call)).await })
+    }
+
+    fn execute_internal(
+        self: Arc<Self>,
+        session: &Session,
+        call: ToolCall,
+    ) -> BoxFuture<'_, Outcome> {
+        let incoming = Incoming {
+            internal: true,
+            ..How::Asked.made(call)
+        };
+        Box::pin(async move { execute(&self, session, incoming).await })
+    }
+
+    fn internal_tools(&self) -> Arc<Snapshot> {
+        self.internal.snapshot()
+    }
+
+    fn has_approver(&self) -> bool {
+        self.approver.is_some()
+    }
+
+    fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
+        self.artifacts.as_ref()
+    }
+
+    fn changes(&self) -> Option<&Arc<ChangeLog>> {
+        self.changes.as_ref()
+    }
+
+    fn policy(&self) -> Arc<Policy> {
+        self.policy.now()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &*self.tokenizer
+    }
+
+    fn ask(
+        self: Arc<Self>,
+        question: Asking<'_>,
+    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+        Box::pin(async move { question::ask(&self, question).await })
+    }
+}
