@@ -18,6 +18,10 @@ use crate::plain_file;
 use crate::wiring::in_force::PolicyInForce;
 use haft::text::hex;
 
+mod edit;
+
+pub use edit::{Change, KeptRule};
+
 /// The folder below haft's state folder.
 const FOLDER: &str = "rules";
 /// The longest rule.
@@ -144,7 +148,7 @@ fn head(workspace: &str) -> String {
     let workspace = workspace.replace(char::is_control, " ");
     format!(
         "# Rules that were approved with \"always\" in {workspace}.\n\
-         # haft adds to this file; take out what shall not hold any more. With `tool` and `arguments` a rule holds for calls\n\
+         # haft adds to this file; `haft policy rules` lists, edits and removes what it holds. With `tool` and `arguments` a rule holds for calls\n\
          # of that tool with the same remaining arguments alone; taking both lines out makes it hold for all it says.\n"
     )
 }

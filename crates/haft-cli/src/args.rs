@@ -210,6 +210,33 @@ pub(crate) enum PolicyAction {
     },
     /// Test the rules' own examples
     Check,
+    /// List, edit and remove the rules kept with approvals in this workspace
+    Rules {
+        #[command(subcommand)]
+        action: Option<RulesAction>,
+    },
+}
+
+/// What to do with the rules kept with approvals.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesAction {
+    /// List them with their ids (the default)
+    List,
+    /// Make a rule say something else
+    Edit {
+        /// The rule's id, or a prefix of it that no other rule has
+        id: String,
+        /// The new rule, for example `Edit(/docs/**)`
+        rule: String,
+        /// Cover all that the rule says, not only calls like the one that was approved
+        #[arg(long)]
+        any_call: bool,
+    },
+    /// Remove a rule: calls that it covered are asked about again
+    Remove {
+        /// The rule's id, or a prefix of it that no other rule has
+        id: String,
+    },
 }
 
 /// `haft runs`.

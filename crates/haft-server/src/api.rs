@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use haft::call::ToolCall;
 use haft_chain::TOOL_CHAIN;
 use http::StatusCode;
@@ -26,6 +26,7 @@ mod look;
 mod memory;
 mod openapi;
 mod own;
+mod rules;
 pub(crate) mod state;
 mod tool_page;
 mod webhook;
@@ -62,6 +63,8 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/memory", get(memory::list))
         .route("/memory/{id}/{decision}", post(memory::decide))
         .route("/policy", get(look::policy_in_force))
+        .route("/policy/rules", get(rules::list))
+        .route("/policy/rules/{id}", put(rules::edit).delete(rules::remove))
         // The gate has read the body within its bounds.
         .layer(DefaultBodyLimit::disable())
         .with_state(api)

@@ -290,6 +290,11 @@ impl Policy {
         self.clone().with_rules(rules)
     }
 
+    /// The rules as written, each with its layer.
+    pub fn rule_set(&self) -> &RuleSet {
+        &self.written
+    }
+
     /// Whether a rule was kept for one call of this tool: only then the digest of the unstated arguments matters.
     pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
         self.rules.keeps_calls_of(tool)

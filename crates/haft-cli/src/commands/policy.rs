@@ -6,9 +6,10 @@ use haft::permission::Verdict;
 use haft::policy::{CheckReport, Explanation, PolicyView};
 use haft_app::app::App;
 use haft_app::config::Settings;
+use haft_app::rules::Change;
 use haft_app::view::policy;
 
-use crate::args::PolicyAction;
+use crate::args::{PolicyAction, RulesAction};
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -165,10 +166,63 @@ fn render_check(report: &CheckReport) -> String {
     out
 }
 
-/// One of the three; `show` when none is named.
+/// The rules kept with approvals.
+fn rules(at: &Invocation, app: &App, action: Option<&RulesAction>) -> Done {
+    let (change, id) = match action {
+        None | Some(RulesAction::List) => return list_rules(at, app),
+        Some(RulesAction::Remove { id }) => (Change::Remove, id),
+        Some(RulesAction::Edit { id, rule, any_call }) => {
+            let any_call = *any_call;
+            (Change::Edit { rule, any_call }, id)
+        }
+    };
+    let old = app.change_rule(id, change)?;
+    if at.screen.json {
+        at.screen.document(&old)?;
+        return Ok(Exit::Done);
+    }
+    let rule = visible::line(&old.rule);
+    at.screen.say(&match change {
+        Change::Remove => format!("removed {rule}: calls that it covered are asked about again"),
+        Change::Edit { rule: new, .. } => format!("{rule} is now {}", visible::line(new)),
+    });
+    Ok(Exit::Done)
+}
+
+fn list_rules(at: &Invocation, app: &App) -> Done {
+    let rules = app.kept_rules()?;
+    if at.screen.json {
+        at.screen.document(&rules)?;
+        return Ok(Exit::Done);
+    }
+    if rules.is_empty() {
+        at.screen
+            .say("no rules were kept with approvals in this workspace");
+        return Ok(Exit::Done);
+    }
+    let mut list = List::new(&[
+        ("ID", Cut::Never),
+        ("RULE", Cut::Middle),
+        ("FOR", Cut::Never),
+        ("WHY", Cut::Middle),
+    ]);
+    for rule in &rules {
+        let calls = rule.tool.as_deref().map_or_else(
+            || "any call".to_owned(),
+            |tool| format!("calls of {tool} like the one approved"),
+        );
+        let reason = rule.reason.as_deref().unwrap_or_default();
+        list.row([&rule.id, &rule.rule, &calls, reason]);
+    }
+    at.screen.out(&list.render())?;
+    Ok(Exit::Done)
+}
+
+/// What is named; `show` where nothing is.
 pub(crate) fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> Done {
     match action {
         Some(PolicyAction::Explain { tool, args }) => explain(at, app, tool, args),
+        Some(PolicyAction::Rules { action }) => rules(at, app, action.as_ref()),
         None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, app),
     }
 }

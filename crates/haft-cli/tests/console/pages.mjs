@@ -17,7 +17,7 @@ except Exception as error:
     print("refused", error)
 `;
 
-await play({ settings, args: ["--trust"] }, async ({ server, page }) => {
+await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async ({ server, page }) => {
   fs.writeFileSync(server.file("a.txt"), "alpha\nneedle-in-a-file\n");
   fs.mkdirSync(server.file("secrets"));
   fs.writeFileSync(server.file("secrets/key.txt"), "key");
@@ -112,6 +112,25 @@ await play({ settings, args: ["--trust"] }, async ({ server, page }) => {
     await page.getByText(says).waitFor();
   }
   await accessible(page, "policy");
+
+  // A rule kept with an approval is edited and removed, and counts at once.
+  const waits = server.call("write_file", { path: "kept.txt", content: "k" });
+  const waiting = async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "write_file");
+  await until("the request is there", async () => await waiting() !== undefined);
+  await server.api("POST", `/approvals/${(await waiting()).id}/approve`, { scope: "always" });
+  assert.equal((await waits).status, "ok");
+  await visit(page, server, "/policy");
+  await page.getByRole("button", { name: "Edit Edit(/kept.txt)" }).click();
+  await page.getByLabel("Rule", { exact: true }).fill("Edit(");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Rule", { exact: true }).fill("Edit(/docs/**)");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("tr", { hasText: "Edit(/docs/**)" }).waitFor();
+  await accessible(page, "kept rules");
+  assert.equal((await server.call("write_file", { path: "docs/a.txt", content: "d" })).status, "ok");
+  await page.getByRole("button", { name: "Remove Edit(/docs/**)" }).click();
+  await page.getByText("keeps a rule here").waitFor();
 
   // Health, live.
   await visit(page, server, "/health");

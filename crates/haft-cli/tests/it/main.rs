@@ -22,6 +22,7 @@ mod discover;
 mod help;
 mod gate;
 mod harness;
+mod kept_rules;
 mod kill;
 mod limits;
 mod memory;

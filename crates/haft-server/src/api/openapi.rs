@@ -73,6 +73,9 @@ const ROUTES: &[Route] = &[
     read("/memory", "what is remembered, and what waits to be"),
     change("/memory/{id}/{decision}", "accepts or rejects what an agent wants remembered", ""),
     read("/policy", "the policy in force; for the operator with how many recent calls each rule decided"),
+    Route { who: "operator", ..read("/policy/rules", "the rules kept with approvals in this workspace, oldest first") },
+    Route { method: "put", ..change("/policy/rules/{id}", "makes one of them say something else; it gives what it said before", "RuleEdit") },
+    Route { method: "delete", ..change("/policy/rules/{id}", "removes one of them: calls that it covered are asked about again", "") },
     change("/policy/explain", "why a call would be allowed, asked about or denied; nothing runs", "Call"),
     read("/health", "what works here, found by trying"),
     read("/openapi.json", "this document"),
@@ -144,6 +147,9 @@ fn schemas() -> Value {
         "Batch": {"type": "object", "required": ["decisions"], "properties": {
             "decisions": {"type": "array", "maxItems": 200,
                 "items": {"type": "object", "required": ["id", "decision"], "properties": one}},
+        }},
+        "RuleEdit": {"type": "object", "required": ["rule"], "additionalProperties": false, "properties": {
+            "rule": text(), "any_call": {"type": "boolean", "description": "cover all that the rule says, not only calls like the one that was approved"},
         }},
         "Reply": {"type": "object", "required": ["decision"], "properties": {
             "decision": {"enum": ["approve", "deny"]}, "message": text(), "by": text(),

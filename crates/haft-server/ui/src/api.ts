@@ -63,6 +63,8 @@ function failureOf(text: string, status: number): Failure {
 export const get = async <T>(path: string): Promise<T> => (await ask<T>("GET", path)).value;
 export const getWithHeaders = <T>(path: string) => ask<T>("GET", path);
 export const post = async <T>(path: string, body?: unknown): Promise<T> => (await ask<T>("POST", path, body)).value;
+export const put = async <T>(path: string, body: unknown): Promise<T> => (await ask<T>("PUT", path, body)).value;
+export const del = async <T>(path: string): Promise<T> => (await ask<T>("DELETE", path)).value;
 
 /** An address that the browser can open by itself, once and soon: for a frame or a download, where no header can be set. */
 export async function openable(path: string, query: Record<string, string> = {}): Promise<string> {

@@ -235,6 +235,7 @@ export interface PolicyShown {
   profile: string;
   rules: { list: Verdict; rule: string; layer: string; reason?: string; matched?: number }[];
   guards: { name: string }[];
+  secret_files: Verdict;
   findings: { rule: string; problem: string; advice: string }[];
   looked_at?: number;
   sandbox: { require: string; network: string };

@@ -5,15 +5,18 @@ import { get, post, told } from "../api";
 import { query } from "../route";
 import type { ApprovalDetail, Explained, Json, PolicyShown, Tool } from "../shapes";
 import { StateWord } from "../parts/badges";
+import { KeptRules } from "../parts/keptrules";
 import { argumentsOf } from "../parts/fact";
 import { Pending, useReading } from "../parts/reading";
 import { Shown } from "../parts/text";
 
 export function Policy() {
+  const [changes, setChanges] = useState(0);
   return (
     <div class="page policy">
       <WhatWouldHappen />
-      <Effective />
+      <Effective follow={changes} />
+      <KeptRules changed={() => setChanges((n) => n + 1)} />
     </div>
   );
 }
@@ -116,8 +119,10 @@ function Explanation({ explained }: { explained: Explained }) {
   );
 }
 
-function Effective() {
-  const reading = useReading<PolicyShown>("/policy");
+const SECRETS = { allow: "files like others", ask: "asked about, and not seen by commands before that", deny: "no call may touch them" };
+
+function Effective({ follow }: { follow: number }) {
+  const reading = useReading<PolicyShown>("/policy", follow);
   const shown = reading.value;
   if (!shown) return <Pending reading={reading} />;
   const counted = shown.rules.some((rule) => rule.matched !== undefined);
@@ -136,6 +141,7 @@ function Effective() {
       ) : <p class="note">No rules: the profile alone decides. Rules go into <code>policy.allow</code>, <code>policy.ask</code> and <code>policy.deny</code> of haft.toml, or come from “Always…” on a request.</p>}
       {shown.findings.map((finding, index) => <p class="note warn" key={index}><code><Shown text={finding.rule} /></code> never matches: <Shown text={finding.problem} />; <Shown text={finding.advice} /></p>)}
       <dl class="facts">
+        <div><dt>files that hold secrets</dt><dd>{SECRETS[shown.secret_files]}</dd></div>
         <div><dt>over all rules</dt><dd>{shown.guards.map((guard) => guard.name).join(", ")}</dd></div>
         <div><dt>sandbox</dt><dd>at least {shown.sandbox.require}, network {shown.sandbox.network}</dd></div>
         {shown.skills.map((skill) => <div key={skill.name}><dt>skill <Shown text={skill.name} /></dt><dd>{skill.requests.length ? <>asks for <Shown text={skill.requests.join(", ")} /> (grants nothing)</> : "narrows itself"}</dd></div>)}

@@ -1,0 +1,93 @@
+//! The rules kept with approvals over HTTP: listed, edited and removed by the operator.
+
+use axum::body::Bytes;
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use haft_app::problem::{Problem, ProblemKind};
+use haft_app::rules::Change;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::api::state::{Api, Shared, failed};
+use crate::caller::Caller;
+use crate::reply;
+
+/// A rule's new text.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleEdit {
+    rule: String,
+    /// Whether it covers all that it says, not only calls like the one that was approved.
+    #[serde(default)]
+    any_call: bool,
+}
+
+/// `GET /policy/rules`.
+pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+    if let Some(refused) = refuse(caller) {
+        return refused;
+    }
+    match api.app.kept_rules() {
+        Ok(rules) => reply::document(&rules),
+        Err(problem) => failed(&problem.to_string()),
+    }
+}
+
+/// `PUT /policy/rules/{id}`.
+pub(crate) async fn edit(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Response {
+    let new: RuleEdit = match serde_json::from_slice(&body) {
+        Ok(new) => new,
+        Err(e) => {
+            let message = format!("the body is not {{\"rule\", \"any_call\"}}: {e}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    let change = Change::Edit {
+        rule: &new.rule,
+        any_call: new.any_call,
+    };
+    take(&api, caller, &id, change)
+}
+
+/// `DELETE /policy/rules/{id}`.
+pub(crate) async fn remove(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Response {
+    take(&api, caller, &id, Change::Remove)
+}
+
+fn take(api: &Api, caller: Caller, id: &str, change: Change<'_>) -> Response {
+    if let Some(refused) = refuse(caller) {
+        return refused;
+    }
+    match api.app.change_rule(id, change) {
+        Ok(old) => reply::document(&old),
+        Err(problem) => refusal(&problem),
+    }
+}
+
+/// Only the operator reads and changes them.
+fn refuse(caller: Caller) -> Option<Response> {
+    let message = "this needs the operator's token";
+    let refused = || reply::error(StatusCode::FORBIDDEN, "forbidden", message);
+    (caller != Caller::Operator).then(refused)
+}
+
+fn refusal(problem: &Problem) -> Response {
+    match problem.kind() {
+        ProblemKind::Usage if problem.what().starts_with("no rule") => {
+            reply::not_found(problem.what())
+        }
+        ProblemKind::Usage => {
+            reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", problem.what())
+        }
+        _ => failed(&problem.to_string()),
+    }
+}

@@ -1,0 +1,71 @@
+// The rules kept with approvals: read, edited, removed. What changes is in force at once.
+
+import { useRef, useState } from "preact/hooks";
+import { del, put, told } from "../api";
+import { mayAct } from "../live";
+import { Pending, useReading } from "./reading";
+import { Shown } from "./text";
+
+interface KeptRule {
+  id: string;
+  rule: string;
+  tool?: string;
+  reason?: string;
+}
+
+/** `changed` is called after each change, for what else shows the policy. */
+export function KeptRules({ changed }: { changed: () => void }) {
+  const reading = useReading<KeptRule[]>("/policy/rules");
+  const [problem, setProblem] = useState("");
+  const [said, setSaid] = useState("");
+  const rules = reading.value;
+  if (!rules) return <Pending reading={reading} />;
+  const take = (change: Promise<unknown>, done: string) => {
+    setProblem("");
+    return change.then(
+      () => { setSaid(done); reading.again(); changed(); return true; },
+      (error) => { setProblem(told(error)); return false; },
+    );
+  };
+  return (
+    <section aria-label="rules kept with approvals">
+      <h2>Kept with approvals</h2>
+      {rules.length === 0
+        ? <p class="note">None. “Always…” on a request keeps a rule here.</p>
+        : <ul class="memories">{rules.map((rule) => <Row key={rule.id} rule={rule} take={take} />)}</ul>}
+      <div role="status">{said && <p class="dim">{said}</p>}</div>
+      {problem && <p class="bad-text" role="alert"><Shown text={problem} /></p>}
+    </section>
+  );
+}
+
+type Take = (change: Promise<unknown>, done: string) => Promise<boolean>;
+
+function Row({ rule, take }: { rule: KeptRule; take: Take }) {
+  const [text, setText] = useState<string>();
+  const [anyCall, setAnyCall] = useState(rule.tool === undefined);
+  const edit = useRef<HTMLButtonElement>(null);
+  const path = `/policy/rules/${encodeURIComponent(rule.id)}`;
+  const close = () => { setText(undefined); setTimeout(() => edit.current?.focus()); };
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (text && await take(put(path, { rule: text, any_call: anyCall }), "The rule is changed.")) close();
+  };
+  return (
+    <li>
+      <p><code><Shown text={rule.rule} /></code></p>
+      <p class="meta dim">{rule.tool ? <>calls of <Shown text={rule.tool} /> like the one that was approved</> : "any call"}{rule.reason && <> · <Shown text={rule.reason} /></>}</p>
+      {text === undefined
+        ? <div class="choices">
+            <button type="button" ref={edit} disabled={!mayAct()} aria-label={`Edit ${rule.rule}`} onClick={() => setText(rule.rule)}>Edit</button>
+            <button type="button" class="deny" disabled={!mayAct()} aria-label={`Remove ${rule.rule}`} onClick={() => take(del(path), "The rule is removed: calls that it covered are asked about again.")}>Remove</button>
+          </div>
+        : <form onSubmit={save} onKeyDown={(event) => { if (event.key === "Escape") { event.stopPropagation(); close(); } }}>
+            <div class="field"><label for={`rule-${rule.id}`}>Rule</label>
+              <input id={`rule-${rule.id}`} class="code" value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} /></div>
+            {rule.tool !== undefined && <label><input type="checkbox" checked={anyCall} onChange={(event) => setAnyCall(event.currentTarget.checked)} /> cover all that it says, not only calls like the one that was approved</label>}
+            <div class="choices"><button type="submit" class="primary" disabled={!text.trim() || !mayAct()}>Save</button><button type="button" onClick={close}>Cancel</button></div>
+          </form>}
+    </li>
+  );
+}
