@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 pub(crate) mod artifacts;
 pub(crate) mod changes;
+pub(crate) mod certificates;
 pub(crate) mod chain;
 pub(crate) mod discover;
 pub(crate) mod in_force;

@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
-pub(crate) use judge::ConnectionJudge;
+pub(crate) use judge::{ConnectionJudge, Granted};
 pub(crate) use refusal::{Refusal, Refusals};
 
 use crate::proxy::counted::{Counted, Moved, idle};
@@ -222,16 +222,20 @@ impl Way {
     /// A connection to a host that may be connected to, at an address that was checked.
     async fn reach(&self, target: &Target) -> Result<TcpStream, Refusal> {
         let host = bare(target.host());
-        {
+        let granted = {
             // A person may think for longer than a connection may be idle.
             let _held = self.moved.hold();
-            self.judge.judge(target).await?;
-        }
-        // Of a list made from settings this holds already; no decision lowers this guard.
-        target
-            .check_public()
+            self.judge.judge(target).await?
+        };
+        // No decision lowers this guard, save a rule that names the very place.
+        let http = if granted.names_place {
+            self.http.for_place(target)
+        } else {
+            self.http.clone()
+        };
+        http.check(target)
             .map_err(|why| Refusal::private(host, &why.to_string()))?;
-        let connected = tokio::time::timeout(SOON, self.http.connect(target)).await;
+        let connected = tokio::time::timeout(SOON, http.connect(target)).await;
         match connected {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error @ HttpError::ResolvesTo { .. })) => {

@@ -453,6 +453,7 @@ impl CurrentRules {
             let denied = EffectVerdict {
                 verdict: Verdict::Deny,
                 reason: format!("this host has no tool {name:?} of its own"),
+                names_place: false,
             };
             return vec![denied; permissions.len()];
         };

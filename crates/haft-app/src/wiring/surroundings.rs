@@ -11,6 +11,7 @@ use haft_sandbox::{Places, ToolchainSearch, Toolchains};
 use crate::config::{Settings, Source};
 use crate::problem::Problem;
 use crate::site::Site;
+use crate::wiring::certificates;
 use crate::wiring::policy::Ground;
 
 /// Variables that decide what runs in every program; settings cannot set them for commands.
@@ -54,6 +55,9 @@ pub(crate) fn surroundings(
     let mut read = check("sandbox.read").all(settings)?;
     let path = check("sandbox.path").all(settings)?;
     read.extend(path.iter().cloned());
+    let (mut env, certificates) = certificates::variables(&at.environment, places);
+    read.extend(certificates);
+    env.extend(variables(settings)?);
     read.retain(|folder| !write.iter().any(|write| folder.starts_with(write)));
     read.sort();
     read.dedup();
@@ -62,7 +66,7 @@ pub(crate) fn surroundings(
         read,
         write,
         path,
-        env: variables(settings)?,
+        env,
     })
 }
 

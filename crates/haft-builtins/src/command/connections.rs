@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::command::connect::{CONNECT, ConnectInput, OpenCommands, permission};
 use crate::command::think_clock::ThinkClock;
-use crate::proxy::{ConnectionJudge, Proxy, Refusal};
+use crate::proxy::{ConnectionJudge, Granted, Proxy, Refusal};
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
 
@@ -22,7 +22,7 @@ const MOST: usize = 64;
 /// Most characters of a command line that a request shows.
 const LONGEST: usize = 2_000;
 
-type Answer = Result<(), Refusal>;
+type Answer = Result<Granted, Refusal>;
 /// An answer that may be still to come.
 type Pending = watch::Receiver<Option<Answer>>;
 
@@ -89,7 +89,7 @@ impl Connections {
         let decided = self.decided.lock();
         decided
             .values()
-            .any(|answer| matches!(*answer.borrow(), Some(Ok(()))))
+            .any(|answer| matches!(*answer.borrow(), Some(Ok(_))))
     }
 
     /// As long as the value is there, the command's call asks about connections.
@@ -143,6 +143,7 @@ impl Connections {
     async fn ask(&self, context: &CallContext, host: &str, port: u16) -> Answer {
         let wanted = [permission(host, port)];
         let verdict = self.rules.verdicts(CONNECT, &wanted).pop();
+        let names_place = verdict.as_ref().is_some_and(|judged| judged.names_place);
         let asks = verdict.is_none_or(|judged| judged.verdict == Verdict::Ask);
         let _thinking = asks.then(|| self.clock.begin());
         let input = ConnectInput {
@@ -154,7 +155,7 @@ impl Connections {
         let arguments = serde_json::to_string(&input).unwrap_or_default();
         let outcome = context.call_internal_now(CONNECT, arguments).await;
         if outcome.status == Status::Ok {
-            return Ok(());
+            return Ok(Granted { names_place });
         }
         let (why, operator) = refusal_of(outcome);
         Err(refusal(host, port, why, operator))
@@ -168,7 +169,8 @@ impl Connections {
             return Err(refusal(host, port, "no rule speaks of it".into(), None));
         };
         if judged.verdict == Verdict::Allow {
-            return Ok(());
+            let names_place = judged.names_place;
+            return Ok(Granted { names_place });
         }
         let why = format!(
             "{}; a command in the background is not asked about",
@@ -181,7 +183,7 @@ impl Connections {
         let host = target.host().trim_end_matches('.').to_owned();
         let port = target.port();
         if self.proxy.lists(&target) && !self.is_denied(&host, port) {
-            return Ok(());
+            return Ok(Granted { names_place: false });
         }
         let mut answer = self.answer(&host, port);
         let heard = answer.wait_for(Option::is_some).await;

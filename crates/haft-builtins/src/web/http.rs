@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use haft::policy::address::can_be_opened;
 use hyper::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
@@ -92,6 +93,8 @@ enum Reach {
 #[derive(Debug, Clone)]
 pub struct Http {
     reach: Reach,
+    /// The host and port that may be a private address.
+    place: Option<(String, u16)>,
     network: Arc<dyn Network>,
     limits: FetchLimits,
     agent: HeaderValue,
@@ -133,6 +136,7 @@ impl Http {
     fn new(reach: Reach) -> Self {
         Self {
             reach,
+            place: None,
             network: Arc::new(System),
             limits: FetchLimits::default(),
             agent: HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION"))),
@@ -267,10 +271,30 @@ impl Http {
         Ok(target)
     }
 
-    fn check(&self, target: &Target) -> Result<(), Refused> {
-        match self.reach {
-            Reach::Public => target.check_public(),
-            Reach::Named => Ok(()),
+    /// The same, which also connects to the host and port of this target where they are private: a rule names them.
+    pub(crate) fn for_place(&self, target: &Target) -> Self {
+        Self {
+            place: Some((target.host().to_owned(), target.port())),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a rule names the host and port of this target.
+    fn is_place(&self, target: &Target) -> bool {
+        let place = self.place.as_ref();
+        place.is_some_and(|(host, port)| host == target.host() && *port == target.port())
+    }
+
+    /// Refuses hosts that this client does not connect to.
+    pub(crate) fn check(&self, target: &Target) -> Result<(), Refused> {
+        match (self.reach, target.check_public()) {
+            (Reach::Named, _) => Ok(()),
+            (Reach::Public, Err(Refused::Host(host, _)))
+                if self.is_place(target) && can_be_opened(&host) =>
+            {
+                Ok(())
+            }
+            (Reach::Public, checked) => checked,
         }
     }
 

@@ -189,3 +189,93 @@ fn packages_are_installed_apart_from_the_workspace_and_seen_in_it() {
         "error"
     );
 }
+
+/// A server of this machine that answers every request with this text; how often it was asked.
+fn server(answer: &'static str) -> (u16, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
+    let count = std::sync::Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (port, asked)
+}
+
+#[test]
+fn use_11_a_rule_that_names_host_and_port_reaches_a_server_of_this_machine() {
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+    let (port, asked) = server(page);
+    let (other, other_asked) = server(page);
+    let lab = Lab::new();
+    let fetch = |at: u16, rules: &[String]| {
+        let args = json!({ "url": format!("http://127.0.0.1:{at}/") }).to_string();
+        let mut words = vec!["call", "fetch_url", "--args", &args, "--json"];
+        for rule in rules {
+            words.extend(["-c", rule]);
+        }
+        lab.run(&words)
+    };
+    let allow = [format!(
+        "policy.allow=[\"WebFetch(domain:127.0.0.1:{port})\"]"
+    )];
+    let ask = [format!(
+        "policy.ask=[\"WebFetch(domain:127.0.0.1:{port})\"]"
+    )];
+    assert_eq!(fetch(port, &[]).code, 3);
+    assert_eq!(
+        fetch(port, &["policy.allow=[\"WebFetch\"]".to_owned()]).code,
+        3
+    );
+    assert_eq!(fetch(other, &allow).code, 3);
+    assert_eq!(fetch(port, &ask).code, 4);
+    assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 0);
+    let ran = fetch(port, &allow);
+    assert!(
+        ran.code == 0 && ran.stdout.contains("hello"),
+        "{}",
+        ran.stdout
+    );
+    // A redirect leads to no other place, whatever its name.
+    let location = format!("http://127.0.0.1:{other}/");
+    let answer = format!(
+        "HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    let (from, _) = server(Box::leak(answer.into_boxed_str()));
+    let both = [format!(
+        "policy.allow=[\"WebFetch(domain:127.0.0.1:{from})\", \"WebFetch(domain:127.0.0.1:{other})\"]"
+    )];
+    let ran = fetch(from, &both);
+    assert_ne!(ran.code, 0, "{}", ran.stdout);
+    assert_eq!(other_asked.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+#[test]
+fn commands_trust_the_authorities_that_the_machine_trusts() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let own = lab.work().parent().unwrap().join("authorities.pem");
+    std::fs::write(&own, "authorities").unwrap();
+    let args = json!({ "command": "cat \"$SSL_CERT_FILE\" \"$NODE_EXTRA_CA_CERTS\"" }).to_string();
+    let words = [
+        "call",
+        "run_command",
+        "--args",
+        &args,
+        "--json",
+        "--profile",
+        "trusted",
+    ];
+    let mut command = lab.command(&words);
+    command.env("SSL_CERT_FILE", &own);
+    let said = crate::harness::ended(command.spawn().unwrap()).json();
+    assert_eq!(said["data"]["stdout"], "authoritiesauthorities", "{said}");
+}

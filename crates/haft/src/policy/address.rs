@@ -95,6 +95,35 @@ pub fn check_host(host: &str) -> Result<(), NotPublic> {
     Ok(())
 }
 
+/// Whether a rule that names this host, which is not public, may open it: no metadata service, and nothing link-local, where
+/// they are.
+pub fn can_be_opened(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(address) => address_can_be_opened(address),
+        Err(_) => {
+            !bare.contains("metadata")
+                && !matches!(
+                    check_host(&host),
+                    Err(NotPublic::Metadata | NotPublic::Unclear)
+                )
+        }
+    }
+}
+
+/// The same of an address that a name leads to.
+pub fn address_can_be_opened(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => !v4.is_link_local() && !v4.is_multicast() && !METADATA.contains(&v4),
+        IpAddr::V6(v6) => {
+            // `fd00:ec2::254` and its like.
+            let metadata = matches!(v6.segments(), [0xfd00, 0xec2, ..]);
+            !metadata && (v6.is_loopback() || v6.segments()[0] & 0xfe00 == 0xfc00)
+        }
+    }
+}
+
 /// Says whether an address may be connected to (URL rules 3 and 4).
 ///
 /// # Errors

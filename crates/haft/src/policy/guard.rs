@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_shell::{Word, fragments, plain_words};
 
 use super::JudgedCall;
-use super::address::{check_host, refusal};
+use super::address::{can_be_opened, check_host, refusal};
 use super::paths::clean;
 use super::protected::{GIT, protected, protected_from_commands};
 use super::remembered::take_apart;
@@ -123,6 +123,12 @@ pub trait Guard: Send + Sync {
         let _ = effect;
         true
     }
+
+    /// Whether a rule that names host and port of this connection, each exactly, is stronger.
+    fn yields_to_named_place(&self, effect: &Effect) -> bool {
+        let _ = effect;
+        false
+    }
 }
 
 opaque_debug!(Guard);
@@ -142,6 +148,10 @@ impl<G: Guard + ?Sized> Guard for Arc<G> {
 
     fn concerns(&self, effect: &Effect) -> bool {
         (**self).concerns(effect)
+    }
+
+    fn yields_to_named_place(&self, effect: &Effect) -> bool {
+        (**self).yields_to_named_place(effect)
     }
 }
 
@@ -290,6 +300,13 @@ impl Guard for PrivateAddresses {
 
     fn concerns(&self, effect: &Effect) -> bool {
         matches!(effect, Effect::Connect { .. })
+    }
+
+    fn yields_to_named_place(&self, effect: &Effect) -> bool {
+        let Effect::Connect { host, .. } = effect else {
+            return false;
+        };
+        can_be_opened(host)
     }
 
     fn floor(

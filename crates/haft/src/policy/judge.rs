@@ -35,6 +35,8 @@ pub struct EffectVerdict {
     pub verdict: Verdict,
     /// Why it is not allowed; else empty.
     pub reason: String,
+    /// What decided is a rule that names host and port of a connection: a private address may be connected to.
+    pub names_place: bool,
 }
 
 /// The verdict on one effect.
@@ -132,7 +134,12 @@ impl Policy {
                 Verdict::Allow => String::new(),
                 Verdict::Ask | Verdict::Deny => self.reason(call, permission, &judged).to_string(),
             };
-            EffectVerdict { verdict, reason }
+            let names_place = matches!(judged.source, Source::Rule(rule) if rule.names_place());
+            EffectVerdict {
+                verdict,
+                reason,
+                names_place,
+            }
         };
         call.permissions.iter().map(judge).collect()
     }
@@ -160,6 +167,11 @@ impl Policy {
         judged = self.with_secret(judged, call, naming, permission);
         for guard in &*self.guards {
             if !guard.concerns(&permission.effect) {
+                continue;
+            }
+            if matches!(judged.source, Source::Rule(rule) if rule.names_place())
+                && guard.yields_to_named_place(&permission.effect)
+            {
                 continue;
             }
             // Where both ask or both deny, the guard is named: a change of profile would not lift it.

@@ -72,15 +72,32 @@ impl NetworkPattern {
         fits && self.names(host)
     }
 
+    /// Whether it names one host and one port.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
+    }
+
     fn names(&self, host: &str) -> bool {
         self.hosts.iter().any(|pattern| pattern.matches(host))
     }
 }
 
-/// The port of `host:port`.
+/// The port of `host:port`, or of a URL.
 pub(crate) fn port_of(address: &str) -> Option<u16> {
-    let (_, port) = address.rsplit_once(':')?;
-    port.parse().ok()
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (scheme, rest),
+        None => ("", address),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let after = authority
+        .rsplit_once(']')
+        .map_or(authority, |(_, after)| after);
+    match (after.rsplit_once(':'), scheme) {
+        (Some((_, port)), _) => port.parse().ok(),
+        (None, "https") => Some(443),
+        (None, "http") => Some(80),
+        (None, _) => None,
+    }
 }
 
 /// The rule that allows a connection to this host and port.
@@ -154,7 +171,28 @@ mod tests {
                 "{rule}"
             );
         }
-        assert_eq!(port_of("example.com:8443"), Some(8443));
+        for (address, port) in [
+            ("example.com:8443", Some(8443)),
+            ("https://example.com/a:1", Some(443)),
+            ("http://localhost:3000/x?y=z:4", Some(3000)),
+            ("http://[::1]/", Some(80)),
+            ("[::1]:5", Some(5)),
+            ("example.com", None),
+        ] {
+            assert_eq!(port_of(address), port, "{address}");
+        }
+        for (text, exact) in [
+            ("localhost:3000", true),
+            ("localhost", false),
+            ("*.a.example:1", false),
+            ("npm", false),
+        ] {
+            assert_eq!(
+                NetworkPattern::parse(text).unwrap().is_exact(),
+                exact,
+                "{text}"
+            );
+        }
         for (name, _) in BUNDLES {
             assert!(NetworkPattern::parse(name).is_some(), "{name}");
         }

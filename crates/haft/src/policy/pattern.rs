@@ -112,6 +112,11 @@ impl DomainPattern {
         })
     }
 
+    /// Whether it names one host.
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.below && self.labels.iter().all(Glob::is_exact)
+    }
+
     pub(crate) fn matches(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let parts: Vec<&str> = if host.starts_with('[') {

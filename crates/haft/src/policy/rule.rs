@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::address::check_host;
 use super::glob::Glob;
 use super::network::NetworkPattern;
 use super::paths::{PathPattern, PathProblem};
@@ -183,6 +184,14 @@ pub(crate) struct KeptFor {
     pub(crate) tool: Box<str>,
     /// The digest of the remaining arguments.
     pub(crate) arguments: Box<str>,
+}
+
+impl Rule {
+    /// Whether it names one host and one port, and is no denial: then it opens a private address, too.
+    pub(crate) fn names_place(&self) -> bool {
+        let named = matches!(&self.specifier, Specifier::Network(pattern) if pattern.is_exact());
+        named && self.list != List::Deny
+    }
 }
 
 /// Selector, specifier and why it never matches: what a rule's text says.
@@ -366,6 +375,13 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     let Some(domain) = inner.strip_prefix("domain:") else {
         return Err(never("it names no domain", &form));
     };
+    // A server of this machine or of a private network is named with its port.
+    if let Some((host, _)) = domain.rsplit_once(':')
+        && check_host(host).is_err()
+        && let Some(place) = NetworkPattern::parse(domain).filter(NetworkPattern::is_exact)
+    {
+        return Ok(Specifier::Network(place));
+    }
     DomainPattern::parse(domain)
         .map(Specifier::Domain)
         .ok_or_else(|| never(format!("{domain:?} is not a host"), &form))

@@ -12,6 +12,8 @@ use crate::web::target::Target;
 pub(super) struct Hops<'a> {
     pub(super) shared: &'a Shared,
     pub(super) follow: Follow<'a>,
+    /// It is a server of the user's own, whose robots.txt is not asked.
+    pub(super) own: bool,
 }
 
 impl Gate for Hops<'_> {
@@ -22,7 +24,7 @@ impl Gate for Hops<'_> {
     ) -> BoxFuture<'a, Result<(), HttpError>> {
         Box::pin(async move {
             self.follow.follows(target)?;
-            if !self.shared.web.robots {
+            if self.own || !self.shared.web.robots {
                 return Ok(());
             }
             let (http, robots) = (&self.shared.web.http, &self.shared.robots);

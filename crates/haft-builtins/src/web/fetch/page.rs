@@ -73,9 +73,19 @@ impl Got {
 /// Fetches a page and converts it.
 pub(super) async fn get(shared: &Shared, url: &str, format: Format) -> Result<Got, ToolError> {
     let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    // The call was cleared: a private host is one that a rule names, with its port.
+    let own = cleared.check_public().is_err();
+    let http = if own {
+        shared.web.http.for_place(&cleared)
+    } else {
+        shared.web.http.clone()
+    };
     let follow = shared.redirects.from(cleared);
-    let gate = Hops { shared, follow };
-    let http = &shared.web.http;
+    let gate = Hops {
+        shared,
+        follow,
+        own,
+    };
     let reply = http.follow(url, &[("Accept", ACCEPT)], &gate).await?;
     let mut got = Got {
         url: url.to_owned(),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::policy::address::check_address;
+use haft::policy::address::{address_can_be_opened, check_address};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -145,11 +145,17 @@ impl Http {
         };
         if self.reach == Reach::Public {
             for address in &addresses {
-                check_address(*address).map_err(|why| HttpError::ResolvesTo {
-                    host: target.host().to_owned(),
-                    address: *address,
-                    why,
-                })?;
+                match check_address(*address) {
+                    Ok(()) => {}
+                    Err(_) if self.is_place(target) && address_can_be_opened(*address) => {}
+                    Err(why) => {
+                        return Err(HttpError::ResolvesTo {
+                            host: target.host().to_owned(),
+                            address: *address,
+                            why,
+                        });
+                    }
+                }
             }
         }
         addresses.truncate(TRIED);

@@ -44,6 +44,16 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
         // No rule lifts the guard.
         (&["Network", "Network(localhost)"], "localhost", 443, DENY),
         (&["Network(10.0.0.1)"], "10.0.0.1", 443, DENY),
+        // Save one that names host and port; metadata services stay out of reach.
+        (&["Network(10.0.0.1:443)"], "10.0.0.1", 443, ALLOW),
+        (&["Network(10.0.0.1:443)"], "10.0.0.1", 8443, DENY),
+        (&["Network(localhost:5432)"], "localhost", 5432, ALLOW),
+        (
+            &["Network(169.254.169.254:80)"],
+            "169.254.169.254",
+            80,
+            DENY,
+        ),
     ] {
         let ruling = judge(allow(rules), &connection(host, port));
         assert_eq!(ruling.verdict, expect, "{rules:?} {host}:{port}");
@@ -55,8 +65,8 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
         (&["Network(github)"], "github.com", 22, DENY),
     ] {
         let lists = Lists {
-            allow: &["Network(*)", "Network(example.com:8443)"],
             deny,
+            allow: &["Network(*)", "Network(example.com:8443)"],
             ..Lists::default()
         };
         let ruling = judge(lists, &connection(host, port));
@@ -65,6 +75,58 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
     // Nor do they speak of what the web tools fetch.
     let ruling = judge(allow(&["Network"]), &fetch("example.com"));
     assert_eq!(ruling.verdict, ASK);
+}
+
+#[test]
+fn use_11_a_rule_that_names_host_and_port_opens_a_server_of_this_machine() {
+    let at = |place: &str| {
+        let url = format!("http://{place}/x");
+        let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+        let effect = Effect::Connect {
+            url: url.clone(),
+            host: host.to_owned(),
+        };
+        let risk = Risk::High;
+        tool(
+            "fetch_url",
+            Risk::High,
+            &json!({ "url": url }),
+            vec![Permission { effect, risk }],
+        )
+    };
+    let rule = ["WebFetch(domain:localhost:3000)"];
+    for (allow, ask, place, expect) in [
+        (&rule[..], &[][..], "localhost:3000", ALLOW),
+        (&[], &rule[..], "localhost:3000", ASK),
+        (&rule, &[], "localhost:3001", DENY),
+        (&rule, &[], "127.0.0.1:3000", DENY),
+        (&["WebFetch"], &[], "localhost:3000", DENY),
+        (&["WebFetch(domain:localhost)"], &[], "localhost:3000", DENY),
+        (&["WebFetch(domain:[::1]:3000)"], &[], "[::1]:3000", ALLOW),
+        (
+            &["WebFetch(domain:*.internal:80)"],
+            &[],
+            "a.internal:80",
+            DENY,
+        ),
+    ] {
+        let lists = Lists {
+            ask,
+            allow,
+            ..Lists::default()
+        };
+        assert_eq!(
+            judge(lists, &at(place)).verdict,
+            expect,
+            "{allow:?} {ask:?} {place}"
+        );
+    }
+    let denied = Lists {
+        deny: &["WebFetch"],
+        allow: &rule,
+        ..Lists::default()
+    };
+    assert_eq!(judge(denied, &at("localhost:3000")).verdict, DENY);
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! Which certificates the programs of commands trust: those that this machine trusts.
+//!
+//! A tunnel is not opened on its way, so programs see the servers' own certificates, or those of a company's proxy. Many bring a
+//! list of authorities of their own; these variables name the machine's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use haft_sandbox::Places;
+
+use crate::environment::Environment;
+
+/// Where systems keep the list of all authorities.
+const BUNDLES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+];
+/// What of `/etc` every jail shows.
+const SHOWN: &[&str] = &["/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pki", "/usr"];
+/// Each names a file with authorities: for OpenSSL and uv, Python's requests, pip, Node, cargo, git, curl, Deno.
+const VARIABLES: &[&str] = &[
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "PIP_CERT",
+    "NODE_EXTRA_CA_CERTS",
+    "CARGO_HTTP_CAINFO",
+    "GIT_SSL_CAINFO",
+    "CURL_CA_BUNDLE",
+    "DENO_CERT",
+];
+
+/// The variables, and the files outside the system's folders that they name.
+pub(crate) fn variables(
+    environment: &Environment,
+    places: &Places,
+) -> (BTreeMap<String, String>, Vec<PathBuf>) {
+    let mut files = Vec::new();
+    let mut shown = |path: &Path| {
+        if !path.is_file() {
+            return false;
+        }
+        if SHOWN.iter().any(|folder| path.starts_with(folder)) {
+            return true;
+        }
+        let real = places.check_shown(path, false);
+        let shown = real.is_ok();
+        files.extend(real);
+        shown
+    };
+    let mut named = |name: &str| environment.folder(name).filter(|path| shown(path));
+    let own: Vec<_> = VARIABLES.iter().map(|name| named(name)).collect();
+    let system = BUNDLES
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.is_file());
+    let all = own[0].clone().or(system);
+    let chosen = VARIABLES.iter().zip(own);
+    let chosen = chosen.filter_map(|(name, own)| {
+        let path = own.or_else(|| all.clone())?;
+        Some(((*name).to_owned(), path.to_str()?.to_owned()))
+    });
+    (chosen.collect(), files)
+}
