@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use haft::artifact::ArtifactStore;
 use haft::audit::archive::Archive;
@@ -32,12 +33,14 @@ use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
 use crate::config::{Settings, typed};
+use crate::disk::{DiskUse, Gauge};
 use crate::feed::Feed;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::rules::RuleCheck;
 use crate::run::live::Live;
+use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, Runs, Terms};
 use crate::site::Site;
 use crate::webhook::Webhook;
@@ -87,6 +90,12 @@ pub(crate) struct Parts {
     pub(crate) code: CodeJail,
     /// What happens here, for whoever watches.
     pub(crate) feed: Arc<Feed>,
+    /// What lists say of the runs of this process.
+    pub(crate) tally: Arc<Tally>,
+    /// What the state folder takes.
+    pub(crate) disk: Gauge,
+    /// When it was assembled.
+    pub(crate) began: Instant,
     /// What running tools print, for whoever watches.
     pub(crate) hub: Arc<Hub>,
     pub(crate) memory_told: String,
@@ -173,6 +182,9 @@ struct Basis {
     confined: parts::Confinement,
     archive: Arc<Archive>,
     stores: Stores,
+    feed: Arc<Feed>,
+    tally: Arc<Tally>,
+    notices: Notices,
 }
 
 /// What callers are offered.
@@ -184,18 +196,49 @@ struct Offered {
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
     code: CodeJail,
+    /// What is said of tools that are off.
+    absent: Arc<dyn UnknownToolHint>,
 }
 
 impl Basis {
     /// Opens the workspace, the record, the stores, with a state folder to keep them in.
-    fn open(at: &Site, settings: &Settings, guards: &[Arc<dyn Guard>]) -> Result<Self, Problem> {
+    fn open(at: &Site, settings: &Settings, host: &Host) -> Result<Self, Problem> {
         at.home.create()?;
-        let ground = policy::build(at, settings, guards)?;
+        let ground = policy::build(at, settings, &host.guards)?;
+        let confined = parts::Confinement::of(at, settings, &ground)?;
+        let stores = stores::stores(at, settings)?;
+        let tally = Tally::new(TallyParts {
+            index: Arc::clone(&stores.index),
+            redactor: Redactor::new(&settings.secrets.values),
+            log: Arc::clone(&confined.log),
+            workspace: ground.workspace.clone(),
+        });
         Ok(Self {
-            confined: parts::Confinement::of(at, settings, &ground)?,
             archive: archive(at, settings)?,
-            stores: stores::stores(at, settings)?,
+            feed: Feed::new(),
+            notices: host.notices.clone(),
+            tally,
             ground,
+            confined,
+            stores,
+        })
+    }
+
+    /// The runs, which these parts stand behind.
+    fn runs(&self, at: &Site, executor: &Executor, offered: &Offered, terms: Terms) -> Runs {
+        let journal = Arc::clone(&self.stores.journal);
+        self.tally.look_up_in(Arc::clone(executor.inbox()));
+        Runs::new(RunParts {
+            executor: executor.clone(),
+            tools: Arc::clone(&offered.tools) as _,
+            archive: Arc::clone(&self.archive),
+            index: Arc::clone(&self.stores.index),
+            live: Arc::new(Live::new(at.home.clone(), journal)),
+            feed: Arc::clone(&self.feed),
+            tally: Arc::clone(&self.tally),
+            notices: self.notices.clone(),
+            absent: Arc::clone(&offered.absent),
+            terms: RwLock::new(Arc::new(terms)),
         })
     }
 
@@ -223,6 +266,7 @@ impl Basis {
             journal: &self.stores.journal,
         };
         Ok(Offered {
+            absent: absent(at, &all.registry),
             tools: Arc::new(Replaceable::new(parts::with_chain(
                 at, wishes, tools, &on, scripts,
             )?)),
@@ -240,39 +284,27 @@ impl App {
     /// # Errors
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
     pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
-        let basis = Basis::open(at, settings, &host.guards)?;
+        let basis = Basis::open(at, settings, &host)?;
         let offered = basis.offer(at, settings, &host)?;
         let artifacts = artifacts::artifacts(at, settings)?;
-        let feed = Feed::new();
         let wiring = approvals::Wiring {
-            policy: basis.ground.in_force,
+            policy: basis.ground.in_force.clone(),
             tools: &offered.all.registry,
             artifacts: &artifacts,
             confined: &basis.confined,
             archive: &basis.archive,
-            feed: &feed,
+            feed: &basis.feed,
+            tally: &basis.tally,
             when_asked: host.when_asked,
-            inbox: basis.stores.inbox,
-            suspended: basis.stores.suspended,
+            inbox: Arc::clone(&basis.stores.inbox),
+            suspended: Arc::clone(&basis.stores.suspended),
         };
         let (executor, asked) = approvals::executor(at, settings, host.approver, wiring)?;
-        let absent = absent(at, &offered.all.registry);
-        let journal = Arc::clone(&basis.stores.journal);
-        let runs = Runs::new(RunParts {
-            executor: executor.clone(),
-            tools: Arc::clone(&offered.tools) as _,
-            archive: Arc::clone(&basis.archive),
-            index: Arc::clone(&basis.stores.index),
-            live: Arc::new(Live::new(at.home.clone(), journal)),
-            feed: Arc::clone(&feed),
-            notices: host.notices.clone(),
-            absent: Arc::clone(&absent),
-            terms: RwLock::new(Arc::new(terms(at, settings, &asked)?)),
-        });
+        let runs = basis.runs(at, &executor, &offered, terms(at, settings, &asked)?);
         Ok(Self(Arc::new(Parts {
             executor,
             runs,
-            absent,
+            absent: offered.absent,
             tools: Arc::clone(&offered.tools) as _,
             offered: offered.tools,
             all: offered.all,
@@ -292,14 +324,27 @@ impl App {
             skill_tools: offered.skill_tools,
             confined: basis.confined,
             code: offered.code,
-            feed,
+            feed: basis.feed,
+            tally: basis.tally,
+            disk: Gauge::default(),
+            began: Instant::now(),
             hub: Hub::new(parts::pace(settings)),
             memory_told: memory::describe(settings),
             webhook: asked.webhook,
             progress: settings.get(typed::PROGRESS),
             pace: parts::pace(settings),
-            notices: host.notices,
+            notices: basis.notices,
         })))
+    }
+
+    /// How long ago the application was assembled.
+    pub fn uptime(&self) -> Duration {
+        self.0.began.elapsed()
+    }
+
+    /// What the state folder takes, as it was measured a moment ago; none before the first measurement is done, which this begins.
+    pub fn disk_use(&self) -> Option<DiskUse> {
+        self.0.disk.last(self.home())
     }
 
     /// Removes what earlier commands left, as long as this process lives or until what is returned is aborted.
@@ -497,6 +542,7 @@ impl App {
     /// A [`Problem`] where the archive cannot be written.
     pub async fn flush(&self) -> Result<(), Problem> {
         let flushed = self.0.archive.flush().await;
+        self.0.tally.flush().await;
         flushed.map_err(|e| Problem::failed(e.to_string()))
     }
 

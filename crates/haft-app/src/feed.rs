@@ -85,6 +85,17 @@ impl Feed {
         self.0.subscribe()
     }
 
+    /// Whether someone watches.
+    pub(crate) fn has_watchers(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
+    /// Tells watchers that a run of another process changed.
+    pub(crate) fn changed(&self, run: RunId, state: RunState) {
+        // The last watcher may have gone.
+        let _ = self.0.send(FeedEvent::Run { run, state });
+    }
+
     /// Tells that a run waits.
     pub fn suspended(&self, run: &RunId) {
         // Nobody may be watching.

@@ -34,6 +34,7 @@ impl App {
             duration: Duration::ZERO,
             artifacts: Vec::new(),
             summary: "message refused".to_owned(),
+            result: None,
             strength: None,
         };
         let event = Event {

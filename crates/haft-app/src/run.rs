@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use haft::CancellationToken;
 use haft::audit::archive::Archive;
-use haft::audit::index::RunIndex;
+use haft::audit::index::{RunEntry, RunIndex, RunNotes};
 use haft::audit::{RunStart, runs};
 use haft::bounds::Class;
 use haft::call::{Principal, RunId, ToolCall};
@@ -37,11 +37,14 @@ use crate::problem::Problem;
 use crate::run::ending::{LetGo, end, release};
 use crate::run::live::{Life, Live};
 use crate::run::phase::{Event, Phase};
+use crate::run::tally::Tally;
 
+mod change_count;
 pub(crate) mod ending;
 pub(crate) mod live;
 mod narrowed;
 pub(crate) mod phase;
+pub(crate) mod tally;
 
 /// How a run is started or resumed.
 #[derive(Debug, Clone)]
@@ -107,6 +110,7 @@ pub(crate) struct RunParts {
     pub(crate) index: Arc<dyn RunIndex>,
     pub(crate) live: Arc<Live>,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) tally: Arc<Tally>,
     pub(crate) notices: Notices,
     /// What is said of tools that are off.
     pub(crate) absent: Arc<dyn UnknownToolHint>,
@@ -163,8 +167,12 @@ impl Runs {
     /// # Errors
     /// The options do not fit together.
     pub fn prepare(&self, options: RunOptions) -> Result<RunHandle, Problem> {
-        let narrowed = options.tools.is_some();
-        self.handle(self.builder(options), narrowed)
+        let (narrowed, client) = (options.tools.is_some(), options.client.clone());
+        let mut run = self.handle(self.builder(options), narrowed)?;
+        if let Some(life) = Arc::get_mut(&mut run.life) {
+            life.client = client;
+        }
+        Ok(run)
     }
 
     /// Starts a run: its record and its line in the index.
@@ -189,7 +197,9 @@ impl Runs {
         least: u64,
         mut options: RunOptions,
     ) -> Result<RunHandle, Problem> {
-        options.principal = self.principal_of(run, options.principal).await?;
+        let known = self.parts.index.get(run).await;
+        let known = known.map_err(|e| Problem::failed(format!("look up run {run}: {e}")))?;
+        options.principal = principal_of(run, known.as_ref(), options.principal)?;
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
         let folder = runs::run_dir(home, run.as_str()).map_err(unreadable)?;
@@ -201,6 +211,7 @@ impl Runs {
             // Another machine keeps the run's record; what happens here is recorded here, under the same name.
             let handle = self.handle(builder.with_run(run.clone()), false)?;
             handle.record(&mut *handle.life.phase.lock().await).await?;
+            self.tally_on(run, known);
             return Ok(handle);
         }
         let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
@@ -211,6 +222,7 @@ impl Runs {
             handle.record(&mut phase).await?;
             phase.go(Event::Start);
         }
+        self.tally_on(run, known);
         let noted = self.parts.index.progress(run, calls, false).await;
         if let Err(error) = noted {
             tracing::warn!(%run, %error, "note that a run is resumed");
@@ -218,29 +230,26 @@ impl Runs {
         Ok(handle)
     }
 
-    /// For whom a run that is resumed was started; `asked` where the index does not know the run.
-    async fn principal_of(
-        &self,
-        run: &RunId,
-        asked: Option<Principal>,
-    ) -> Result<Option<Principal>, Problem> {
-        let known = self.parts.index.get(run).await;
-        let known = known.map_err(|e| Problem::failed(format!("look up run {run}: {e}")))?;
-        let Some(owner) = known.map(|entry| entry.start.principal) else {
-            return Ok(asked);
-        };
-        if let Some(other) = asked.filter(|asked| *asked != owner) {
-            let foreign = format!("run {run} was started for {owner}, not for {other}");
-            return Err(Problem::usage(foreign)
-                .advise("resume it for the principal that it was started for, or for none"));
-        }
-        Ok(Some(owner))
+    /// Gathers what is said of a run that is resumed, from what was noted of it.
+    fn tally_on(&self, run: &RunId, known: Option<RunEntry>) {
+        let started = known.as_ref().map(|entry| entry.started.parse());
+        let started = started.and_then(|time: Result<jiff::Timestamp, _>| time.ok());
+        let started = started.map_or_else(clock::now, jiff::Timestamp::as_nanosecond);
+        let notes = known.and_then(|entry| entry.notes);
+        self.parts
+            .tally
+            .begin(run, started, notes.unwrap_or_default());
     }
 
     /// The state of a run that is running here.
     pub fn session(&self, run: &RunId) -> Option<Session> {
         let life = self.parts.live.get(run)?;
         Some(life.session.clone())
+    }
+
+    /// How many runs are running here.
+    pub fn running(&self) -> usize {
+        self.parts.live.all().len()
     }
 
     /// Ends all waits for decisions: the calls are suspended; what they asked stays pending, and is there when haft serves again.
@@ -307,6 +316,23 @@ impl Runs {
     }
 }
 
+/// For whom a run that is resumed was started; `asked` where the index does not know the run.
+fn principal_of(
+    run: &RunId,
+    known: Option<&RunEntry>,
+    asked: Option<Principal>,
+) -> Result<Option<Principal>, Problem> {
+    let Some(owner) = known.map(|entry| entry.start.principal.clone()) else {
+        return Ok(asked);
+    };
+    if let Some(other) = asked.filter(|asked| *asked != owner) {
+        let foreign = format!("run {run} was started for {owner}, not for {other}");
+        return Err(Problem::usage(foreign)
+            .advise("resume it for the principal that it was started for, or for none"));
+    }
+    Ok(Some(owner))
+}
+
 /// The names of the tools that the run was started with, where it has not all.
 fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
     narrowed::names(folder).map_err(|e| {
@@ -358,8 +384,14 @@ impl RunHandle {
             workspace: Some(terms.workspace.clone()),
             profile: terms.profile.clone(),
         };
-        let indexed = parts.index.open(session.run(), &start, clock::now()).await;
+        let now = clock::now();
+        let indexed = parts.index.open(session.run(), &start, now).await;
         indexed.map_err(not_started)?;
+        let notes = RunNotes {
+            client: self.life.client.clone(),
+            ..RunNotes::default()
+        };
+        parts.tally.begin(session.run(), now, notes);
         phase.go(Event::Start);
         Ok(())
     }

@@ -1,8 +1,11 @@
 //! What screens show, as data: the command line, the HTTP API and the console print the same.
 
 pub mod approvals;
+pub mod argument;
 pub mod changes;
 pub mod health;
+pub mod metrics;
+pub mod overview;
 pub mod policy;
 pub mod rule;
 pub mod runs;

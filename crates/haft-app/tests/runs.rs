@@ -6,6 +6,7 @@ use std::fs;
 use haft::CancellationToken;
 use haft::approval::inbox::RequestStatus;
 use haft::approval::{ApprovalId, Decision};
+use haft::audit::index::RunFilter;
 use haft::call::{Principal, ToolCall};
 use haft::result::{Outcome, Status};
 use haft_app::app::App;
@@ -15,7 +16,7 @@ use haft_app::host::Host;
 use haft_app::resume::Resumed;
 use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::site::{Overrides, Site};
-use haft_app::view::runs;
+use haft_app::view::{overview, runs};
 use tempfile::TempDir;
 
 /// An application on a workspace with one file. The folder goes with the returned guard.
@@ -227,5 +228,127 @@ async fn a_run_with_a_pending_request_is_suspended_and_resumed_after_the_decisio
 
     let again = app.resume(&asked.run, options(), never()).await;
     assert!(again.unwrap_err().to_string().contains("has ended"));
+    app.shut().await;
+}
+
+#[tokio::test]
+async fn a_row_says_who_made_a_run_what_it_began_with_and_what_came_of_it() {
+    let (_folder, app) = scene();
+    let with_client = RunOptions {
+        client: Some("claude-code 2.1".into()),
+        ..options()
+    };
+    let run = app.runs().start(with_client).await.unwrap();
+    run.call(read()).await;
+    let missing = ToolCall::new("read_file", r#"{"path": "none.txt"}"#);
+    run.call(missing).await;
+    run.call(ToolCall::new("no_such_tool", "{}")).await;
+    let id = run.id().to_string();
+
+    // While it runs, and after.
+    for ended in [false, true] {
+        if ended {
+            app.runs().release_all().await;
+        }
+        let page = runs::page(&app, RunFilter::newest(10)).await.unwrap();
+        let [row] = page.as_slice() else {
+            panic!("{page:?}")
+        };
+        assert_eq!((&row.run, row.calls), (&id, 3));
+        assert_eq!(row.client.as_deref(), Some("claude-code 2.1"));
+        let first = row.first.as_ref().unwrap();
+        assert_eq!(first.tool, "read_file");
+        assert_eq!(first.argument.as_deref(), Some("a.txt"));
+        assert_eq!(row.outcome, Some(Status::Error));
+        let counts: Vec<_> = row.statuses.iter().map(|(s, n)| (&**s, *n)).collect();
+        assert_eq!(counts, [("error", 2), ("ok", 1)]);
+        assert_eq!(row.duration_ms.is_some(), ended);
+        assert_eq!(row.ended.is_some(), ended);
+    }
+    drop(run);
+
+    // What was denied or failed is found; a tool that does not exist is counted as that.
+    let failed = RunFilter {
+        failed: true,
+        tool: Some("read_file".into()),
+        ..RunFilter::newest(10)
+    };
+    assert_eq!(runs::page(&app, failed).await.unwrap().len(), 1);
+    let shown = overview::overview(&app, haft::clock::now()).await.unwrap();
+    assert_eq!((shown.today.calls, shown.today.failed), (3, 2));
+    assert_eq!(shown.failed.len(), 1);
+    assert!(shown.clients.is_empty(), "its client is gone");
+    let text = haft_app::view::metrics::text(&app).await.unwrap();
+    assert!(text.contains("haft_calls_total{tool=\"(unknown)\",status=\"error\"} 1"));
+    assert!(!text.contains("no_such_tool"), "{text}");
+    app.shut().await;
+}
+
+#[tokio::test]
+async fn what_a_resumed_run_does_is_added_to_its_row() {
+    let (_folder, app) = scene();
+    let run = app.runs().start(options()).await.unwrap();
+    let written = run.call(write()).await;
+    assert_eq!(written.status, Status::Suspended, "{written:?}");
+    run.release().await;
+    let approval = ApprovalId::new(written.approval.clone().unwrap());
+    let row = |page: Vec<runs::Listed>| page.into_iter().next().unwrap();
+    let before = row(runs::page(&app, RunFilter::newest(1)).await.unwrap());
+    assert_eq!(before.outcome, Some(Status::Suspended));
+    let yes = Decision::approve("ada", "test");
+    app.decide(&approval, yes).await.unwrap();
+    let Followed::Ran(_) = app.follow(&approval, options()).await.unwrap() else {
+        panic!("it was not run")
+    };
+    app.runs().release_all().await;
+    let after = row(runs::page(&app, RunFilter::newest(1)).await.unwrap());
+    assert_eq!(after.outcome, Some(Status::Ok));
+    assert_eq!(after.first, before.first);
+    assert_eq!(
+        after.changes.map(|c| (c.files, c.added, c.removed)),
+        Some((1, 1, 0))
+    );
+    // One decision, and how long it took.
+    let shown = overview::overview(&app, haft::clock::now()).await.unwrap();
+    assert_eq!(shown.today.decided, 1);
+    app.shut().await;
+}
+
+#[tokio::test]
+async fn pages_follow_one_another_and_hold_archives_that_the_database_lost() {
+    let (_folder, app) = scene();
+    let mut all = Vec::new();
+    for _ in 0..5 {
+        let run = app.runs().start(options()).await.unwrap();
+        run.call(read()).await;
+        all.push(run.id().clone());
+        run.release().await;
+    }
+    // An archive of another machine.
+    let copied = "20200101-000000-aaaaaaaa";
+    let runs_folder = app.home().join("runs");
+    fs::create_dir(runs_folder.join(copied)).unwrap();
+    let record = fs::read_to_string(runs_folder.join(all[0].as_str()).join("events.jsonl"));
+    let record = record.unwrap().replace(all[0].as_str(), copied);
+    fs::write(runs_folder.join(copied).join("events.jsonl"), record).unwrap();
+
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let filter = RunFilter {
+            after: after.clone(),
+            ..RunFilter::newest(2)
+        };
+        let page = runs::page(&app, filter).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(haft::call::RunId::new(last.run.as_str()));
+        assert!(page.iter().all(|row| row.first.is_some()), "{page:?}");
+        found.extend(page.into_iter().map(|row| row.run));
+        assert!(found.len() < 20, "{found:?}");
+    }
+    found.sort_unstable();
+    let mut expect: Vec<String> = all.iter().map(ToString::to_string).collect();
+    expect.push(copied.to_owned());
+    expect.sort_unstable();
+    assert_eq!(found, expect);
     app.shut().await;
 }

@@ -447,6 +447,32 @@ pub(crate) enum MemoryAction {
         /// Words, in no syntax
         query: String,
     },
+    /// Add a memory of your own, which counts at once
+    Add {
+        /// The text; - reads it from stdin
+        text: String,
+        /// For you in every folder (user) or for this folder alone (project)
+        #[arg(long, value_name = "SCOPE", default_value = "user")]
+        scope: String,
+        /// A word to find it by; may be given several times
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+    },
+    /// Change a memory's text or tags
+    Edit {
+        /// The memory's id: mem-…
+        id: String,
+        /// The new text; - reads it from stdin; without it the text stays
+        text: Option<String>,
+        /// The words to find it by, in place of those it has; may be given several times
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+    },
+    /// Remove a memory with its history
+    Remove {
+        /// The memory's id: mem-…
+        id: String,
+    },
 }
 
 /// `haft config`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::extract::{DefaultBodyLimit, Extension, State};
 use axum::response::Response;
 use axum::routing::{get, post, put};
 use haft::call::ToolCall;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::api::state::{Api, Shared, failed};
 use crate::caller::Caller;
 use crate::reply;
-use haft_app::view::{runs, skills, timeline};
+use haft_app::view::{runs as run_views, skills};
 
 pub(crate) mod approvals;
 mod artifacts;
@@ -24,9 +24,11 @@ mod changes;
 mod events;
 mod look;
 mod memory;
+pub(crate) mod metrics;
 mod openapi;
 mod own;
 mod rules;
+mod runs;
 pub(crate) mod state;
 mod tool_page;
 mod webhook;
@@ -40,15 +42,17 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/tools/{name}/ui/page", get(tool_page::page))
         .route("/events", get(events::events))
         .route("/health", get(look::health))
+        .route("/overview", get(look::overview))
         .route("/openapi.json", get(openapi::document))
         .route("/audit", get(look::audit))
         .route("/policy/explain", post(look::explain))
         .route("/skills/{name}", get(look::show_skill))
-        .route("/runs/{run}/verify", get(look::verify))
+        .route("/runs/{run}/verify", get(runs::verify))
         .route("/calls", get(list_calls).post(call))
         .route("/chains", post(chain))
-        .route("/runs", get(list_runs))
-        .route("/runs/{run}", get(show_run))
+        .route("/runs", get(runs::list))
+        .route("/runs/{run}", get(runs::show))
+        .route("/runs/{run}/about", get(runs::about))
         .route("/runs/{run}/changes", get(changes::list))
         .route("/runs/{run}/undo", post(changes::undo))
         .route("/artifacts", get(artifacts::list))
@@ -60,7 +64,9 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/approvals/{id}/rule", get(approvals::try_rule))
         .route("/approvals/{id}/{decision}", post(approvals::decide))
         .route("/webhook/{id}", post(webhook::take))
-        .route("/memory", get(memory::list))
+        .route("/memory", get(memory::list).post(memory::add))
+        .route("/memory/{id}/edit", post(memory::edit))
+        .route("/memory/{id}/remove", post(memory::remove))
         .route("/memory/{id}/{decision}", post(memory::decide))
         .route("/policy", get(look::policy_in_force))
         .route("/policy/rules", get(rules::list))
@@ -117,32 +123,11 @@ async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: B
 /// The calls of the caller's newest run here.
 async fn list_calls(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
     match api.own.of(caller).first() {
-        Some(run) => match runs::calls(&api.app, run.as_str()).await {
+        Some(run) => match run_views::calls(&api.app, run.as_str()).await {
             Ok(calls) => reply::document(&calls),
             Err(problem) => failed(&problem.to_string()),
         },
         None => reply::document::<[()]>(&[]),
-    }
-}
-
-async fn list_runs(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
-    match runs::list_of(&api.app, api.readable(caller)).await {
-        Ok(all) => reply::document(&all),
-        Err(problem) => failed(&problem.to_string()),
-    }
-}
-
-async fn show_run(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
-    Path(run): Path<String>,
-) -> Response {
-    if !api.may_read(caller, &run) {
-        return reply::not_found("no such run of this token's");
-    }
-    match timeline::calls(&api.app, &run).await {
-        Ok(calls) => reply::document(&calls),
-        Err(_) => reply::not_found("no such run"),
     }
 }
 

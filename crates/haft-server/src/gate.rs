@@ -143,7 +143,8 @@ impl Gate {
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         let path = uri.path();
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-        let page = reads && Pages::is_page(path);
+        let is_wrong = Pages::is_wrong_address(method, path, headers);
+        let page = (reads && Pages::is_page(path)) || is_wrong;
         if page {
             self.hosts.check_page(uri, headers)?;
         } else {

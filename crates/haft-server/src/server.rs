@@ -11,8 +11,8 @@ use axum::routing::get;
 use haft::toolset::Toolset as _;
 use haft_app::app::App;
 use haft_app::config::Settings;
-use haft_app::follower;
 use haft_app::problem::{Place, Problem};
+use haft_app::{follower, others};
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::http::{Access, McpService};
 use haft_mcp::server::{McpServer, ServerInfo, ServerLimits};
@@ -78,6 +78,7 @@ pub async fn serve<T>(
 ) -> Result<Option<T>, Problem> {
     let runs = ClientRuns::new(app.clone(), settings);
     let watching = tokio::spawn(watch_skills(app.clone()));
+    let hearing = tokio::spawn(others::follow_other_processes(app.clone()));
     let (stop_following, stopped) = oneshot::channel();
     let following = tokio::spawn(follower::follow(app.clone(), stopped));
     if app.tools().snapshot().entry(TOOL_CHAIN).is_some() {
@@ -93,6 +94,7 @@ pub async fn serve<T>(
     };
     let done = serving.until(settings, stop, ready).await;
     watching.abort();
+    hearing.abort();
     app.runs().stop_waiting();
     drop(stop_following);
     // What it resumes ends, or is suspended, before the other runs are.
@@ -218,11 +220,16 @@ impl Serving<'_> {
 
 fn routes(api: Arc<Api>, console: &Arc<Console>, mcp: McpService) -> Router {
     Router::new()
+        .fallback(pages::unknown)
+        .with_state(Arc::clone(console))
         .merge(pages::router(Arc::clone(console)))
         .route("/healthz", get(health))
         .route_service("/mcp", mcp)
+        .route(
+            "/metrics",
+            get(api::metrics::show).with_state(Arc::clone(&api)),
+        )
         .nest("/api/v1", api::routes(api))
-        .fallback(unknown)
 }
 
 async fn health() -> Response {
@@ -252,10 +259,6 @@ fn console(app: &App, reached: &Reached) -> Arc<Console> {
         shared.found_strength(app.sandbox().probe().await.strength.word());
     });
     console
-}
-
-async fn unknown() -> Response {
-    reply::not_found("no such route")
 }
 
 fn info() -> ServerInfo {

@@ -47,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0003_approvals_lean.sql"),
     include_str!("postgres/migrations/0004_suspended.sql"),
     include_str!("postgres/migrations/0005_suspended_age.sql"),
+    include_str!("postgres/migrations/0006_run_notes.sql"),
 ];
 
 /// Haft's tables in a `PostgreSQL` database, connected at first use.

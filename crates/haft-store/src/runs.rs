@@ -1,7 +1,7 @@
 //! The run index in both databases, and what they share: a row as a run, and what an update came to.
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, IndexError, RunEntry, RunState};
+use haft::audit::index::{CallCount, Closed, HourCount, IndexError, RunEntry, RunState};
 use haft::call::{Principal, RunId};
 use haft::clock;
 
@@ -9,6 +9,8 @@ use crate::error::StoreError;
 
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -60,6 +62,28 @@ fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
         ended: time("ended")?,
         calls: count("calls")?,
         closed,
+        // Notes of a newer haft may be unreadable; the run is listed all the same.
+        notes: row
+            .text("notes")?
+            .and_then(|notes| serde_json::from_str(&notes).ok()),
+    })
+}
+
+/// Reads the calls of an hour.
+fn hour<R: RunRow>(row: &R) -> Result<HourCount, R::Error> {
+    let number = |column: &str| -> Result<i64, R::Error> { Ok(row.number(column)?.unwrap_or(0)) };
+    let count =
+        |column: &str| -> Result<u64, R::Error> { Ok(u64::try_from(number(column)?).unwrap_or(0)) };
+    Ok(HourCount {
+        hour: number("hour")?,
+        tool: row.text("tool")?.unwrap_or_default(),
+        status: row.text("status")?.unwrap_or_default(),
+        count: CallCount {
+            calls: count("calls")?,
+            total_ms: count("total_ms")?,
+            decided: count("decided")?,
+            waited_ms: count("waited_ms")?,
+        },
     })
 }
 

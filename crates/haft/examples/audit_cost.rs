@@ -82,6 +82,7 @@ fn burst(archive: &Archive, run: &RunId, calls: u32) -> Result<Duration, Box<dyn
                 duration: Duration::from_micros(120),
                 artifacts: vec![],
                 summary: "read src/main.rs, 120 lines".into(),
+                result: None,
                 strength: None,
             };
             let started = event(run, EventKind::CallStarted(Arc::clone(&call)));

@@ -103,6 +103,8 @@ pub struct CallEnd {
     pub artifacts: Vec<String>,
     /// The one line for a person.
     pub summary: String,
+    /// The beginning of the result, where it says more than the summary.
+    pub result: Option<String>,
     /// How strongly it was confined.
     pub strength: Option<String>,
 }

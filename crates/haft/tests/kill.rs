@@ -104,6 +104,7 @@ fn end(n: u32) -> CallEnd {
         duration: Duration::ZERO,
         artifacts: vec![],
         summary: "done".into(),
+        result: None,
         strength: None,
     }
 }

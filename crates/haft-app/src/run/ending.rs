@@ -95,6 +95,7 @@ pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(),
         }
     };
     phase.go(event);
+    parts.tally.end(session.run()).await;
     done
 }
 

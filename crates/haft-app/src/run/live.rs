@@ -21,6 +21,8 @@ pub(crate) struct Life {
     pub(crate) session: Session,
     /// It has not all tools: which it has is kept with its record.
     pub(crate) narrowed: bool,
+    /// The client's own name, where it gave one.
+    pub(crate) client: Option<String>,
     /// Held while the run goes from one phase to the next.
     pub(crate) phase: AsyncMutex<Phase>,
 }
@@ -31,6 +33,7 @@ impl Life {
         Self {
             session,
             narrowed,
+            client: None,
             phase: AsyncMutex::new(Phase::Prepared),
         }
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use haft::approval::inbox::RequestStatus;
 use haft::artifact::quota::Usage;
+use haft::audit::index::RunFilter;
 use haft::memory::Asker;
 use haft::toolset::Toolset;
 use haft_builtins::command::changes::{ChangeMode, CommandChanges};
@@ -152,7 +153,7 @@ async fn web(app: &App) -> Check {
 }
 
 async fn index(app: &App) -> Check {
-    match app.index().list(None, 1).await {
+    match app.index().list(&RunFilter::newest(1)).await {
         Ok(_) => check("index", true, "haft.db opens", ""),
         Err(e) => check(
             "index",

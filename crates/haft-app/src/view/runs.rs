@@ -1,131 +1,24 @@
 //! Runs as they are listed, their records, whether they verify.
 
-use std::collections::HashMap;
-
-use haft::audit::index::{RunEntry, RunState};
+use haft::audit::index::RunFilter;
 use haft::audit::runs::{self as archive, RunsError};
 use haft::audit::verify::{Report, verify as verify_folder};
 use haft::call::RunId;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::App;
 use crate::problem::Problem;
 
-/// The most runs listed.
-const MOST: usize = 10_000;
+mod listed;
+mod pages;
+
+pub use listed::Listed;
+pub use pages::{list, list_of, page};
+
 /// Runs that are looked through for recent calls.
-const RECENT_RUNS: usize = 200;
+const RECENT_RUNS: u32 = 200;
 /// The most lines of a run shown.
 const MOST_LINES: usize = 100_000;
-
-/// A run as it is listed (contract §9).
-#[derive(Debug, Serialize)]
-pub struct Listed {
-    /// Its id.
-    pub run: String,
-    /// Open, suspended or closed.
-    pub state: RunState,
-    /// When it began: RFC 3339, UTC.
-    pub started: String,
-    /// How many calls it had.
-    pub calls: u64,
-    /// The entry point that started it.
-    pub door: String,
-    /// The profile that was in force.
-    pub profile: String,
-    /// The folder that it works in, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<String>,
-}
-
-/// All runs, newest first: what the archives hold, with what the index knows better.
-///
-/// # Errors
-/// A [`Problem`] where the runs cannot be listed.
-pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
-    app.flush().await?;
-    let home = app.home().to_owned();
-    let archived = tokio::task::spawn_blocking(move || archive::list(&home, MOST)).await;
-    let archived = archived
-        .map_err(|e| Problem::failed(format!("list the runs: {e}")))?
-        .map_err(|e| problem(&e))?;
-    let most = u32::try_from(MOST).unwrap_or(u32::MAX);
-    let indexed = app.index().list(None, most).await;
-    let indexed = indexed.map_err(|e| Problem::failed(format!("list the runs: {e}")))?;
-    let mut all: HashMap<String, Listed> = archived
-        .into_iter()
-        .map(|entry| (entry.run.to_string(), Listed::from(entry)))
-        .collect();
-    for entry in indexed {
-        match all.get_mut(entry.run.as_str()) {
-            Some(known) => known.learn(&entry),
-            None => drop(all.insert(entry.run.to_string(), Listed::from(entry))),
-        }
-    }
-    let mut all: Vec<Listed> = all.into_values().collect();
-    all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
-    Ok(all)
-}
-
-/// These runs alone, newest first; no other is looked at. All, where none is named.
-///
-/// # Errors
-/// A [`Problem`] where a run's record cannot be read.
-pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<Listed>, Problem> {
-    let Some(only) = only else {
-        return list(app).await;
-    };
-    app.flush().await?;
-    let mut found = Vec::with_capacity(only.len());
-    for run in only {
-        let home = app.home().to_owned();
-        let id = run.clone();
-        let archived =
-            tokio::task::spawn_blocking(move || archive::entry(&home, id.as_str())).await;
-        let archived = archived
-            .map_err(|e| Problem::failed(format!("list the runs: {e}")))?
-            .map_err(|e| problem(&e))?;
-        let Some(mut listed) = archived.map(Listed::from) else {
-            continue;
-        };
-        let indexed = app.index().get(&run).await;
-        let indexed = indexed.map_err(|e| Problem::failed(format!("list the runs: {e}")))?;
-        if let Some(entry) = indexed {
-            listed.learn(&entry);
-        }
-        found.push(listed);
-    }
-    found.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
-    Ok(found)
-}
-
-impl Listed {
-    /// What the index knows better than the archive.
-    fn learn(&mut self, entry: &RunEntry) {
-        if entry.closed.is_some() {
-            // A sealed run stays sealed, whatever became of its files.
-            self.state = entry.state;
-            self.calls = entry.calls;
-        } else if self.state == RunState::Open {
-            self.state = entry.state;
-        }
-    }
-}
-
-impl From<RunEntry> for Listed {
-    fn from(entry: RunEntry) -> Self {
-        Self {
-            run: entry.run.to_string(),
-            state: entry.state,
-            started: entry.started,
-            calls: entry.calls,
-            door: entry.start.entry_point,
-            profile: entry.start.profile,
-            workspace: entry.start.workspace,
-        }
-    }
-}
 
 /// The record's lines.
 ///
@@ -162,7 +55,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
 /// A [`Problem`] where the runs cannot be listed.
 pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem> {
     let mut found = Vec::new();
-    for run in list(app).await?.iter().take(RECENT_RUNS) {
+    for run in page(app, RunFilter::newest(RECENT_RUNS)).await? {
         let Ok(calls) = calls(app, &run.run).await else {
             continue;
         };

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::view::{approvals, runs};
+use crate::view::{approvals, argument, runs};
 
 /// What a call's row takes over from its lines.
-const TAKEN: [&str; 14] = [
+const TAKEN: [&str; 15] = [
     "parent",
     "tool",
     "origin",
@@ -26,6 +26,7 @@ const TAKEN: [&str; 14] = [
     "duration_ms",
     "artifacts",
     "summary",
+    "result",
     "error",
 ];
 
@@ -47,6 +48,11 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
         }
         let row = rows.entry(call.to_owned()).or_default();
         row.insert("call".into(), json!(call));
+        // What stands beside the tool's name.
+        let arguments = text("arguments").unwrap_or_default();
+        if let Some(argument) = argument::of_text(arguments, app.redactor()) {
+            row.insert("argument".into(), json!(argument));
+        }
         for name in TAKEN {
             if let Some(value) = line.get(name) {
                 row.insert(name.into(), value.clone());
@@ -59,7 +65,14 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
             row.insert("ended".into(), ts);
         } else {
             // A call that was suspended and goes on runs again.
-            for name in ["ended", "status", "duration_ms", "summary", "error"] {
+            for name in [
+                "ended",
+                "status",
+                "duration_ms",
+                "summary",
+                "result",
+                "error",
+            ] {
                 row.remove(name);
             }
             row.entry("started").or_insert(ts);

@@ -21,6 +21,7 @@ use crate::feed::Feed;
 use crate::host::{ApproverParts, MakeApprover, WhenAsked};
 use crate::problem::Problem;
 use crate::rules::{RuleCheck, RuleFiles};
+use crate::run::tally::Tally;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::in_force::PolicyInForce;
@@ -93,6 +94,7 @@ pub(crate) struct Wiring<'a> {
     pub(crate) confined: &'a parts::Confinement,
     pub(crate) archive: &'a Arc<Archive>,
     pub(crate) feed: &'a Arc<Feed>,
+    pub(crate) tally: &'a Arc<Tally>,
     /// What becomes of calls that the policy asks about, where it is the host that says so.
     pub(crate) when_asked: Option<WhenAsked>,
     pub(crate) inbox: Arc<dyn Inbox>,
@@ -130,6 +132,7 @@ pub(crate) fn executor(
         .with_internal_tools(Arc::clone(&rules.internal))
         .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
         .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
+        .with_audit(Arc::clone(wiring.tally) as Arc<dyn AuditSink>)
         .with_rule_store(Arc::new(RuleFiles {
             home: at.home.path().to_owned(),
         }));

@@ -17,6 +17,8 @@ use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::when;
 
+mod change;
+
 /// Most memories a search shows.
 const FOUND: u32 = 50;
 
@@ -29,6 +31,13 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&MemoryAction
         Some(MemoryAction::Accept { id }) => decide(at, app, id, true).await,
         Some(MemoryAction::Reject { id }) => decide(at, app, id, false).await,
         Some(MemoryAction::Search { query }) => search(at, app, query).await,
+        Some(MemoryAction::Add { text, scope, tags }) => {
+            change::add(at, app, text, scope, tags).await
+        }
+        Some(MemoryAction::Edit { id, text, tags }) => {
+            change::edit(at, app, id, text.as_deref(), tags).await
+        }
+        Some(MemoryAction::Remove { id }) => change::remove(at, app, id).await,
     }
 }
 
@@ -173,9 +182,10 @@ fn to_problem(error: &MemoryError) -> Problem {
         MemoryError::Decided(..) => Problem::usage(what).advise("a decision is final"),
         MemoryError::Changed(_) | MemoryError::Exists(_) => Problem::usage(what)
             .advise("the file is no longer as the candidate's writer saw it: reject the candidate"),
-        MemoryError::NoWords | MemoryError::Invalid(_) => {
+        MemoryError::NoWords => {
             Problem::usage(what).advise("name at least one word, at most 1,000 characters")
         }
+        MemoryError::Invalid(_) => Problem::usage(what),
         MemoryError::Full(..) | MemoryError::Store(_) => {
             Problem::failed(what).advise("`haft doctor` says what is wrong with the state folder")
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::Lab;
-use crate::serve::{Request, Server};
+use crate::serve::{Request, Server, post};
 
 fn call(lab: &Lab, tool: &str, args: &Value, more: &[&str]) -> Value {
     let args = args.to_string();
@@ -208,4 +208,88 @@ fn over_http_the_call_token_reads_its_own_and_only_the_operator_decides() {
     let records = recalled["data"]["records"].as_array().unwrap();
     assert_eq!(records.len(), 1, "{recalled}");
     assert_eq!(records[0]["tags"], json!(["write_memory"]));
+}
+
+#[test]
+fn a_user_adds_edits_and_removes_memories_and_an_agent_recalls_them() {
+    let lab = Lab::new();
+    let added = lab.run(&[
+        "memory",
+        "add",
+        "Ana signs releases",
+        "--tag",
+        "release",
+        "--scope",
+        "project",
+        "--json",
+    ]);
+    assert_eq!(added.code, 0, "{}", added.stderr);
+    let record = added.json();
+    let id = record["id"].as_str().unwrap();
+    assert_eq!(record["state"], "accepted");
+    assert_eq!(record["key"], lab.work().to_str().unwrap());
+    assert_eq!(recalled(&lab, "signs"), 1);
+
+    assert_eq!(
+        lab.run(&["memory", "edit", id, "Ben signs releases"]).code,
+        0
+    );
+    let shown = lab.run(&["memory", "show", id, "--json"]).json();
+    assert_eq!(shown["memory"]["content"], "Ben signs releases");
+    assert_eq!(shown["memory"]["tags"], json!(["release"]), "tags stay");
+    assert_eq!(shown["history"].as_array().unwrap().len(), 2);
+    let tagged = lab.run(&["memory", "edit", id, "--tag", "people", "--json"]);
+    assert_eq!(tagged.json()["content"], "Ben signs releases");
+    assert_eq!(tagged.json()["tags"], json!(["people"]));
+
+    assert_eq!(lab.run(&["memory", "remove", id]).code, 0);
+    assert_eq!(recalled(&lab, "signs"), 0);
+    let long = "x".repeat(17 << 10);
+    for wrong in [
+        &["memory", "remove", id][..],
+        &["memory", "edit", id, "x"],
+        &["memory", "edit", id],
+        &["memory", "add", " "],
+        &["memory", "add", &long],
+        &["memory", "add", "x", "--scope", "agent"],
+        &["memory", "add", "x", "--scope", "team"],
+    ] {
+        let ran = lab.run(wrong);
+        assert_eq!(ran.code, 2, "{wrong:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn over_http_only_the_operator_writes_memory_and_not_over_a_newer_revision() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let send = |path: &str, body: &Value, token: &str| {
+        let (path, body) = (format!("/api/v1/memory{path}"), body.to_string());
+        server.ask(&post(&path, token, &body))
+    };
+    let operator = server.operator.as_str();
+    let body = json!({"content": "Use tabs", "tags": ["style"]});
+    assert_eq!(send("", &body, &server.call).status, 403);
+    let added = send("", &body, operator);
+    assert_eq!(added.status, 200, "{}", added.body);
+    let record = added.json();
+    let id = record["id"].as_str().unwrap().to_owned();
+    let edit = |content: &str| {
+        let body = json!({"content": content, "revision": record["revision"]});
+        send(&format!("/{id}/edit"), &body, operator).status
+    };
+    assert_eq!(edit("Use spaces"), 200);
+    assert_eq!(edit("Use both"), 409, "it was changed since");
+    for (path, body, status) in [
+        ("/mem-none/edit", json!({"content": "x"}), 404),
+        ("/mem-none/remove", json!({}), 404),
+        ("", json!({"content": ""}), 400),
+        ("", json!({"content": "x", "scope": "agent"}), 400),
+        ("", json!({"text": "x"}), 400),
+    ] {
+        let answer = send(path, &body, operator);
+        assert_eq!(answer.status, status, "{path} {body}: {}", answer.body);
+    }
+    let removed = send(&format!("/{id}/remove"), &json!({}), operator);
+    assert_eq!(removed.status, 200, "{}", removed.body);
 }

@@ -58,10 +58,15 @@ pub(crate) async fn list(State(api): Shared, viewer: Viewer, uri: Uri) -> Respon
         let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", known);
     };
-    let items = match list_requests(&api, viewer.caller, filter).await {
+    let newest = query::text(&uri, "newest").and_then(|n| n.parse::<usize>().ok());
+    let mut items = match list_requests(&api, viewer.caller, filter).await {
         Ok(items) => items,
         Err(error) => return unavailable(&error),
     };
+    if let Some(newest) = newest {
+        items.reverse();
+        items.truncate(newest);
+    }
     let mut response = reply::document(&items);
     let total = HeaderValue::from(items.len());
     response.headers_mut().insert("x-total", total);
@@ -101,13 +106,18 @@ fn filter(principal: &Principal, uri: &Uri) -> Option<Filter> {
         Some("all") => Vec::new(),
         Some(word) => vec![RequestStatus::parse(word)?],
     };
+    let usual = if asked("newest").is_some() {
+        MOST
+    } else {
+        USUAL
+    };
     let limit = asked("limit").and_then(|n| n.parse().ok());
     Some(Filter {
         tenant: principal.tenant.to_string(),
         status,
         run: asked("run").map(RunId::new),
         after: asked("after").map(ApprovalId::new),
-        limit: limit.unwrap_or(USUAL).min(MOST),
+        limit: limit.unwrap_or(usual).min(MOST),
     })
 }
 

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
+use haft::clock;
 use http::{StatusCode, Uri};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 use crate::api::state::{Shared, failed};
 use crate::caller::Caller;
 use crate::{query, reply};
-use haft_app::view::{health, policy, runs, skills, tools};
+use haft_app::view::{health, overview, policy, runs, skills, tools};
 
 /// Most tools that a search shows.
 const TOOLS: usize = 50;
@@ -21,6 +23,8 @@ const TOOLS: usize = 50;
 const LOOKED: usize = 20_000;
 /// Calls that a search shows where nothing is said, and at most.
 const SHOWN: (usize, usize) = (100, 1_000);
+/// Nanoseconds of a day.
+const DAY: i128 = 86_400_000_000_000;
 /// Recent calls on which it is counted what rules decided.
 const COUNTED: usize = 1_000;
 
@@ -136,23 +140,49 @@ fn count(shown: &mut Value, calls: &[Value]) {
     }
 }
 
-/// What works here, by trying.
-pub(crate) async fn health(State(api): Shared) -> Response {
-    reply::document(&health::report(&api.app).await)
+/// What works here, by trying; with the version, how long it runs, what it takes and who is connected.
+pub(crate) async fn health(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+    let report = health::report(&api.app).await;
+    let Ok(Value::Object(mut shown)) = serde_json::to_value(&report) else {
+        return failed("the health report is not JSON");
+    };
+    shown.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
+    shown.insert("uptime_s".into(), json!(api.app.uptime().as_secs()));
+    shown.insert("disk".into(), json!(api.app.disk_use()));
+    if caller == Caller::Operator {
+        match overview::clients(&api.app).await {
+            Ok(clients) => drop(shown.insert("clients".into(), json!(clients))),
+            Err(problem) => tracing::warn!(%problem, "list the clients"),
+        }
+    }
+    reply::document(&shown)
 }
 
-/// Whether a run's record is sound.
-pub(crate) async fn verify(
+/// The first page; `since` (RFC 3339) says when the reader's day began, the last 24 hours where it does not.
+pub(crate) async fn overview(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
-    Path(run): Path<String>,
+    uri: Uri,
 ) -> Response {
-    if !api.may_read(caller, &run) {
-        return reply::not_found("no such run of this token's");
+    if caller != Caller::Operator {
+        let why = "the overview is about all runs: it is the operator's";
+        return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
     }
-    match runs::verify(&api.app, &run).await {
-        Ok(report) => reply::document(&report),
-        Err(_) => reply::not_found("no such run"),
+    let since = query::text(&uri, "since").map(|text| text.parse::<Timestamp>());
+    let since = match since {
+        None => clock::now() - DAY,
+        Some(Ok(since)) => since.as_nanosecond(),
+        Some(Err(error)) => {
+            let message = format!("invalid since: {error}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    match overview::overview(&api.app, since).await {
+        Ok(shown) => {
+            let disk = api.app.disk_use();
+            reply::document(&json!({"overview": shown, "disk": disk}))
+        }
+        Err(problem) => failed(&problem.to_string()),
     }
 }
 

@@ -1,14 +1,17 @@
-//! The memory over HTTP: listed, searched, decided about. The call token reads what its own run wrote.
+//! The memory over HTTP: listed, searched, decided about; added, edited and removed by the operator. The call token reads what its own run wrote.
 
 use std::borrow::Cow;
 
+use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
 use haft::memory::{
-    Asker, Decision, Filter, MAX_LISTED, MemoryError, MemoryId, Query, State as Kept,
+    Asker, Decision, Filter, MAX_LISTED, MemoryError, MemoryId, Query, Record, Scope, State as Kept,
 };
+use haft_app::remember::{self, Text};
 use http::{StatusCode, Uri};
 use percent_encoding::percent_decode_str;
+use serde::Deserialize;
 
 use crate::api::state::{Shared, failed};
 use crate::caller::Caller;
@@ -16,6 +19,8 @@ use crate::reply;
 
 /// Most memories of a search.
 const FOUND: u32 = 50;
+/// Who decides and writes here.
+const BY: &str = "operator";
 
 /// `GET /memory`: accepted ones; `?state=candidate` what waits, `?q=WORDS` what fits, the best first.
 pub(crate) async fn list(
@@ -83,11 +88,105 @@ pub(crate) async fn decide(
     };
     let decision = Decision {
         accept,
-        by: "operator".to_owned(),
+        by: BY.to_owned(),
     };
     let asker = Asker::now(api.app.principal());
     let memory = api.app.memory();
     match memory.decide(&asker, &MemoryId::new(id), &decision).await {
+        Ok(record) => reply::document(&record),
+        Err(error) => refused(&error),
+    }
+}
+
+/// A memory as a user writes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    content: Option<String>,
+    tags: Option<Vec<String>>,
+    /// `user` or `project`; of a new one alone.
+    scope: Option<String>,
+    /// The revision that was seen; whichever there is where none is given.
+    revision: Option<u64>,
+}
+
+/// `POST /memory`: adds one, which is accepted at once.
+pub(crate) async fn add(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+) -> Response {
+    let written = match written(caller, &body) {
+        Ok(written) => written,
+        Err(refusal) => return *refusal,
+    };
+    let scope = written.scope.as_deref().unwrap_or("user");
+    let Some(scope) = Scope::parse(scope) else {
+        let message = format!("unknown scope `{scope}`: expected user or project");
+        return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+    };
+    let text = Text {
+        content: written.content,
+        tags: written.tags,
+    };
+    answer(remember::add(&api.app, scope, text, BY).await)
+}
+
+/// `POST /memory/{id}/edit`: changes its text or tags.
+pub(crate) async fn edit(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Response {
+    let written = match written(caller, &body) {
+        Ok(written) => written,
+        Err(refusal) => return *refusal,
+    };
+    let text = Text {
+        content: written.content,
+        tags: written.tags,
+    };
+    let id = MemoryId::new(id);
+    answer(remember::edit(&api.app, &id, written.revision, text, BY).await)
+}
+
+/// `POST /memory/{id}/remove`: takes it away with its history.
+pub(crate) async fn remove(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Response {
+    let body = if body.is_empty() {
+        Bytes::from_static(b"{}")
+    } else {
+        body
+    };
+    let written = match written(caller, &body) {
+        Ok(written) => written,
+        Err(refusal) => return *refusal,
+    };
+    answer(remember::remove(&api.app, &MemoryId::new(id), written.revision).await)
+}
+
+/// What the operator sent; the answer to anyone else, or to anything else.
+fn written(caller: Caller, body: &[u8]) -> Result<Written, Box<Response>> {
+    if caller != Caller::Operator {
+        let message = "this needs the operator's token";
+        let refusal = reply::error(StatusCode::FORBIDDEN, "forbidden", message);
+        return Err(Box::new(refusal));
+    }
+    serde_json::from_slice(body).map_err(|e| {
+        let message =
+            format!("the body is not {{\"content\", \"tags\", \"scope\", \"revision\"}}: {e}");
+        let refusal = reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        Box::new(refusal)
+    })
+}
+
+fn answer(done: Result<Record, MemoryError>) -> Response {
+    match done {
         Ok(record) => reply::document(&record),
         Err(error) => refused(&error),
     }

@@ -43,7 +43,7 @@ const fn change(path: &'static str, does: &'static str, body: &'static str) -> R
 /// Every route below `/api/v1`, in the order of the pages that use them.
 #[rustfmt::skip]
 const ROUTES: &[Route] = &[
-    Route { query: &[("status", "waiting (default), all, or one status"), ("run", "of this run alone"), ("after", "those after this id"), ("limit", "at most so many")],
+    Route { query: &[("status", "waiting (default), all, or one status"), ("run", "of this run alone"), ("after", "those after this id"), ("limit", "at most so many"), ("newest", "so many of the newest instead, the newest first")],
         ..read("/approvals", "pending approval requests, oldest first; callers see their own runs'") },
     read("/approvals/{id}", "one request, whole: arguments, effects, preview, decision, outcome"),
     Route { query: &[("rule", "the rule; the first suggested one where none is named")], ..read("/approvals/{id}/rule", "what a rule would have allowed among recent calls") },
@@ -58,7 +58,9 @@ const ROUTES: &[Route] = &[
     read("/calls", "the calls of this API's own run"),
     Route { who: "all", ..change("/calls", "one call through the executor; waits where it needs approval", "Call") },
     Route { who: "all", ..change("/chains", "a script whose calls go the same way", "Chain") },
-    read("/runs", "runs, newest first"),
+    Route { query: &[("tool", "with a call of this tool"), ("status", "with a call that ended like this, or failed: error, denied or timeout"), ("state", "open, suspended or closed"), ("workspace", "of this folder"), ("since", "started at this time or later, RFC 3339"), ("until", "started before this time"), ("after", "those after this run: the last of the page before"), ("limit", "at most so many: 100, up to 1000")],
+        ..read("/runs", "runs, newest first; a client's token lists its own and takes no filter") },
+    read("/runs/{run}/about", "one run, as it is listed"),
     read("/runs/{run}", "a run's calls, as they lie in time"),
     read("/runs/{run}/verify", "whether a run's record is whole and as it was written"),
     Route { who: "operator", query: &[("call", "of this call and those made within it; of the whole run where none is named")],
@@ -71,13 +73,17 @@ const ROUTES: &[Route] = &[
     read("/skills", "the skills found"),
     read("/skills/{name}", "one skill, whole"),
     read("/memory", "what is remembered, and what waits to be"),
+    change("/memory", "adds a memory of the user's own, accepted at once", "Memory"),
+    change("/memory/{id}/edit", "changes a memory's text or tags; 409 where it is not at `revision` any more", "Memory"),
+    change("/memory/{id}/remove", "removes a memory with its history", "Memory"),
     change("/memory/{id}/{decision}", "accepts or rejects what an agent wants remembered", ""),
     read("/policy", "the policy in force; for the operator with how many recent calls each rule decided"),
     Route { who: "operator", ..read("/policy/rules", "the rules kept with approvals in this workspace, oldest first") },
     Route { method: "put", ..change("/policy/rules/{id}", "makes one of them say something else; it gives what it said before", "RuleEdit") },
     Route { method: "delete", ..change("/policy/rules/{id}", "removes one of them: calls that it covered are asked about again", "") },
     change("/policy/explain", "why a call would be allowed, asked about or denied; nothing runs", "Call"),
-    read("/health", "what works here, found by trying"),
+    read("/health", "what works here, found by trying; the version, sizes, and for the operator the clients"),
+    Route { who: "operator", query: &[("since", "when the reader's day began, RFC 3339")], ..read("/overview", "calls by hour, failed runs, waits, connected clients, disk use") },
     read("/openapi.json", "this document"),
 ];
 
@@ -162,6 +168,11 @@ fn schemas() -> Value {
             "call": {"type": "string", "description": "this call and those made within it; the whole run where none is named"},
             "preview": {"type": "boolean", "description": "only say what would be done"},
             "plan": {"type": "string", "description": "`plan` of a preview: where the undo would do anything else by now, it is refused (409)"},
+        }},
+        "Memory": {"type": "object", "additionalProperties": false, "properties": {
+            "content": text(), "tags": {"type": "array", "items": text()},
+            "scope": {"enum": ["user", "project"], "description": "of a new one; user where it is not said"},
+            "revision": {"type": "integer", "description": "the revision that was seen; the present one where it is not said"},
         }},
         "Error": {"type": "object", "properties": {"error": {"type": "object", "properties": {
             "kind": text(), "message": text(), "advice": text(),

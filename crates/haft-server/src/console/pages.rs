@@ -5,19 +5,22 @@ use std::path::Path;
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use sha2::{Digest, Sha256};
 
 /// What the pages may do: run and show what this server sent, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The first parts of the paths that are states of the one document.
-const PAGES: [&str; 7] = [
-    "waiting", "runs", "tools", "skills", "memory", "policy", "health",
+const PAGES: [&str; 8] = [
+    "overview", "waiting", "runs", "tools", "skills", "memory", "policy", "health",
 ];
+
+/// The first parts of the paths that programs ask for: these are answered with JSON, or whatever their routes say.
+const PROGRAMS: [&str; 4] = ["api", "mcp", "healthz", "metrics"];
 
 const INDEX: &str = "index.html";
 
@@ -83,6 +86,28 @@ impl Pages {
         path.is_empty() || PAGES.contains(&first) || BUILT.iter().any(|(name, ..)| *name == path)
     }
 
+    /// Whether a browser opens an address that is no page, or no longer one: a person reads the answer.
+    pub(crate) fn is_wrong_address(method: &Method, path: &str, headers: &HeaderMap) -> bool {
+        let first = path.strip_prefix('/').unwrap_or(path);
+        let first = first.split('/').next().unwrap_or_default();
+        let accepts = headers
+            .get(ACCEPT)
+            .and_then(|accepts| accepts.to_str().ok());
+        *method == Method::GET
+            && accepts.is_some_and(|accepts| accepts.contains("text/html"))
+            && !PROGRAMS.contains(&first)
+            && !Self::is_page(path)
+    }
+
+    /// The document, which says that there is no such page.
+    pub(crate) fn answer_wrong_address(&self, asked: &HeaderMap) -> Response {
+        let mut response = self.answer(INDEX, asked);
+        if *response.status_mut() == StatusCode::OK {
+            *response.status_mut() = StatusCode::NOT_FOUND;
+        }
+        response
+    }
+
     /// The routes under which they are found, beside `/`.
     pub(crate) fn paths() -> impl Iterator<Item = String> {
         let files = BUILT.iter().map(|(name, ..)| format!("/{name}"));
@@ -137,8 +162,8 @@ fn first_eight(bytes: &[u8]) -> [u8; 8] {
 mod tests {
     use std::io::Write as _;
 
-    use http::HeaderMap;
-    use http::header::{CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH};
+    use http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+    use http::{HeaderMap, Method};
 
     use super::{BUILT, Pages};
 
@@ -149,6 +174,7 @@ mod tests {
             ("/app.js", true),
             ("/app.css", true),
             ("/icon.svg", true),
+            ("/overview", true),
             ("/waiting", true),
             ("/waiting/ap-1", true),
             ("/runs/r-1/call-2", true),
@@ -164,6 +190,36 @@ mod tests {
         ] {
             assert_eq!(Pages::is_page(path), expect, "{path}");
         }
+    }
+
+    #[test]
+    fn only_a_browser_that_opens_an_address_gets_a_page_for_a_wrong_one() {
+        let mut browser = HeaderMap::new();
+        browser.insert(ACCEPT, "text/html,*/*;q=0.8".parse().unwrap());
+        let mut program = HeaderMap::new();
+        program.insert(ACCEPT, "application/json".parse().unwrap());
+        for (method, path, headers, expect) in [
+            (Method::GET, "/nope", &browser, true),
+            (Method::GET, "/run/r-1", &browser, true),
+            (Method::GET, "/nope", &program, false),
+            (Method::GET, "/nope", &HeaderMap::new(), false),
+            (Method::POST, "/nope", &browser, false),
+            (Method::GET, "/api/v1/nope", &browser, false),
+            (Method::GET, "/mcp", &browser, false),
+            (Method::GET, "/metrics", &browser, false),
+            (Method::GET, "/runs/r-1", &browser, false),
+        ] {
+            let is = Pages::is_wrong_address(&method, path, headers);
+            assert_eq!(is, expect, "{method} {path}");
+        }
+        let answer = Pages::new(None).answer_wrong_address(&browser);
+        assert_eq!(answer.status(), 404);
+        assert!(
+            answer.headers()[CONTENT_TYPE]
+                .to_str()
+                .unwrap()
+                .starts_with("text/html")
+        );
     }
 
     #[test]

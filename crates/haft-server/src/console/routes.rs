@@ -9,13 +9,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use haft::clock;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, SET_COOKIE};
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::console::pages::{Pages, guarded};
 use crate::console::sessions::{ConsoleSession, IDLE};
 use crate::console::{About, Console};
+use crate::reply;
 
 /// The largest body here: a code or a path, and its braces.
 const MAX_BODY: usize = 4096;
@@ -38,6 +39,19 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         .route("/api/v1/logout", post(logout))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(console)
+}
+
+/// Answers an address that no route has: with a page for a person, with an error for a program.
+pub(crate) async fn unknown(
+    State(console): Shared,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    if Pages::is_wrong_address(&method, uri.path(), &headers) {
+        return console.pages.answer_wrong_address(&headers);
+    }
+    reply::not_found("no such route")
 }
 
 async fn page(State(console): Shared, uri: Uri, headers: HeaderMap) -> Response {

@@ -1,13 +1,16 @@
 //! The run index in `PostgreSQL`.
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex};
-use haft::call::{Principal, RunId};
+use haft::audit::index::{
+    CallCount, Closed, HourCount, IndexError, NoteEntry, RunEntry, RunFilter, RunIndex,
+};
+use haft::call::RunId;
 use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
-use sqlx::{PgPool, Row as _};
+use sqlx::{AssertSqlSafe, PgPool, Row as _};
 
-use super::{RunRow, changed, entry, in_progress};
+use super::query::{self, Dialect, Value};
+use super::{RunRow, changed, entry, hour, in_progress};
 use crate::number::{nanoseconds, number};
 use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
 
@@ -19,10 +22,19 @@ const PROGRESS: &str =
     "UPDATE haft.runs SET calls = $1, state = $2 WHERE run = $3 AND state <> 'closed'";
 const CLOSE: &str = "UPDATE haft.runs SET state = 'closed', ended = $1, calls = $2, count = $3, head = $4, seal = $5 \
     WHERE run = $6 AND (state <> 'closed' OR (seal = $5 AND ended = $1))";
-const LIST: &str = "SELECT * FROM haft.runs ORDER BY started DESC, run DESC LIMIT $1";
-const LIST_OF: &str = "SELECT * FROM haft.runs WHERE tenant = $2 AND subject = $3 \
-    ORDER BY started DESC, run DESC LIMIT $1";
-const GET: &str = "SELECT * FROM haft.runs WHERE run = $1";
+const GET: &str = "SELECT r.*, n.notes FROM haft.runs r LEFT JOIN haft.run_notes n ON n.run = r.run WHERE r.run = $1";
+const NOTE: &str = "INSERT INTO haft.run_notes (run, started, noted, failed, notes) VALUES ($1, $2, $3, $4, $5) \
+    ON CONFLICT (run) DO UPDATE SET noted = excluded.noted, failed = excluded.failed, notes = excluded.notes";
+const COUNT: &str = "INSERT INTO haft.run_calls (run, tool, status, part, hour, calls, total_ms, decided, waited_ms) \
+    SELECT $1, * FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], \
+    $9::bigint[]) ON CONFLICT (run, tool, status, part, hour) DO UPDATE SET calls = excluded.calls, \
+    total_ms = excluded.total_ms, decided = excluded.decided, waited_ms = excluded.waited_ms";
+const HOURS: &str = "SELECT * FROM haft.call_hours WHERE hour >= $1 ORDER BY hour, tool, status";
+
+const DIALECT: Dialect = Dialect {
+    schema: "haft.",
+    mark: '$',
+};
 
 impl Server {
     async fn index<T, F>(&self, make: impl Fn(PgPool) -> F) -> Result<T, IndexError>
@@ -102,20 +114,60 @@ impl RunIndex for PostgresStore {
         })
     }
 
+    fn note<'a>(
+        &'a self,
+        run: &'a RunId,
+        entry: &'a NoteEntry,
+    ) -> BoxFuture<'a, Result<(), IndexError>> {
+        Box::pin(async move {
+            // What is written here are strings and numbers.
+            let notes = serde_json::to_string(&entry.notes).unwrap_or_default();
+            let notes = &notes;
+            let noted = self.0.index(move |pool| async move {
+                sqlx::query(NOTE)
+                    .bind(run.as_str())
+                    .bind(nanoseconds(entry.started))
+                    .bind(nanoseconds(entry.at))
+                    .bind(number(entry.notes.failed()))
+                    .bind(notes)
+                    .execute(&pool)
+                    .await
+            });
+            noted.await?;
+            if !entry.tallies.is_empty() {
+                let counted = self.0.index(move |pool| count(pool, run, entry));
+                counted.await?;
+            }
+            Ok(())
+        })
+    }
+
     fn list<'a>(
         &'a self,
-        principal: Option<&'a Principal>,
-        limit: u32,
+        filter: &'a RunFilter,
     ) -> BoxFuture<'a, Result<Vec<RunEntry>, IndexError>> {
+        Box::pin(async move {
+            let (sql, values) = query::list(DIALECT, filter);
+            let (sql, values) = (&sql, &values);
+            let listed = self.0.index(move |pool| async move {
+                // Conditions are fixed texts; every value is a parameter.
+                let mut query = sqlx::query(AssertSqlSafe(sql.clone()));
+                for value in values {
+                    query = match value {
+                        Value::Text(text) => query.bind(text),
+                        Value::Number(number) => query.bind(number),
+                    };
+                }
+                query.fetch_all(&pool).await?.iter().map(entry).collect()
+            });
+            listed.await
+        })
+    }
+
+    fn activity(&self, since_hour: i64) -> BoxFuture<'_, Result<Vec<HourCount>, IndexError>> {
         Box::pin(self.0.index(move |pool| async move {
-            let query = match principal {
-                None => sqlx::query(LIST).bind(i64::from(limit)),
-                Some(of) => sqlx::query(LIST_OF)
-                    .bind(i64::from(limit))
-                    .bind(&*of.tenant)
-                    .bind(&*of.subject),
-            };
-            query.fetch_all(&pool).await?.iter().map(entry).collect()
+            let query = sqlx::query(HOURS).bind(since_hour);
+            query.fetch_all(&pool).await?.iter().map(hour).collect()
         }))
     }
 
@@ -130,6 +182,40 @@ impl RunIndex for PostgresStore {
                 .transpose()
         }))
     }
+}
+
+/// Writes the counts of a run's calls.
+async fn count(pool: PgPool, run: &RunId, entry: &NoteEntry) -> Result<(), sqlx::Error> {
+    let each = entry.tallies.iter();
+    let numbers = |member: fn(&CallCount) -> u64| -> Vec<i64> {
+        let tallies = entry.tallies.iter();
+        tallies.map(|tally| number(member(&tally.count))).collect()
+    };
+    sqlx::query(COUNT)
+        .bind(run.as_str())
+        .bind(
+            each.clone()
+                .map(|tally| tally.tool.clone())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            each.clone()
+                .map(|tally| tally.status.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            each.clone()
+                .map(|tally| nanoseconds(tally.part))
+                .collect::<Vec<_>>(),
+        )
+        .bind(each.map(|tally| tally.hour).collect::<Vec<_>>())
+        .bind(numbers(|count| count.calls))
+        .bind(numbers(|count| count.total_ms))
+        .bind(numbers(|count| count.decided))
+        .bind(numbers(|count| count.waited_ms))
+        .execute(&pool)
+        .await?;
+    Ok(())
 }
 
 impl RunRow for PgRow {

@@ -1,12 +1,14 @@
 //! The run index in `SQLite`.
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex};
-use haft::call::{Principal, RunId};
+use haft::audit::index::{Closed, HourCount, IndexError, NoteEntry, RunEntry, RunFilter, RunIndex};
+use haft::call::RunId;
 use haft::future::BoxFuture;
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
 
-use super::{RunRow, changed, entry, in_progress};
+use super::query::{self, Dialect, Value};
+use super::{RunRow, changed, entry, hour, in_progress};
 use crate::number::{nanoseconds, number};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::worker::{Fault, is_taken};
@@ -16,10 +18,18 @@ const OPEN: &str = "INSERT INTO runs (tenant, run, subject, door, workspace, pro
 const PROGRESS: &str = "UPDATE runs SET calls = ?, state = ? WHERE run = ? AND state <> 'closed'";
 const CLOSE: &str = "UPDATE runs SET state = 'closed', ended = ?, calls = ?, count = ?, head = ?, seal = ? \
     WHERE run = ? AND state <> 'closed'";
-const LIST: &str = "SELECT * FROM runs ORDER BY started DESC, run DESC LIMIT ?";
-const LIST_OF: &str = "SELECT * FROM runs WHERE tenant = ? AND subject = ? \
-    ORDER BY started DESC, run DESC LIMIT ?";
-const GET: &str = "SELECT * FROM runs WHERE run = ?";
+const GET: &str =
+    "SELECT r.*, n.notes FROM runs r LEFT JOIN run_notes n ON n.run = r.run WHERE r.run = ?";
+const NOTE: &str = "INSERT INTO run_notes (run, started, noted, failed, notes) VALUES (?, ?, ?, ?, ?) \
+    ON CONFLICT (run) DO UPDATE SET noted = excluded.noted, failed = excluded.failed, notes = excluded.notes";
+const COUNT: &str = "INSERT INTO run_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET calls = excluded.calls, \
+    total_ms = excluded.total_ms, decided = excluded.decided, waited_ms = excluded.waited_ms";
+const HOURS: &str = "SELECT * FROM call_hours WHERE hour >= ? ORDER BY hour, tool, status";
+
+const DIALECT: Dialect = Dialect {
+    schema: "",
+    mark: '?',
+};
 
 impl RunIndex for SqliteStore {
     fn open<'a>(
@@ -81,25 +91,33 @@ impl RunIndex for SqliteStore {
         }))
     }
 
+    fn note<'a>(
+        &'a self,
+        run: &'a RunId,
+        notes: &'a NoteEntry,
+    ) -> BoxFuture<'a, Result<(), IndexError>> {
+        let (run, notes) = (run.clone(), notes.clone());
+        let work = move |connection: &mut Connection| Ok(note(connection, &run, &notes)?);
+        Box::pin(self.worker.with(0, work))
+    }
+
     fn list<'a>(
         &'a self,
-        principal: Option<&'a Principal>,
-        limit: u32,
+        filter: &'a RunFilter,
     ) -> BoxFuture<'a, Result<Vec<RunEntry>, IndexError>> {
-        let principal = principal.cloned();
+        let (sql, values) = query::list(DIALECT, filter);
         Box::pin(self.worker.with(0, move |connection| {
-            let read = |row: &Row<'_>| entry(row);
-            let entries = match principal {
-                None => connection
-                    .prepare_cached(LIST)?
-                    .query_map([limit], read)?
-                    .collect::<Result<_, _>>()?,
-                Some(of) => connection
-                    .prepare_cached(LIST_OF)?
-                    .query_map(params![&*of.tenant, &*of.subject, limit], read)?
-                    .collect::<Result<_, _>>()?,
-            };
-            Ok(entries)
+            let mut query = connection.prepare_cached(&sql)?;
+            let entries = query.query_map(params_from_iter(values), |row| entry(row))?;
+            Ok(entries.collect::<Result<_, _>>()?)
+        }))
+    }
+
+    fn activity(&self, since_hour: i64) -> BoxFuture<'_, Result<Vec<HourCount>, IndexError>> {
+        Box::pin(self.worker.with(0, move |connection| {
+            let mut query = connection.prepare_cached(HOURS)?;
+            let hours = query.query_map([since_hour], |row| hour(row))?;
+            Ok(hours.collect::<Result<_, _>>()?)
         }))
     }
 
@@ -112,6 +130,37 @@ impl RunIndex for SqliteStore {
                 .optional()?)
         }))
     }
+}
+
+/// Writes the notes and the counts at once, or neither.
+fn note(connection: &mut Connection, run: &RunId, entry: &NoteEntry) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    // What is written here are strings and numbers.
+    let notes = serde_json::to_string(&entry.notes).unwrap_or_default();
+    transaction.prepare_cached(NOTE)?.execute(params![
+        run.as_str(),
+        nanoseconds(entry.started),
+        nanoseconds(entry.at),
+        number(entry.notes.failed()),
+        notes,
+    ])?;
+    {
+        let mut count = transaction.prepare_cached(COUNT)?;
+        for tally in &entry.tallies {
+            count.execute(params![
+                run.as_str(),
+                tally.tool,
+                tally.status.as_str(),
+                nanoseconds(tally.part),
+                tally.hour,
+                number(tally.count.calls),
+                number(tally.count.total_ms),
+                number(tally.count.decided),
+                number(tally.count.waited_ms),
+            ])?;
+        }
+    }
+    transaction.commit()
 }
 
 fn check_open(run: &RunId, rows: usize) -> Result<(), Fault<IndexError>> {
@@ -127,5 +176,14 @@ impl RunRow for Row<'_> {
 
     fn number(&self, column: &str) -> rusqlite::Result<Option<i64>> {
         self.get(column)
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Number(number) => ValueRef::Integer(*number),
+        }))
     }
 }

@@ -27,6 +27,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_approvals_lean.sql"),
     include_str!("migrations/0006_suspended.sql"),
     include_str!("migrations/0007_suspended_age.sql"),
+    include_str!("migrations/0008_run_notes.sql"),
 ];
 
 /// Statements that are kept prepared.

@@ -18,6 +18,7 @@ mod objects_trouble;
 mod places;
 mod processes;
 mod request;
+mod run_notes;
 mod runs;
 #[cfg(feature = "s3")]
 #[path = "../bucket/server.rs"]

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, IndexError, RunIndex as _, RunState};
+use haft::audit::index::{Closed, IndexError, RunFilter, RunIndex as _, RunState};
 use haft::call::{Principal, RunId};
 use haft_store::sqlite::SqliteStore;
 
@@ -85,14 +85,18 @@ async fn runs_are_listed_newest_first_of_whom_it_is_asked() {
     let ids = |entries: Vec<haft::audit::index::RunEntry>| -> Vec<String> {
         entries.iter().map(|entry| entry.run.to_string()).collect()
     };
-    assert_eq!(ids(store.list(None, 3).await.unwrap()), ["r3", "r2", "r1"]);
-    let ada = Principal::local("ada");
     assert_eq!(
-        ids(store.list(Some(&ada), 9).await.unwrap()),
-        ["r3", "r2", "r0"]
+        ids(store.list(&RunFilter::newest(3)).await.unwrap()),
+        ["r3", "r2", "r1"]
     );
+    let of = |principal| RunFilter {
+        principal: Some(principal),
+        ..RunFilter::newest(9)
+    };
+    let ada = Principal::local("ada");
+    assert_eq!(ids(store.list(&of(ada)).await.unwrap()), ["r3", "r2", "r0"]);
     let stranger = Principal::new("other", "ada");
-    assert!(store.list(Some(&stranger), 9).await.unwrap().is_empty());
+    assert!(store.list(&of(stranger)).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -137,7 +141,10 @@ async fn many_stores_on_one_file_wait_for_one_another() {
         task.await.unwrap().unwrap();
     }
     let store = SqliteStore::new(home.path());
-    assert_eq!(store.list(None, 1000).await.unwrap().len(), 120);
+    assert_eq!(
+        store.list(&RunFilter::newest(1000)).await.unwrap().len(),
+        120
+    );
 }
 
 #[tokio::test]
@@ -151,13 +158,13 @@ async fn a_database_that_is_none_or_newer_is_an_error_and_stays_as_it_is() {
     .unwrap();
     let before = std::fs::read(&file).unwrap();
     let store = SqliteStore::new(home.path());
-    let error = store.list(None, 1).await.unwrap_err();
+    let error = store.list(&RunFilter::newest(1)).await.unwrap_err();
     assert!(error.to_string().contains("not a database"), "{error}");
     assert_eq!(std::fs::read(&file).unwrap(), before);
 
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
-    store.list(None, 1).await.unwrap();
+    store.list(&RunFilter::newest(1)).await.unwrap();
     store.shut().await.unwrap();
     // The schema's version is the big-endian word at byte 60 of the file's header.
     let file = home.path().join("haft.db");
@@ -165,7 +172,7 @@ async fn a_database_that_is_none_or_newer_is_an_error_and_stays_as_it_is() {
     bytes[63] = 99;
     std::fs::write(&file, bytes).unwrap();
     let error = SqliteStore::new(home.path())
-        .list(None, 1)
+        .list(&RunFilter::newest(1))
         .await
         .unwrap_err();
     assert!(error.to_string().contains("newer haft"), "{error}");

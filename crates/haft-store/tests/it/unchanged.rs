@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::suspended::SuspendedCalls as _;
-use haft::audit::index::{Closed, RunIndex, RunState};
+use haft::audit::index::{Closed, RunFilter, RunIndex, RunState};
 use haft::call::{CallId, RunId};
 use haft::memory::{Counts, Decision, MemoryId, MemoryStore as _, State, Step};
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
@@ -44,7 +44,10 @@ async fn a_file_of_the_driver_before_opens_unchanged() {
     inbox.shut().await;
     store.shut().await.unwrap();
     let connection = Connection::open(home.path().join("haft.db")).unwrap();
-    assert_eq!(schema(&connection), before);
+    // Later versions add tables; what was there stays as it was.
+    let after = schema(&connection);
+    let gone: Vec<_> = before.iter().filter(|item| !after.contains(item)).collect();
+    assert!(gone.is_empty(), "{gone:?}");
     let mode: String = connection
         .pragma_query_value(None, "journal_mode", |row| row.get(0))
         .unwrap();
@@ -52,7 +55,7 @@ async fn a_file_of_the_driver_before_opens_unchanged() {
 }
 
 async fn runs(store: &SqliteStore) {
-    let listed = RunIndex::list(store, None, 10).await.unwrap();
+    let listed = RunIndex::list(store, &RunFilter::newest(10)).await.unwrap();
     let found: Vec<_> = listed
         .iter()
         .map(|run| (run.run.as_str(), run.state, run.calls))

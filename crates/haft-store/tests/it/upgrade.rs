@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::inbox::{Ending, Inbox, RequestStatus, Submission};
-use haft::audit::index::RunIndex as _;
+use haft::audit::index::{RunFilter, RunIndex as _};
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
 use rusqlite::{Connection, params};
@@ -66,7 +66,7 @@ async fn an_older_file_keeps_what_waits_in_it() {
         old(&path, &statuses);
         if runs_first {
             let store = SqliteStore::new(home.path());
-            assert!(store.list(None, 3).await.unwrap().is_empty());
+            assert!(store.list(&RunFilter::newest(3)).await.unwrap().is_empty());
         }
         let inbox = SqliteInbox::new(home.path());
         let listed = inbox.list(&all()).await.unwrap();
@@ -87,7 +87,7 @@ async fn an_older_file_keeps_what_waits_in_it() {
             .unwrap()
             .pragma_query_value(None, "user_version", |row| row.get(0))
             .unwrap();
-        assert_eq!(version, 7);
+        assert_eq!(version, 8);
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) const LONGEST_LINE: usize = 256 << 10;
 
 /// Most bytes of redacted arguments in a line.
 const ARGUMENTS: usize = 4 << 10;
-/// Most bytes of a sentence: a summary, an error's message.
+/// Most bytes of a sentence: a summary, an error's message, the beginning of a result.
 const SENTENCE: usize = 2 << 10;
 /// Most bytes of a name: a tool's, a call's, a principal's, a rule.
 const NAME: usize = 512;
@@ -103,6 +103,8 @@ struct Line<'a> {
     duration_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<LineError<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -327,6 +329,11 @@ impl<'a> Pen<'a> {
             status: Some(end.status.as_str()),
             duration_ms: Some(milliseconds(end.duration)),
             summary: (!end.summary.is_empty()).then(|| sentence(&end.summary)),
+            result: end
+                .result
+                .as_deref()
+                .filter(|text| !text.is_empty())
+                .map(sentence),
             error: end.error.as_ref().map(|(kind, message)| LineError {
                 kind: kind.as_str(),
                 message: sentence(message),

@@ -111,6 +111,7 @@ fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntr
         ended,
         calls: calls.unwrap_or_else(|| count_lines(&dir.join(TOOLS)).unwrap_or(0)),
         closed,
+        notes: None,
     }
 }
 

@@ -20,6 +20,9 @@ use crate::session::nest::Nest;
 /// Longest summary, in bytes.
 const SUMMARY: usize = 160;
 
+/// Most bytes of a result that are recorded; sinks redact and cut it further.
+const RESULT: usize = 4 << 10;
+
 /// What is said of a resumed call that its process leaves.
 pub(super) const STOPPED: &str = "haft stopped before the call ended; it can be resumed again";
 
@@ -187,6 +190,7 @@ impl<'a> OpenCall<'a> {
                 duration,
                 artifacts: end.artifacts.iter().map(|a| a.reference.clone()).collect(),
                 summary: summary.clone(),
+                result: beginning(&end, &summary),
                 strength: end.strength.clone(),
             });
         }
@@ -258,6 +262,7 @@ impl Drop for OpenCall<'_> {
                 duration: self.begun.elapsed(),
                 artifacts: Vec::new(),
                 summary: why.into(),
+                result: None,
                 strength: None,
             });
         }
@@ -282,6 +287,14 @@ fn summary(shaped: &CallResult) -> String {
     }
     let end = line.floor_char_boundary(SUMMARY);
     format!("{}…", line.get(..end).unwrap_or_default())
+}
+
+/// The beginning of the result, where it says more than the summary.
+fn beginning(shaped: &CallResult, summary: &str) -> Option<String> {
+    let text = shaped.content.iter().find_map(first_text);
+    let text = text.or_else(|| shaped.data.as_ref().map(|raw| raw.get()))?;
+    let end = text.floor_char_boundary(RESULT);
+    (text != summary).then(|| text.get(..end).unwrap_or_default().to_owned())
 }
 
 fn first_line(text: &str) -> &str {

@@ -1,19 +1,13 @@
 //! The list of what a run changed, each text file with its diff.
 
-use std::borrow::Cow;
-
-use haft::audit::redact::Redactor;
-use haft::call::RunId;
-use haft::change::net::{Action, NetChange, PathState, net_changes};
-use haft::change::{ChangeLog, State};
-use haft::workspace::Workspace;
-use haft_builtins::files::edit::diff as unified;
-use haft_builtins::files::sha256 as hash;
+use haft::change::net::{Action, NetChange, net_changes};
 use haft_builtins::files::undo::change_sets;
 use serde::Serialize;
 
 use super::Selection;
 use crate::app::App;
+use crate::change_texts::Texts;
+pub use crate::change_texts::{FileReport, ReportLimits};
 use crate::problem::Problem;
 
 /// What a run, or one call of it, changed.
@@ -35,65 +29,6 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// One file, link or folder in the list.
-#[derive(Debug, Serialize)]
-pub struct FileReport {
-    /// The path below the workspace, after the changes.
-    pub path: String,
-    /// The action's word: `create`, `modify`, `delete`, `move`, `replace` or `chmod`.
-    pub action: &'static str,
-    /// The path before, where it was moved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<State>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<State>,
-    /// The unified diff of a text file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<String>,
-    /// Why there is no diff, or what it leaves out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<Cow<'static, str>>,
-}
-
-/// How much a report may hold.
-#[derive(Debug)]
-pub struct ReportLimits<'a> {
-    /// Most files, links and folders.
-    files: usize,
-    /// Most bytes of a file before and after that are compared.
-    compared: u64,
-    /// Most bytes of one diff.
-    diff: usize,
-    /// Most bytes of all diffs.
-    diffs: usize,
-    /// Hides secrets in the diffs.
-    redactor: Option<&'a Redactor>,
-}
-
-impl<'a> ReportLimits<'a> {
-    /// No limits: for the user's own terminal.
-    pub const NONE: ReportLimits<'static> = ReportLimits {
-        files: usize::MAX,
-        compared: u64::MAX,
-        diff: usize::MAX,
-        diffs: usize::MAX,
-        redactor: None,
-    };
-
-    /// What one HTTP response may hold, without secrets.
-    pub fn http(redactor: &'a Redactor) -> Self {
-        Self {
-            files: 1_000,
-            compared: 2 << 20,
-            diff: 128 << 10,
-            diffs: 4 << 20,
-            redactor: Some(redactor),
-        }
-    }
-}
-
 /// Reports what a run, or one call of it, changed.
 ///
 /// # Errors
@@ -103,15 +38,9 @@ pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Re
     let sets =
         sets.map_err(|e| Problem::failed(format!("read what run {} changed: {e}", of.run)))?;
     let nets = net_changes(&sets);
-    let listed = listed(&nets, limits.files);
+    let listed = listed(&nets, limits.most_files());
     let more_changes = nets.len() - listed.len();
-    let mut texts = Texts {
-        workspace: app.files(),
-        log: app.changes()?,
-        run: &of.run,
-        limits,
-        left: limits.diffs,
-    };
+    let mut texts = Texts::new(app.files(), app.changes()?, &of.run, limits);
     Ok(Report {
         run: of.run.to_string(),
         changes: listed.into_iter().map(|net| texts.report(net)).collect(),
@@ -138,132 +67,14 @@ fn listed(nets: &[NetChange], most: usize) -> Vec<&NetChange> {
     nets.iter().filter(|net| keep(net)).collect()
 }
 
-/// Reads the saved and current files of a run.
-struct Texts<'a> {
-    workspace: &'a Workspace,
-    log: &'a ChangeLog,
-    run: &'a RunId,
-    limits: &'a ReportLimits<'a>,
-    /// Bytes that the diffs of other files may still take.
-    left: usize,
-}
-
-impl Texts<'_> {
-    fn report(&mut self, net: &NetChange) -> FileReport {
-        let (was, is) = (net.before.as_ref(), net.after.as_ref());
-        let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
-        let (diff, note) = match self.texts(net) {
-            Ok([before, after]) if before != after => {
-                // The names stand on lines of their own: a line break in one would look like a part of the diff.
-                let path = net.path().to_string_lossy();
-                let path = path.replace(char::is_control, "\u{fffd}");
-                self.bounded(unified(&path, &before, &after))
-            }
-            Ok(_) => (None, None),
-            Err(note) => (None, Some(note.into())),
-        };
-        FileReport {
-            path: net.path().to_string_lossy().into_owned(),
-            action: net.action().as_str(),
-            from: moved.map(|was| was.path.to_string_lossy().into_owned()),
-            before: was.map(|was| was.state.clone()),
-            after: is.map(|is| is.state.clone()),
-            diff,
-            note,
-        }
-    }
-
-    /// The diff within the limits, and what it leaves out.
-    fn bounded(&mut self, mut diff: String) -> (Option<String>, Option<Cow<'static, str>>) {
-        let most = self.limits.diff.min(self.left);
-        if diff.len() <= most {
-            self.left -= diff.len();
-            return (Some(diff), None);
-        }
-        let cut = diff.as_bytes().get(..most).unwrap_or_default();
-        let end = cut.iter().rposition(|byte| *byte == b'\n');
-        let end = end.map_or(0, |at| at + 1);
-        let lines = diff.get(end..).unwrap_or_default().lines().count();
-        diff.truncate(end);
-        self.left -= end;
-        let note = match lines {
-            1 => "1 more line of the diff is left out".to_owned(),
-            lines => format!("{lines} more lines of the diff are left out"),
-        };
-        ((end > 0).then_some(diff), Some(note.into()))
-    }
-
-    /// A text file before and after, both empty if it is no file or has not changed; or why it cannot be shown.
-    fn texts(&self, net: &NetChange) -> Result<[Vec<u8>; 2], &'static str> {
-        if let (Some(was), Some(is)) = (&net.before, &net.after)
-            && was.state.is_same(&is.state)
-        {
-            return Ok([Vec::new(), Vec::new()]);
-        }
-        let states = [&net.before, &net.after].into_iter().flatten();
-        let bytes = states.map(|lies| match &lies.state {
-            State::File { bytes, .. } => *bytes,
-            _ => 0,
-        });
-        if bytes.fold(0, u64::saturating_add) > self.limits.compared {
-            return Err("it is too large to be compared here");
-        }
-        if self.left == 0 {
-            return Err("its diff is left out: the diffs of the files before it are long");
-        }
-        let before = self.text(net.before.as_ref(), "its text before the run is not kept")?;
-        let after = self.text(net.after.as_ref(), "its text after the run is not kept")?;
-        if before.contains(&0) || after.contains(&0) {
-            return Err("it is not text");
-        }
-        let is_same = before == after;
-        let texts = [before, after].map(|bytes| self.redacted(bytes));
-        match &texts {
-            [before, after] if before == after && !is_same => Err("it differs in a secret only"),
-            _ => Ok(texts),
-        }
-    }
-
-    fn redacted(&self, bytes: Vec<u8>) -> Vec<u8> {
-        match self.limits.redactor {
-            Some(redactor) => {
-                let text = String::from_utf8_lossy(&bytes);
-                redactor.redact(&text).into_owned().into_bytes()
-            }
-            None => bytes,
-        }
-    }
-
-    /// The saved content of a file, or its current content if that has the same hash.
-    fn text(&self, lies: Option<&PathState>, gone: &'static str) -> Result<Vec<u8>, &'static str> {
-        let Some(PathState {
-            path,
-            state: State::File { sha256, .. },
-        }) = lies
-        else {
-            return Ok(Vec::new());
-        };
-        let sha256 = sha256.as_ref().ok_or("it is too large to be shown")?;
-        if let Ok(Some(kept)) = self.log.load_file(self.run, sha256) {
-            return Ok(kept);
-        }
-        let mut open = self.workspace.open_file(path).map_err(|_| gone)?;
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut open.file, &mut bytes).map_err(|_| gone)?;
-        let same = hash(&bytes) == *sha256;
-        same.then_some(bytes).ok_or(gone)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use haft::audit::redact::Redactor;
     use haft::change::State;
     use haft::change::net::{NetChange, PathState};
 
-    use super::{ReportLimits, listed};
+    use super::listed;
 
     fn net(path: &str, deleted: bool) -> NetChange {
         let state = PathState {
@@ -303,34 +114,5 @@ mod tests {
         assert_eq!(cut(4), "abce");
         assert_eq!(cut(3), "ace");
         assert_eq!(cut(1), "c");
-    }
-
-    #[test]
-    fn a_long_diff_is_cut_at_a_line_and_says_so() {
-        let redactor = Redactor::new(<[&str; 0]>::default());
-        let limits = ReportLimits {
-            diff: 10,
-            diffs: 15,
-            ..ReportLimits::http(&redactor)
-        };
-        let root = tempfile::tempdir().unwrap();
-        let workspace = haft::workspace::Workspace::open(root.path()).unwrap();
-        let log = haft::change::ChangeLog::new(root.path());
-        let mut texts = super::Texts {
-            workspace: &workspace,
-            log: &log,
-            run: &haft::call::RunId::new("r-1"),
-            limits: &limits,
-            left: limits.diffs,
-        };
-        let (diff, note) = texts.bounded("+one\n+two\n+three\n+four\n".to_owned());
-        assert_eq!(diff.as_deref(), Some("+one\n+two\n"));
-        assert_eq!(
-            note.as_deref(),
-            Some("2 more lines of the diff are left out")
-        );
-        let (diff, note) = texts.bounded("+five\n".to_owned());
-        assert_eq!(diff, None);
-        assert_eq!(note.as_deref(), Some("1 more line of the diff is left out"));
     }
 }

@@ -91,6 +91,7 @@ fn end(status: Status) -> CallEnd {
         duration: Duration::from_micros(1234),
         artifacts: vec![],
         summary: "wrote a.txt".into(),
+        result: None,
         strength: None,
     }
 }
@@ -335,6 +336,7 @@ async fn a_long_call_leaves_a_bounded_line() {
     });
     let ending = CallEnd {
         summary: long.clone(),
+        result: None,
         artifacts: vec![long.clone(); 500],
         ..end(Status::Error)
     };

@@ -56,6 +56,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             duration: Duration::from_millis(1),
             artifacts: vec![],
             summary: "read".into(),
+            result: None,
             strength: None,
         };
         record(EventKind::CallEnded(call, end));

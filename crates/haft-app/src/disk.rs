@@ -1,0 +1,141 @@
+//! How much of the disk haft's state takes: measured in the background now and then, for folders of many files take time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft::clock;
+use parking_lot::Mutex;
+use serde::Serialize;
+
+/// How long a measurement is shown before it is taken anew: this many times as long as it took, within these bounds.
+const SHOWN: u32 = 200;
+const FRESH: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(600));
+/// Files that are counted at most.
+const MOST_FILES: usize = 2_000_000;
+
+/// What haft's state takes, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DiskUse {
+    /// Records of runs, with what undoing needs.
+    pub runs: u64,
+    /// Large results.
+    pub artifacts: u64,
+    /// The database file.
+    pub database: u64,
+    /// All of the state folder.
+    pub total: u64,
+    /// When this was measured: RFC 3339, UTC.
+    pub measured: String,
+}
+
+/// The last measurement.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge(Arc<Mutex<Measured>>);
+
+#[derive(Debug, Default)]
+struct Measured {
+    last: Option<(Instant, DiskUse)>,
+    /// How long the last measurement is shown.
+    fresh: Duration,
+    /// A measurement is under way.
+    busy: bool,
+}
+
+impl Gauge {
+    /// What the state took when it was measured last; none before the first measurement is done, which this begins.
+    pub(crate) fn last(&self, home: &Path) -> Option<DiskUse> {
+        let mut measured = self.0.lock();
+        let is_fresh = measured
+            .last
+            .as_ref()
+            .is_some_and(|(at, _)| at.elapsed() < measured.fresh);
+        if !is_fresh && !measured.busy {
+            measured.busy = true;
+            let (home, gauge) = (home.to_owned(), Arc::clone(&self.0));
+            tokio::task::spawn_blocking(move || {
+                let begun = Instant::now();
+                let taken = measure(&home);
+                let took = begun.elapsed().saturating_mul(SHOWN);
+                let mut measured = gauge.lock();
+                measured.fresh = took.clamp(FRESH.0, FRESH.1);
+                measured.last = Some((Instant::now(), taken));
+                measured.busy = false;
+            });
+        }
+        measured.last.as_ref().map(|(_, taken)| taken.clone())
+    }
+}
+
+/// Measures now; blocks.
+fn measure(home: &Path) -> DiskUse {
+    let mut taken = DiskUse {
+        runs: 0,
+        artifacts: 0,
+        database: 0,
+        total: 0,
+        measured: clock::rfc3339(clock::now()),
+    };
+    let mut files = 0_usize;
+    let mut folders: Vec<(PathBuf, Option<bool>)> = vec![(home.to_owned(), None)];
+    while let Some((folder, of_runs)) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            files += 1;
+            if files > MOST_FILES {
+                return taken;
+            }
+            let Ok(meta) = entry.metadata() else { continue };
+            let name = entry.file_name();
+            if meta.is_dir() {
+                let below = of_runs.or(match name.to_str() {
+                    Some("runs") => Some(true),
+                    Some("artifacts") => Some(false),
+                    _ => None,
+                });
+                folders.push((entry.path(), below));
+                continue;
+            }
+            let bytes = meta.len();
+            taken.total += bytes;
+            match of_runs {
+                Some(true) => taken.runs += bytes,
+                Some(false) => taken.artifacts += bytes,
+                None if name.to_string_lossy().starts_with("haft.db") => taken.database += bytes,
+                None => {}
+            }
+        }
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_counts_where_it_belongs() {
+        let home = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        for (path, bytes) in [
+            ("runs/r1/events.jsonl", 10),
+            ("runs/r1/artifacts/x", 5),
+            ("artifacts/a/b", 7),
+            ("haft.db", 3),
+            ("haft.db-wal", 2),
+            ("token", 1),
+        ] {
+            let path = home.path().join(path);
+            let parent = path.parent().map(fs::create_dir_all);
+            assert!(parent.is_some_and(|made| made.is_ok()));
+            assert!(fs::write(&path, vec![b'x'; bytes]).is_ok());
+        }
+        let taken = measure(home.path());
+        assert_eq!(
+            (taken.runs, taken.artifacts, taken.database, taken.total),
+            (15, 7, 5, 28)
+        );
+    }
+}

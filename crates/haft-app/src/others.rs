@@ -1,0 +1,59 @@
+//! Runs of other processes that share the database, as the index knows them: passed on to whoever watches this one.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use haft::audit::index::{RunFilter, RunState};
+use haft::call::RunId;
+use haft::clock;
+
+use crate::app::App;
+
+/// How often the index is asked for what other processes noted, while there are watchers.
+const LOOK: Duration = Duration::from_secs(1);
+/// Nanoseconds by which the clocks of processes that share a database may differ, and that a note may take.
+const OVERLAP: i128 = 5_000_000_000;
+/// Changed runs of other processes that watchers hear of at a time.
+const OTHERS: u32 = 200;
+
+/// Tells watchers of the runs of other processes, too, as the index knows them; ends with the future.
+pub async fn follow_other_processes(app: App) {
+    let mut since = clock::now();
+    let mut known: HashMap<RunId, (RunState, u64)> = HashMap::new();
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if !app.feed().has_watchers() {
+            since = clock::now();
+            known.clear();
+            continue;
+        }
+        let filter = RunFilter {
+            noted_since: Some(since - OVERLAP),
+            ..RunFilter::newest(OTHERS)
+        };
+        let now = clock::now();
+        let entries = match app.index().list(&filter).await {
+            Ok(entries) => entries,
+            Err(error) => {
+                tracing::debug!(%error, "look for runs of other processes");
+                continue;
+            }
+        };
+        since = now;
+        let mut seen = HashMap::with_capacity(entries.len());
+        for entry in entries {
+            let ended: u64 = entry
+                .notes
+                .iter()
+                .flat_map(|notes| notes.statuses.values())
+                .sum();
+            let is = (entry.state, ended);
+            let is_own = app.runs().session(&entry.run).is_some();
+            if !is_own && known.get(&entry.run) != Some(&is) {
+                app.feed().changed(entry.run.clone(), entry.state);
+            }
+            seen.insert(entry.run, is);
+        }
+        known = seen;
+    }
+}

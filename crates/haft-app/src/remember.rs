@@ -1,0 +1,104 @@
+//! Memories that a user adds, edits and removes: accepted at once, for no agent proposes them.
+
+use haft::memory::{
+    Asker, Change, Draft, MemoryError, MemoryId, Provenance, Record, Scope, Shelf, State,
+};
+
+use crate::app::App;
+
+/// What a memory becomes.
+#[derive(Debug, Clone, Default)]
+pub struct Text {
+    /// The text; as it is where none is given.
+    pub content: Option<String>,
+    /// Words to find it by; as they are where none are given.
+    pub tags: Option<Vec<String>>,
+}
+
+/// Adds a memory to the user's own shelf or to that of the workspace.
+///
+/// # Errors
+/// [`MemoryError::Invalid`] where the scope is neither, the text is empty or something is too long; otherwise what the store says.
+pub async fn add(app: &App, scope: Scope, text: Text, by: &str) -> Result<Record, MemoryError> {
+    let shelf = match scope {
+        Scope::User => Shelf::user(),
+        Scope::Project => Shelf::project(app.workspace()),
+        Scope::Agent | Scope::Session => {
+            let message = format!(
+                "invalid scope `{}`: a user adds to `user` or `project`",
+                scope.as_str()
+            );
+            return Err(MemoryError::Invalid(message));
+        }
+    };
+    let provenance = Provenance {
+        run: None,
+        call: None,
+        agent: None,
+        author: by.to_owned(),
+    };
+    let content = checked(text.content.unwrap_or_default())?;
+    let mut draft = Draft::new(shelf, content, provenance)?;
+    draft.tags = text.tags.unwrap_or_default();
+    draft.state = State::Accepted;
+    app.memory().put(&Asker::now(app.principal()), draft).await
+}
+
+/// Changes a memory's text or tags. Of two who change the same revision one succeeds.
+///
+/// # Errors
+/// [`MemoryError::NotFound`], [`MemoryError::Changed`] where it is not at `revision` any more, or what the store says.
+pub async fn edit(
+    app: &App,
+    id: &MemoryId,
+    revision: Option<u64>,
+    text: Text,
+    by: &str,
+) -> Result<Record, MemoryError> {
+    let asker = Asker::now(app.principal());
+    let revision = at(app, &asker, id, revision).await?;
+    let change = Change {
+        content: text.content.map(checked).transpose()?,
+        tags: text.tags,
+        path: None,
+        by: by.to_owned(),
+    };
+    let memory = app.memory();
+    memory.update(&asker, id.clone(), revision, change).await
+}
+
+/// Removes a memory with its history; returns it as it was.
+///
+/// # Errors
+/// [`MemoryError::NotFound`], [`MemoryError::Changed`] where it is not at `revision` any more, or what the store says.
+pub async fn remove(
+    app: &App,
+    id: &MemoryId,
+    revision: Option<u64>,
+) -> Result<Record, MemoryError> {
+    let asker = Asker::now(app.principal());
+    let revision = at(app, &asker, id, revision).await?;
+    app.memory().delete(&asker, id.clone(), revision).await
+}
+
+/// The revision to change: the one that was seen, else the present one.
+async fn at(
+    app: &App,
+    asker: &Asker,
+    id: &MemoryId,
+    seen: Option<u64>,
+) -> Result<u64, MemoryError> {
+    if let Some(seen) = seen {
+        return Ok(seen);
+    }
+    let found = app.memory().get(asker, id).await?;
+    let record = found.ok_or_else(|| MemoryError::NotFound(id.clone()))?;
+    Ok(record.revision)
+}
+
+fn checked(content: String) -> Result<String, MemoryError> {
+    if content.trim().is_empty() {
+        return Err(MemoryError::Invalid("the memory has no content".into()));
+    }
+    Ok(content)
+}

@@ -1,0 +1,228 @@
+//! The overview: what failed, calls by hour, how long clients waited for users, which clients are connected. All of it is read from the
+//! index, whose sums grow with hours and not with runs.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use haft::audit::index::{CallCount, FAILED, HourCount, RunFilter, RunState};
+use haft::audit::runs::{self as archive, Holder};
+use haft::call::RunId;
+use haft::clock;
+use haft::result::Status;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::view::runs::{self, Listed};
+
+/// Nanoseconds of an hour.
+const HOUR: i128 = 3_600_000_000_000;
+/// Hours of the chart.
+const HOURS: i128 = 24;
+/// Failed runs that are listed.
+const FAILED_RUNS: u32 = 8;
+/// Open runs that are looked at for connected clients.
+const OPEN_RUNS: u32 = 200;
+
+/// What the first page shows.
+#[derive(Debug, Serialize)]
+pub struct Overview {
+    /// The hours of the chart, oldest first; the last one is the present.
+    pub hours: Vec<Hour>,
+    /// The calls since the time that was asked for.
+    pub today: Totals,
+    /// The newest runs of that time with a call that failed, timed out or was denied.
+    pub failed: Vec<Listed>,
+    /// Clients whose runs are open now.
+    pub clients: Vec<Client>,
+}
+
+/// The calls of one hour.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Hour {
+    /// Its beginning: RFC 3339, UTC.
+    pub start: String,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Those that failed or timed out.
+    pub failed: u64,
+    /// Those that were denied.
+    pub denied: u64,
+}
+
+/// The calls of a time.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Since when: RFC 3339, UTC; a whole hour.
+    pub since: String,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Those that failed or timed out.
+    pub failed: u64,
+    /// Those that were denied.
+    pub denied: u64,
+    /// Calls about which a user decided.
+    pub decided: u64,
+    /// Milliseconds that these waited on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_wait_ms: Option<u64>,
+}
+
+/// A client whose run is open.
+#[derive(Debug, Serialize)]
+pub struct Client {
+    /// Its run.
+    pub run: String,
+    /// Its own name, where it gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The entry point.
+    pub door: String,
+    /// Since when: RFC 3339, UTC.
+    pub since: String,
+    /// The folder that it works in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// The overview, with `since` (nanoseconds since 1970) as the beginning of today.
+///
+/// # Errors
+/// A [`Problem`] where the index cannot be read.
+pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
+    app.flush().await?;
+    let unread = |e| Problem::failed(format!("read the overview: {e}"));
+    let now = clock::now().div_euclid(HOUR);
+    let first = now - HOURS + 1;
+    let today = since.div_euclid(HOUR).clamp(now - 2 * HOURS, now);
+    let from = i64::try_from(first.min(today)).unwrap_or(i64::MAX);
+    let activity = app.index().activity(from).await.map_err(unread)?;
+    let (hours, totals) = summed(activity, first..=now, today);
+    let filter = RunFilter {
+        failed: true,
+        since: Some(today * HOUR),
+        ..RunFilter::newest(FAILED_RUNS)
+    };
+    Ok(Overview {
+        hours,
+        today: totals,
+        failed: runs::page(app, filter).await?,
+        clients: clients(app).await?,
+    })
+}
+
+/// The hours of the chart, and the sums from `today` on.
+fn summed(
+    activity: Vec<HourCount>,
+    chart: RangeInclusive<i128>,
+    today: i128,
+) -> (Vec<Hour>, Totals) {
+    let empty = |hour: i128| Hour {
+        start: clock::rfc3339(hour * HOUR),
+        ..Hour::default()
+    };
+    let mut hours: BTreeMap<i128, Hour> = chart.map(|hour| (hour, empty(hour))).collect();
+    let mut totals = Totals {
+        since: clock::rfc3339(today * HOUR),
+        ..Totals::default()
+    };
+    let mut count = CallCount::default();
+    for row in activity {
+        let (calls, at) = (row.count.calls, i128::from(row.hour));
+        let is_denied = row.status == Status::Denied.as_str();
+        let is_failed = !is_denied && FAILED.iter().any(|status| status.as_str() == row.status);
+        let (failed, denied) = (u64::from(is_failed) * calls, u64::from(is_denied) * calls);
+        if let Some(hour) = hours.get_mut(&at) {
+            hour.calls += calls;
+            hour.failed += failed;
+            hour.denied += denied;
+        }
+        if at >= today {
+            totals.calls += calls;
+            totals.failed += failed;
+            totals.denied += denied;
+            count.add(row.count);
+        }
+    }
+    totals.decided = count.decided;
+    totals.mean_wait_ms = count.waited_ms.checked_div(count.decided);
+    (hours.into_values().collect(), totals)
+}
+
+/// The clients whose runs a process holds now, the newest first.
+///
+/// # Errors
+/// A [`Problem`] where the index cannot be read.
+pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
+    let filter = RunFilter {
+        state: Some(RunState::Open),
+        ..RunFilter::newest(OPEN_RUNS)
+    };
+    let open = app.index().list(&filter).await;
+    let open = open.map_err(|e| Problem::failed(format!("list the open runs: {e}")))?;
+    let home = app.home().to_owned();
+    let held = move || {
+        let mut open = open;
+        // One without a holder was interrupted.
+        open.retain(|entry| is_held(&home, &entry.run));
+        open
+    };
+    let held = tokio::task::spawn_blocking(held).await;
+    let held = held.map_err(|e| Problem::failed(format!("list the open runs: {e}")))?;
+    let clients = held.into_iter().map(|entry| Client {
+        run: entry.run.to_string(),
+        client: entry.notes.and_then(|notes| notes.client),
+        door: entry.start.entry_point,
+        since: entry.started,
+        workspace: entry.start.workspace,
+    });
+    Ok(clients.collect())
+}
+
+fn is_held(home: &Path, run: &RunId) -> bool {
+    matches!(
+        archive::holder(home, run.as_str()),
+        Ok(Holder::Owner | Holder::Resumer)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_are_summed_by_what_became_of_the_calls() {
+        let row = |hour, status: &str, calls| HourCount {
+            hour,
+            tool: "t".into(),
+            status: status.into(),
+            count: CallCount {
+                calls,
+                decided: calls,
+                waited_ms: calls * 100,
+                ..CallCount::default()
+            },
+        };
+        let activity = vec![
+            row(7, "ok", 5),
+            row(9, "ok", 1),
+            row(10, "ok", 4),
+            row(10, "denied", 2),
+            row(10, "timeout", 1),
+            row(10, "error", 1),
+            row(10, "cancelled", 1),
+        ];
+        let (hours, totals) = summed(activity, 9..=10, 10);
+        let [before, now] = hours.as_slice() else {
+            panic!("{hours:?}")
+        };
+        assert_eq!((before.calls, before.failed, before.denied), (1, 0, 0));
+        assert_eq!((now.calls, now.failed, now.denied), (9, 2, 2));
+        assert_eq!(now.start, "1970-01-01T10:00:00.000Z");
+        assert_eq!((totals.calls, totals.failed, totals.denied), (9, 2, 2));
+        assert_eq!((totals.decided, totals.mean_wait_ms), (9, Some(100)));
+        let (_, none) = summed(Vec::new(), 9..=10, 10);
+        assert_eq!(none.mean_wait_ms, None);
+    }
+}

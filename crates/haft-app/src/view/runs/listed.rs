@@ -1,0 +1,162 @@
+//! A run as it is listed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use haft::audit::index::{ChangeCount, FirstCall, RunEntry, RunNotes, RunState};
+use haft::audit::redact::Redactor;
+use haft::audit::runs as archive;
+use haft::result::Status;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::view::argument;
+
+/// The most lines of a record that are read for a run of which nothing is noted.
+const MOST_LINES: usize = 2_000;
+
+/// A run as it is listed (contract §9).
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// Its id.
+    pub run: String,
+    /// Open, suspended or closed.
+    pub state: RunState,
+    /// When it began: RFC 3339, UTC.
+    pub started: String,
+    /// When it was closed: RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// Milliseconds from its beginning to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<i64>,
+    /// How many calls it had.
+    pub calls: u64,
+    /// The entry point that started it.
+    pub door: String,
+    /// The profile that was in force.
+    pub profile: String,
+    /// The folder that it works in, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The client's own name, where it gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Its first call, with the argument that says most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstCall>,
+    /// How its last call ended; calls that a script made do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Status>,
+    /// How many calls ended with each status.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<String, u64>,
+    /// What it changed in the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeCount>,
+}
+
+impl Listed {
+    /// Takes over what the index knows better than the archive.
+    pub(super) fn learn(&mut self, entry: RunEntry) {
+        if entry.closed.is_some() {
+            // A sealed run stays sealed, whatever became of its files.
+            self.state = entry.state;
+            self.calls = entry.calls;
+        } else if self.state == RunState::Open {
+            self.state = entry.state;
+        }
+        if entry.ended.is_some() {
+            self.end(entry.ended);
+        }
+        if let Some(notes) = entry.notes {
+            self.note(notes);
+        }
+    }
+
+    fn end(&mut self, ended: Option<String>) {
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        let end = ended.as_deref().and_then(time);
+        self.duration_ms = end
+            .zip(time(&self.started))
+            .map(|(ended, started)| ended.as_millisecond() - started.as_millisecond());
+        self.ended = ended;
+    }
+
+    fn note(&mut self, notes: RunNotes) {
+        let ended: u64 = notes.statuses.values().sum();
+        self.calls = self.calls.max(ended);
+        self.client = notes.client;
+        self.first = notes.first;
+        self.outcome = notes.outcome;
+        self.statuses = notes.statuses;
+        self.changes = notes.changes;
+    }
+
+    /// Reads from the archive what no process noted; blocks.
+    pub(super) fn read_missing(&mut self, home: &Path, redactor: &Redactor) {
+        if self.first.is_none()
+            && let Some(notes) = read_notes(home, &self.run, redactor)
+        {
+            let (client, changes) = (self.client.take(), self.changes.take());
+            self.note(RunNotes {
+                client,
+                changes,
+                ..notes
+            });
+        }
+    }
+}
+
+impl From<RunEntry> for Listed {
+    fn from(entry: RunEntry) -> Self {
+        let mut listed = Self {
+            run: entry.run.to_string(),
+            state: entry.state,
+            started: entry.started,
+            ended: None,
+            duration_ms: None,
+            calls: entry.calls,
+            door: entry.start.entry_point,
+            profile: entry.start.profile,
+            workspace: entry.start.workspace,
+            client: None,
+            first: None,
+            outcome: None,
+            statuses: BTreeMap::new(),
+            changes: None,
+        };
+        listed.end(entry.ended);
+        if let Some(notes) = entry.notes {
+            listed.note(notes);
+        }
+        listed
+    }
+}
+
+/// What a record says of its calls, as far as it is read.
+fn read_notes(home: &Path, run: &str, redactor: &Redactor) -> Option<RunNotes> {
+    let mut notes = RunNotes::default();
+    for line in archive::events(home, run).ok()?.take(MOST_LINES) {
+        let line: Value = serde_json::from_str(&line.ok()?).ok()?;
+        let text = |name: &str| line.get(name).and_then(Value::as_str);
+        let Some(tool) = text("tool") else { continue };
+        let is_nested = line.get("parent").is_some();
+        if notes.first.is_none() && !is_nested {
+            notes.first = Some(FirstCall {
+                tool: tool.to_owned(),
+                argument: argument::of_text(text("arguments").unwrap_or_default(), redactor),
+            });
+        }
+        let Some(status) = text("status") else {
+            continue;
+        };
+        *notes.statuses.entry(status.to_owned()).or_default() += 1;
+        if !is_nested {
+            let status = line.get("status").cloned().unwrap_or_default();
+            notes.outcome = serde_json::from_value(status).ok();
+        }
+    }
+    Some(notes)
+}

@@ -1,0 +1,203 @@
+//! Lists of runs, newest first: what the index says, with the archives that it does not know.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use haft::audit::index::{RunEntry, RunFilter};
+use haft::audit::runs as archive;
+use haft::call::RunId;
+use jiff::Timestamp;
+
+use super::{Listed, problem};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// The most runs listed.
+const MOST: usize = 10_000;
+/// The most folders of a page that are looked for in the index.
+const LOOKED_UP: usize = 1_000;
+
+/// All runs, newest first: what the archives hold, with what the index knows better.
+///
+/// # Errors
+/// A [`Problem`] where the runs cannot be listed.
+pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
+    app.flush().await?;
+    let home = app.home().to_owned();
+    let archived = blocking(move || archive::list(&home, MOST)).await?;
+    let archived = archived.map_err(|e| problem(&e))?;
+    let most = u32::try_from(MOST).unwrap_or(u32::MAX);
+    let indexed = indexed(app, &RunFilter::newest(most)).await?;
+    let mut all: HashMap<String, Listed> = archived
+        .into_iter()
+        .map(|entry| (entry.run.to_string(), Listed::from(entry)))
+        .collect();
+    for entry in indexed {
+        match all.get_mut(entry.run.as_str()) {
+            Some(known) => known.learn(entry),
+            None => drop(all.insert(entry.run.to_string(), Listed::from(entry))),
+        }
+    }
+    let mut all: Vec<Listed> = all.into_values().collect();
+    all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
+    Ok(all)
+}
+
+/// A page of the runs that the filter wants, newest first. Archives that the index does not know are among them, unless the filter is about
+/// calls, states or principals.
+///
+/// # Errors
+/// A [`Problem`] where the runs cannot be listed.
+pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<Listed>, Problem> {
+    app.flush().await?;
+    let after = filter.after.clone();
+    if let Some(after) = &after
+        && look_up(app, after).await?.is_none()
+    {
+        filter.after = None;
+        filter.until = began(app, after).await?.or(filter.until);
+    }
+    let entries = indexed(app, &filter).await?;
+    let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+    let mut all: Vec<Listed> = entries.into_iter().map(Listed::from).collect();
+    all.extend(unknown_to_index(app, &filter, after.as_ref(), &all).await?);
+    all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
+    all.truncate(limit);
+    let (home, app) = (app.home().to_owned(), app.clone());
+    blocking(move || {
+        for listed in &mut all {
+            listed.read_missing(&home, app.redactor());
+        }
+        all
+    })
+    .await
+}
+
+/// These runs alone, newest first; no other is looked at. All, where none is named.
+///
+/// # Errors
+/// A [`Problem`] where a run's record cannot be read.
+pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<Listed>, Problem> {
+    let Some(only) = only else {
+        return list(app).await;
+    };
+    app.flush().await?;
+    let mut found = Vec::with_capacity(only.len());
+    for run in only {
+        let Some(mut listed) = archived(app, &run).await?.map(Listed::from) else {
+            continue;
+        };
+        if let Some(entry) = look_up(app, &run).await? {
+            listed.learn(entry);
+        }
+        found.push(listed);
+    }
+    found.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
+    Ok(found)
+}
+
+/// Archives that belong on a page and that the index does not know: copied here, or older than the database. Ids sort by time.
+async fn unknown_to_index(
+    app: &App,
+    filter: &RunFilter,
+    after: Option<&RunId>,
+    page: &[Listed],
+) -> Result<Vec<Listed>, Problem> {
+    let is_about_calls = filter.tool.is_some() || filter.status.is_some() || filter.failed;
+    let is_narrow = filter.state.is_some() || filter.principal.is_some();
+    if is_about_calls || is_narrow || filter.noted_since.is_some() {
+        return Ok(Vec::new());
+    }
+    let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+    let oldest = page.iter().map(|listed| &listed.run).min().cloned();
+    let oldest = oldest.filter(|_| page.len() >= limit).unwrap_or_default();
+    let newest = after.map(ToString::to_string);
+    let home = app.home().to_owned();
+    let known: HashSet<String> = page.iter().map(|listed| listed.run.clone()).collect();
+    let names = blocking(move || {
+        let names = names_between(&home, &oldest, newest.as_deref());
+        names
+            .filter(|name| !known.contains(name))
+            .take(LOOKED_UP)
+            .collect::<Vec<_>>()
+    });
+    let names = names.await?;
+    let mut found = Vec::new();
+    for name in names {
+        let run = RunId::new(name);
+        if look_up(app, &run).await?.is_some() {
+            continue;
+        }
+        let Some(entry) = archived(app, &run).await? else {
+            continue;
+        };
+        if fits(filter, &entry) {
+            found.push(Listed::from(entry));
+        }
+        if found.len() >= limit {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The names of runs' folders from `oldest` on and before `newest`, the newest first.
+fn names_between(
+    home: &Path,
+    oldest: &str,
+    newest: Option<&str>,
+) -> impl Iterator<Item = String> + use<> {
+    let entries = fs::read_dir(home.join("runs")).into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_wanted = |name: &String| {
+        name.as_str() >= oldest && newest.is_none_or(|newest| name.as_str() < newest)
+    };
+    let mut names: Vec<String> = names.filter(is_wanted).collect();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    names.into_iter()
+}
+
+/// Whether the conditions on time and folder hold.
+fn fits(filter: &RunFilter, entry: &RunEntry) -> bool {
+    let started = nanoseconds(&entry.started);
+    let is_late = filter.since.is_none_or(|since| started >= Some(since));
+    let is_early = filter.until.is_none_or(|until| started < Some(until));
+    let workspace = filter.workspace.as_ref();
+    let is_here = workspace.is_none_or(|wanted| entry.start.workspace.as_ref() == Some(wanted));
+    is_late && is_early && is_here
+}
+
+async fn indexed(app: &App, filter: &RunFilter) -> Result<Vec<RunEntry>, Problem> {
+    let listed = app.index().list(filter).await;
+    listed.map_err(|e| Problem::failed(format!("list the runs: {e}")))
+}
+
+async fn look_up(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
+    let found = app.index().get(run).await;
+    found.map_err(|e| Problem::failed(format!("list the runs: {e}")))
+}
+
+/// A run as its archive says; none without one, or with an id that could lead elsewhere.
+async fn archived(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
+    let (home, run) = (app.home().to_owned(), run.clone());
+    let read = blocking(move || archive::entry(&home, run.as_str())).await?;
+    read.map_err(|e| problem(&e))
+}
+
+/// When a run began that the index does not know.
+async fn began(app: &App, run: &RunId) -> Result<Option<i128>, Problem> {
+    let entry = archived(app, run).await?;
+    Ok(entry.and_then(|entry| nanoseconds(&entry.started)))
+}
+
+fn nanoseconds(time: &str) -> Option<i128> {
+    Some(time.parse::<Timestamp>().ok()?.as_nanosecond())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|e| Problem::failed(format!("list the runs: {e}")))
+}

@@ -1,0 +1,170 @@
+//! Runs over HTTP: listed a page at a time with filters, one as it is listed, its calls, whether its record is sound.
+
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use haft::audit::index::{RunFilter, RunState};
+use haft::call::RunId;
+use haft::result::Status;
+use haft_app::view::{runs, timeline};
+use http::{StatusCode, Uri};
+use jiff::Timestamp;
+
+use crate::api::state::{Shared, failed};
+use crate::caller::Caller;
+use crate::{query, reply};
+
+/// Runs of a page where nothing is said, and at most.
+const PAGE: (u32, u32) = (100, 1_000);
+
+/// `GET /runs`: newest first. `tool`, `status` (of a call, or `failed`), `state`, `workspace`, `since`, `until` (RFC 3339) filter;
+/// `after` names the last run of the page before, `limit` how many.
+pub(crate) async fn list(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Response {
+    if let Some(own) = api.readable(caller) {
+        return match runs::list_of(&api.app, Some(own)).await {
+            Ok(all) => reply::document(&all),
+            Err(problem) => failed(&problem.to_string()),
+        };
+    }
+    let filter = match filter(&uri) {
+        Ok(filter) => filter,
+        Err(message) => {
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    match runs::page(&api.app, filter).await {
+        Ok(page) => reply::document(&page),
+        Err(problem) => failed(&problem.to_string()),
+    }
+}
+
+/// What the query asks for; what is wrong with it otherwise.
+fn filter(uri: &Uri) -> Result<RunFilter, String> {
+    let text = |name: &str| query::text(uri, name).filter(|text| !text.is_empty());
+    let mut filter = RunFilter {
+        workspace: text("workspace"),
+        tool: text("tool"),
+        after: text("after").map(RunId::new),
+        since: time(text("since"))?,
+        until: time(text("until"))?,
+        ..RunFilter::newest(PAGE.0)
+    };
+    match text("status").as_deref() {
+        None => {}
+        Some("failed") => filter.failed = true,
+        Some(word) => filter.status = Some(status(word)?),
+    }
+    filter.state = match text("state").as_deref() {
+        None => None,
+        Some("open") => Some(RunState::Open),
+        Some("suspended") => Some(RunState::Suspended),
+        Some("closed") => Some(RunState::Closed),
+        Some(word) => {
+            return Err(format!(
+                "unknown state `{word}`: expected open, suspended or closed"
+            ));
+        }
+    };
+    if let Some(limit) = text("limit") {
+        let number = limit.parse::<u32>().ok().filter(|limit| *limit > 0);
+        let number = number.ok_or_else(|| format!("invalid limit `{limit}`: expected 1 to 1000"));
+        filter.limit = number?.min(PAGE.1);
+    }
+    Ok(filter)
+}
+
+/// A status by its word.
+fn status(word: &str) -> Result<Status, String> {
+    serde_json::from_value(word.into()).map_err(|_| {
+        format!("unknown status `{word}`: expected failed, ok, error, denied, suspended, timeout or cancelled")
+    })
+}
+
+fn time(text: Option<String>) -> Result<Option<i128>, String> {
+    let Some(text) = text else { return Ok(None) };
+    match text.parse::<Timestamp>() {
+        Ok(time) => Ok(Some(time.as_nanosecond())),
+        Err(_) => Err(format!(
+            "invalid time `{text}`: expected RFC 3339, for example 2026-11-24T09:00:00Z"
+        )),
+    }
+}
+
+/// `GET /runs/{run}`: its calls as they lie in time.
+pub(crate) async fn show(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> Response {
+    if !api.may_read(caller, &run) {
+        return reply::not_found("no such run of this token's");
+    }
+    match timeline::calls(&api.app, &run).await {
+        Ok(calls) => reply::document(&calls),
+        Err(_) => reply::not_found("no such run"),
+    }
+}
+
+/// `GET /runs/{run}/about`: the run as it is listed.
+pub(crate) async fn about(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> Response {
+    if !api.may_read(caller, &run) {
+        return reply::not_found("no such run of this token's");
+    }
+    match runs::list_of(&api.app, Some(vec![RunId::new(run)])).await {
+        Ok(mut found) if !found.is_empty() => reply::document(&found.remove(0)),
+        Ok(_) => reply::not_found("no such run"),
+        Err(problem) => failed(&problem.to_string()),
+    }
+}
+
+/// `GET /runs/{run}/verify`: whether a run's record is sound.
+pub(crate) async fn verify(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> Response {
+    if !api.may_read(caller, &run) {
+        return reply::not_found("no such run of this token's");
+    }
+    match runs::verify(&api.app, &run).await {
+        Ok(report) => reply::document(&report),
+        Err(_) => reply::not_found("no such run"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_becomes_a_filter_or_an_error_that_names_the_value() {
+        let read = |query: &str| filter(&format!("/api/v1/runs?{query}").parse().unwrap());
+        let all = read("tool=run_command&status=denied&limit=5000&since=1970-01-01T00:00:01Z");
+        let all = all.unwrap();
+        assert_eq!(all.tool.as_deref(), Some("run_command"));
+        assert_eq!(
+            (all.status, all.failed, all.limit),
+            (Some(Status::Denied), false, 1_000)
+        );
+        assert_eq!(all.since, Some(1_000_000_000));
+        let failed = read("status=failed&state=open&after=r1&workspace=%2Fw").unwrap();
+        assert!(failed.failed && failed.status.is_none());
+        assert_eq!(failed.workspace.as_deref(), Some("/w"));
+        assert_eq!(read("").unwrap(), RunFilter::newest(100));
+        for (query, value) in [
+            ("status=bad", "`bad`"),
+            ("state=shut", "`shut`"),
+            ("limit=0", "`0`"),
+            ("until=yesterday", "`yesterday`"),
+        ] {
+            assert!(read(query).unwrap_err().contains(value), "{query}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The list of runs as SQL: a condition for each member of the filter that is given, the same for both databases.
+
+use std::fmt::Write as _;
+
+use haft::audit::index::{FAILED, RunFilter, RunState};
+
+use crate::number::nanoseconds;
+
+/// A value of a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A text.
+    Text(String),
+    /// A number.
+    Number(i64),
+}
+
+/// How a database names its tables and its parameters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dialect {
+    /// Before a table's name.
+    pub(super) schema: &'static str,
+    /// Before a parameter's number.
+    pub(super) mark: char,
+}
+
+/// The conditions of a list, as they are written.
+struct Conditions {
+    dialect: Dialect,
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Adds a value and returns its parameter.
+    fn bind(&mut self, value: Value) -> String {
+        self.values.push(value);
+        format!("{}{}", self.dialect.mark, self.values.len())
+    }
+
+    fn text(&mut self, condition: &str, value: &str) {
+        let parameter = self.bind(Value::Text(value.to_owned()));
+        let _ = write!(self.sql, " AND {condition} {parameter}");
+    }
+
+    fn time(&mut self, condition: &str, at: Option<i128>) {
+        if let Some(at) = at {
+            let parameter = self.bind(Value::Number(nanoseconds(at)));
+            let _ = write!(self.sql, " AND {condition} {parameter}");
+        }
+    }
+}
+
+/// The statement that lists runs, newest first, and its values. Where failed runs alone are wanted, the index of these leads; so does
+/// the time of the notes where that is given.
+pub(super) fn list(dialect: Dialect, filter: &RunFilter) -> (String, Vec<Value>) {
+    let schema = dialect.schema;
+    let noted_only = filter.failed || filter.noted_since.is_some();
+    let (join, order) = match (filter.failed, noted_only) {
+        (true, _) => ("JOIN", "n.started"),
+        (_, true) => ("JOIN", "r.started"),
+        _ => ("LEFT JOIN", "r.started"),
+    };
+    let mut all = Conditions {
+        dialect,
+        sql: format!(
+            "SELECT r.*, n.notes FROM {schema}runs r {join} {schema}run_notes n ON n.run = r.run WHERE 1 = 1"
+        ),
+        values: Vec::new(),
+    };
+    if let Some(principal) = &filter.principal {
+        all.text("r.tenant =", &principal.tenant);
+        all.text("r.subject =", &principal.subject);
+    }
+    match filter.state {
+        // The index of these holds no closed run.
+        Some(RunState::Closed) => all.text("r.state =", "closed"),
+        Some(state) => {
+            all.sql.push_str(" AND r.state <> 'closed'");
+            all.text("r.state =", state.as_str());
+        }
+        None => {}
+    }
+    if let Some(workspace) = &filter.workspace {
+        all.text("r.workspace =", workspace);
+    }
+    if filter.failed {
+        all.sql.push_str(" AND n.failed > 0");
+    }
+    calls(&mut all, filter);
+    all.time(&format!("{order} >="), filter.since);
+    all.time(&format!("{order} <"), filter.until);
+    all.time("n.noted >=", filter.noted_since);
+    if let Some(after) = &filter.after {
+        let parameter = all.bind(Value::Text(after.to_string()));
+        let _ = write!(
+            all.sql,
+            " AND ({order}, r.run) < (SELECT started, run FROM {schema}runs WHERE run = {parameter})"
+        );
+    }
+    let limit = all.bind(Value::Number(filter.limit.into()));
+    let _ = write!(all.sql, " ORDER BY {order} DESC, r.run DESC LIMIT {limit}");
+    (all.sql, all.values)
+}
+
+/// The condition on calls.
+fn calls(all: &mut Conditions, filter: &RunFilter) {
+    if filter.tool.is_none() && filter.status.is_none() {
+        return;
+    }
+    let schema = all.dialect.schema;
+    let _ = write!(
+        all.sql,
+        " AND EXISTS (SELECT 1 FROM {schema}run_calls c WHERE c.run = r.run"
+    );
+    if let Some(tool) = &filter.tool {
+        all.text("c.tool =", tool);
+    }
+    match filter.status {
+        Some(status) => all.text("c.status =", status.as_str()),
+        None if filter.failed => {
+            let words = FAILED.map(|status| format!("'{}'", status.as_str()));
+            let _ = write!(all.sql, " AND c.status IN ({})", words.join(", "));
+        }
+        None => {}
+    }
+    all.sql.push(')');
+}
