@@ -122,4 +122,47 @@ for (const size of [1, 2, 7, 1000]) {
   for (let at = 0; at < stream.length; at += size) parser.push(stream.slice(at, at + size));
   assert.deepEqual(heard, [["hello", '{"a":1}'], ["message", "x\ny"], ["progress", "z"]], `in pieces of ${size}`);
 }
+
+const { partsOf, piecesOf } = await load("src/parts/markdown.tsx");
+const outline = (parts) => parts.map((part) => {
+  switch (part.kind) {
+    case "heading": return `h${part.level} ${part.text}`;
+    case "list": return `${part.ordered ? "ol" : "ul"}(${part.items.map((item) => outline(item).join(" / ")).join(" | ")})`;
+    case "quote": return `quote(${outline(part.parts).join(" / ")})`;
+    case "table": return `table(${part.rows.map((row) => row.join(",")).join(";")})`;
+    case "rule": return "rule";
+    default: return `${part.kind} ${JSON.stringify(part.text)}`;
+  }
+});
+for (const [text, expect] of [
+  ["# One\n\ntwo\nthree\n\n## Four ##", ["h1 One", 'text "two\\nthree"', "h2 Four"]],
+  ["```sh\nmake # not a heading\n```\nafter", ['code "make # not a heading"', 'text "after"']],
+  ["```\nnever closed", ['code "never closed"']],
+  ["- a\n- b\n  - c\n\n1. x\n2. y", ['ul(text "a" | text "b" / ul(text "c"))', 'ol(text "x" | text "y")']],
+  ["> quoted\n> > twice", ['quote(text "quoted" / quote(text "twice"))']],
+  ["| a | b |\n|---|---|\n| 1 | 2 |\nafter", ["table(a,b;1,2)", 'text "after"']],
+  ["---\n***", ["rule", "rule"]],
+  ["<script>alert(1)</script>\n<b>x</b>", ['text "<script>alert(1)</script>\\n<b>x</b>"']],
+  ["in 2026 it was\n2026. not a list", ['text "in 2026 it was\\n2026. not a list"']],
+  ["", []],
+]) assert.deepEqual(outline(partsOf(text)), expect, text);
+assert.ok(partsOf(`${">".repeat(50_000)} deep`).length === 1, "quotes nest to a bound");
+assert.ok(partsOf("- x\n".repeat(20_000))[0].items.length === 20_000);
+const pieces2 = (text) => piecesOf(text).map((piece) => `${piece.kind}:${piece.text}${piece.to === undefined ? "" : `>${piece.to}`}`);
+for (const [text, expect] of [
+  ["plain", ["plain:plain"]],
+  ["a `b*c*` d", ["plain:a ", "code:b*c*", "plain: d"]],
+  ["**bold** and *thin* and snake_case_name", ["strong:bold", "plain: and ", "em:thin", "plain: and snake_case_name"]],
+  ["[words](https://example.com/x) ![alt](pic.png)", ["link:words>https://example.com/x", "plain: ", "link:alt>pic.png"]],
+  ["[bad](javascript:alert)", ["link:bad>javascript:alert"]],
+  ["2 * 3 * 4, \\*kept\\*", ["plain:2 * 3 * 4, *kept*"]],
+  ["`open", ["plain:`open"]],
+]) assert.deepEqual(pieces2(text), expect, text);
+
+const { distance } = await load("src/near.ts");
+assert.equal(distance("Runs page", "runs"), 0);
+assert.equal(distance("anything", " "), 0);
+assert.ok(distance("the read_file tool", "file") < distance("the read_file tool", "rdfl"));
+assert.ok(distance("profile", "file") > distance("a file", "file"), "the beginning of a word fits better");
+assert.equal(distance("read_file", "xyz"), undefined);
 console.log("all hold");

@@ -23,7 +23,7 @@ const ROWS = [
   {
     name: "denied", status: "denied", outcome: "denied", log: OLD, ran: 0,
     async act(page) {
-      await card(page).getByRole("button", { name: "Deny with a note…" }).click();
+      await card(page).getByLabel("more choices").selectOption("deny");
       await page.getByLabel("Message to the model").fill("not into this file");
       await card(page).getByRole("button", { name: "Deny with this note" }).click();
       await decided(page, /Denied by \S+ from console/);

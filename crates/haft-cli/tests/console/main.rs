@@ -149,6 +149,16 @@ fn a_person_decides_with_the_keyboard_alone() {
 }
 
 #[test]
+fn every_page_is_used_with_the_keyboard_alone() {
+    check("every_page.mjs");
+}
+
+#[test]
+fn runs_of_another_process_are_seen_as_they_happen() {
+    check("other_process.mjs");
+}
+
+#[test]
 fn what_could_deceive_is_shown_as_marks_and_nothing_of_it_runs() {
     check("marks.mjs");
 }

@@ -9,7 +9,7 @@ const name = (index) => `f-${String(index).padStart(4, "0")}.txt`;
 
 await play({}, async ({ server, page }) => {
   const rows = page.locator(".queue-row");
-  const says = (count, timeout = PATIENCE) => page.locator(".queue-head", { hasText: `${count.toLocaleString("en")} pending` }).waitFor({ timeout });
+  const says = (count, timeout = PATIENCE) => page.locator(".queue-count", { hasText: `${count.toLocaleString("en")} pending` }).waitFor({ timeout });
   const pathOnCard = (path) => page.locator(".card .path", { hasText: path }).waitFor();
 
   // They come in while the page looks on, by two servers, since one takes no thousand calls at a time; of each run at most a hundred.

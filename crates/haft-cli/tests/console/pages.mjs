@@ -17,7 +17,7 @@ except Exception as error:
     print("refused", error)
 `;
 
-await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async ({ server, page }) => {
+await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, async ({ server, page }) => {
   fs.writeFileSync(server.file("a.txt"), "alpha\nneedle-in-a-file\n");
   fs.mkdirSync(server.file("secrets"));
   fs.writeFileSync(server.file("secrets/key.txt"), "key");
@@ -41,12 +41,32 @@ await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async (
   assert.equal((await waits).status, "ok");
   await page.setViewportSize({ width: 1280, height: 800 });
 
-  // Runs: the list, a run, its timeline by keys, the same as a table, the search.
+  // The overview: what failed, the calls of this hour, who is connected.
+  await visit(page, server, "/");
+  await page.getByRole("list", { name: "runs that failed" }).locator(".run-row", { hasText: "read_file" }).waitFor();
+  await page.locator(".figure", { hasText: "denied today" }).locator(".figure-value", { hasText: /^[1-9]/ }).waitFor();
+  await page.getByRole("img", { name: /calls in the last 24 hours/ }).waitFor();
+  await accessible(page, "overview");
+
+  // What was decided, by whom.
+  await visit(page, server, "/waiting/history");
+  await page.locator(".past-requests li", { hasText: "approved by" }).first().waitFor();
+  await accessible(page, "history");
+
+  // Runs: the list, its filters, a run, its timeline by keys, the same as a table, the search.
   await visit(page, server, "/runs");
   await page.locator(".run-row a").first().waitFor();
   await accessible(page, "runs");
+  await page.getByRole("combobox", { name: "outcome" }).selectOption("denied");
+  await until("the address says it", () => new URL(page.url()).searchParams.get("status") === "denied");
+  await page.locator(".run-row a", { hasText: "read_file a.txt" }).waitFor();
+  await page.getByRole("combobox", { name: "tool" }).selectOption("view_image");
+  await page.getByText("No run matches these filters.").waitFor();
+  await page.getByRole("link", { name: "Show all" }).click();
   await page.locator(".run-row a", { hasText: "http api" }).first().click();
   await page.getByText("archive sound").waitFor();
+  // The failure is selected, with its argument in the picture.
+  await page.locator(".bar-row.current", { hasText: "read_file secrets/key.txt" }).waitFor();
   const picture = page.getByRole("listbox", { name: "timeline of calls" });
   await picture.waitFor();
   assert.ok((await picture.getByRole("option").count()) >= 4);
@@ -81,9 +101,11 @@ await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async (
   await page.locator(".try .outcome", { hasText: "needle-in-a-file" }).waitFor();
   await accessible(page, "tool");
 
-  // Skills.
+  // Skills, rendered: what looks like HTML stays text.
   await visit(page, server, "/skills/release");
   await page.getByText("Tag it <b>twice</b>.").waitFor();
+  await page.locator(".markdown").getByRole("heading", { name: "Release" }).waitFor();
+  assert.equal(await page.locator(".markdown b").count(), 0);
   await accessible(page, "skill");
 
   // Memory: one is accepted, one rejected.
@@ -98,6 +120,25 @@ await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async (
   await page.locator(".memories li", { hasText: "Python 3.12" }).waitFor();
   const kept = (await server.api("GET", "/memory")).value;
   assert.deepEqual(kept.map((record) => record.content), ["The tests need Python 3.12"]);
+
+  // Memory of the user's own: added, edited, found, removed.
+  await page.getByRole("button", { name: /^Add/ }).click();
+  await page.getByLabel("Text").fill("Releases happen on Tuesdays");
+  await page.getByLabel("Tags").fill("release, days");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const mine = () => page.locator(".memories li", { hasText: /Tuesdays|Wednesdays/ });
+  await mine().waitFor();
+  await mine().getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Text").fill("Releases happen on Wednesdays");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".memories li", { hasText: "Wednesdays" }).getByRole("button", { name: "Edit" }).waitFor();
+  await page.getByLabel("Search memories").fill("releases");
+  await page.keyboard.press("Enter");
+  await until("the search answers", async () => (await page.locator(".memories > li").count()) === 1);
+  await accessible(page, "accepted memory");
+  await mine().getByRole("button", { name: /^Remove/ }).click();
+  await mine().getByRole("button", { name: "Remove", exact: true }).click();
+  await until("it is gone", async () => (await server.api("GET", "/memory")).value.every((record) => !record.content.includes("Wednesdays")));
 
   // Policy: what would happen, for each verdict.
   await visit(page, server, "/policy");
@@ -114,11 +155,11 @@ await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async (
   await accessible(page, "policy");
 
   // A rule kept with an approval is edited and removed, and counts at once.
-  const waits = server.call("write_file", { path: "kept.txt", content: "k" });
+  const keeps = server.call("write_file", { path: "kept.txt", content: "k" });
   const waiting = async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "write_file");
   await until("the request is there", async () => await waiting() !== undefined);
   await server.api("POST", `/approvals/${(await waiting()).id}/approve`, { scope: "always" });
-  assert.equal((await waits).status, "ok");
+  assert.equal((await keeps).status, "ok");
   await visit(page, server, "/policy");
   await page.getByRole("button", { name: "Edit Edit(/kept.txt)" }).click();
   await page.getByLabel("Rule", { exact: true }).fill("Edit(");
@@ -135,6 +176,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async (
   // Health, live.
   await visit(page, server, "/health");
   await page.locator(".checks li", { hasText: "workspace" }).first().waitFor();
+  await page.locator(".facts", { hasText: "running for" }).waitFor();
   await accessible(page, "health");
 
   // Colours by the switch, kept over a reload; all keys; an address of a state that is gone.
@@ -145,4 +187,12 @@ await play({ settings, args: ["--trust"], expected: [/status of 400/] }, async (
   await page.getByRole("button", { name: "colours: dark" }).waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog").getByText("show all keys").waitFor();
+  await page.keyboard.press("Escape");
+
+  // An address that names no page says so, to a person who is logged in and to one who is not.
+  const wrong = await page.goto(`${server.url}/nowhere/at/all`);
+  assert.equal(wrong.status(), 404);
+  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+  await accessible(page, "no such page");
+  assert.equal((await fetch(`${server.url}/nowhere`)).status, 401, "a program is told nothing");
 });

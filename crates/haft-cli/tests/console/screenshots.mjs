@@ -32,6 +32,28 @@ pub fn send(request: &Request) -> Result<Reply, Error> {
 }
 `;
 
+const guide = `# Release
+
+Releases are cut **on Tuesdays**, from a clean \`main\`.
+
+1. Run the tests: \`cargo test --workspace\`.
+2. Update the changelog:
+   - what was added
+   - what changed
+3. Tag it.
+
+\`\`\`sh
+git tag -s v1.2.0
+\`\`\`
+
+> Never tag a commit whose tests have not run.
+
+| file | holds |
+|---|---|
+| CHANGELOG.md | what changed |
+| Cargo.toml | the version |
+`;
+
 const script = `# Looks over the sources, then raises a limit.
 for entry in tools.glob_files(pattern="src/*.rs").data["entries"]:
     tools.read_file(path=entry["path"])
@@ -48,12 +70,57 @@ tools.edit_file(path="src/retry.rs", edits=[{"find": "TRIES: u32 = 3", "replace"
 
 const picture = (page, name) => page.screenshot({ path: path.join(process.env.HAFT_PICTURES, `${name}.png`) });
 
-await play({ settings }, async ({ server, page }) => {
+/** What other clients did and wrote, so that lists have something to tell apart. */
+async function others(server) {
+  await server.callAs("claude-code", "read_file", { path: "src/lib.rs" });
+  await server.callAs("claude-code", "read_file", { path: "src/missing.rs" });
+  await server.callAs("codex", "grep_files", { pattern: "TRIES" });
+  await server.callAs("codex", "write_file", { path: "notes/plan.md", content: "one\ntwo\nthree\n" });
+  await server.callAs("cursor", "read_file", { path: "secrets/key.txt" });
+  for (const content of ["The tests need Python 3.12.", "Ana signs the releases."]) await server.call("write_memory", { content, scope: "project", tags: ["release"] });
+  await server.api("POST", "/memory", { content: "Answer in English, with SI units.", tags: ["style"], scope: "user" });
+}
+
+/** Every page in light, in dark and on a phone, into the folder that HAFT_EVERY_PAGE names. */
+async function everyPage(page, server) {
+  const folder = process.env.HAFT_EVERY_PAGE;
+  if (!folder) return;
+  const runs = (await server.api("GET", "/runs")).value;
+  const [request] = (await server.api("GET", "/approvals")).value;
+  const chained = runs.find((run) => run.first?.tool === "tool_chain") ?? runs[0];
+  const pages = {
+    overview: "/overview", waiting: "/waiting", request: `/waiting/${request.id}`, history: "/waiting/history", runs: "/runs", run: `/runs/${chained.run}`, search: "/runs?q=retry",
+    tools: "/tools/read_file", skills: "/skills/release", candidates: "/memory", memory: "/memory/accepted", policy: "/policy?tool=run_command", health: "/health", wrong: "/nowhere",
+  };
+  const looks = { light: ["light", 1440, 900], dark: ["dark", 1440, 900], phone: ["light", 390, 780] };
+  for (const [look, [scheme, width, height]] of Object.entries(looks)) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    for (const [name, address] of Object.entries(pages)) {
+      await visit(page, server, address);
+      await page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+      await page.waitForTimeout(400);
+      await page.screenshot({ path: path.join(folder, `${name}-${look}.png`) });
+    }
+  }
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.keyboard.type("run");
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: path.join(folder, "palette-phone.png") });
+}
+
+await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async ({ server, page }) => {
   for (const folder of ["src", "secrets", "notes"]) fs.mkdirSync(server.file(folder));
   fs.writeFileSync(server.file("src/retry.rs"), code);
   for (const name of ["lib", "reply", "error"]) fs.writeFileSync(server.file(`src/${name}.rs`), "//! A part.\n");
   fs.writeFileSync(server.file("secrets/key.txt"), "key");
+  const skill = path.join(server.file(".agents/skills"), "release");
+  fs.mkdirSync(skill, { recursive: true });
+  fs.writeFileSync(path.join(skill, "SKILL.md"), `---\nname: release\ndescription: How a release is cut, from the changelog to the tag\n---\n${guide}`);
   const waiting = async () => (await server.api("GET", "/approvals")).value;
+
+  // A picture shows a console that was used before.
+  await page.evaluate(() => localStorage.setItem("haft-notify", "no"));
 
   // A script's timeline, with a person who takes a moment, twice.
   const chained = server.api("POST", "/chains", { code: script }, server.token);
@@ -65,6 +132,7 @@ await play({ settings }, async ({ server, page }) => {
   }
   const outcome = (await chained).value;
   assert.equal(outcome.status, "ok", JSON.stringify(outcome));
+  await others(server);
   await visit(page, server, `/runs/${outcome.run}/${outcome.call}`);
   await page.locator(".band").waitFor();
   await page.waitForTimeout(300);
@@ -84,11 +152,18 @@ await play({ settings }, async ({ server, page }) => {
   await page.waitForTimeout(300);
   await picture(page, "waiting");
 
+  // What happened, at a glance.
+  await visit(page, server, "/overview");
+  await page.locator(".figures").waitFor();
+  await page.waitForTimeout(600);
+  await picture(page, "overview");
+
   // What would happen.
   await visit(page, server, "/policy?tool=run_command");
   await page.getByLabel("Arguments").fill(JSON.stringify({ command: "cargo test -p shop > notes/test.log && git push origin main" }, null, 2));
   await page.getByText("It would be denied.").waitFor();
   await page.waitForTimeout(200);
   await picture(page, "policy");
+  await everyPage(page, server);
   for (const one of await waiting()) await server.api("POST", `/approvals/${one.id}/deny`, {});
 });

@@ -180,10 +180,11 @@ export async function play({ name = "", args = [], settings = "", pages = {}, ex
   }
 }
 
-/** Opens a login link and waits until the console is connected. */
+/** Opens a login link, waits until the console is connected, and goes to what waits. */
 export async function enter(page, link) {
   await page.goto(link);
   await connected(page);
+  await page.getByRole("navigation", { name: "pages" }).getByRole("link", { name: /^Waiting/ }).click();
 }
 
 export async function connected(page) {

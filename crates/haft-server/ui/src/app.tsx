@@ -3,13 +3,14 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { readApprovals } from "./approvals";
-import { keysShown, useKeys } from "./keys";
 import { connect, opened } from "./live";
-import { go, parts } from "./route";
+import { follow, go, parts } from "./route";
 import { begin, login, session } from "./session";
-import { Frame, LoginBox } from "./parts/frame";
+import { Empty, Frame, LoginBox } from "./parts/frame";
+import { Shown } from "./parts/text";
 import { HealthPage } from "./pages/health";
 import { Memory } from "./pages/memory";
+import { Overview } from "./pages/overview";
 import { Policy } from "./pages/policy";
 import { Runs } from "./pages/runs";
 import { Skills } from "./pages/skills";
@@ -25,22 +26,48 @@ function Page() {
     case "memory": return <Memory />;
     case "policy": return <Policy />;
     case "health": return <HealthPage />;
-    default: return <Waiting />;
+    case "waiting": return <Waiting />;
+    case undefined:
+    case "overview": return <Overview />;
+    default: return <NoSuchPage />;
   }
+}
+
+/** What an address shows that names no page. */
+function NoSuchPage() {
+  return (
+    <Empty title="No such page">
+      <p>The console has no page at <code><Shown text={location.pathname} /></code>. The link may be mistyped, or from another version of haft.</p>
+      <p><a href="/overview" onClick={follow}>Overview</a> · <a href="/waiting" onClick={follow}>Waiting</a> · <a href="/runs" onClick={follow}>Runs</a></p>
+    </Empty>
+  );
+}
+
+/** What a browser without a session shows: how to get one. */
+function SignIn() {
+  return (
+    <main class="front">
+      <h1>haft</h1>
+      <p>The console shows what your agents do and ask for, and lets you decide. Each browser signs in with a link that works once.</p>
+      <p>On the machine that runs haft:</p>
+      <pre class="block">haft console</pre>
+      <p class="dim">It opens the console here, signed in. <code>haft serve</code> prints such a link, too, when it starts.</p>
+      <LoginBox />
+    </main>
+  );
 }
 
 function App() {
   const known = session.value !== undefined;
   useEffect(() => { if (known) connect(); }, [known]);
   useEffect(() => { if (opened.value > 0) void readApprovals(); }, [opened.value]);
-  useKeys(() => [{ key: "?", does: "show all keys", run: () => { keysShown.value = true; } }]);
   if (known) return <Frame><Page /></Frame>;
   if (login.value === "unknown") return null;
-  return <main class="front"><h1>haft</h1><p>The console shows what your agents ask for, and lets you decide.</p><LoginBox /></main>;
+  return <SignIn />;
 }
 
 // The code is read before the address changes.
 void begin();
-if (!parts.value.length) go("/waiting", true);
+if (!parts.value.length) go("/overview", true);
 const root = document.getElementById("app");
 if (root) render(<App />, root);

@@ -17,6 +17,8 @@ export const nextTry = signal(0);
 export const opened = signal(0);
 /** Counts changes of runs and of their calls. */
 export const runsChanged = signal(0);
+/** The run that changed last, of whichever process; a new object each time. */
+export const lastRun = signal<{ run: string } | undefined>(undefined);
 /** The last thing that happened to a call, for a run's page. */
 export const lastCall = signal<CallEvent | undefined>(undefined);
 /** The last change of the workspace, for a run's page. */
@@ -155,7 +157,10 @@ function hear(name: string, data: string): void {
       if (login.value !== "in") void resume();
       break;
     case "approval": approvalListeners.forEach((heard) => heard(value as Approval)); break;
-    case "run": runsChanged.value += 1; break;
+    case "run":
+      lastRun.value = value as { run: string };
+      runsChanged.value += 1;
+      break;
     case "call":
       lastCall.value = value as CallEvent;
       runsChanged.value += 1;

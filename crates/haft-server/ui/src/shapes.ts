@@ -121,11 +121,20 @@ export interface Run {
   run: string;
   state: "open" | "suspended" | "closed";
   started: string;
+  ended?: string;
+  duration_ms?: number;
   calls: number;
   door?: string;
-  title?: string;
   profile?: string;
   workspace?: string;
+  client?: string;
+  /** The first call, with the argument that says most. */
+  first?: { tool: string; argument?: string };
+  /** How the last call ended. */
+  outcome?: string;
+  /** How many calls ended with each status. */
+  statuses?: Record<string, number>;
+  changes?: { files: number; added: number; removed: number };
 }
 
 export interface Call {
@@ -143,8 +152,13 @@ export interface Call {
   ended?: string;
   duration_ms?: number;
   waited_ms?: number;
-  artifacts?: { ref: string; media_type?: string; bytes?: number }[];
+  artifacts?: (string | { ref: string; media_type?: string; bytes?: number })[];
   summary?: string;
+  /** The beginning of the result. */
+  result?: string;
+  error?: { kind: string; message: string };
+  /** The argument that says most. */
+  argument?: string;
 }
 
 /** One file, link or folder that a run changed. */
@@ -188,6 +202,9 @@ export interface Verified {
   state: string;
   lines: number;
   first_bad?: number | null;
+  /** What is wrong with that line. */
+  problem?: string;
+  torn?: boolean;
 }
 
 export interface Tool {
@@ -224,8 +241,10 @@ export interface MemoryRecord {
   state: "candidate" | "accepted" | "rejected";
   created: string;
   updated: string;
+  revision: number;
   replaces?: { path?: string };
   deletes?: boolean;
+  author?: string;
   decided_by?: string;
   run?: string;
   call?: string;
@@ -253,6 +272,41 @@ export interface Explained {
 export interface Health {
   checks: { name: string; ok: boolean; detail: string; advice?: string }[];
   sandbox: { backend: string; strength: string };
+  version: string;
+  uptime_s: number;
+  disk?: Disk | null;
+  clients?: Client[];
+}
+
+export interface Disk {
+  runs: number;
+  artifacts: number;
+  database: number;
+  total: number;
+  measured: string;
+}
+
+/** A client whose run is open. */
+export interface Client {
+  run: string;
+  client?: string;
+  door: string;
+  since: string;
+  workspace?: string;
+}
+
+export interface Hour {
+  start: string;
+  calls: number;
+  failed: number;
+  denied: number;
+}
+
+export interface Overview {
+  hours: Hour[];
+  today: { since: string; calls: number; failed: number; denied: number; decided: number; mean_wait_ms?: number };
+  failed: Run[];
+  clients: Client[];
 }
 
 export interface Found {

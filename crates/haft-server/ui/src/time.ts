@@ -25,9 +25,40 @@ export function ago(time: string, at: number): string {
   return ms < 1500 ? "just now" : `${span(ms)} ago`;
 }
 
-/** Bytes in KiB and MiB. */
+const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const YEAR = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" });
+
+/** A time on this machine's clock, as short as it is clear on a day: 14:03:22; 23 Nov 14:03:22. */
+export function local(time: string, at: number): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  const today = new Date(at);
+  if (date.toDateString() === today.toDateString()) return TIME.format(date);
+  return `${(date.getFullYear() === today.getFullYear() ? DAY : YEAR).format(date)} ${TIME.format(date)}`;
+}
+
+/** The exact time, on this machine's clock and in UTC. */
+export function exact(time: string): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  const zone = ZONE.formatToParts(date).find((part) => part.type === "timeZoneName")?.value ?? "";
+  const ms = String(date.getMilliseconds()).padStart(3, "0");
+  return `${YEAR.format(date)} ${TIME.format(date)}.${ms} ${zone} (${date.toISOString()})`;
+}
+
+/** The beginning of this machine's day. */
+export function midnight(at: number): Date {
+  const date = new Date(at);
+  date.setHours(0, 0, 0, 0);
+  return date;
+}
+
+/** Bytes in KiB, MiB and GiB. */
 export function bytes(count: number): string {
   if (count < 1024) return `${count} B`;
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`;
-  return `${(count / 1024 / 1024).toFixed(1)} MiB`;
+  if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MiB`;
+  return `${(count / 1024 ** 3).toFixed(1)} GiB`;
 }

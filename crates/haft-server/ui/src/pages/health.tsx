@@ -1,9 +1,14 @@
 // What works here and what does not, as `haft doctor` finds it, tried again twice a minute.
 
 import { useEffect } from "preact/hooks";
+import { useKeys } from "../keys";
+import { session } from "../session";
 import type { Health } from "../shapes";
+import { bytes, span } from "../time";
+import { Connected } from "./overview";
 import { Pending, useReading } from "../parts/reading";
 import { Shown } from "../parts/text";
+import { When } from "../parts/when";
 
 const AGAIN = 30_000;
 
@@ -13,12 +18,21 @@ export function HealthPage() {
     const timer = setInterval(reading.again, AGAIN);
     return () => clearInterval(timer);
   }, []);
+  useKeys(() => [{ key: "r", does: "look again", run: reading.again }]);
   const health = reading.value;
   return (
-    <div class="page">
+    <div class="page health">
       <Pending reading={reading} />
       {health && (
         <>
+          <dl class="facts about-haft">
+            <div><dt>version</dt><dd>haft {health.version}</dd></div>
+            <div><dt>running for</dt><dd>{span(health.uptime_s * 1000)}</dd></div>
+            <div><dt>disk</dt><dd>{health.disk ? <>{bytes(health.disk.total)}: runs {bytes(health.disk.runs)}, artifacts {bytes(health.disk.artifacts)}, database {bytes(health.disk.database)} <span class="dim">measured <When at={health.disk.measured} /></span></> : "being measured"}</dd></div>
+            <div><dt>you</dt><dd>{session.value?.user}, profile {session.value?.profile}, in <span class="mono">{session.value?.workspace}</span></dd></div>
+          </dl>
+          <Connected clients={health.clients ?? []} />
+          <h2>Checks</h2>
           <p>Sandbox <strong>{health.sandbox.backend}</strong>, strength <strong>{health.sandbox.strength}</strong>. <button type="button" onClick={reading.again}>Look again</button></p>
           <ul class="checks" aria-label="checks">
             {health.checks.map((check, index) => (

@@ -1,37 +1,125 @@
-// What the agent wrote to memory: candidates as a queue to accept or reject, what was accepted, a search.
+// What is remembered: candidates as a queue to accept or reject; accepted memories searched, added, edited and removed.
 
-import { useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { post, told } from "../api";
 import { useKeys } from "../keys";
 import { mayAct } from "../live";
-import { follow, parts, query } from "../route";
+import { follow, go, parts, pathOf, query } from "../route";
 import type { MemoryRecord } from "../shapes";
-import { ago, now } from "../time";
 import { StateWord } from "../parts/badges";
 import { Empty } from "../parts/frame";
 import { Pending, useReading } from "../parts/reading";
 import { Block, Shown } from "../parts/text";
+import { When } from "../parts/when";
 
 const SECOND_THOUGHT = 500;
 
 export function Memory() {
   const accepted = parts.value[1] === "accepted";
   const words = query.value.get("q") ?? "";
-  const path = words ? `/memory?q=${encodeURIComponent(words)}` : accepted ? "/memory" : "/memory?state=candidate";
+  const path = accepted && words ? `/memory?q=${encodeURIComponent(words)}` : accepted ? "/memory" : "/memory?state=candidate";
   const reading = useReading<(MemoryRecord | { record: MemoryRecord })[]>(path);
-  const list = (reading.value ?? []).map((item) => ("record" in item ? item.record : item));
+  const list = (reading.value ?? []).map((item) => ("record" in item ? item.record : item)).filter((record) => !accepted || !record.deletes);
+  const candidates = useReading<MemoryRecord[]>(accepted ? "/memory?state=candidate" : undefined);
+  const count = accepted ? candidates.value?.length : reading.value?.length;
   return (
     <div class="page">
       <nav class="tabs" aria-label="memories">
-        <a href="/memory" onClick={follow} aria-current={!accepted ? "page" : undefined}>Candidates</a>
+        <a href="/memory" onClick={follow} aria-current={!accepted ? "page" : undefined}>Candidates{!!count && <> <span class="count">{count.toLocaleString("en")}</span></>}</a>
         <a href="/memory/accepted" onClick={follow} aria-current={accepted ? "page" : undefined}>Accepted</a>
       </nav>
+      {accepted && <Tools words={words} again={reading.again} />}
       <Pending reading={reading} />
-      {reading.value && !list.length && (accepted ? <Empty title="Nothing is remembered yet"><p>Candidates that you accept appear here, and models can recall them.</p></Empty>
-        : <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> appears here; nothing is remembered before you accept it.</p></Empty>)}
-      {accepted ? <ul class="memories" aria-label="accepted memories">{list.map((record) => <li key={record.id}><Remembered record={record} /></li>)}</ul>
+      {reading.value && !list.length && (!accepted ? <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> appears here; nothing is remembered before you accept it.</p></Empty>
+        : words ? <p class="note">No memory holds “{words}”.</p> : <Empty title="Nothing is remembered yet"><p>Candidates that you accept and memories that you add appear here, and models can recall them.</p></Empty>)}
+      {accepted ? <ul class="memories" aria-label="accepted memories">{list.map((record) => <li key={record.id}><Kept record={record} again={reading.again} /></li>)}</ul>
         : list.length > 0 && <Queue list={list} again={reading.again} />}
     </div>
+  );
+}
+
+/** The search, and a memory of the user's own. */
+function Tools({ words, again }: { words: string; again: () => void }) {
+  const [typed, setTyped] = useState(words);
+  const [adding, setAdding] = useState(false);
+  const finding = useRef<HTMLInputElement>(null);
+  useEffect(() => setTyped(words), [words]);
+  useKeys(() => [
+    { key: "/", does: "search memories", run: () => finding.current?.focus() },
+    { key: "a", does: "add a memory", run: () => setAdding(true) },
+  ]);
+  return (
+    <>
+      <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); go(typed.trim() ? `/memory/accepted?q=${encodeURIComponent(typed.trim())}` : "/memory/accepted"); }}>
+        <input ref={finding} type="search" value={typed} placeholder="Search memories" aria-label="Search memories" onInput={(e) => setTyped(e.currentTarget.value)} />
+        <button type="submit">Search</button>
+        <button type="button" aria-expanded={adding} disabled={!mayAct()} onClick={() => setAdding(!adding)}>Add… <kbd>a</kbd></button>
+      </form>
+      {adding && <Writing title="Add a memory" close={() => setAdding(false)} send={(written) => post("/memory", written).then(() => { setAdding(false); again(); })} />}
+    </>
+  );
+}
+
+/** What is sent. */
+interface Written {
+  content: string;
+  tags: string[];
+  scope?: string;
+}
+
+/** A form for a memory, new or as it is. */
+function Writing({ title, record, send, close }: { title: string; record?: MemoryRecord; send: (written: Written) => Promise<unknown>; close: () => void }) {
+  const [content, setContent] = useState(record?.content ?? "");
+  const [tags, setTags] = useState(record?.tags.join(", ") ?? "");
+  const [scope, setScope] = useState("user");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const id = useId();
+  const text = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => text.current?.focus(), []);
+  useKeys(() => [{ key: "Escape", does: "close the form", run: close }]);
+  const ready = content.trim() !== "" && !busy && mayAct();
+  const submit = () => {
+    if (!ready) return;
+    setBusy(true);
+    const written = { content, tags: tags.split(",").map((tag) => tag.trim()).filter(Boolean), ...(record ? {} : { scope }) };
+    send(written).catch((error) => { setProblem(told(error)); setBusy(false); });
+  };
+  return (
+    <section class="panel" aria-label={title}>
+      <form onSubmit={(e) => { e.preventDefault(); submit(); }}>
+        <div class="field"><label for={`${id}-text`}>Text</label><textarea ref={text} id={`${id}-text`} rows={4} value={content} onInput={(e) => setContent(e.currentTarget.value)} /></div>
+        <div class="field"><label for={`${id}-tags`}>Tags, with commas between them</label><input id={`${id}-tags`} type="text" value={tags} onInput={(e) => setTags(e.currentTarget.value)} /></div>
+        {!record && <div class="field"><label for={`${id}-scope`}>For</label><select id={`${id}-scope`} value={scope} onChange={(e) => setScope(e.currentTarget.value)}>
+          <option value="user">you, in every folder</option><option value="project">this folder alone</option></select></div>}
+        {problem && <p class="note bad-text" role="alert">{problem}</p>}
+        <div class="choices"><button type="submit" class="primary" disabled={!ready}>{record ? "Save" : "Add"}</button><button type="button" onClick={close}>Cancel <kbd>Esc</kbd></button></div>
+      </form>
+    </section>
+  );
+}
+
+/** An accepted memory, which can be edited and removed. */
+function Kept({ record, again }: { record: MemoryRecord; again: () => void }) {
+  const [open, setOpen] = useState<"edit" | "remove">();
+  const [problem, setProblem] = useState("");
+  const path = `/memory/${encodeURIComponent(record.id)}`;
+  const remove = () => { post(`${path}/remove`, { revision: record.revision }).then(again, (error) => setProblem(told(error))); };
+  if (open === "edit") {
+    return <Writing title="Edit the memory" record={record} close={() => setOpen(undefined)}
+      send={(written) => post(`${path}/edit`, { ...written, revision: record.revision }).then(() => { setOpen(undefined); again(); })} />;
+  }
+  return (
+    <>
+      <Remembered record={record} />
+      {problem && <p class="note bad-text" role="alert">{problem}</p>}
+      {open === "remove" ? (
+        <div class="choices" role="group" aria-label="remove this memory?"><span>Remove it with its history? This cannot be undone.</span>
+          <button type="button" class="critical" disabled={!mayAct()} onClick={remove}>Remove</button><button type="button" onClick={() => setOpen(undefined)}>Cancel</button></div>
+      ) : (
+        <div class="choices"><button type="button" disabled={!mayAct()} onClick={() => setOpen("edit")}>Edit</button><button type="button" disabled={!mayAct()} onClick={() => setOpen("remove")}>Remove…</button></div>
+      )}
+    </>
   );
 }
 
@@ -79,7 +167,8 @@ function Remembered({ record }: { record: MemoryRecord }) {
       {record.path && <p class="mono"><strong><Shown text={record.path} /></strong>{record.deletes && " is deleted"}{record.replaces && !record.deletes && " is replaced"}</p>}
       {!record.deletes && <Block text={record.content} label="memory" />}
       <p class="meta"><span class="badge plain"><Shown text={record.scope} /></span>{record.state !== "accepted" && <StateWord word={record.state} />}
-        {record.tags.map((tag) => <span class="badge plain" key={tag}><Shown text={tag} /></span>)}<span class="dim">{ago(record.created, now.value)}</span>
+        {record.tags.map((tag) => <span class="badge plain" key={tag}><Shown text={tag} /></span>)}
+        <span class="dim">{record.run ? <>from <a href={pathOf("runs", record.run, ...(record.call ? [record.call] : []))} onClick={follow}>its run</a>, </> : record.author && <>by <Shown text={record.author} />, </>}<When at={record.created} /></span>
         {record.decided_by && <span class="dim">decided by <Shown text={record.decided_by} /></span>}</p>
     </>
   );

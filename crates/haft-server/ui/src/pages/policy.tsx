@@ -109,13 +109,28 @@ function Explanation({ explained }: { explained: Explained }) {
           <tbody>{explained.parts.map((part, index) => <tr key={index}><td>{part.kind}</td><td class="mono"><Shown text={part.value} /></td><td><StateWord word={part.verdict} /></td><td class="mono"><Shown text={part.rule} /></td><td><Shown text={part.layer} /></td></tr>)}</tbody>
         </table>
       </div>
+      <Layers layers={explained.layers} verdict={explained.verdict} />
+    </div>
+  );
+}
+
+/** What each layer says. Those that only agree, or say nothing, are folded away: they decide nothing. */
+function Layers({ layers, verdict }: { layers: Explained["layers"]; verdict: Explained["verdict"] }) {
+  const [open, setOpen] = useState(false);
+  const decides = (layer: Explained["layers"][number]) => layer.verdict === verdict && (verdict !== "allow" || !layer.layer.startsWith("guard"));
+  const deciding = layers.filter(decides);
+  const shown = open || !deciding.length ? layers : deciding;
+  const rest = layers.length - deciding.length;
+  return (
+    <>
       <div class="scroll" tabIndex={0} role="group" aria-label="each layer">
         <table class="data">
           <thead><tr><th scope="col">layer</th><th scope="col">says</th><th scope="col">rule</th><th scope="col">why</th></tr></thead>
-          <tbody>{explained.layers.map((layer, index) => <tr key={index}><td><Shown text={layer.layer} /></td><td>{layer.verdict === "none" ? <span class="dim">nothing</span> : <StateWord word={layer.verdict} />}</td><td class="mono"><Shown text={layer.rule} /></td><td><Shown text={layer.reason} /></td></tr>)}</tbody>
+          <tbody>{shown.map((layer, index) => <tr key={index}><td><Shown text={layer.layer} /></td><td>{layer.verdict === "none" ? <span class="dim">nothing</span> : <StateWord word={layer.verdict} />}</td><td class="mono"><Shown text={layer.rule} /></td><td><Shown text={layer.reason} /></td></tr>)}</tbody>
         </table>
       </div>
-    </div>
+      {rest > 0 && deciding.length > 0 && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Only what decides" : rest === 1 ? "1 other layer, which does not decide" : `${rest} other layers, which do not decide`}</button>}
+    </>
   );
 }
 

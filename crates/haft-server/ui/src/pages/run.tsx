@@ -1,41 +1,71 @@
 // One run: its timeline, the same as a table, the selected call with its live output.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { openable, told } from "../api";
-import { lastCall } from "../live";
+import { useKeys } from "../keys";
+import { lastCall, lastRun } from "../live";
 import { follow, go, pathOf } from "../route";
 import type { Approval, Call, Run, Verified } from "../shapes";
-import { ago, now, span } from "../time";
+import { exact, span } from "../time";
 import { StateWord } from "../parts/badges";
+import { Copy } from "../parts/copy";
 import { OutputPane } from "../parts/outputpane";
 import { Pending, useReading } from "../parts/reading";
+import { First, From, Lines, standing } from "../parts/runrow";
 import { Block, Shown } from "../parts/text";
+import { When } from "../parts/when";
 import { Timeline, WAITS } from "../parts/timeline";
 import { waiting } from "../approvals";
 import { Changes } from "../parts/changes";
 import { Arguments, argumentsOf } from "../parts/fact";
 
+const FAILED = new Set(["error", "denied", "timeout"]);
+
+/** The call to look at first: one that runs or waits, else the first that failed. */
+function first(calls: Call[]): Call | undefined {
+  return calls.find((call) => !call.status || call.status === WAITS) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
+}
+
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
+  const path = `/runs/${encodeURIComponent(run)}`;
   const changed = lastCall.value?.run === run ? `${lastCall.value.call}/${lastCall.value.phase}` : "";
-  const calls = useReading<Call[]>(`/runs/${encodeURIComponent(run)}`, changed);
-  const runs = useReading<Run[]>("/runs");
-  const about = runs.value?.find((other) => other.run === run);
+  // Of a run of another process it is heard that something happened, not what.
+  const other = useRef(lastRun.value);
+  if (lastRun.value?.run === run) other.current = lastRun.value;
+  const calls = useReading<Call[]>(path, useMemo(() => ({}), [changed, other.current]));
+  const about = useReading<Run>(`${path}/about`, other.current).value;
   const asked = waiting.value;
-  const list = useMemo(() => withWaiting(calls.value ?? [], asked.filter((approval) => approval.run === run)), [calls.value, asked]);
-  const selected = list.find((other) => other.call === call) ?? list.find((other) => !other.status) ?? list[0];
+  // Not before the record was read: what waits alone would pass for all there is.
+  const list = useMemo(() => (calls.value ? withWaiting(calls.value, asked.filter((approval) => approval.run === run)) : []), [calls.value, asked]);
+  const selected = list.find((other) => other.call === call) ?? (call === undefined ? first(list) : list[0]);
   const [asTable, setAsTable] = useState(false);
   const select = (id: string) => go(pathOf("runs", run, id), call !== undefined);
+  const at = list.findIndex((other) => other.call === selected?.call);
+  const move = (by: number) => {
+    const next = list[Math.min(list.length - 1, Math.max(0, at + by))];
+    if (next) select(next.call);
+  };
+  const failed = () => list.slice(at + 1).concat(list.slice(0, at + 1)).find((other) => FAILED.has(other.status ?? ""));
+  useKeys(() => [
+    { key: "j", does: "next call", run: () => move(1) },
+    { key: "k", does: "previous call", run: () => move(-1) },
+    { key: "f", does: "next call that failed", run: () => { const next = failed(); if (next) select(next.call); } },
+    { key: "t", does: "timeline or table", run: () => setAsTable(!asTable) },
+    { key: "u", does: "back to all runs", run: () => go("/runs") },
+  ]);
   return (
     <div class="page run">
       <header class="run-top">
         <a href="/runs" onClick={follow}>Runs</a>
-        <h2 class="mono">{about?.title ? <Shown text={about.title} /> : run}</h2>
-        {about && <StateWord word={about.state} />}
-        <Verify run={run} state={about?.state ?? ""} />
-        {about && <span class="dim"><Shown text={about.door ?? ""} /> · {list.length.toLocaleString("en")} calls · {ago(about.started, now.value)}</span>}
+        <h2 class="clipped">{about?.first ? <First run={about} /> : <span class="mono">{run}</span>}</h2>
+        {about && <StateWord word={standing(about)} />}
         <span class="gap" />
         <button type="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>{asTable ? "Timeline" : "Table"}</button>
       </header>
+      <p class="run-about dim">
+        {about && <><From run={about} /> · {list.length === 1 ? "1 call" : `${list.length.toLocaleString("en")} calls`} · <When at={about.started} />{about.duration_ms !== undefined && <> · took {span(about.duration_ms)}</>} <Lines run={about} /> · </>}
+        <code>{run}</code> <Copy text={run} what="the run's id" /> <Verify run={run} state={about?.state ?? ""} />
+      </p>
       <Pending reading={calls} />
       {calls.value && list.length === 0 && <p class="note">No call yet. They appear here as they start.</p>}
       {list.length > 0 && (
@@ -65,8 +95,18 @@ function Verify({ run, state }: { run: string; state: string }) {
   const verified = useReading<Verified>(`/runs/${encodeURIComponent(run)}/verify`, state);
   const report = verified.value;
   if (!report) return null;
-  return report.ok ? <span class="badge good" title={`${report.lines} lines, each with the hash of the one before`}>archive sound</span>
-    : <span class="badge bad">archive broken{typeof report.first_bad === "number" && ` at line ${report.first_bad}`}</span>;
+  if (report.ok) return <span class="badge good" title={`${report.lines} lines, each with the hash of the one before`}>archive sound</span>;
+  const at = typeof report.first_bad === "number" ? ` at line ${report.first_bad}` : "";
+  return (
+    <>
+      <span class="badge bad">archive broken{at}</span>
+      <span class="note warn broken" role="alert">
+        The record of this run does not verify{at}: {report.problem ? <Shown text={report.problem} /> : "its lines do not match their hashes"}.{" "}
+        Someone or something changed it after haft wrote it. Do not rely on what is shown from {at ? "that line" : "it"} on; the lines before it are as they were written.{" "}
+        On a terminal: <code>haft runs verify {run}</code>
+      </span>
+    </>
+  );
 }
 
 function CallTable({ calls, selected, run }: { calls: Call[]; selected: string | undefined; run: string }) {
@@ -75,14 +115,14 @@ function CallTable({ calls, selected, run }: { calls: Call[]; selected: string |
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="calls as a table">
       <table class="data">
-        <thead><tr><th scope="col">tool</th><th scope="col">status</th><th scope="col">started</th><th scope="col">took</th><th scope="col">waited</th><th scope="col">inside</th><th scope="col">what</th></tr></thead>
+        <thead><tr><th scope="col">tool</th><th scope="col">status</th><th scope="col">started</th><th scope="col">took</th><th scope="col">waited</th><th scope="col">inside</th><th scope="col">argument</th><th scope="col">summary</th></tr></thead>
         <tbody>
           {shown.map((call) => (
             <tr key={call.call} aria-current={call.call === selected ? "true" : undefined}>
               <th scope="row"><a href={pathOf("runs", run, call.call)} onClick={follow}><Shown text={call.tool} /></a></th>
-              <td><StateWord word={call.status ?? "running"} /></td><td class="mono">{call.started.slice(11, 23)}</td>
+              <td><StateWord word={call.status ?? "running"} /></td><td class="mono"><When at={call.started} /></td>
               <td>{call.duration_ms === undefined ? "" : span(call.duration_ms)}</td><td>{call.waited_ms ? span(call.waited_ms) : ""}</td>
-              <td class="mono">{call.parent ?? ""}</td><td><Shown text={(call.summary ?? "").slice(0, 160)} /></td>
+              <td class="mono">{call.parent ?? ""}</td><td class="mono"><Shown text={call.argument ?? ""} /></td><td><Shown text={(call.summary ?? "").slice(0, 160)} /></td>
             </tr>
           ))}
         </tbody>
@@ -114,18 +154,38 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
       <h3><Shown text={call.tool} /> <StateWord word={call.status ?? "running"} />
         {call.duration_ms !== undefined && <span class="dim"> {span(call.duration_ms)}</span>}
         {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for approval</span>}</h3>
-      {call.summary && <p><Shown text={call.summary} /></p>}
-      <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
+      {call.error ? <p class="failure"><code>{call.error.kind}</code> <Shown text={call.error.message} lines /></p> : call.summary && call.summary !== call.result && <p><Shown text={call.summary} /></p>}
       {call.status === WAITS && <p class="note warn">It is pending approval: <a href="/waiting" onClick={follow}>decide</a>.</p>}
-      {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : <Block text={text} label="arguments, redacted" />}
+      {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : text && <Block text={text} label="arguments, redacted" />}
+      <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
+      {call.result && <Result text={call.result} />}
       <dl class="facts">{facts.map(([name, value]) => value && <div key={name}><dt>{name}</dt><dd><Shown text={value} /></dd></div>)}
         <div><dt>call</dt><dd class="mono">{call.call}</dd></div>
-        <div><dt>started</dt><dd class="mono">{call.started}</dd></div></dl>
+        <div><dt>started</dt><dd>{exact(call.started)}</dd></div></dl>
       {!!call.artifacts?.length && (
-        <ul class="artifacts" aria-label="artifacts">{call.artifacts.map((artifact) => (
-          <li key={artifact.ref}><Download run={run} reference={artifact.ref} />{artifact.bytes !== undefined && <span class="dim"> {artifact.bytes.toLocaleString("en")} bytes</span>}</li>
-        ))}</ul>
+        <ul class="artifacts" aria-label="artifacts">{call.artifacts.map((artifact) => {
+          const reference = typeof artifact === "string" ? artifact : artifact.ref;
+          return <li key={reference}><Download run={run} reference={reference} /></li>;
+        })}</ul>
       )}
+    </section>
+  );
+}
+
+/** The beginning of a result, as the record keeps it. */
+function Result({ text }: { text: string }) {
+  const shown = useMemo(() => {
+    try {
+      return JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+      return text;
+    }
+  }, [text]);
+  const cut = text.endsWith("…");
+  return (
+    <section class="result" aria-label="result">
+      <h4>Result{cut && <span class="dim small"> its beginning; the record keeps 2 KiB</span>} <Copy text={text} what="the result" /></h4>
+      <Block text={shown} label="result" />
     </section>
   );
 }

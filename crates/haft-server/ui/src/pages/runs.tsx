@@ -1,16 +1,25 @@
-// All runs, the search over what they did, and one run beside them.
+// All runs, filtered by the server and a page at a time; the search over what they did; one run beside them.
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, told } from "../api";
+import { useKeys } from "../keys";
 import { runsChanged } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
-import type { Found, Run } from "../shapes";
-import { ago, now } from "../time";
+import { session } from "../session";
+import type { Found, Run, Tool } from "../shapes";
+import { midnight, now } from "../time";
 import { StateWord } from "../parts/badges";
 import { Empty } from "../parts/frame";
 import { Pending, useReading } from "../parts/reading";
+import { RunRow } from "../parts/runrow";
 import { Shown } from "../parts/text";
+import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
 import { RunPage } from "./run";
+
+/** Runs that are read at a time. */
+const PAGE = 100;
+const ROW = 52;
 
 export function Runs() {
   const run = parts.value[1];
@@ -18,57 +27,126 @@ export function Runs() {
   return <RunList />;
 }
 
+/** The filters, as the address names them. */
+const FILTERS = ["tool", "status", "folder", "time"] as const;
+type Filters = Record<(typeof FILTERS)[number], string>;
+
+const filtersOf = (members: URLSearchParams): Filters => ({
+  tool: members.get("tool") ?? "", status: members.get("status") ?? "", folder: members.get("folder") ?? "", time: members.get("time") ?? "",
+});
+
+/** What the server is asked for. */
+function pathOfPage(filters: Filters, day: number): string {
+  const asked = new URLSearchParams({ limit: String(PAGE) });
+  if (filters.tool) asked.set("tool", filters.tool);
+  if (filters.status === "open" || filters.status === "suspended") asked.set("state", filters.status);
+  else if (filters.status) asked.set("status", filters.status);
+  if (filters.folder) asked.set("workspace", filters.folder);
+  if (filters.time) asked.set("since", new Date(day - (Number(filters.time) - 1) * 86_400_000).toISOString());
+  return `/runs?${asked}`;
+}
+
 function RunList() {
   const words = query.value.get("q") ?? "";
   const [typed, setTyped] = useState(words);
-  const [filter, setFilter] = useState("");
-  // A busy server changes its runs all the time: the list follows at most once in two seconds.
-  const beat = useMemo(() => runsChanged.value, [Math.floor(now.value / 2000)]);
-  const runs = useReading<Run[]>("/runs", beat);
-  const shown = useMemo(() => (runs.value ?? []).filter((run) => fits(run, filter)), [runs.value, filter]);
+  const finding = useRef<HTMLInputElement>(null);
+  useEffect(() => setTyped(words), [words]);
+  useKeys(() => [{ key: "/", does: "search all archives", run: () => finding.current?.focus() }]);
   return (
     <div class="page">
       <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); go(typed.trim() ? `/runs?q=${encodeURIComponent(typed.trim())}` : "/runs"); }}>
-        <input type="search" value={typed} placeholder="Search what was done: a path, a command, a word of a result" aria-label="Search all archives" onInput={(e) => setTyped(e.currentTarget.value)} />
+        <input ref={finding} type="search" value={typed} placeholder="Search what was done: a path, a command, a word of a result" aria-label="Search all archives" onInput={(e) => setTyped(e.currentTarget.value)} />
         <button type="submit">Search</button>
-        {words && <a href="/runs" onClick={(e) => { setTyped(""); follow(e); }}>All runs</a>}
+        {words && <a href="/runs" onClick={follow}>All runs</a>}
       </form>
-      {words ? <Matches words={words} /> : (
-        <>
-          <Pending reading={runs} />
-          {runs.value?.length === 0 && <NoRuns />}
-          {!!runs.value?.length && (
-            <section class="table-like" aria-label="runs">
-              <div class="list-tools"><input type="search" placeholder="Filter" aria-label="Filter the runs" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
-                <span class="dim">{shown.length.toLocaleString("en")} of {runs.value.length.toLocaleString("en")} runs</span></div>
-              <div class="run-head" aria-hidden="true"><span>state</span><span>run</span><span>door</span><span>calls</span><span>started</span></div>
-              <Windowed class="run-list" label="runs, newest first" role="list" count={shown.length} height={44} row={(index) => {
-                const run = shown[index];
-                return run && <RunRow key={run.run} run={run} />;
-              }} />
-            </section>
-          )}
-        </>
-      )}
+      {words ? <Matches words={words} /> : <Listed />}
     </div>
   );
 }
 
-function fits(run: Run, filter: string): boolean {
-  const text = [run.run, run.state, run.door, run.title, run.workspace].join(" ").toLowerCase();
-  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+function Listed() {
+  const filters = filtersOf(query.value);
+  const day = midnight(now.value).getTime();
+  const path = pathOfPage(filters, day);
+  // A busy server changes its runs all the time: the list follows at most once in two seconds.
+  const beat = useMemo(() => runsChanged.value, [Math.floor(now.value / 2000)]);
+  const first = useReading<Run[]>(path, beat);
+  const [older, setOlder] = useState<{ path: string; runs: Run[]; done: boolean }>({ path, runs: [], done: false });
+  const [busy, setBusy] = useState(false);
+  const [trouble, setTrouble] = useState("");
+  const [at, setAt] = useState(-1);
+  const runs = useMemo(() => {
+    const head = first.value ?? [];
+    const known = new Set(head.map((run) => run.run));
+    const rest = older.path === path ? older.runs.filter((run) => !known.has(run.run)) : [];
+    return [...head, ...rest];
+  }, [first.value, older, path]);
+  const whole = older.path === path && older.runs.length ? older.done : (first.value?.length ?? 0) < PAGE;
+  const more = () => {
+    const last = runs[runs.length - 1];
+    if (!last || busy) return;
+    setBusy(true);
+    get<Run[]>(`${path}&after=${encodeURIComponent(last.run)}`).then(
+      (page) => {
+        setTrouble("");
+        setOlder((before) => ({ path, runs: [...(before.path === path ? before.runs : runs.slice(PAGE)), ...page], done: page.length < PAGE }));
+      },
+      (error) => setTrouble(told(error)),
+    ).finally(() => setBusy(false));
+  };
+  const open = runs[at];
+  useKeys(() => [
+    { key: "j", does: "next run", run: () => setAt(Math.min(runs.length - 1, at + 1)) },
+    { key: "k", does: "previous run", run: () => setAt(Math.max(0, at - 1)) },
+    { key: "Enter", does: "open the run", run: () => { if (open) go(pathOf("runs", open.run)); } },
+  ]);
+  const filtered = FILTERS.some((name) => filters[name]);
+  return (
+    <>
+      <FilterBar filters={filters} runs={runs} />
+      <Pending reading={first} />
+      {first.value?.length === 0 && (filtered ? <p class="note">No run matches these filters. <a href="/runs" onClick={follow}>Show all</a></p> : <NoRuns />)}
+      {runs.length > 0 && (
+        <section class="table-like" aria-label="runs">
+          <Windowed class="run-list" label="runs, newest first" role="list" count={runs.length} height={ROW} keep={at} row={(index) => {
+            const run = runs[index];
+            return run && <RunRow key={run.run} run={run} at={now.value} current={index === at} />;
+          }} />
+          <p class="list-tools dim"><span>{runs.length.toLocaleString("en")} {whole ? (runs.length === 1 ? "run" : "runs") : "runs shown"}</span>
+            {!whole && <button type="button" disabled={busy} onClick={more}>{busy ? "Reading …" : "Show older runs"}</button>}
+            {trouble && <span class="bad-text" role="alert">{trouble}</span>}</p>
+        </section>
+      )}
+    </>
+  );
 }
 
-function RunRow({ run }: { run: Run }) {
+const STATUSES: [string, string][] = [
+  ["", "any outcome"], ["failed", "with a failure"], ["denied", "with a denial"], ["error", "with an error"], ["timeout", "with a timeout"],
+  ["cancelled", "with a cancelled call"], ["suspended", "suspended"], ["open", "running"],
+];
+const TIMES: [string, string][] = [["", "any time"], ["1", "today"], ["2", "since yesterday"], ["7", "last 7 days"], ["30", "last 30 days"]];
+
+function FilterBar({ filters, runs }: { filters: Filters; runs: Run[] }) {
+  const tools = useReading<Tool[]>("/tools");
+  const names = [...new Set([...(tools.value ?? []).map((tool) => tool.name), ...(filters.tool ? [filters.tool] : [])])].sort();
+  const here = session.value?.workspace;
+  const folders = [...new Set([here, filters.folder, ...runs.map((run) => run.workspace)])].filter((folder): folder is string => !!folder);
+  const set = (name: keyof Filters, value: string) => {
+    const next = new URLSearchParams(Object.entries({ ...filters, [name]: value }).filter(([, set]) => set));
+    go(next.size ? `/runs?${next}` : "/runs", true);
+  };
+  const choice = (name: keyof Filters, label: string, options: [string, string][]) => (
+    <select aria-label={label} value={filters[name]} onChange={(e) => set(name, e.currentTarget.value)} class={filters[name] ? "in-force" : ""}>
+      {options.map(([value, words]) => <option key={value} value={value}>{words}</option>)}
+    </select>
+  );
   return (
-    <div class="run-row" role="listitem">
-      <a href={pathOf("runs", run.run)} onClick={follow}>
-        <span><StateWord word={run.state} /></span>
-        <span class="run-title">{run.title ? <Shown text={run.title} /> : <span class="mono">{run.run}</span>}</span>
-        <span class="dim"><Shown text={run.door ?? ""} /></span>
-        <span>{run.calls.toLocaleString("en")}<span class="unseen"> calls</span></span>
-        <span class="dim" title={run.started}>{ago(run.started, now.value)}</span>
-      </a>
+    <div class="filters" role="group" aria-label="filters">
+      {choice("status", "outcome", STATUSES)}
+      {choice("tool", "tool", [["", "any tool"], ...names.map((name): [string, string] => [name, name])])}
+      {choice("folder", "folder", [["", "any folder"], ...folders.map((folder): [string, string] => [folder, folder === here ? `this folder: ${folder}` : folder])])}
+      {choice("time", "time", TIMES)}
     </div>
   );
 }
@@ -88,12 +166,12 @@ function Matches({ words }: { words: string }) {
   return (
     <section aria-label="what was found">
       <Pending reading={found} />
-      {found.value && <p class="dim" role="status">{matches.length === 0 ? "Nothing found" : `${matches.length} found`} among {found.value.looked_at.toLocaleString("en")} calls{found.value.truncated && "; there is more: say it more exactly"}.</p>}
+      {found.value && <p class="dim" role="status">{matches.length === 0 ? "Nothing found" : `${matches.length} found`} among the last {found.value.looked_at.toLocaleString("en")} calls{found.value.truncated && "; there are more: add a word to narrow the search"}.</p>}
       <ul class="matches">
         {matches.map((match) => (
           <li key={`${match.run}/${match.call}`}>
             <a href={pathOf("runs", match.run, match.call)} onClick={follow}><StateWord word={match.status} /> <strong><Shown text={match.tool} /></strong> <span class="mono"><Shown text={match.text} /></span></a>
-            <span class="dim">{ago(match.at, now.value)}</span>
+            <span class="dim"><When at={match.at} /></span>
           </li>
         ))}
       </ul>

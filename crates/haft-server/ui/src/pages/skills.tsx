@@ -1,8 +1,11 @@
 // The skills found, each whole.
 
-import { follow, parts, pathOf } from "../route";
+import { useState } from "preact/hooks";
+import { steps, useKeys } from "../keys";
+import { follow, go, parts, pathOf } from "../route";
 import type { Skill } from "../shapes";
 import { Empty, wide } from "../parts/frame";
+import { Markdown } from "../parts/markdown";
 import { Pending, useReading } from "../parts/reading";
 import { Block, Shown } from "../parts/text";
 
@@ -11,6 +14,7 @@ export function Skills() {
   const skills = useReading<Skill[]>("/skills");
   const list = skills.value ?? [];
   const selected = named ?? (wide.value ? list[0]?.name : undefined);
+  useKeys(() => steps("skill", list.map((skill) => skill.name), selected, (name) => go(pathOf("skills", name), named !== undefined)));
   if (skills.value && !list.length && !named) {
     return (
       <Empty title="No skills">
@@ -39,6 +43,20 @@ export function Skills() {
   );
 }
 
+/** The skill's instructions, rendered; as they stand in the file where that is wanted. */
+function SkillText({ body }: { body: string }) {
+  const [raw, setRaw] = useState(false);
+  return (
+    <section class="skill-text" aria-label="the skill's text">
+      <button type="button" class="quiet" aria-pressed={raw} onClick={() => setRaw(!raw)}>As written</button>
+      {raw ? <Block text={body} label="the skill's text as written" /> : <Markdown text={withoutFront(body)} />}
+    </section>
+  );
+}
+
+/** The text below the fields at the top of the file. */
+const withoutFront = (body: string): string => body.replace(/^---\n[\s\S]*?\n---\n/, "");
+
 function SkillDetail({ name, listed }: { name: string; listed: Skill | undefined }) {
   const reading = useReading<Skill>(`/skills/${encodeURIComponent(name)}`);
   const skill = reading.value ?? listed;
@@ -51,7 +69,7 @@ function SkillDetail({ name, listed }: { name: string; listed: Skill | undefined
           <p><Shown text={skill.description} /></p>
           <p class="meta dim"><span><Shown text={skill.source} /></span> <span class="mono"><Shown text={skill.path} /></span></p>
           {!!skill.resources?.length && <ul class="artifacts" aria-label="resources">{skill.resources.map((one) => { const path = typeof one === "string" ? one : one.path; return <li key={path} class="mono"><Shown text={path} /></li>; })}</ul>}
-          {skill.body !== undefined ? <div class="prose"><Block text={skill.body} label="the skill's text" /></div> : reading.trouble && <p class="note bad-text">{reading.trouble}</p>}
+          {skill.body !== undefined ? <SkillText body={skill.body} /> : reading.trouble && <p class="note bad-text">{reading.trouble}</p>}
         </>
       )}
     </section>

@@ -1,7 +1,8 @@
 // The tools a model has: searched as the model searches them, each with its schema, its verdict, and a real call to try.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { openable, post, told } from "../api";
+import { steps, useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
 import { fieldsOf } from "../schema";
@@ -11,7 +12,8 @@ import { SchemaForm, faultsOf, type Values } from "../parts/form";
 import { Empty, wide } from "../parts/frame";
 import { OutcomeView } from "../parts/outcome";
 import { Pending, useReading } from "../parts/reading";
-import { Block, Shown } from "../parts/text";
+import { Inline, Markdown } from "../parts/markdown";
+import { Shown } from "../parts/text";
 
 export function Tools() {
   const named = parts.value[1];
@@ -28,18 +30,23 @@ export function Tools() {
   const list = tools.value ?? [];
   const selected = named ?? (wide.value ? list[0]?.name : undefined);
   const search = words ? `?q=${encodeURIComponent(words)}` : "";
+  const finding = useRef<HTMLInputElement>(null);
+  useKeys(() => [
+    ...steps("tool", list.map((tool) => tool.name), selected, (name) => go(pathOf("tools", name) + search, named !== undefined)),
+    { key: "/", does: "search the tools", run: () => finding.current?.focus() },
+  ]);
   return (
     <div class="split with-detail">
       {(wide.value || !named) && (
         <section class="side" aria-label="all tools">
-          <input type="search" placeholder="Search as the model does" aria-label="Search the tools" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+          <input ref={finding} type="search" placeholder="Search as the model does" aria-label="Search the tools" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
           <Pending reading={tools} />
           {tools.value && !list.length && (words ? <p class="note">No tool fits “{words}”.</p> : <Empty title="No tools"><p>Settings turn tools on: <code>tools.enable</code>.</p></Empty>)}
           <ul class="side-list" aria-label="tools">
             {list.map((tool) => (
               <li key={tool.name}><a href={pathOf("tools", tool.name) + search} onClick={follow} aria-current={tool.name === selected ? "true" : undefined}>
                 <span class="side-name"><Shown text={tool.name} /></span> <RiskWord risk={tool.risk} />
-                <span class="side-about"><Shown text={(tool.description.split("\n")[0] ?? "").slice(0, 110)} /></span>
+                <span class="side-about"><Shown text={(tool.description.split("\n")[0] ?? "").replaceAll("`", "").slice(0, 110)} /></span>
               </a></li>
             ))}
           </ul>
@@ -62,15 +69,31 @@ function ToolDetail({ name }: { name: string }) {
           <div class="meta"><RiskWord risk={tool.risk} />{tool.verdict && <span>the policy says <StateWord word={tool.verdict} /></span>}
             <span class="dim">from <Shown text={tool.source} /> · <Shown text={tool.category} /> · <Shown text={tool.exposure} /></span>
             <a href={`/policy?tool=${encodeURIComponent(name)}`} onClick={follow}>What would happen</a></div>
-          <div class="prose"><Block text={tool.description} label="description" /></div>
+          <Description text={tool.description} />
+          <Try tool={tool} />
           {tool.ui && <Interface tool={tool} />}
           <h3>Arguments</h3>
           <SchemaTable schema={tool.input_schema} />
           {tool.output_schema && <details><summary>What it returns</summary><SchemaTable schema={tool.output_schema} /></details>}
-          <Try tool={tool} />
         </>
       )}
     </section>
+  );
+}
+
+/** Paragraphs of a description that are shown at once. */
+const AT_ONCE = 1;
+
+/** The first words of a description, and the rest on demand, so that the form stands within the first screen. */
+function Description({ text }: { text: string }) {
+  const [open, setOpen] = useState(false);
+  const paragraphs = text.trim().split(/\n\s*\n/);
+  const shown = open ? text : paragraphs.slice(0, AT_ONCE).join("\n\n");
+  return (
+    <div class="prose">
+      <Markdown text={shown} />
+      {paragraphs.length > AT_ONCE && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Less" : "All of the description"}</button>}
+    </div>
   );
 }
 
@@ -115,7 +138,7 @@ function SchemaTable({ schema }: { schema: Schema }) {
         <tbody>{fields.map(({ name, schema: field, required }) => (
           <tr key={name}><th scope="row"><code>{name}</code></th><td class="mono">{typeOf(field)}</td>
             <td class="mono">{required ? <strong>required</strong> : field.default !== undefined && field.default !== null ? JSON.stringify(field.default) : ""}</td>
-            <td>{typeof field.description === "string" && <Shown text={field.description} />}</td></tr>
+            <td>{typeof field.description === "string" && <Inline text={field.description} />}</td></tr>
         ))}</tbody>
       </table>
     </div>

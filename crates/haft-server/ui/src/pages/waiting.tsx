@@ -7,19 +7,32 @@ import { approvals, details, loaded, lookAtLate, readDetail, sweep, trouble, wai
 import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
 import type { Approval } from "../shapes";
-import { ago, now } from "../time";
+import { ago, now, span } from "../time";
 import { spelled } from "../visible";
 import { Batch } from "../parts/batch";
 import { RiskWord, StateWord } from "../parts/badges";
-import { Card, Remaining } from "../parts/card";
+import { Card, Remaining, askerOf } from "../parts/card";
 import { Empty, wide } from "../parts/frame";
+import { Pending, useReading } from "../parts/reading";
+import { folderName } from "../parts/runrow";
 import { Shown } from "../parts/text";
+import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
 
 /** The request that is shown where the address names none: stays until somebody moves on. */
 const stuck = signal<string | undefined>(undefined);
 
 export function Waiting() {
+  return parts.value[1] === "history" ? <History /> : <Queue />;
+}
+
+/** How the queue is ordered: by age, or by agent and folder with age within. */
+const grouped = signal(false);
+
+/** Who asks, by name; and where. */
+const groupOf = (approval: Approval): string => `${askerOf(approval)} · ${folderName(approval.workspace)}`;
+
+function Queue() {
   const named = parts.value[1];
   const [filter, setFilter] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -30,12 +43,21 @@ export function Waiting() {
   useEffect(() => { if (!holding) sweep(now.value); }, [now.value, holding]);
   const all = approvals.value;
   if (!holding) held.current = undefined;
-  else held.current ??= all.map((approval) => approval.id);
+  // A list that is not read yet holds nothing that could jump.
+  else if (all.length) held.current ??= all.map((approval) => approval.id);
   const frozen = held.current;
   const fresh = frozen ? all.filter((approval) => !frozen.includes(approval.id)) : [];
-  const shown = useMemo(() => all.filter((approval) => (!frozen || frozen.includes(approval.id)) && fits(approval, filter)), [all, frozen, filter]);
+  const shown = useMemo(() => {
+    const fitting = all.filter((approval) => (!frozen || frozen.includes(approval.id)) && fits(approval, filter));
+    if (!grouped.value) return fitting;
+    const order = [...new Set(fitting.map(groupOf))];
+    return order.flatMap((group) => fitting.filter((approval) => groupOf(approval) === group));
+  }, [all, frozen, filter, grouped.value]);
   if (!named && wide.value && stuck.value === undefined) stuck.value = (shown.find((approval) => approval.status === "pending") ?? shown[0])?.id;
-  const selected = named ?? (wide.value ? stuck.value : undefined);
+  const opened = named ?? (wide.value ? stuck.value : undefined);
+  // What the filter hides cannot be decided: neither by a button nor by a key.
+  const hidden = filter.trim() !== "" && opened !== undefined && all.some((approval) => approval.id === opened && !fits(approval, filter));
+  const selected = hidden ? (wide.value ? shown[0]?.id : undefined) : opened;
   const at = shown.findIndex((approval) => approval.id === selected);
   const move = (by: number) => {
     const next = shown[Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
@@ -54,7 +76,7 @@ export function Waiting() {
     { key: "/", does: "filter", run: () => finding.current?.focus() },
   ]);
   if (!all.length && loaded.value && !named) return <Nothing />;
-  const list = wide.value || !named;
+  const list = wide.value || !named || hidden;
   return (
     <div class={`split ${selected ? "with-detail" : ""}`}>
       {list && (
@@ -62,19 +84,23 @@ export function Waiting() {
           <div class="queue-head">
             <input ref={finding} type="search" placeholder="Filter" aria-label="Filter the requests" value={filter}
               onInput={(e) => setFilter(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />
-            <span class="dim">{waiting.value.length.toLocaleString("en")} pending</span>
+            <button type="button" class="quiet" aria-pressed={grouped.value} onClick={() => { grouped.value = !grouped.value; }}>Group</button>
+            <a href="/waiting/history" onClick={follow}>History</a>
           </div>
+          <p class="queue-count dim">{waiting.value.length.toLocaleString("en")} pending{filter && `, ${shown.length.toLocaleString("en")} shown`}</p>
           {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
           <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" row={(index) => {
             const approval = shown[index];
-            return approval && <QueueRow key={approval.id} approval={approval} current={approval.id === selected} chosen={chosen.has(approval.id)} choose={() => choose(approval.id)} />;
+            const before = shown[index - 1];
+            const heads = approval && grouped.value && (!before || groupOf(before) !== groupOf(approval)) ? groupOf(approval) : "";
+            return approval && <QueueRow key={approval.id} approval={approval} group={heads} current={approval.id === selected} chosen={chosen.has(approval.id)} choose={() => choose(approval.id)} />;
           }} />
           {filter && !shown.length && <p class="note">No request matches “{filter}”.</p>}
           {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{fresh.length === 1 ? "1 more pending" : `${fresh.length} more pending`}</button>}
         </section>
       )}
       {chosen.size > 0 ? <Batch ids={[...chosen]} close={() => setChosen(new Set())} drop={choose} />
-        : selected ? <Detail key={selected} id={selected} /> : wide.value && <section class="detail"><p class="note">Nothing is selected.</p></section>}
+        : selected ? <Detail key={selected} id={selected} /> : (wide.value || hidden) && <section class="detail"><p class="note">{hidden ? "The request that was open does not match the filter, so it cannot be decided here." : "Nothing is selected."}</p></section>}
     </div>
   );
 }
@@ -84,15 +110,15 @@ function fits(approval: Approval, filter: string): boolean {
   return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
-function QueueRow({ approval, current, chosen, choose }: { approval: Approval; current: boolean; chosen: boolean; choose: () => void }) {
+function QueueRow({ approval, group, current, chosen, choose }: { approval: Approval; group: string; current: boolean; chosen: boolean; choose: () => void }) {
   const waits = approval.status === "pending";
   return (
-    <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"}`} role="listitem">
+    <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
       <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spelled(approval.fact.text).slice(0, 80)}`} onChange={choose} />
       <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
         <span class="queue-fact"><Shown text={approval.fact.text} /></span>
         <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
-          <span class="dim">{ago(approval.created, now.value)}</span></span>
+          <span class="dim">{group ? <strong><Shown text={group} /></strong> : <Shown text={askerOf(approval)} />} · {ago(approval.created, now.value)}</span></span>
       </a>
       {waits && <Remaining created={Date.parse(approval.created)} expires={Date.parse(approval.expires)} />}
     </div>
@@ -114,12 +140,44 @@ function Detail({ id }: { id: string }) {
   );
 }
 
+/** Requests that are listed in the history. */
+const REMEMBERED = 200;
+
+/** What was decided, the newest first: by whom, how long it waited, what came of it. */
+function History() {
+  const path = `/approvals?status=all&newest=${REMEMBERED}`;
+  const reading = useReading<Approval[]>(path, approvals.value.length);
+  const [filter, setFilter] = useState("");
+  const list = (reading.value ?? []).filter((approval) => approval.status !== "pending" && fits(approval, filter));
+  return (
+    <div class="page history">
+      <div class="list-tools"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a>
+        <input type="search" placeholder="Filter" aria-label="Filter the history" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
+        <span class="dim">the newest {REMEMBERED}</span></div>
+      <Pending reading={reading} />
+      {reading.value && !list.length && <p class="note">{filter ? `No decision matches “${filter}”.` : "Nothing has been decided yet."}</p>}
+      {list.length > 0 && (
+        <ul class="past-requests" aria-label="decided requests">{list.map((approval) => (
+          <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}>
+            <StateWord word={approval.status} /> <span class="mono clipped"><Shown text={approval.fact.text} /></span>
+            <span class="dim">{approval.decision ? <>{SAID[approval.decision.choice]} by <Shown text={approval.decision.by} /> after {span(Math.max(0, Date.parse(approval.decision.at) - Date.parse(approval.created)))}</> : "no decision"}
+              {" · "}<Shown text={askerOf(approval)} /> · <When at={approval.created} /></span>
+          </a></li>
+        ))}</ul>
+      )}
+    </div>
+  );
+}
+
+const SAID = { approve: "approved", deny: "denied", answer: "answered" };
+
 function Nothing() {
   return (
     <Empty title="No pending requests">
       <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>
       <p>Under the <code>workspace</code> profile every write and command needs approval. Try one in a second terminal:</p>
-      <pre class="block">haft call write_file --args '{`{"path":"hello.txt","content":"hi"}`}'</pre>
+      <pre class="block">haft call write_file path=hello.txt content=hi</pre>
+      <p><a href="/waiting/history" onClick={follow}>What was decided before</a></p>
     </Empty>
   );
 }

@@ -5,7 +5,8 @@ import { decide, pending, seenWhole, takeBack } from "../approvals";
 import { type Key, useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, pathOf } from "../route";
-import type { ApprovalDetail } from "../shapes";
+import { session } from "../session";
+import type { Approval, ApprovalDetail } from "../shapes";
 import { ago, now, span } from "../time";
 import { spelled } from "../visible";
 import { RiskWord, StateWord } from "./badges";
@@ -13,6 +14,7 @@ import { Choices, type Panel } from "./choices";
 import { Fact } from "./fact";
 import { OutcomeView } from "./outcome";
 import { Questions } from "./questions";
+import { folderName } from "./runrow";
 import { FoldsContext, Shown } from "./text";
 
 declare const WITHOUT_APPROVE: boolean;
@@ -70,6 +72,8 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
   const keys: Key[] = [
     { key: "e", does: "edit, then approve", run: () => setPanel("edit") },
     { key: "n", does: "deny", run: () => decide(detail.id, { decision: "deny" }, "Denying") },
+    { key: "d", does: "deny with a note", run: () => setPanel("deny") },
+    { key: "i", does: "answer in place of the tool", run: () => setPanel("answer") },
     { key: "o", does: "open what is folded", run: openFolds },
     ...back(detail.id, panel, setPanel),
   ];
@@ -86,13 +90,20 @@ function back(id: string, panel: Panel, setPanel: (panel: Panel) => void): Key[]
   return [{ key: "Escape", does: "take a decision back, close a panel", run }];
 }
 
+/** Entry points as people call them. */
+const DOORS: Record<string, string> = { call: "haft call", chain: "haft chain", "mcp stdio": "an MCP client", "mcp http": "an MCP client", "http api": "the HTTP API", undo: "an undo", library: "a program" };
+
+/** Who asks, by name: the client's own, else what stands at the other end. */
+export const askerOf = (approval: Approval): string => approval.client ?? DOORS[approval.door] ?? approval.door;
+
 function Asker({ detail }: { detail: ApprovalDetail }) {
-  const who = [detail.client, detail.origin === "chain" ? "a script" : undefined, detail.door].filter(Boolean).join(" · ");
+  const who = `${askerOf(detail)}${detail.origin === "chain" ? ", in a script" : ""}`;
   return (
     <div class="meta">
       <a class="tool" href={pathOf("tools", detail.tool)} onClick={follow}><Shown text={detail.tool} /></a>
       <RiskWord risk={detail.risk} />
-      <span>requested by <Shown text={who || detail.origin} /></span>
+      <span>requested by <strong><Shown text={who} /></strong> in <span class="mono" title={spelled(detail.workspace)}><Shown text={folderName(detail.workspace)} /></span></span>
+      {session.value?.strength && <span class="dim">sandbox {session.value.strength}</span>}
       <a href={pathOf("runs", detail.run, detail.call)} onClick={follow} title={spelled(detail.run)}>its run</a>
       <Clock detail={detail} />
     </div>

@@ -1,6 +1,7 @@
 // The choices about a request: approve, edit, a standing rule, deny with or without a note; each sent after its half-second.
 
 import type { ComponentChildren } from "preact";
+import { signal } from "@preact/signals";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { get, told } from "../api";
 import { decide, pending, refusals, takeBack, type Choice, type Pending } from "../approvals";
@@ -46,19 +47,13 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
         <p class="note warn">{folded === 1 ? "1 part is folded. Open it before you approve." : `${folded} parts are folded. Open them before you approve.`}{" "}
           <button type="button" class="link" onClick={openFolds}>Open all</button></p>
       )}
-      <div class="choices apart">
-        <div class="choices">
-          {!WITHOUT_APPROVE && !critical && <button type="button" class="primary" disabled={off || folded > 0} onClick={() => approve({ decision: "approve" }, "Approving")}>Approve <kbd>y</kbd></button>}
-          {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>Approve… <kbd>y</kbd></button>}
-          {!critical && <button type="button" disabled={off || folded > 0} onClick={() => approve({ decision: "approve", scope: "session" }, "Approving for this session")}>For this session <kbd>s</kbd></button>}
-          <button type="button" disabled={off} aria-expanded={panel === "edit"} onClick={() => setPanel(panel === "edit" ? "none" : "edit")}>Edit <kbd>e</kbd></button>
-          {!critical && <button type="button" disabled={off} aria-expanded={panel === "always"} onClick={() => setPanel(panel === "always" ? "none" : "always")}>Always… <kbd>a</kbd></button>}
-        </div>
-        <div class="choices">
-          <button type="button" class="deny" disabled={off} onClick={() => decide(detail.id, { decision: "deny" }, "Denying")}>Deny <kbd>n</kbd></button>
-          <button type="button" disabled={off} aria-expanded={panel === "deny"} onClick={() => setPanel(panel === "deny" ? "none" : "deny")}>Deny with a note…</button>
-          <button type="button" disabled={off} aria-expanded={panel === "answer"} onClick={() => setPanel(panel === "answer" ? "none" : "answer")}>Answer instead…</button>
-        </div>
+      <div class="choices one-row">
+        <button type="button" class="deny" disabled={off} onClick={() => decide(detail.id, { decision: "deny" }, "Denying")}>Deny <kbd>n</kbd></button>
+        <More panel={panel} off={off} setPanel={setPanel} critical={critical} />
+        <span class="gap" />
+        {!critical && <button type="button" class="not-on-phone" disabled={off || folded > 0} onClick={() => approve({ decision: "approve", scope: "session" }, "Approving for this session")}>For this session <kbd>s</kbd></button>}
+        {!WITHOUT_APPROVE && !critical && <button type="button" class="primary" disabled={off || folded > 0} onClick={() => approve({ decision: "approve" }, "Approving")}>Approve <kbd>y</kbd></button>}
+        {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>Approve… <kbd>y</kbd></button>}
       </div>
       {panel === "approve" && <Typed word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
       {panel === "edit" && <Edit detail={detail} off={off} close={() => setPanel("none")} />}
@@ -66,6 +61,27 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
       {panel === "deny" && <Deny detail={detail} off={off} />}
       {panel === "answer" && <Answer detail={detail} off={off} />}
     </div>
+  );
+}
+
+const query = matchMedia("(min-width: 1280px)");
+/** Whether there is room for more than the usual choices. */
+const roomy = signal(query.matches);
+query.addEventListener("change", () => { roomy.value = query.matches; });
+
+/** The choices that open a panel: some as buttons where there is room, the others in a menu of the device's own. */
+function More({ panel, off, critical, setPanel }: { panel: Panel; off: boolean; critical: boolean; setPanel: (panel: Panel) => void }) {
+  const usual: [Panel, string, string][] = [["edit", "Edit", "e"], ...(critical ? [] : [["always", "Always…", "a"] as [Panel, string, string]])];
+  const others: [Panel, string, string][] = [["deny", "Deny with a note", "d"], ["answer", "Answer instead", "i"]];
+  const listed = roomy.value ? others : [...usual, ...others];
+  return (
+    <>
+      <select class="more-choices" aria-label="more choices" disabled={off} value={listed.some(([name]) => name === panel) ? panel : ""} onChange={(e) => setPanel((e.currentTarget.value || "none") as Panel)}>
+        <option value="">More…</option>
+        {listed.map(([name, words]) => <option key={name} value={name}>{words.replace("…", "")}</option>)}
+      </select>
+      {roomy.value && usual.map(([name, words, key]) => <button key={name} type="button" disabled={off} aria-expanded={panel === name} onClick={() => setPanel(panel === name ? "none" : name)}>{words} <kbd>{key}</kbd></button>)}
+    </>
   );
 }
 

@@ -4,6 +4,7 @@ import { fieldsOf } from "../schema";
 import type { ApprovalDetail, Json, Permission, Schema } from "../shapes";
 import { spelled } from "../visible";
 import { StateWord } from "./badges";
+import { Copy } from "./copy";
 import { FileChange } from "./diffview";
 import { Block, Shown } from "./text";
 
@@ -79,7 +80,7 @@ function Command({ args, parts, permissions }: { args: Named; parts: Permission[
   const several = parts.length > 1 || writes.length > 0;
   return (
     <div class="command">
-      <div class="prompt"><span class="dollar" aria-hidden="true">$</span><Block text={line} label="the command" /></div>
+      <div class="prompt"><span class="dollar" aria-hidden="true">$</span><Block text={line} label="the command" /><Copy text={line} what="the command" /></div>
       {several && (
         <ul class="parts" aria-label="what it comes to">
           {parts.map((part, index) => <Part key={index} part={part} does="runs" />)}

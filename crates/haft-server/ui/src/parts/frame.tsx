@@ -4,16 +4,21 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { waiting } from "../approvals";
-import { allKeys, keysShown } from "../keys";
+import { allKeys, keysShown, openPalette, useKeys } from "../keys";
 import { link, nextTry, tryNow } from "../live";
-import { follow, parts } from "../route";
+import { allow, answered, decline, notify } from "../notify";
+import { follow, go, parts } from "../route";
 import { codeIn, leave, login, loginTrouble, redeem, session } from "../session";
 import { theme, turn } from "../theme";
 import { now } from "../time";
 import { spelled } from "../visible";
+import { Icon } from "./icons";
+import { Palette, paletteShown } from "./palette";
 
-const PAGES = ["waiting", "runs", "tools", "skills", "memory", "policy", "health"] as const;
-const titled = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+export const PAGES = ["overview", "waiting", "runs", "tools", "skills", "memory", "policy", "health"] as const;
+/** The letter that goes to each page after `g`. */
+const LETTERS = { overview: "o", waiting: "w", runs: "r", tools: "t", skills: "s", memory: "m", policy: "p", health: "h" };
+export const titled = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 
 const query = matchMedia("(min-width: 1000px)");
 /** Whether there is room for a list and its detail side by side. */
@@ -21,9 +26,15 @@ export const wide = signal(query.matches);
 query.addEventListener("change", () => { wide.value = query.matches; });
 
 export function Frame({ children }: { children: ComponentChildren }) {
-  const here = parts.value[0] ?? "waiting";
+  const named = parts.value[0] ?? "overview";
+  const here = (PAGES as readonly string[]).includes(named) ? named : "no such page";
   const count = waiting.value.length;
   useEffect(() => { document.title = `${count ? `(${count}) ` : ""}${titled(here)} · haft`; }, [here, count]);
+  useKeys(() => [
+    { key: "?", does: "show all keys", run: () => { keysShown.value = true; } },
+    { key: COMMANDS, does: "go to anything by its name", run: () => { paletteShown.value = true; } },
+    ...PAGES.map((page) => ({ key: `g ${LETTERS[page]}`, does: `go to ${titled(page)}`, run: () => go(`/${page}`) })),
+  ]);
   return (
     <div class="frame">
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the page</a>
@@ -31,7 +42,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <nav class="rail" aria-label="pages">
         {PAGES.map((page) => (
           <a key={page} href={`/${page}`} onClick={follow} aria-current={page === here ? "page" : undefined}>
-            {titled(page)}{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> pending</span></span>}
+            <Icon sign={page} /><span>{titled(page)}</span>{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> pending</span></span>}
           </a>
         ))}
       </nav>
@@ -42,6 +53,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </main>
       <Announcer />
       <KeyList />
+      <Palette />
     </div>
   );
 }
@@ -51,12 +63,13 @@ function TopBar() {
   const state = login.value === "out" ? "logged out" : link.value === "open" ? "connected" : link.value === "lost" ? "not connected" : "connecting";
   return (
     <header class="top">
-      <a class="brand" href="/waiting" onClick={follow}>haft</a>
+      <a class="brand" href="/overview" onClick={follow}>haft</a>
       {who && <span class="where" title={who.workspace}><bdi>{spelled(who.workspace)}</bdi></span>}
       {who && <span class="profile"><span class="dim">profile</span> {who.profile}</span>}
       {who?.strength && <span class="profile strength"><span class="dim">sandbox</span> {who.strength}</span>}
       <span class="gap" />
       <span class={`dot ${state === "connected" ? "on" : "off"}`} role="status">{state}</span>
+      <button type="button" class="quiet palette-button" onClick={() => { paletteShown.value = true; }} aria-label="commands">Go to… <kbd>{COMMANDS}</kbd></button>
       <button type="button" class="quiet" onClick={turn} aria-label={`colours: ${theme.value}`}>{theme.value === "auto" ? "Auto" : titled(theme.value)}</button>
       <button type="button" class="quiet keys-button" onClick={() => { keysShown.value = true; }} aria-label="all keys"><kbd>?</kbd></button>
       {login.value === "in" && <button type="button" class="quiet" onClick={() => void leave()}>Log out</button>}
@@ -66,12 +79,23 @@ function TopBar() {
 
 function Bars() {
   if (login.value === "out" && session.value) return <div class="bar" role="alert"><LoginBox short /></div>;
-  if (link.value !== "lost") return null;
+  if (link.value !== "lost") return <AskToNotify />;
   const left = Math.max(0, Math.ceil((nextTry.value - now.value) / 1000));
   return (
     <div class="bar" role="alert">
       <span>The connection to haft is lost. What you see is from before; nothing can be decided.</span>
       <button type="button" onClick={tryNow}>Try now</button><span class="dim">{left > 0 ? `next try in ${left} s` : "trying …"}</span>
+    </div>
+  );
+}
+
+/** Asks once whether new requests may be shown on the desktop; only where there was one to show. */
+function AskToNotify() {
+  if (answered.value || !waiting.value.length || !["overview", "waiting"].includes(parts.value[0] ?? "")) return null;
+  return (
+    <div class="notice" role="region" aria-label="notifications">
+      <span>Show a desktop notification when a request comes while you look elsewhere?</span>
+      <button type="button" onClick={() => void allow()}>Show notifications</button><button type="button" class="quiet" onClick={decline}>No</button>
     </div>
   );
 }
@@ -90,7 +114,7 @@ export function LoginBox({ short = false }: { short?: boolean }) {
       void redeem(code).then(() => { setBusy(false); setText(""); tryNow(); });
     }}>
       {loginTrouble.value && <p class={short ? "" : "note warn"} role="status">{loginTrouble.value}</p>}
-      <label for="login-link">Login link or code, as <code>haft serve</code> printed it</label>
+      <label for="login-link">Login link or code, as <code>haft serve</code> printed it or <code>haft console</code> prints it</label>
       <div class="login-row">
         <input id="login-link" type="text" autocomplete="off" spellcheck={false} value={text} aria-invalid={wrong || undefined} onInput={(e) => setText(e.currentTarget.value)} />
         <button type="submit" class="primary" disabled={!code || busy}>Log in</button>
@@ -111,21 +135,26 @@ function Announcer() {
     const [first] = fresh;
     if (fresh.length === 1 && first) setSaid(`New request, ${first.risk}: ${first.tool}, ${spelled(first.fact.text).slice(0, 120)}`);
     else if (fresh.length > 1) setSaid(`${fresh.length} new requests`);
+    notify(fresh);
   }, [list]);
   return <div class="unseen" aria-live="polite">{said}</div>;
 }
 
-const NAMES: Record<string, string> = { Escape: "Esc", "?": "?" };
+const NAMES: Record<string, string> = { Escape: "Esc" };
+
+/** The keys of the palette, as this machine writes them. */
+const COMMANDS = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl+K";
+openPalette.run = () => { paletteShown.value = !paletteShown.value; };
 
 function KeyList() {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    if (keysShown.value) box.current?.showModal();
-    else box.current?.close();
-  }, [keysShown.value]);
+    if (keysShown.value && !box.current?.open) box.current?.showModal();
+    else if (!keysShown.value) box.current?.close();
+  });
   const seen = new Map(allKeys().map((key) => [key.key, key]));
   return (
-    <dialog ref={box} aria-label="keys" onClose={() => { keysShown.value = false; }}>
+    <dialog ref={box} aria-label="keys" onClose={() => { if (!box.current?.open) keysShown.value = false; }}>
       {keysShown.value && (
         <>
           <h2>Keys</h2>

@@ -89,7 +89,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
     if (!element || at < 0) return;
     if (at * ROW < element.scrollTop || (at + 1) * ROW + AXIS > element.scrollTop + element.clientHeight) element.scrollTop = Math.max(0, at * ROW - element.clientHeight / 3);
   }, [at]);
-  const gutter = size.width < 560 ? 116 : 210;
+  const gutter = size.width < 560 ? 132 : Math.min(360, Math.round(size.width * 0.4));
   const start = Math.min(...rows.map((row) => row.from));
   const total = Math.max(1, Math.max(...rows.map((row) => row.to)) - start);
   const scale = Math.max(1, size.width - gutter - 70) / total;
@@ -142,19 +142,26 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
   const kind = call.status === undefined || call.status === WAITS ? "live" : call.status === "denied" ? "denied" : call.status === "ok" ? "ok" : "failed";
   const room = Math.floor((gutter - 14 - row.depth * 14) / 7);
   const name = spelled(call.tool);
-  const label = name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…` : name;
+  const label = cut(name, Math.max(4, room));
+  const argument = cut(spelled(call.argument ?? ""), room - label.length - 1);
   const took = span(call.status ? call.duration_ms ?? row.to - row.from : row.to - row.from);
   const after = left + long + 6;
-  const words = `${name}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for approval` : ""}`;
+  const words = `${name}${call.argument ? ` ${spelled(call.argument)}` : ""}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for approval` : ""}`;
   return (
     <g id={`bar-${call.call}`} class={`bar-row ${current ? "current" : ""}`} role="option" aria-selected={current} aria-label={words} onClick={choose} onPointerEnter={peek}>
       <rect class="ground" x={0} y={top} width={width} height={ROW} />
-      <text class="name" x={8 + row.depth * 14} y={top + 17}>{label}</text>
+      <text class="name" x={8 + row.depth * 14} y={top + 17}>{label}{argument && <tspan class="argument"> {argument}</tspan>}</text>
       {waited > 0 && <rect class="waited" x={left} y={y} width={waited} height={BAR} rx={2} />}
       <rect class={`took ${kind}`} x={left + waited} y={kind === "denied" ? y + 0.75 : y} width={call.status === WAITS ? 0 : Math.max(2, long - waited)} height={kind === "denied" ? BAR - 1.5 : BAR} rx={2} />
       <text class="duration" x={after > width - 52 ? left - 6 : after} y={top + 17} text-anchor={after > width - 52 ? "end" : "start"}>{took}</text>
     </g>
   );
+}
+
+/** A text of at most so many characters; nothing where too few are left to tell it by. */
+function cut(text: string, room: number): string {
+  if (text.length <= room) return text;
+  return room < 4 ? "" : `${text.slice(0, room - 1)}…`;
 }
 
 /** What hovering or focus shows of a call. */
@@ -166,6 +173,7 @@ function Peek({ row, top, below }: { row: Placed; top: number; below: number }) 
       <strong><Shown text={row.call.tool} /></strong> {row.call.status ?? "running"}
       {args && <div class="mono clip"><Shown text={args.slice(0, 300)} /></div>}
       {row.call.summary && <div class="clip"><Shown text={row.call.summary.slice(0, 300)} /></div>}
+      {row.call.result && row.call.result !== row.call.summary && <div class="mono clip dim"><Shown text={row.call.result.slice(0, 300)} /></div>}
     </div>
   );
 }

@@ -1,0 +1,18 @@
+// How well a few letters fit a name.
+
+/** The letters of `words` in their order in a text: how far apart they are, less for a closer match; none where they are not all there. */
+export function distance(text: string, words: string): number | undefined {
+  const [hay, needle] = [text.toLowerCase(), words.toLowerCase().trim()];
+  if (!needle) return 0;
+  const at = hay.indexOf(needle);
+  if (at >= 0) return at === 0 ? 0 : /\W/.test(hay[at - 1] ?? "") ? 1 : 2 + at / 100;
+  let from = 0;
+  let gaps = 3;
+  for (const letter of needle.replace(/\s+/g, "")) {
+    const next = hay.indexOf(letter, from);
+    if (next < 0) return undefined;
+    gaps += next - from;
+    from = next + 1;
+  }
+  return gaps;
+}

@@ -1,0 +1,16 @@
+// A button that copies a text, as it is and not as it is shown.
+
+import { useEffect, useState } from "preact/hooks";
+
+export function Copy({ text, what }: { text: string; what: string }) {
+  const [says, setSays] = useState("");
+  useEffect(() => {
+    if (!says) return;
+    const timer = setTimeout(() => setSays(""), 2000);
+    return () => clearTimeout(timer);
+  }, [says]);
+  // Plain HTTP to another machine has no clipboard.
+  if (!navigator.clipboard) return null;
+  const copy = () => { navigator.clipboard.writeText(text).then(() => setSays("Copied"), () => setSays("The browser refused")); };
+  return <button type="button" class="quiet copy" aria-label={`copy ${what}`} onClick={copy}><span role="status">{says || "Copy"}</span></button>;
+}

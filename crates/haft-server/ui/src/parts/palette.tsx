@@ -1,0 +1,93 @@
+// The command palette: every page, request, tool and recent run by a few letters of its name, and what can be done from anywhere.
+
+import { signal } from "@preact/signals";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { waiting } from "../approvals";
+import { keysShown } from "../keys";
+import { distance } from "../near";
+import { go, pathOf } from "../route";
+import { leave } from "../session";
+import type { Run, Tool } from "../shapes";
+import { turn } from "../theme";
+import { spelled } from "../visible";
+import { PAGES, titled } from "./frame";
+import { useReading } from "./reading";
+import { Shown } from "./text";
+
+/** Whether the palette is open. */
+export const paletteShown = signal(false);
+
+/** What is listed at most. */
+const LISTED = 12;
+
+interface Entry {
+  name: string;
+  about: string;
+  run: () => void;
+}
+
+export function Palette() {
+  const box = useRef<HTMLDialogElement>(null);
+  const open = paletteShown.value;
+  // At once: what is typed right after the keys goes into its field.
+  useLayoutEffect(() => {
+    if (open && !box.current?.open) box.current?.showModal();
+    else if (!open) box.current?.close();
+  });
+  return (
+    <dialog ref={box} class="palette" aria-label="commands" onClose={() => { if (!box.current?.open) paletteShown.value = false; }}>
+      {open && <Open close={() => { box.current?.close(); paletteShown.value = false; }} />}
+    </dialog>
+  );
+}
+
+function Open({ close }: { close: () => void }) {
+  const [words, setWords] = useState("");
+  const [at, setAt] = useState(0);
+  const tools = useReading<Tool[]>("/tools");
+  const runs = useReading<Run[]>("/runs?limit=50");
+  const asked = waiting.value;
+  const entries = useMemo((): Entry[] => [
+    ...PAGES.map((page) => ({ name: titled(page), about: "page", run: () => go(`/${page}`) })),
+    { name: "Waiting: history", about: "page", run: () => go("/waiting/history") },
+    { name: "Memory: accepted", about: "page", run: () => go("/memory/accepted") },
+    { name: "Runs with a failure", about: "page", run: () => go("/runs?status=failed") },
+    ...asked.slice(0, 50).map((approval) => ({ name: `${approval.tool}: ${approval.fact.text}`, about: "pending", run: () => go(pathOf("waiting", approval.id)) })),
+    ...(tools.value ?? []).map((tool) => ({ name: tool.name, about: "tool", run: () => go(pathOf("tools", tool.name)) })),
+    ...(runs.value ?? []).map((run) => ({ name: `${run.first ? `${run.first.tool} ${run.first.argument ?? ""}` : run.run} · ${run.client ?? run.door ?? ""}`, about: "run", run: () => go(pathOf("runs", run.run)) })),
+    { name: "Change colours", about: "command", run: turn },
+    { name: "Show all keys", about: "command", run: () => { keysShown.value = true; } },
+    { name: "Log out", about: "command", run: () => void leave() },
+  ], [asked, tools.value, runs.value]);
+  const found = useMemo(() => {
+    const near = entries.flatMap((entry) => {
+      const far = distance(`${entry.name} ${entry.about}`, words);
+      return far === undefined ? [] : [{ entry, far }];
+    });
+    return near.sort((a, b) => a.far - b.far).slice(0, LISTED).map(({ entry }) => entry);
+  }, [entries, words]);
+  const choose = (entry: Entry | undefined) => {
+    if (!entry) return;
+    close();
+    entry.run();
+  };
+  const current = Math.min(at, found.length - 1);
+  return (
+    <div class="palette-body" onKeyDown={(e) => {
+      if (e.key === "ArrowDown") { e.preventDefault(); setAt((current + 1) % Math.max(1, found.length)); }
+      else if (e.key === "ArrowUp") { e.preventDefault(); setAt((current - 1 + found.length) % Math.max(1, found.length)); }
+      else if (e.key === "Enter") { e.preventDefault(); choose(found[current]); }
+    }}>
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found.length ? `palette-${current}` : undefined} autocomplete="off" spellcheck={false}
+        aria-label="Go to a page, request, tool or run" placeholder="Go to a page, request, tool or run" value={words} ref={(input) => input?.focus()} onInput={(e) => { setWords(e.currentTarget.value); setAt(0); }} />
+      <ul id="palette-list" role="listbox" aria-label="what fits">
+        {found.map((entry, index) => (
+          <li key={`${index} ${entry.name}`} id={`palette-${index}`} role="option" aria-selected={index === current} onClick={() => choose(entry)} onPointerMove={() => setAt(index)}>
+            <span class="clipped" title={spelled(entry.name)}><Shown text={entry.name.slice(0, 160)} /></span><span class="dim"><Shown text={entry.about} /></span>
+          </li>
+        ))}
+      </ul>
+      {!found.length && <p class="note">Nothing fits “{words}”.</p>}
+    </div>
+  );
+}
