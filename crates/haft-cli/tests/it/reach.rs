@@ -197,7 +197,15 @@ fn u12_no_tool_reads_the_key_of_the_certificate() {
     let cert = Certificate::of(&lab);
     std::fs::copy(&cert.key, lab.work().join("key.pem")).unwrap();
     let (tls_cert, key) = (cert.cert_setting(), "serve.tls.key=key.pem");
-    let args = ["call", "read_file", "--args", r#"{"path":"key.pem"}"#];
+    // By its name alone it would be asked about.
+    let args = [
+        "call",
+        "read_file",
+        "--args",
+        r#"{"path":"key.pem"}"#,
+        "-c",
+        "policy.secret_files=allow",
+    ];
     let read = lab.run(&args);
     assert_eq!(read.code, 0, "{}", read.stderr);
     let mut configured = args.to_vec();
