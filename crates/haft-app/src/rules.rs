@@ -103,7 +103,7 @@ pub struct RuleFiles {
 
 impl RuleStore for RuleFiles {
     fn keep(&self, kept: &KeptRules<'_>) -> Result<(), String> {
-        let path = file(&self.home, &kept.request.workspace);
+        let path = file(&self.home, kept.workspace);
         append(&path, kept).map_err(|e| format!("write {}: {e}", path.display()))
     }
 }
@@ -116,13 +116,13 @@ fn append(path: &Path, kept: &KeptRules<'_>) -> io::Result<()> {
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
     let mut text = match plain_file::read(path, LARGEST) {
         Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => head(&kept.request.workspace),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => head(kept.workspace),
         Err(e) => return Err(e),
     };
     let since = clock::rfc3339(clock::now());
     let reason = format!(
         "always, said {} on {since} about {}",
-        kept.by, kept.request.id
+        kept.by, kept.approval
     );
     for rule in &kept.rules {
         text.push_str("\n[[policy.allow]]\n");

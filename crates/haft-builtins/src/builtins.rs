@@ -26,6 +26,7 @@ use crate::files::{FileOptions, Files};
 #[cfg(feature = "images")]
 use crate::image::ViewImage;
 use crate::memory::Memory;
+use crate::propose::ProposeRule;
 use crate::question::AskUser;
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
 use crate::todo::{TodoLists, TodoRead, TodoWrite};
@@ -145,6 +146,7 @@ impl Builtins {
             on(TodoWrite(todo.clone()).into_tool()?, ""),
             on(TodoRead(todo).into_tool()?, ""),
             on(Arc::new(AskUser::new()?), ""),
+            on(ProposeRule::new(self.workspace.clone()).into_tool()?, ""),
             on(ToolSearch::new(&self.discover).into_tool()?, DISCOVER),
             on(ToolExpandTools.into_tool()?, DISCOVER),
         ])

@@ -49,6 +49,7 @@ pub mod image;
 pub mod memory;
 #[cfg(feature = "commands")]
 pub mod proxy;
+pub mod propose;
 pub mod question;
 pub mod search;
 pub mod skills;

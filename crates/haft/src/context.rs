@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use crate::approval::ApprovalId;
 use crate::approval::form::Form;
 use crate::arguments::Arguments;
 use crate::artifact::source::Source;
@@ -18,7 +19,7 @@ use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
 use crate::judgement::Judgement;
 use crate::permission::{Effect, Permission, Verdict};
-use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy, SecretFiles};
+use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy, RuleText, SecretFiles};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
@@ -29,6 +30,7 @@ use crate::tokens::Tokenizer;
 use crate::toolset::{Snapshot, ToolEntry, Toolset};
 use crate::workspace::{PathFilter, Workspace, WorkspaceView};
 
+mod proposal;
 mod resumption;
 
 pub use resumption::Resumption;
@@ -63,6 +65,9 @@ pub(crate) trait Host: Send + Sync {
 
     /// How tokens are counted.
     fn tokenizer(&self) -> &dyn Tokenizer;
+
+    /// Puts a rule in force that a user accepted, and keeps it.
+    fn keep_rule(&self, rule: RuleText, approval: &ApprovalId, by: &str) -> Result<(), ToolError>;
 
     /// A question to the person, and what they answered.
     fn ask(

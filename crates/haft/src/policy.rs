@@ -20,6 +20,7 @@ mod paths;
 mod pattern;
 mod phrase;
 mod places;
+mod proposal;
 mod protected;
 mod readers;
 mod remembered;
@@ -68,6 +69,7 @@ pub use judge::EffectVerdict;
 pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use places::Places;
+pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal};
 pub use protected::{PROTECTED, is_git_setting, protected, protected_from_commands};
 pub use restriction::{Outside, Restriction};
 pub use rule::List;
@@ -410,6 +412,7 @@ fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
         Arc::new(ProtectedPaths),
         Arc::new(CommandChanges),
         Arc::new(PrivateAddresses),
+        Arc::new(RuleProposals),
         Arc::new(CommandLines::new(places.clone())),
     ]
 }

@@ -11,6 +11,8 @@ use crate::view::runs;
 
 /// How many recent calls a rule is tried on.
 const TRIED: usize = 500;
+/// How many of those it matched are shown in a line each.
+const FEW: usize = 5;
 /// How many of those it matched are shown.
 const SHOWN: usize = 50;
 
@@ -24,6 +26,8 @@ pub struct Tried {
     covers: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     matched: Vec<Matched>,
+    /// How many of those that were looked at it would have covered.
+    covered: usize,
     looked_at: usize,
 }
 
@@ -37,6 +41,21 @@ struct Matched {
     at: String,
 }
 
+/// Says in lines for people which recent calls a proposed rule would have covered.
+pub async fn past(app: &App, entry: &StoredApproval) -> Vec<String> {
+    let Some(rule) = entry.request.proposal() else {
+        return Vec::new();
+    };
+    let tried = try_rule(app, entry, rule).await;
+    let head = format!(
+        "would have covered {} of the last {} calls",
+        tried.covered, tried.looked_at
+    );
+    let few = tried.matched.iter().take(FEW);
+    let lines = few.map(|call| format!("  {} {} {}", call.at, call.tool, call.text));
+    std::iter::once(head).chain(lines).collect()
+}
+
 /// Tries a rule on the request itself and on recent calls.
 pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
     let mut tried = Tried {
@@ -44,6 +63,7 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
         error: None,
         covers: None,
         matched: Vec::new(),
+        covered: 0,
         looked_at: 0,
     };
     if let Some(problem) = problem(rule) {
@@ -51,11 +71,10 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
         tried.error = Some(problem);
         return tried;
     }
-    tried.covers = Some(
-        app.rule_check()
-            .problem(&entry.request, Some(rule))
-            .is_none(),
-    );
+    if entry.request.proposal().is_none() {
+        let check = app.rule_check();
+        tried.covers = Some(check.problem(&entry.request, Some(rule)).is_none());
+    }
     let Ok(recent) = runs::recent_calls(app, TRIED).await else {
         return tried;
     };
@@ -63,6 +82,7 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
     for line in &recent {
         let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default();
         let matches = speaks(app, text("tool"), text("arguments"), rule);
+        tried.covered += usize::from(matches);
         if matches && tried.matched.len() < SHOWN {
             tried.matched.push(Matched {
                 run: text("run").to_owned(),

@@ -23,6 +23,7 @@ use haft_app::follow::{Followed, unknown};
 use haft_app::problem::Problem;
 use haft_app::view::approvals::whole::Whole;
 use haft_app::view::approvals::{Item, visit, with_status};
+use haft_app::view::rule;
 use haft_app::view::when;
 
 /// How long to wait for what another process makes of a decision.
@@ -141,7 +142,13 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
         at.screen.document(&Whole::of(app, &entry))?;
         return Ok(Exit::Done);
     }
-    let mut out = facts(app, &entry).join("\n");
+    let mut lines = facts(app, &entry);
+    let past = rule::past(app, &entry).await;
+    lines.extend(
+        past.iter()
+            .map(|line| visible::line(&app.redactor().redact(line))),
+    );
+    let mut out = lines.join("\n");
     if let Some(decision) = &entry.decision {
         let how = decision.choice.as_str();
         let _ = write!(

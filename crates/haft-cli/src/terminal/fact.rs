@@ -31,6 +31,12 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
         out.extend(request.snapshot.preview.iter().flat_map(change));
         shown = &IN_PREVIEW;
     }
+    if let Some(rule) = request.proposal() {
+        let reason = arguments.get("reason").and_then(Value::as_str);
+        out.push(format!("allow {}", styled(BOLD, &visible::line(rule))));
+        out.push(format!("  “{}”", visible::line(reason.unwrap_or_default())));
+        shown = &["rule", "reason"];
+    }
     if out.is_empty() {
         let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
         let text = if arguments.is_empty() {

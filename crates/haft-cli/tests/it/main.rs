@@ -31,6 +31,7 @@ mod names;
 mod network;
 mod once;
 mod outputs;
+mod proposals;
 mod reach;
 mod reload;
 mod relocations;

@@ -152,7 +152,10 @@ pub(crate) async fn try_rule(
         Ok(entry) => entry,
         Err(response) => return response,
     };
-    let suggested = || entry.request.suggested.first().cloned();
+    let suggested = || {
+        let proposed = entry.request.proposal().map(str::to_owned);
+        proposed.or_else(|| entry.request.suggested.first().cloned())
+    };
     let Some(text) = query::text(&uri, "rule").or_else(suggested) else {
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", "name a rule");
     };

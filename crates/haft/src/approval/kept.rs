@@ -1,10 +1,10 @@
 //! Rules that a person keeps with an approval: never wider than what the request showed, unless they wrote the rule themselves.
 
-use crate::approval::ApprovalRequest;
+use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::arguments::Arguments;
 use crate::opaque::opaque_debug;
-use crate::permission::Verdict;
-use crate::policy::{JudgedCall, Policy, RuleText, RulesError};
+use crate::permission::{Effect, Verdict};
+use crate::policy::{JudgedCall, PROPOSED_RULE, Policy, RuleText, RulesError};
 use crate::spec::ToolSpec;
 
 /// The rules of one approval for good.
@@ -12,8 +12,10 @@ use crate::spec::ToolSpec;
 pub struct KeptRules<'a> {
     /// The rules.
     pub rules: Vec<RuleText>,
-    /// What was approved.
-    pub request: &'a ApprovalRequest,
+    /// The workspace that they hold in.
+    pub workspace: &'a str,
+    /// The request that was approved.
+    pub approval: &'a ApprovalId,
     /// Who approved it.
     pub by: &'a str,
 }
@@ -48,6 +50,15 @@ impl ApprovalRequest {
         };
         let policy = policy.allowing(rules)?;
         Ok(policy.judge(&call).verdict == Verdict::Allow)
+    }
+
+    /// The rule that the call proposes, if it proposes one.
+    pub fn proposal(&self) -> Option<&str> {
+        let mut effects = self.snapshot.permissions.iter().map(|p| &p.effect);
+        effects.find_map(|effect| match effect {
+            Effect::Other { kind, value } if kind == PROPOSED_RULE => Some(value.as_str()),
+            _ => None,
+        })
     }
 
     /// The rules that an approval for good keeps: the one that was written, or the suggested ones where none was, or where it

@@ -16,8 +16,8 @@ use crate::executor::exit::OpenCall;
 use crate::executor::judge::{Cleared, Judged, denied, judge, judgement, request};
 use crate::executor::settlement::{Settlement, Ticket};
 use crate::judgement::Consent;
-use crate::permission::Verdict;
-use crate::policy::Ruling;
+use crate::permission::{Effect, Permission, Verdict};
+use crate::policy::{PROPOSED_RULE, Ruling};
 use crate::result::{Content, Status};
 use crate::session::Session;
 use crate::spec::Risk;
@@ -33,6 +33,10 @@ pub(super) async fn ask_user(
         return Err(nobody(judged.ruling()));
     }
     let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+    if proposes(judgement.permissions()) && !session.queue().may_propose() {
+        let told = "this run proposed as many rules as one run may";
+        return Err(EarlyEnd::failed(ErrorKind::Denied, told).advise("go on without another rule"));
+    }
     let request = request(parts, session, open.caller(), admitted, judgement)?;
     if let Some(decision) = ask::automatic(parts, session, &request) {
         let decided = Decided { request, decision };
@@ -57,6 +61,12 @@ pub(super) async fn ask_user(
         stop.or_for_operator(&ruling.operator)
     })?;
     take(open, settlement, judged, taken)
+}
+
+/// Whether a call proposes a rule.
+fn proposes(permissions: &[Permission]) -> bool {
+    let mut effects = permissions.iter().map(|wanted| &wanted.effect);
+    effects.any(|effect| matches!(effect, Effect::Other { kind, .. } if kind == PROPOSED_RULE))
 }
 
 /// Whether a call that waited would still do what was shown, and the policy, as it is now, lets a person decide about it.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::approval::{ApprovalId, KeptRules};
 use crate::artifact::ArtifactStore;
 use crate::call::ToolCall;
 use crate::change::ChangeLog;
@@ -11,7 +12,7 @@ use crate::context::{Asking, Host};
 use crate::error::ToolError;
 use crate::executor::{How, Incoming, Parts, execute, question};
 use crate::future::BoxFuture;
-use crate::policy::Policy;
+use crate::policy::{Policy, RuleText};
 use crate::result::Outcome;
 use crate::session::Session;
 use crate::tokens::Tokenizer;
@@ -67,5 +68,17 @@ impl Host for Parts {
         question: Asking<'_>,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
         Box::pin(async move { question::ask(&self, question).await })
+    }
+
+    fn keep_rule(&self, rule: RuleText, approval: &ApprovalId, by: &str) -> Result<(), ToolError> {
+        let policy = self.policy.now();
+        let kept = KeptRules {
+            rules: vec![rule],
+            workspace: policy.workspace_root().unwrap_or_default(),
+            approval,
+            by,
+        };
+        let failed = |error| ToolError::unavailable(format!("keep the rule: {error}"));
+        self.policy.accept(&kept).map_err(failed)
     }
 }

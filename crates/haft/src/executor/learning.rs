@@ -50,17 +50,22 @@ impl Learning {
     pub(super) fn keep(&self, request: &ApprovalRequest, rule: Option<&str>, by: &str) {
         let kept = KeptRules {
             rules: request.kept_rules(rule),
-            request,
+            workspace: &request.workspace,
+            approval: &request.id,
             by,
         };
-        if let Err(error) = self.learn(&kept.rules) {
-            tracing::error!(%error, id = %request.id, "learn a rule that was chosen for good");
-            return;
-        }
-        let stored = self.store.as_ref().map(|store| store.keep(&kept));
-        if let Some(Err(error)) = stored {
+        if let Err(error) = self.accept(&kept) {
             tracing::error!(%error, id = %request.id, "keep a rule that was chosen for good");
         }
+    }
+
+    /// Puts rules in force and keeps them.
+    ///
+    /// # Errors
+    /// A rule cannot be read, and nothing is in force; or it is in force and cannot be kept.
+    pub(super) fn accept(&self, kept: &KeptRules<'_>) -> Result<(), String> {
+        self.learn(&kept.rules).map_err(|error| error.to_string())?;
+        self.store.as_ref().map_or(Ok(()), |store| store.keep(kept))
     }
 
     fn learn(&self, rules: &[RuleText]) -> Result<(), RulesError> {

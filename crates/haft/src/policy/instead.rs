@@ -19,6 +19,9 @@ impl Policy {
                 ToolClass::Edit,
                 "paths that may be changed without approval",
             ),
+            Effect::Connect { .. } if call.spec.class == Some(ToolClass::Network) => {
+                (ToolClass::Network, "hosts that commands may connect to")
+            }
             Effect::Connect { .. } => (ToolClass::WebFetch, "hosts that may be fetched"),
             Effect::Read(_)
             | Effect::Call

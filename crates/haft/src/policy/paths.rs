@@ -166,6 +166,20 @@ impl PathPattern {
         }
     }
 
+    /// Does no segment say anything of a name?
+    pub(crate) fn is_any(&self) -> bool {
+        self.segments.iter().all(|segment| match segment {
+            Segment::Deep => true,
+            Segment::Name(_) => false,
+            Segment::Wild(tokens) => !tokens.iter().any(|token| matches!(token, Token::Char(_))),
+        })
+    }
+
+    /// Does it start at the root of the file system?
+    pub(crate) fn is_absolute(&self) -> bool {
+        self.anchor == Anchor::Root
+    }
+
     /// Is it one name, in whatever folder?
     pub(crate) fn is_any_depth(&self) -> bool {
         self.anchor == Anchor::AnyDepth

@@ -9,6 +9,7 @@ mod network;
 mod patterns;
 mod profiles;
 mod properties;
+mod proposals;
 mod readers;
 mod removal;
 mod restriction;

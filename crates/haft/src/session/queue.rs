@@ -12,6 +12,9 @@ pub(crate) const MOST_WAITING: usize = 100;
 /// stays free for the operator.
 pub(crate) const MOST_OF_CLIENTS: usize = 5_000;
 
+/// Most rules that the calls of a run propose.
+const MOST_PROPOSALS: usize = 5;
+
 /// Most bytes of requests that may wait when a client's run writes a long one.
 pub(crate) const BYTES_OF_CLIENTS: usize = 256 << 20;
 /// From so many bytes on a request is long; of shorter ones [`MOST_OF_CLIENTS`] stay below the bound.
@@ -26,6 +29,8 @@ pub(crate) struct Queue {
     written: AtomicUsize,
     /// About to be written: the inbox does not know of them yet.
     coming: AtomicUsize,
+    /// Rules that calls of the run proposed.
+    proposed: AtomicUsize,
 }
 
 /// A place in the queue while a request is written.
@@ -45,7 +50,13 @@ impl Queue {
             class,
             written: AtomicUsize::new(0),
             coming: AtomicUsize::new(0),
+            proposed: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether one more rule may be proposed in the run; counts it.
+    pub(crate) fn may_propose(&self) -> bool {
+        self.proposed.fetch_add(1, Ordering::AcqRel) < MOST_PROPOSALS
     }
 
     /// Reserves a place for a request; none where too many wait.

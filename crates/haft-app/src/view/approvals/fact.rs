@@ -33,6 +33,13 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     if let Some(form) = &request.form {
         return ("question", form.title.clone());
     }
+    if let Some(rule) = request.proposal() {
+        let arguments: Map<String, Value> =
+            serde_json::from_str(&request.arguments).unwrap_or_default();
+        let reason = arguments.get("reason").and_then(Value::as_str);
+        let text = format!("allow {rule} · “{}”", reason.unwrap_or_default());
+        return ("arguments", text);
+    }
     let effects = || request.snapshot.permissions.iter().map(|p| &p.effect);
     let run = effects().find_map(|effect| match effect {
         Effect::Run { command, .. } => Some(command.clone()),
