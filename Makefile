@@ -5,7 +5,7 @@ WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
 
-.PHONY: serve dist test check bench fuzz soak needs clean-needs
+.PHONY: serve dist test check bench toolchains fuzz soak needs clean-needs
 
 ## serve the current folder over MCP, with built-in defaults; the first build takes some minutes
 serve:
@@ -37,6 +37,11 @@ needs:
 ## measure against peers, in a workspace of its own; fails if a peer is missing
 bench:
 	scripts/bench
+
+## do a day's work with each toolchain in commands of haft, and write docs/guide/toolchains.md; uses the registries of this machine's settings
+toolchains:
+	$(CARGO) build --quiet -p haft-cli
+	scripts/toolchains "$(or $(CARGO_TARGET_DIR),target)/debug/haft" --write
 
 ## run each fuzz target for SECONDS (default 60)
 fuzz:
