@@ -65,10 +65,6 @@ impl TypedTool for ProposeRule {
         known_as(spec, &["request_permission", "add_permission"])
     }
 
-    fn workspace(&self) -> Option<&Workspace> {
-        Some(&self.workspace)
-    }
-
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let rule = input.rule.trim();
         if let Some(why) = refuse_proposal(rule, &self.classes, self.workspace.secret_names()) {
