@@ -19,7 +19,7 @@ export function KeptRules({ changed }: { changed: () => void }) {
   const [problem, setProblem] = useState("");
   const [said, setSaid] = useState("");
   const rules = reading.value;
-  if (!rules) return <Pending reading={reading} />;
+  if (!rules) return reading.trouble ? <Pending reading={reading} /> : null;
   const take = (change: Promise<unknown>, done: string) => {
     setProblem("");
     return change.then(
