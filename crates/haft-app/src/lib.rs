@@ -46,6 +46,7 @@
 //! What a person or program sees of it comes from [`view`], the same for the command line, the HTTP API and the console.
 
 pub mod app;
+pub mod clients;
 pub mod config;
 pub mod decide;
 pub mod embed;
@@ -62,6 +63,7 @@ pub mod nearest;
 pub mod notices;
 pub mod plain_file;
 pub mod problem;
+pub mod project;
 pub mod reload;
 pub mod resume;
 pub mod rules;

@@ -9,14 +9,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod examples;
 pub(crate) mod later;
-
-const AFTER: &str = "\
-Exit codes: 0 done, 1 the tool failed, 2 wrong usage or unknown tool, 3 denied, 4 waits for an approval, 5 wrong settings or policy, 130 interrupted.";
 
 /// The tool runtime for agents: one governed path between a language model and the world.
 #[derive(Debug, Parser)]
-#[command(name = "haft", version, after_help = AFTER, arg_required_else_help = true)]
+#[command(name = "haft", version, after_help = examples::ROOT, arg_required_else_help = true)]
 #[command(
     infer_long_args = false,
     disable_help_subcommand = true,
@@ -77,19 +75,29 @@ pub(crate) enum Color {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set up this folder: fitting settings, trust, a client connected
+    #[command(after_help = examples::INIT)]
+    Init(Init),
     /// Serve the governed tools over MCP, with the HTTP API
+    #[command(after_help = examples::SERVE)]
     Serve(Serve),
     /// List tools, or show one
+    #[command(after_help = examples::TOOLS)]
     Tools(Tools),
     /// Call a tool
+    #[command(after_help = examples::CALL)]
     Call(Call),
     /// Run a script whose tool calls go through the executor
+    #[command(after_help = examples::CHAIN)]
     Chain(Chain),
     /// Show the policy, explain a verdict, test the rules' examples
+    #[command(after_help = examples::POLICY)]
     Policy(Policy),
     /// List pending approvals and decide them
+    #[command(after_help = examples::APPROVALS)]
     Approvals(Approvals),
     /// List, inspect, verify and resume runs
+    #[command(after_help = examples::RUNS)]
     Runs(Runs),
     /// List and read artifacts: large results
     Artifacts(Artifacts),
@@ -103,8 +111,16 @@ pub(crate) enum Command {
     Trust(Trust),
     /// Check the setup and suggest fixes
     Doctor,
-    /// Print settings for MCP clients
+    /// Connect MCP clients: print their settings, or put them in place
+    #[command(after_help = examples::MCP)]
     Mcp(Mcp),
+    /// Print the help of a command, with examples
+    Help {
+        /// The command: `mcp install`; none for all
+        command: Vec<String>,
+    },
+    /// Print the version
+    Version,
     /// Print shell completions
     Completions {
         /// The shell
@@ -114,6 +130,23 @@ pub(crate) enum Command {
     Man,
     #[command(external_subcommand)]
     Other(Vec<OsString>),
+}
+
+/// `haft init`.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Connect this client, too: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: Option<String>,
+    /// Connect it in the settings of this folder
+    #[arg(long, requires = "client", conflicts_with = "user")]
+    pub(crate) project: bool,
+    /// Connect it in the user's settings, for all folders
+    #[arg(long, requires = "client")]
+    pub(crate) user: bool,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `haft serve`.
@@ -143,20 +176,31 @@ pub(crate) struct Tools {
     pub(crate) search: Option<String>,
 }
 
+/// What a tool is called with.
+#[derive(Debug, Args)]
+pub(crate) struct CallArguments {
+    /// The arguments one by one, read as the tool takes them; KEY:=JSON for any value
+    #[arg(value_name = "KEY=VALUE", conflicts_with = "args")]
+    pub(crate) pairs: Vec<String>,
+    /// The arguments as a whole: JSON, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    pub(crate) args: Option<String>,
+}
+
+impl CallArguments {
+    /// Whether they come from stdin, which then cannot answer questions.
+    pub(crate) fn are_from_stdin(&self) -> bool {
+        self.args.as_deref() == Some("-")
+    }
+}
+
 /// `haft call`.
 #[derive(Debug, Args)]
 pub(crate) struct Call {
     /// The tool's name
     pub(crate) tool: String,
-    /// The arguments: JSON, @FILE, or - for stdin
-    #[arg(
-        long,
-        value_name = "JSON|@FILE|-",
-        default_value = "{}",
-        hide_default_value = true
-    )]
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) args: String,
+    #[command(flatten)]
+    pub(crate) arguments: CallArguments,
     /// Wait for a person's decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     #[expect(
@@ -199,14 +243,8 @@ pub(crate) enum PolicyAction {
     Explain {
         /// The tool's name
         tool: String,
-        /// The arguments: JSON, @FILE, or - for stdin
-        #[arg(
-            long,
-            value_name = "JSON|@FILE|-",
-            default_value = "{}",
-            hide_default_value = true
-        )]
-        args: String,
+        #[command(flatten)]
+        arguments: CallArguments,
     },
     /// Test the rules' own examples
     Check,
@@ -256,10 +294,14 @@ pub(crate) enum RunsAction {
         /// The run's id
         run: String,
     },
-    /// Check the run's hash chain
+    /// Check the hash chain of a run, or of all
     Verify {
-        /// The run's id
-        run: String,
+        /// The run's id, or its beginning
+        #[arg(required_unless_present = "all")]
+        run: Option<String>,
+        /// Every run there is
+        #[arg(long, conflicts_with = "run")]
+        all: bool,
     },
     /// Go on with an interrupted run; nothing runs twice
     Resume {
@@ -515,13 +557,40 @@ pub(crate) struct Mcp {
     pub(crate) action: McpAction,
 }
 
+/// A client and which of its settings files.
+#[derive(Debug, Args)]
+pub(crate) struct ClientFile {
+    /// The client: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
+    #[arg(value_name = "CLIENT")]
+    pub(crate) name: String,
+    /// In the settings of this folder [default: where the client has such]
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) project: bool,
+    /// In the user's settings, for all folders
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
 /// What to do about MCP.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpAction {
     /// Print the settings that connect a client to haft
     Snippet {
-        /// The client: claude-code, claude-desktop, cursor, vscode, codex, zed, goose
+        /// The client: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode, goose
         client: String,
+    },
+    /// Connect a client: add haft to its settings and keep everything else in them
+    Install {
+        #[command(flatten)]
+        client: ClientFile,
+    },
+    /// Take haft out of a client's settings again
+    Uninstall {
+        #[command(flatten)]
+        client: ClientFile,
     },
     #[command(external_subcommand)]
     Other(Vec<OsString>),

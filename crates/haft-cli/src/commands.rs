@@ -19,7 +19,10 @@ mod changes;
 mod chain;
 mod config;
 pub(crate) mod doctor;
+mod help;
+mod init;
 mod man;
+mod mcp;
 mod memory;
 pub(crate) mod policy;
 mod resume;
@@ -27,7 +30,6 @@ pub(crate) mod runs;
 pub(crate) mod signals;
 pub(crate) mod skills;
 mod serve;
-mod snippet;
 pub(crate) mod tools;
 mod trust;
 
@@ -44,6 +46,8 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
     match cli.command {
         Command::Completions { shell } => completions(shell, screen),
         Command::Man => man::run(screen),
+        Command::Help { command } => help::run(screen, &command),
+        Command::Version => help::version(screen),
         Command::Other(words) => Err(later::unknown_command(&words)),
         Command::Mcp(args::Mcp {
             action: McpAction::Other(words),
@@ -56,8 +60,9 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
 fn resolved(command: Command, at: &Invocation) -> Done {
     match command {
         Command::Config(config) => config::run(at, config.action.as_ref()),
+        Command::Init(init) => init::run(at, &init),
         Command::Trust(trust) => trust::run(at, &trust),
-        Command::Mcp(mcp) => snippet::run(at, &mcp.action),
+        Command::Mcp(mcp) => mcp::run(at, &mcp.action),
         Command::Skills(args::Skills {
             action: Some(SkillsAction::Check { dir, strict }),
         }) => skills::check(at, &dir, strict),
@@ -119,7 +124,7 @@ fn runs_tools(command: &Command) -> bool {
 fn asks(command: &Command) -> bool {
     match command {
         Command::Serve(serve) => !serve.stdio,
-        Command::Call(call) => call.args != "-",
+        Command::Call(call) => !call.arguments.are_from_stdin(),
         Command::Chain(chain) => chain.file.as_os_str() != "-",
         Command::Runs(runs) => matches!(runs.action, Some(RunsAction::Resume { .. })),
         _ => false,

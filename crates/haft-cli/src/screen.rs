@@ -118,6 +118,16 @@ impl Screen {
         let _ = writeln!(stream, "{line}");
     }
 
+    /// Text on stderr as it is, without a line's end of its own.
+    pub(crate) fn err_text(self, text: &str) {
+        let choice = self.choice(&io::stderr());
+        let mut stream = AutoStream::new(io::stderr().lock(), choice);
+        // When stderr is gone there is no place left to print to.
+        let _ = stream
+            .write_all(text.as_bytes())
+            .and_then(|()| stream.flush());
+    }
+
     /// Prints a problem in its three parts and gives its exit code.
     pub(crate) fn problem(self, problem: &Problem) -> Exit {
         let what = visible::line(problem.what());
@@ -145,7 +155,7 @@ fn width() -> usize {
 }
 
 /// Whether stdout is a terminal: lists are clipped to it, pipes get all.
-fn is_terminal() -> bool {
+pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 

@@ -27,7 +27,10 @@ const LATER: [(&str, &str); 5] = [
 const LATER_MCP: [&str; 6] = ["list", "add", "remove", "import", "inspect", "pin"];
 
 /// The commands of this release.
-const NOW: [&str; 16] = [
+const NOW: [&str; 19] = [
+    "help",
+    "version",
+    "init",
     "serve",
     "tools",
     "call",
@@ -79,9 +82,9 @@ pub(crate) fn unknown_mcp(words: &[OsString]) -> Problem {
         .unwrap_or_default();
     if LATER_MCP.contains(&word.as_ref()) {
         return Problem::usage(format!("`haft mcp {word}` is not in this release")).advise(
-            "release 0.6 (upstream MCP servers) brings it; `haft mcp snippet CLIENT` is there",
+            "release 0.6 (upstream MCP servers) brings it; `haft mcp install CLIENT` connects a client",
         );
     }
     Problem::usage(format!("unknown command `mcp {word}`"))
-        .advise("there is `haft mcp snippet CLIENT`")
+        .advise("there are `haft mcp snippet CLIENT`, `install CLIENT` and `uninstall CLIENT`")
 }

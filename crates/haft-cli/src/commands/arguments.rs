@@ -1,13 +1,27 @@
-//! `--args`: JSON as typed, `@FILE`, or `-` for stdin.
+//! A call's arguments as typed: `KEY=VALUE`, or `--args` with JSON, `@FILE`, or `-` for stdin.
 
 use std::io;
 use std::path::Path;
 
 use haft_app::plain_file;
 use haft_app::problem::{Place, Problem};
+use serde_json::Value;
+
+use crate::args::CallArguments;
+
+mod pairs;
 
 /// The largest arguments read; the executor's own limit is the one that decides.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The argument text of a call; `schema` is of the tool, where there is one.
+pub(crate) fn of_call(typed: &CallArguments, schema: Option<&Value>) -> Result<String, Problem> {
+    match &typed.args {
+        Some(args) => read(args),
+        None if typed.pairs.is_empty() => Ok("{}".to_owned()),
+        None => pairs::to_json(&typed.pairs, schema),
+    }
+}
 
 /// The argument text; nothing in it is judged here.
 pub(crate) fn read(typed: &str) -> Result<String, Problem> {

@@ -6,28 +6,40 @@ use std::time::Duration;
 use anstyle::Style;
 
 use haft::call::ToolCall;
-use haft::progress::{ProgressEvent, ProgressSink, Stream};
+use haft::error::ErrorKind;
+use haft::progress::ProgressSink;
 use haft::result::{Content, Outcome, Status, TracedCall};
 use haft::session::Session;
 use haft_chain::TOOL_CHAIN;
 
 use crate::args;
 use crate::commands::signals::Signals;
+use crate::commands::tools::parameters;
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive};
-use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible};
+use crate::screen::{DIM, GREEN, RED, YELLOW, is_terminal, styled, visible};
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::view::when;
 
+mod data;
+mod live;
+
+use live::Live;
+
 /// Makes the call in a run of its own.
 pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
     let mut signals = Signals::heard()?;
-    let text = arguments::read(&args.args)?;
+    let tools = app.tools().snapshot();
+    let schema = tools.entry(&args.tool);
+    let schema = schema.map(|entry| &*entry.spec().input_schema);
+    let text = arguments::of_call(&args.arguments, schema)?;
+    let live = Arc::new(Live::new(at.screen, is_terminal()));
     let options = RunOptions {
-        wait: waits(args.wait, &args.args),
+        progress: watched(at).then(|| Arc::clone(&live) as Arc<dyn ProgressSink>),
+        wait: waits(args.wait, args.arguments.are_from_stdin()),
         ..options(at, "call")
     };
     let call = ToolCall::new(&args.tool, text);
@@ -35,15 +47,23 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
     let outcome = cancellable(run.call(call), run.session(), &mut signals).await;
     let known = run.session().tools().entry(&args.tool).is_some();
     run.release().await;
-    print_outcome(at, &outcome)?;
+    print_watched(at, &outcome, Some(&live))?;
+    let wrong = outcome.error.as_ref();
+    if wrong.is_some_and(|error| error.kind == ErrorKind::InvalidArguments)
+        && let Some(entry) = tools.entry(&args.tool)
+    {
+        at.screen
+            .say(&format!("{} takes", visible::line(&args.tool)));
+        at.screen.err_text(&parameters(entry.spec()));
+    }
     Ok(Exit::of(&outcome, known))
 }
 
 /// The options of a run that one command starts.
 pub(crate) fn options(at: &Invocation, entry: &'static str) -> RunOptions {
-    let progress = Live { screen: at.screen };
+    let progress = Live::new(at.screen, false);
     RunOptions {
-        progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
+        progress: watched(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
         wait: ApprovalWait::Never,
         ..RunOptions::new(entry)
     }
@@ -54,21 +74,26 @@ pub(crate) fn options(at: &Invocation, entry: &'static str) -> RunOptions {
     reason = "absent, given bare, given with a number: clap's own form"
 )]
 /// Whether a command waits for people: where somebody can answer at its terminal, and where `--wait` says so.
-pub(crate) fn waits(wait: Option<Option<u64>>, input: &str) -> ApprovalWait {
+pub(crate) fn waits(wait: Option<Option<u64>>, from_stdin: bool) -> ApprovalWait {
     match wait {
         Some(Some(seconds)) => ApprovalWait::For(Duration::from_secs(seconds.max(1))),
         Some(None) => ApprovalWait::Limit,
-        None if is_interactive() && input != "-" => ApprovalWait::Limit,
+        None if is_interactive() && !from_stdin => ApprovalWait::Limit,
         None => ApprovalWait::Never,
     }
 }
 
 /// An outcome as people or programs read it. What only the operator can do about it goes to stderr in either case.
 pub(crate) fn print_outcome(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
+    print_watched(at, outcome, None)
+}
+
+/// An outcome, without the output that `live` has shown already.
+fn print_watched(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), Problem> {
     if at.screen.json {
         at.screen.document(outcome)?;
     } else {
-        print(at, outcome)?;
+        print(at, outcome, live)?;
     }
     if let Some(operator) = &outcome.operator {
         at.screen.say(&format!("  {}", visible::block(operator)));
@@ -91,27 +116,11 @@ pub(crate) async fn cancellable(
 }
 
 /// Whether a person watches.
-fn live(at: &Invocation) -> bool {
+fn watched(at: &Invocation) -> bool {
     !at.screen.json && std::io::IsTerminal::is_terminal(&std::io::stderr())
 }
 
-/// Shows a running tool's output on stderr.
-#[derive(Debug)]
-struct Live {
-    screen: Screen,
-}
-
-impl ProgressSink for Live {
-    fn progress(&self, event: ProgressEvent) {
-        if event.stream == Stream::Info {
-            for line in event.text.lines() {
-                self.screen.say(&styled(DIM, &visible::line(line)));
-            }
-        }
-    }
-}
-
-fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
+fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), Problem> {
     let screen = at.screen;
     for content in &outcome.content {
         screen.out(&render_content(content))?;
@@ -120,8 +129,12 @@ fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
     let silent = outcome.content.is_empty() || outcome.tool == TOOL_CHAIN;
     if let (true, Some(data)) = (silent, &outcome.data) {
         let value: serde_json::Value = serde_json::from_str(data.get()).unwrap_or_default();
-        let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
-        screen.out(&format!("{}\n", visible::block(&pretty)))?;
+        let text = |name: &str| value[name].as_str().unwrap_or_default();
+        let shown =
+            live.is_some_and(|live| live.has_shown(&outcome.call, text("stdout"), text("stderr")));
+        let texts = data::render(&value, shown);
+        screen.out(&texts.out)?;
+        screen.err_text(&texts.err);
     }
     for artifact in &outcome.artifacts {
         let size = when::size(artifact.bytes);

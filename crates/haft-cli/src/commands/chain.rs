@@ -29,7 +29,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done 
         arguments["timeout_s"] = seconds.into();
     }
     let options = RunOptions {
-        wait: call::waits(args.wait, &args.file.to_string_lossy()),
+        wait: call::waits(args.wait, args.file.as_os_str() == "-"),
         ..call::options(at, "chain")
     };
     let script = ToolCall::new(TOOL_CHAIN, arguments.to_string());

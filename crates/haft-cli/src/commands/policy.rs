@@ -9,7 +9,7 @@ use haft_app::config::Settings;
 use haft_app::rules::Change;
 use haft_app::view::policy;
 
-use crate::args::{PolicyAction, RulesAction};
+use crate::args::{CallArguments, PolicyAction, RulesAction};
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -67,8 +67,13 @@ fn warn_of_idle_rules(at: &Invocation, view: &PolicyView) {
 }
 
 /// Explains one call; the verdict does not change the exit code.
-pub(crate) fn explain(at: &Invocation, app: &App, tool: &str, args: &str) -> Done {
-    let explanation = policy::explain(app, tool, &arguments::read(args)?)?;
+pub(crate) fn explain(at: &Invocation, app: &App, tool: &str, typed: &CallArguments) -> Done {
+    let text = {
+        let tools = app.tools().snapshot();
+        let entry = tools.entry(tool);
+        arguments::of_call(typed, entry.map(|entry| &*entry.spec().input_schema))?
+    };
+    let explanation = policy::explain(app, tool, &text)?;
     if at.screen.json {
         at.screen.document(&explanation)?;
     } else {
@@ -221,7 +226,7 @@ fn list_rules(at: &Invocation, app: &App) -> Done {
 /// What is named; `show` where nothing is.
 pub(crate) fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> Done {
     match action {
-        Some(PolicyAction::Explain { tool, args }) => explain(at, app, tool, args),
+        Some(PolicyAction::Explain { tool, arguments }) => explain(at, app, tool, arguments),
         Some(PolicyAction::Rules { action }) => rules(at, app, action.as_ref()),
         None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, app),
     }

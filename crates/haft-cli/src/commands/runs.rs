@@ -19,7 +19,8 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
     match action {
         None | Some(RunsAction::List) => list(at, app).await,
         Some(RunsAction::Show { run }) => show(at, app, run).await,
-        Some(RunsAction::Verify { run }) => check(at, app, run).await,
+        Some(RunsAction::Verify { run: Some(run), .. }) => check(at, app, run).await,
+        Some(RunsAction::Verify { run: None, .. }) => check_all(at, app).await,
         Some(RunsAction::Resume { run }) => resume::run(at, app, run).await,
         Some(RunsAction::Diff(of)) => changes::diff(at, app, of),
         Some(RunsAction::Undo { of, yes, force }) => {
@@ -105,6 +106,34 @@ async fn check(at: &Invocation, app: &App, run: &str) -> Done {
         at.screen.out(&render_report(&report))?;
     }
     Ok(if report.ok { Exit::Done } else { Exit::Failed })
+}
+
+/// Checks every run, and names those that are broken.
+async fn check_all(at: &Invocation, app: &App) -> Done {
+    let mut reports = Vec::new();
+    for run in runs::list(app).await? {
+        reports.push(runs::verify(app, &run.run).await?);
+    }
+    let broken: Vec<&Report> = reports.iter().filter(|report| !report.ok).collect();
+    let exit = if broken.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    };
+    if at.screen.json {
+        at.screen.document(&reports)?;
+        return Ok(exit);
+    }
+    for report in &broken {
+        at.screen.out(&render_report(report))?;
+    }
+    let sound = reports.len() - broken.len();
+    let mut line = format!("{} {sound} of {} runs", styled(GREEN, "ok"), reports.len());
+    if !broken.is_empty() {
+        let _ = write!(line, ", {} {}", styled(RED, "broken"), broken.len());
+    }
+    at.screen.out(&format!("{line}\n"))?;
+    Ok(exit)
 }
 
 fn render_report(report: &Report) -> String {

@@ -90,7 +90,7 @@ fn table<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
     let mut list = List::new(&columns);
     for entry in entries {
         let spec = entry.spec();
-        let first = spec.description.lines().next().unwrap_or_default();
+        let first = sentence(&spec.description);
         let mark = if spec.exposure == Exposure::Deferred {
             "(deferred) "
         } else {
@@ -100,6 +100,12 @@ fn table<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
         list.row([spec.name.as_str(), spec.risk.as_str(), &shown]);
     }
     list.render()
+}
+
+/// The first sentence of a description, or its first line.
+fn sentence(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.find(". ").map_or(line, |end| &line[..end])
 }
 
 fn one(at: &Invocation, app: &App, name: &str) -> Done {
@@ -142,6 +148,13 @@ fn render_spec(spec: &ToolSpec) -> String {
         visible::line(&spec.source)
     );
     let _ = writeln!(out, "{}", visible::block(&spec.description));
+    out.push_str(&parameters(spec));
+    out
+}
+
+/// The arguments of a tool, a line each: name, type, whether it must be there, what it means.
+pub(crate) fn parameters(spec: &ToolSpec) -> String {
+    let mut out = String::new();
     let properties = spec
         .input_schema
         .get("properties")
@@ -164,14 +177,29 @@ fn render_spec(spec: &ToolSpec) -> String {
     out
 }
 
+/// The type of an argument in a word: `string`, `integer`, `a|b` for words to choose from.
 fn kind(schema: &Value) -> String {
-    match schema.get("type") {
-        Some(Value::String(kind)) => kind.clone(),
-        Some(Value::Array(kinds)) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join("|"),
-        _ => String::new(),
+    let words = |list: &Value, word: fn(&Value) -> Option<&str>| -> Option<String> {
+        let words: Option<Vec<&str>> = list.as_array()?.iter().map(word).collect();
+        Some(words?.join("|"))
+    };
+    if let Some(words) = words(&schema["enum"], Value::as_str) {
+        return words;
     }
+    if let Some(words) = words(&schema["oneOf"], |choice| choice["const"].as_str()) {
+        return words;
+    }
+    match &schema["type"] {
+        Value::String(kind) if kind == "array" => match kind_of_items(schema) {
+            Some(items) => format!("list of {items}"),
+            None => "list".to_owned(),
+        },
+        Value::String(kind) => kind.clone(),
+        kinds => words(kinds, Value::as_str).unwrap_or_default(),
+    }
+}
+
+fn kind_of_items(schema: &Value) -> Option<String> {
+    let items = kind(schema.get("items")?);
+    (!items.is_empty()).then_some(items)
 }

@@ -5,7 +5,7 @@ use crate::harness::Lab;
 #[test]
 fn help_of_every_command() {
     let lab = Lab::new();
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 20] = [
         &[],
         &["serve"],
         &["tools"],
@@ -22,6 +22,9 @@ fn help_of_every_command() {
         &["trust"],
         &["doctor"],
         &["mcp"],
+        &["mcp", "install"],
+        &["init"],
+        &["approvals"],
         &["completions"],
     ];
     for command in commands {
@@ -89,13 +92,15 @@ fn a_snippet_for_every_client() {
         "codex",
         "zed",
         "goose",
-        "gemini-cli",
+        "gemini",
+        "opencode",
     ] {
         let ran = lab.run(&["mcp", "snippet", client]);
         let text = ran
             .stdout
             .replace(env!("CARGO_BIN_EXE_haft"), "BINARY")
-            .replace(lab.work().to_str().unwrap(), "WORKSPACE");
+            .replace(lab.work().to_str().unwrap(), "WORKSPACE")
+            .replace(lab.home().to_str().unwrap(), "STATE");
         insta::assert_snapshot!(
             format!("snippet-{client}"),
             format!("# {}{text}", ran.stderr)

@@ -1,0 +1,313 @@
+//! MCP clients: where each keeps its settings, and how they say that haft is to be started.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::environment::Environment;
+use crate::nearest::nearest;
+use crate::problem::Problem;
+use crate::site::Site;
+
+pub mod install;
+mod jsonc;
+mod settings_file;
+mod toml_text;
+
+/// The name under which haft stands in a client's settings.
+pub const SERVER: &str = "haft";
+
+/// For whom settings count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// For one folder: the file lies in it.
+    Project,
+    /// For everything that the user does with the client.
+    User,
+}
+
+/// How a client starts haft.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// How a settings file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// JSON, perhaps with comments and trailing commas.
+    Json,
+    Toml,
+    /// Printed only.
+    Yaml,
+}
+
+/// A client.
+#[derive(Debug)]
+pub struct Client {
+    /// As the user names it.
+    pub name: &'static str,
+    /// Where to paste what `mcp snippet` prints.
+    pub paste: &'static str,
+    /// Whether the client starts servers in the folder that it works in.
+    pub starts_in_project: bool,
+    format: Format,
+    /// The member that holds the servers.
+    servers: &'static str,
+    entry: fn(&Launch) -> Value,
+    /// In the project.
+    project: Option<&'static str>,
+    user: Option<fn(&Environment) -> Option<PathBuf>>,
+    default: Level,
+}
+
+const CLIENTS: [Client; 9] = [
+    Client {
+        name: "claude-code",
+        paste: ".mcp.json in the project",
+        starts_in_project: true,
+        format: Format::Json,
+        servers: "mcpServers",
+        entry: with_type,
+        project: Some(".mcp.json"),
+        user: Some(claude_code),
+        default: Level::Project,
+    },
+    Client {
+        name: "claude-desktop",
+        paste: "claude_desktop_config.json",
+        starts_in_project: false,
+        format: Format::Json,
+        servers: "mcpServers",
+        entry: plain,
+        project: None,
+        user: Some(|env| Some(config(env)?.join("Claude/claude_desktop_config.json"))),
+        default: Level::User,
+    },
+    Client {
+        name: "cursor",
+        paste: ".cursor/mcp.json in the project, or ~/.cursor/mcp.json",
+        starts_in_project: false,
+        format: Format::Json,
+        servers: "mcpServers",
+        entry: plain,
+        project: Some(".cursor/mcp.json"),
+        user: Some(|env| Some(env.folder("HOME")?.join(".cursor/mcp.json"))),
+        default: Level::Project,
+    },
+    Client {
+        name: "vscode",
+        paste: ".vscode/mcp.json in the project",
+        starts_in_project: false,
+        format: Format::Json,
+        servers: "servers",
+        entry: with_type,
+        project: Some(".vscode/mcp.json"),
+        user: Some(|env| Some(config(env)?.join("Code/User/mcp.json"))),
+        default: Level::Project,
+    },
+    Client {
+        name: "codex",
+        paste: "~/.codex/config.toml",
+        starts_in_project: true,
+        format: Format::Toml,
+        servers: "mcp_servers",
+        entry: plain,
+        project: Some(".codex/config.toml"),
+        user: Some(codex),
+        // A project's own file counts only after Codex was told to trust the project.
+        default: Level::User,
+    },
+    Client {
+        name: "gemini",
+        paste: ".gemini/settings.json in the project, or ~/.gemini/settings.json",
+        starts_in_project: true,
+        format: Format::Json,
+        servers: "mcpServers",
+        entry: plain,
+        project: Some(".gemini/settings.json"),
+        user: Some(|env| Some(env.folder("HOME")?.join(".gemini/settings.json"))),
+        default: Level::Project,
+    },
+    Client {
+        name: "zed",
+        paste: "~/.config/zed/settings.json",
+        starts_in_project: false,
+        format: Format::Json,
+        servers: "context_servers",
+        entry: zed,
+        project: None,
+        user: Some(|env| Some(config(env)?.join("zed/settings.json"))),
+        default: Level::User,
+    },
+    Client {
+        name: "opencode",
+        paste: "opencode.json in the project, or ~/.config/opencode/opencode.json",
+        starts_in_project: true,
+        format: Format::Json,
+        servers: "mcp",
+        entry: opencode,
+        project: Some("opencode.json"),
+        user: Some(|env| Some(config(env)?.join("opencode/opencode.json"))),
+        default: Level::Project,
+    },
+    Client {
+        name: "goose",
+        paste: "~/.config/goose/config.yaml",
+        starts_in_project: false,
+        format: Format::Yaml,
+        servers: "extensions",
+        entry: plain,
+        project: None,
+        user: None,
+        default: Level::User,
+    },
+];
+
+impl Client {
+    /// Finds a client by its name; `gemini-cli` is another name of `gemini`.
+    ///
+    /// # Errors
+    /// A [`Problem`] that names the clients there are.
+    pub fn find(name: &str) -> Result<&'static Self, Problem> {
+        let wanted = if name == "gemini-cli" { "gemini" } else { name };
+        let client = CLIENTS.iter().find(|client| client.name == wanted);
+        client.ok_or_else(|| {
+            let names = Self::names();
+            let near = nearest(name, &names).map(|near| format!("did you mean `{near}`? "));
+            Problem::usage(format!("unknown client `{name}`")).advise(format!(
+                "{}there are {}",
+                near.unwrap_or_default(),
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// Returns the names of all clients.
+    pub fn names() -> Vec<&'static str> {
+        CLIENTS.iter().map(|client| client.name).collect()
+    }
+
+    /// Returns the level that counts where the user names none.
+    pub fn level(&self, asked: Option<Level>) -> Level {
+        asked.unwrap_or(self.default)
+    }
+
+    /// Returns the settings that connect the client, ready to paste.
+    pub fn snippet(&self, launch: &Launch) -> String {
+        let entry = (self.entry)(launch);
+        match self.format {
+            Format::Json => format!("{:#}\n", json!({ self.servers: { SERVER: entry } })),
+            Format::Toml => toml_text::table(self.servers, SERVER, launch),
+            Format::Yaml => goose(launch),
+        }
+    }
+
+    /// Returns the settings file of this level.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the client has no such file or haft does not edit it.
+    pub fn file(&self, level: Level, site: &Site) -> Result<PathBuf, Problem> {
+        let missing =
+            |what: &str| Problem::usage(format!("{} has no settings for {what}", self.name));
+        match level {
+            _ if self.format == Format::Yaml => Err(Problem::usage(format!(
+                "haft does not edit the settings of {}",
+                self.name
+            ))
+            .advise(format!("paste them: haft mcp snippet {}", self.name))),
+            Level::Project => {
+                let file = self
+                    .project
+                    .ok_or_else(|| missing("one project").advise("install it with --user"))?;
+                Ok(existing(site.workspace.join(file)))
+            }
+            Level::User => {
+                let user = self.user.and_then(|user| user(&site.environment));
+                let file = user.ok_or_else(|| {
+                    Problem::failed("there is no home folder: HOME is not set")
+                        .advise("set HOME to an absolute path")
+                })?;
+                Ok(existing(file))
+            }
+        }
+    }
+}
+
+/// Returns the variant of `opencode.json` that is there: its client reads `opencode.jsonc`, too.
+fn existing(file: PathBuf) -> PathBuf {
+    let other = file.with_extension("jsonc");
+    let opencode = file.file_name().is_some_and(|name| name == "opencode.json");
+    if opencode && !file.exists() && other.exists() {
+        other
+    } else {
+        file
+    }
+}
+
+/// The folder of users' settings.
+fn config(environment: &Environment) -> Option<PathBuf> {
+    let home = || Some(environment.folder("HOME")?.join(".config"));
+    environment.folder("XDG_CONFIG_HOME").or_else(home)
+}
+
+fn claude_code(environment: &Environment) -> Option<PathBuf> {
+    let folder = environment
+        .folder("CLAUDE_CONFIG_DIR")
+        .or_else(|| environment.folder("HOME"))?;
+    Some(folder.join(".claude.json"))
+}
+
+fn codex(environment: &Environment) -> Option<PathBuf> {
+    let home = || Some(environment.folder("HOME")?.join(".codex"));
+    let folder = environment.folder("CODEX_HOME").or_else(home)?;
+    Some(folder.join("config.toml"))
+}
+
+fn plain(launch: &Launch) -> Value {
+    json!({"command": launch.command, "args": launch.args})
+}
+
+fn with_type(launch: &Launch) -> Value {
+    json!({"type": "stdio", "command": launch.command, "args": launch.args})
+}
+
+fn zed(launch: &Launch) -> Value {
+    json!({"command": launch.command, "args": launch.args, "env": {}})
+}
+
+fn opencode(launch: &Launch) -> Value {
+    let mut command = vec![launch.command.clone()];
+    command.extend(launch.args.iter().cloned());
+    json!({"type": "local", "command": command, "enabled": true})
+}
+
+/// A JSON string is a YAML string.
+fn goose(launch: &Launch) -> String {
+    let args: Vec<String> = launch
+        .args
+        .iter()
+        .map(|arg| format!("      - {}\n", json!(arg)))
+        .collect();
+    format!(
+        "extensions:\n  haft:\n    type: stdio\n    name: haft\n    enabled: true\n    timeout: 600\n    cmd: {}\n    args:\n{}",
+        json!(launch.command),
+        args.concat()
+    )
+}
+
+/// Returns a path as settings hold it.
+///
+/// # Errors
+/// A [`Problem`] where the path is not UTF-8.
+pub fn text_of(path: &Path) -> Result<String, Problem> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Problem::failed(format!(
+            "{} is not UTF-8; the settings of a client cannot hold it",
+            path.display()
+        ))
+    })
+}

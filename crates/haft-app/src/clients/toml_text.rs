@@ -1,0 +1,210 @@
+//! TOML edited in place: a table put at the end or taken out, every other byte left as it is.
+
+use toml::{Table, Value};
+
+use crate::clients::Launch;
+use crate::clients::jsonc::Wrong;
+
+/// The table that starts haft.
+pub(super) fn table(servers: &str, name: &str, launch: &Launch) -> String {
+    let text = |text: &str| Value::String(text.to_owned()).to_string();
+    let args: Vec<String> = launch.args.iter().map(|arg| text(arg)).collect();
+    format!(
+        "[{servers}.{name}]\ncommand = {}\nargs = [{}]\n",
+        text(&launch.command),
+        args.join(", ")
+    )
+}
+
+/// Puts the table of haft at the end, in place of the one that is there.
+pub(super) fn put(text: &str, servers: &str, name: &str, launch: &Launch) -> Result<String, Wrong> {
+    let before = parse(text)?;
+    let rest = remove(text, servers, name)?;
+    let mut out = rest.unwrap_or_else(|| text.to_owned());
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+    if !out.trim().is_empty() {
+        out.push('\n');
+    }
+    let own = table(servers, name, launch);
+    out.push_str(&own);
+    let mut expected = strip(before, servers, name);
+    let added = parse(&own)?;
+    let new = added[servers][name].clone();
+    let at = expected
+        .entry(servers)
+        .or_insert_with(|| Value::Table(Table::new()));
+    if let Some(at) = at.as_table_mut() {
+        at.insert(name.to_owned(), new);
+    }
+    check(&out, &expected, servers)?;
+    Ok(out)
+}
+
+/// Takes the table of haft and those below it out; `None` where it is not there.
+pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
+    let before = parse(text)?;
+    let there = before.get(servers).and_then(|all| all.get(name));
+    if there.is_none() {
+        return Ok(None);
+    }
+    let mut out = String::with_capacity(text.len());
+    // Comments and blank lines before the next table belong to that one.
+    let mut held = String::new();
+    let mut inside = false;
+    for line in text.split_inclusive('\n') {
+        if let Some(header) = header(line) {
+            let was = inside;
+            inside = is_below(&header, servers, name);
+            if inside && !was {
+                // The blank line that set it apart.
+                let head = out.len();
+                if out.ends_with("\n\n") {
+                    out.truncate(head - 1);
+                }
+            }
+            if was && !inside {
+                out.push_str(&held);
+            }
+            held.clear();
+        }
+        if !inside {
+            out.push_str(line);
+        } else if line.trim().is_empty() || line.trim_start().starts_with('#') {
+            held.push_str(line);
+        } else {
+            held.clear();
+        }
+    }
+    if inside && held.trim_start().starts_with('#') {
+        out.push_str(&held);
+    }
+    let expected = strip(before, servers, name);
+    check(&out, &expected, servers)?;
+    Ok(Some(out))
+}
+
+fn parse(text: &str) -> Result<Table, Wrong> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    toml::from_str::<Table>(text).map_err(|e| Wrong {
+        what: e.message().to_owned(),
+        at: e.span().unwrap_or(0..0),
+    })
+}
+
+/// The names of a table's header: `[a."b c"]`.
+fn header(line: &str) -> Option<Vec<String>> {
+    let line = line.trim_start();
+    if !line.starts_with('[') || line.starts_with("[[") {
+        return line.starts_with("[[").then(Vec::new);
+    }
+    let table: Table = toml::from_str(line.trim_end()).ok()?;
+    let mut names = Vec::new();
+    let mut at = &table;
+    while let Some((name, inner)) = at.iter().next() {
+        names.push(name.clone());
+        at = inner.as_table()?;
+    }
+    Some(names)
+}
+
+fn is_below(header: &[String], servers: &str, name: &str) -> bool {
+    matches!(header, [first, second, ..] if first == servers && second == name)
+}
+
+/// The table without ours; an empty table of servers is as good as none.
+fn strip(mut table: Table, servers: &str, name: &str) -> Table {
+    if let Some(all) = table.get_mut(servers).and_then(Value::as_table_mut) {
+        all.remove(name);
+        if all.is_empty() {
+            table.remove(servers);
+        }
+    }
+    table
+}
+
+/// Fails unless the edited text says just what it should: the text was edited by lines, which strings over several lines could confuse.
+fn check(text: &str, expected: &Table, servers: &str) -> Result<(), Wrong> {
+    let mut now = parse(text).map_err(|wrong| Wrong {
+        what: format!("`{servers}` is not written as a table: {}", wrong.what),
+        at: 0..0,
+    })?;
+    if now
+        .get(servers)
+        .and_then(Value::as_table)
+        .is_some_and(Table::is_empty)
+    {
+        now.remove(servers);
+    }
+    if now == *expected {
+        return Ok(());
+    }
+    Err(Wrong {
+        what: format!("`{servers}` is not written in a way that can be edited"),
+        at: 0..0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{put, remove};
+    use crate::clients::Launch;
+
+    const KEPT: &str = "# mine\nmodel = \"o\" # why\n\n[mcp_servers.docs]\ncommand = 'x'\n\n# note\n[tui]\nx = \"\"\"\n[mcp_servers.haft]\n\"\"\"\n";
+
+    fn launch(command: &str) -> Launch {
+        Launch {
+            command: command.into(),
+            args: vec!["serve".into(), "--workspace".into(), "/a \"b\"".into()],
+        }
+    }
+
+    #[test]
+    fn what_is_put_in_is_taken_out_again() {
+        for text in ["", "\n", "model = \"o\"\n", "[a]\nb = 1\n", KEPT] {
+            let with = put(text, "mcp_servers", "haft", &launch("/bin/haft"));
+            if text == KEPT {
+                // A string over several lines that looks like a header stops the edit by lines: refused, not guessed.
+                let again = remove(&with.unwrap(), "mcp_servers", "haft");
+                assert!(again.is_err());
+                continue;
+            }
+            let with = with.unwrap();
+            assert!(with.starts_with(text.trim_end()), "{with}");
+            let twice = put(&with, "mcp_servers", "haft", &launch("/opt/haft")).unwrap();
+            assert!(
+                twice.contains("/opt/haft") && !twice.contains("/bin/haft"),
+                "{twice}"
+            );
+            let without = remove(&twice, "mcp_servers", "haft").unwrap().unwrap();
+            assert_eq!(without.trim_end(), text.trim_end());
+        }
+    }
+
+    #[test]
+    fn tables_below_go_and_comments_of_the_next_table_stay() {
+        let text = "[mcp_servers.haft]\ncommand = \"a\"\n[mcp_servers.haft.env]\nX = \"1\"\n\n# of the next\n[mcp_servers.\"other one\"]\ncommand = \"b\"\n";
+        let without = remove(text, "mcp_servers", "haft").unwrap().unwrap();
+        assert_eq!(
+            without,
+            "\n# of the next\n[mcp_servers.\"other one\"]\ncommand = \"b\"\n"
+        );
+        assert_eq!(remove(&without, "mcp_servers", "haft").unwrap(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_edited_by_lines_is_refused() {
+        for text in [
+            "mcp_servers = { haft = { command = \"a\" } }\n",
+            "mcp_servers.haft.command = \"a\"\n",
+            "[mcp_servers]\nhaft = { command = \"a\" }\n",
+        ] {
+            assert!(remove(text, "mcp_servers", "haft").is_err(), "{text}");
+        }
+        let inline = "mcp_servers = {}\n";
+        assert!(put(inline, "mcp_servers", "haft", &launch("/bin/haft")).is_err());
+        let broken = put("a = \n", "mcp_servers", "haft", &launch("x")).unwrap_err();
+        assert_eq!(broken.at.start, 4);
+    }
+}

@@ -1,0 +1,75 @@
+//! Examples below the help of commands.
+
+/// Of `haft`.
+pub(crate) const ROOT: &str = "\
+First steps:
+  haft init --client claude-code    set up this folder and connect a client
+  haft call read_file path=README.md
+  haft approvals                    what waits for your decision
+
+`haft help COMMAND` shows examples.
+
+Exit codes: 0 done, 1 the tool failed, 2 wrong usage or unknown tool, 3 denied, 4 waits for an approval, 5 wrong settings or policy, 130 interrupted.";
+
+/// Of `haft init`.
+pub(crate) const INIT: &str = "\
+Examples:
+  haft init                         write haft.toml with rules that fit, and trust the folder
+  haft init --client codex          connect Codex, too
+  haft init --client cursor --dry-run";
+
+/// Of `haft serve`.
+pub(crate) const SERVE: &str = "\
+Examples:
+  haft serve                        MCP and the console on 127.0.0.1:7420
+  haft serve --stdio                MCP on stdin and stdout, for a client that starts haft
+  haft serve --http 127.0.0.1:0 --json";
+
+/// Of `haft tools`.
+pub(crate) const TOOLS: &str = "\
+Examples:
+  haft tools                        one line each
+  haft tools run_command            one tool whole, with its arguments
+  haft tools --search \"find text in files\"";
+
+/// Of `haft call`.
+pub(crate) const CALL: &str = "\
+Examples:
+  haft call read_file path=README.md max_lines=20
+  haft call run_command command=\"npm test\" env.CI=1
+  haft call edit_file path=a.txt edits:='[{\"find\":\"a\",\"replace\":\"b\"}]'
+  haft call write_file --args @arguments.json --wait=60";
+
+/// Of `haft chain`.
+pub(crate) const CHAIN: &str = "\
+Examples:
+  haft chain script.py
+  echo 'tools.list_files()' | haft chain -";
+
+/// Of `haft policy`.
+pub(crate) const POLICY: &str = "\
+Examples:
+  haft policy explain run_command command=\"git push\"
+  haft policy check                 test the rules' own examples";
+
+/// Of `haft approvals`.
+pub(crate) const APPROVALS: &str = "\
+Examples:
+  haft approvals                    what is pending; at a terminal, decide it
+  haft approvals approve ap-3f      the id, or its beginning
+  haft approvals deny ap-3f --message \"not on main\"";
+
+/// Of `haft runs`.
+pub(crate) const RUNS: &str = "\
+Examples:
+  haft runs list
+  haft runs verify --all            prove that no record was changed
+  haft runs undo 20261124-1632      the id, or its beginning";
+
+/// Of `haft mcp`.
+pub(crate) const MCP: &str = "\
+Examples:
+  haft mcp install claude-code      in .mcp.json of this folder
+  haft mcp install claude-code --user
+  haft mcp install codex --profile trusted -c limits.max_calls=200
+  haft mcp uninstall codex";

@@ -1,0 +1,228 @@
+//! `haft mcp`: the settings that connect a client, printed or put in place.
+
+use haft_app::clients::install::{self, Edit};
+use haft_app::clients::{Client, Launch, Level, text_of};
+use haft_app::problem::Problem;
+use serde_json::json;
+use similar::TextDiff;
+
+use crate::args::{ClientFile, McpAction};
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::{DIM, GREEN, RED, styled, visible};
+
+/// Prints the settings of a client, or edits its file.
+pub(crate) fn run(at: &Invocation, action: &McpAction) -> Done {
+    match action {
+        McpAction::Snippet { client } => snippet(at, client),
+        McpAction::Install { client } => connect(at, client),
+        McpAction::Uninstall { client } => disconnect(at, client),
+        McpAction::Other(_) => Err(Problem::usage("there is `haft mcp snippet CLIENT`")),
+    }
+}
+
+fn snippet(at: &Invocation, name: &str) -> Done {
+    let client = Client::find(name)?;
+    let text = client.snippet(&launch(at, true)?);
+    if at.screen.json {
+        at.screen
+            .document(&json!({"client": client.name, "file": client.paste, "text": text}))?;
+    } else {
+        at.screen.say(&format!("put this in {}", client.paste));
+        at.screen.raw(text.as_bytes())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn connect(at: &Invocation, typed: &ClientFile) -> Done {
+    let (client, edit) = install(at, typed)?;
+    if at.screen.json {
+        return document(at, client, &edit, typed.dry_run);
+    }
+    say_installed(at, client, &edit, typed.dry_run)?;
+    Ok(Exit::Done)
+}
+
+/// Says what became of the settings of a client.
+pub(crate) fn say_installed(
+    at: &Invocation,
+    client: &Client,
+    edit: &Edit,
+    dry_run: bool,
+) -> Result<(), Problem> {
+    let file = visible::line(&edit.file.display().to_string());
+    if !edit.changes() {
+        at.screen.say(&format!("{file} has haft already"));
+    } else if dry_run {
+        at.screen.out(&diff(edit))?;
+        at.screen.say(&format!("would change {file}"));
+    } else {
+        at.screen.say(&format!("added haft to {file}"));
+        say_after(at, client, edit);
+    }
+    Ok(())
+}
+
+/// Puts haft into the settings of a client.
+pub(crate) fn install(
+    at: &Invocation,
+    typed: &ClientFile,
+) -> Result<(&'static Client, Edit), Problem> {
+    let client = Client::find(&typed.name)?;
+    let level = client.level(level(typed));
+    let named = level == Level::Project || !client.starts_in_project;
+    if named {
+        at.site.check_workspace()?;
+    }
+    let launch = launch(at, named)?;
+    let edit = install::install(client, level, &at.site, &launch, typed.dry_run)?;
+    Ok((client, edit))
+}
+
+/// What a user wants to know after an install.
+fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
+    if let Some(backup) = &edit.backup {
+        let line = format!("  the file as it was: {}", backup.display());
+        at.screen.say(&styled(DIM, &visible::line(&line)));
+    }
+    if edit.file.starts_with(&at.site.workspace) {
+        let line =
+            "  it holds paths of this machine: leave it out of version control, or use --user";
+        at.screen.say(&styled(DIM, line));
+    }
+    at.screen.say(&format!(
+        "restart {0}; undo with: haft mcp uninstall {0}",
+        client.name
+    ));
+}
+
+/// Takes haft out of the file that is named, or out of both.
+fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
+    let client = Client::find(&typed.name)?;
+    let levels = match level(typed) {
+        Some(level) => vec![level],
+        None => vec![Level::Project, Level::User],
+    };
+    let mut edits = Vec::new();
+    let mut refused = None;
+    for level in levels {
+        match install::uninstall(client, level, &at.site, typed.dry_run) {
+            Ok(edit) => edits.push(edit),
+            // A client may have settings at one level alone.
+            Err(problem) => refused = Some(problem),
+        }
+    }
+    let changed: Vec<&Edit> = edits.iter().filter(|edit| edit.changes()).collect();
+    match (changed.as_slice(), refused) {
+        ([], Some(problem)) if edits.is_empty() => return Err(problem),
+        _ => {}
+    }
+    if at.screen.json {
+        let all: Vec<_> = changed
+            .iter()
+            .map(|edit| described(edit, typed.dry_run))
+            .collect();
+        at.screen
+            .document(&json!({"client": client.name, "files": all}))?;
+        return Ok(Exit::Done);
+    }
+    if changed.is_empty() {
+        at.screen
+            .say(&format!("haft is not in the settings of {}", client.name));
+    }
+    for edit in changed {
+        let file = visible::line(&edit.file.display().to_string());
+        if typed.dry_run {
+            at.screen.out(&diff(edit))?;
+            at.screen.say(&format!("would change {file}"));
+        } else if edit.after.is_none() {
+            at.screen.say(&format!("removed {file}: haft had made it"));
+        } else {
+            at.screen.say(&format!("removed haft from {file}"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn level(typed: &ClientFile) -> Option<Level> {
+    if typed.project {
+        Some(Level::Project)
+    } else {
+        typed.user.then_some(Level::User)
+    }
+}
+
+fn document(at: &Invocation, client: &Client, edit: &Edit, dry_run: bool) -> Done {
+    at.screen
+        .document(&json!({"client": client.name, "files": [described(edit, dry_run)]}))?;
+    Ok(Exit::Done)
+}
+
+fn described(edit: &Edit, dry_run: bool) -> serde_json::Value {
+    let mut shown =
+        json!({"file": edit.file, "changed": edit.changes() && !dry_run, "diff": plain_diff(edit)});
+    if let (Some(backup), Some(map)) = (&edit.backup, shown.as_object_mut()) {
+        map.insert("backup".into(), json!(backup));
+    }
+    shown
+}
+
+fn plain_diff(edit: &Edit) -> String {
+    let before = edit.before.as_deref().unwrap_or_default();
+    let after = edit.after.as_deref().unwrap_or_default();
+    let file = edit.file.display().to_string();
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .context_radius(3)
+        .header(&file, &file)
+        .to_string()
+}
+
+/// The change as a unified diff, coloured.
+fn diff(edit: &Edit) -> String {
+    let lines = plain_diff(edit);
+    let lines = lines.lines().map(|line| {
+        let shown = visible::line(line);
+        match line.as_bytes().first() {
+            Some(b'+') => styled(GREEN, &shown),
+            Some(b'-') => styled(RED, &shown),
+            _ => shown,
+        }
+    });
+    lines.map(|line| line + "\n").collect()
+}
+
+/// This very binary with the options of this command: a client starts with another folder, other variables and another PATH.
+/// `workspace` is whether the folder is named even where the user did not.
+fn launch(at: &Invocation, workspace: bool) -> Result<Launch, Problem> {
+    let binary = std::env::current_exe()
+        .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
+    let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
+    let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
+    if workspace || at.options.workspace.is_some() {
+        option("--workspace", text_of(&at.site.workspace)?);
+    }
+    let variable = at.site.environment.get("HAFT_HOME");
+    if at.options.home.is_some() || variable.is_some_and(|home| !home.is_empty()) {
+        option("--home", text_of(at.site.home.path())?);
+    }
+    if let Some(config) = &at.options.config {
+        let absolute = std::path::absolute(config)
+            .map_err(|e| Problem::failed(format!("find the settings file: {e}")))?;
+        option("--config", text_of(&absolute)?);
+    }
+    if let Some(profile) = &at.options.profile {
+        option("--profile", profile.clone());
+    }
+    for set in &at.options.set {
+        option("-c", set.clone());
+    }
+    if at.options.trust {
+        args.push("--trust".to_owned());
+    }
+    Ok(Launch {
+        command: text_of(&binary)?,
+        args,
+    })
+}

@@ -1,0 +1,220 @@
+//! A user's first minutes: `haft init`, help, arguments without JSON, one line a tool.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::Lab;
+
+#[test]
+fn init_writes_settings_that_fit_and_trusts_the_folder() {
+    let lab = Lab::new();
+    lab.file("package.json", r#"{"scripts":{"test":"x","build":"y"}}"#);
+    lab.file("api/pyproject.toml", "[tool.ruff]\n");
+    lab.file("core/Cargo.toml", "");
+    lab.file("svc/go.mod", "module x\n");
+    fs::create_dir(lab.work().join(".git")).unwrap();
+    let dry = lab.run(&["init", "--dry-run", "--client", "cursor"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    assert!(
+        dry.stdout.contains("[policy]") && dry.stdout.contains("mcpServers"),
+        "{}",
+        dry.stdout
+    );
+    assert!(!lab.work().join("haft.toml").exists() && !lab.work().join(".cursor").exists());
+    let ran = lab.run(&["init", "--client", "cursor"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    for words in [
+        "Go, Node (npm), Python, Rust, 4 packages, git",
+        "allows Bash(cargo test *)",
+        ".cursor/mcp.json",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    assert!(lab.work().join(".cursor/mcp.json").exists());
+    let check = lab.run(&["policy", "check"]);
+    assert_eq!(check.code, 0, "{}", check.stderr);
+    let shown = lab.run(&["config", "show"]);
+    assert!(
+        shown.code == 0 && shown.stderr.is_empty(),
+        "{}",
+        shown.stderr
+    );
+    assert!(shown.stdout.contains("Bash(npm test *)") && shown.stdout.contains("haft.toml"));
+    let explained = lab
+        .run(&[
+            "policy",
+            "explain",
+            "run_command",
+            "command=npm test",
+            "--json",
+        ])
+        .json();
+    assert_eq!(explained["verdict"], "allow", "{explained}");
+    let push = lab
+        .run(&[
+            "policy",
+            "explain",
+            "run_command",
+            "command=git push origin",
+            "--json",
+        ])
+        .json();
+    assert_eq!(push["verdict"], "ask", "{push}");
+}
+
+#[test]
+fn init_never_overwrites_and_trusts_nothing_unseen() {
+    let lab = Lab::new();
+    let text = "[policy]\nallow = [\"Bash\"]\n";
+    lab.file("haft.toml", text);
+    let ran = lab.run(&["init", "--json"]);
+    let said = ran.json();
+    assert_eq!(
+        (said["written"].as_bool(), said["trusted"].as_bool()),
+        (Some(false), Some(false))
+    );
+    assert_eq!(
+        fs::read_to_string(lab.work().join("haft.toml")).unwrap(),
+        text
+    );
+    let said = lab.run(&["init"]).stderr;
+    assert!(
+        said.contains("left as it is") && said.contains("haft trust"),
+        "{said}"
+    );
+    let wrong = lab.run(&["init", "--client", "emacs"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    // A link that leads nowhere is there, too.
+    fs::remove_file(lab.work().join("haft.toml")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", lab.work().join("haft.toml")).unwrap();
+    assert!(lab.run(&["init"]).stderr.contains("left as it is"));
+    let mut home = lab.command(&["init"]);
+    home.env("HOME", lab.work());
+    let refused = crate::harness::ended(home.spawn().unwrap());
+    assert!(
+        refused.code == 2 && refused.stderr.contains("home folder"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn help_and_version_are_words_like_others() {
+    let lab = Lab::new();
+    let rows: [(&[&str], &str); 4] = [
+        (&["help"], "First steps:"),
+        (&["help", "call"], "haft call read_file path=README.md"),
+        (&["help", "mcp", "install"], "Usage: haft mcp install"),
+        (
+            &["version"],
+            concat!("haft ", env!("CARGO_PKG_VERSION"), "\n"),
+        ),
+    ];
+    for (args, words) in rows {
+        let ran = lab.run(args);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");
+        assert!(ran.stdout.contains(words), "{args:?}: {}", ran.stdout);
+    }
+    assert_eq!(
+        lab.run(&["version", "--json"]).json()["version"],
+        env!("CARGO_PKG_VERSION")
+    );
+    let wrong = lab.run(&["help", "mcp", "instal"]);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("haft help mcp install"),
+        "{}",
+        wrong.stderr
+    );
+}
+
+#[test]
+fn arguments_are_typed_without_json() {
+    let lab = Lab::new();
+    lab.file("a.txt", "one\ntwo\nthree\n");
+    let ran = lab.run(&["call", "read_file", "path=a.txt", "max_lines=1"]);
+    assert!(
+        ran.code == 0 && ran.stdout.starts_with("one\n[lines 1-1 of 3"),
+        "{} {}",
+        ran.stdout,
+        ran.stderr
+    );
+    let found = lab
+        .run(&[
+            "call",
+            "grep_files",
+            "pattern=t",
+            "ignore_case:=true",
+            "--json",
+        ])
+        .json();
+    assert_eq!(found["data"]["matches"].as_array().unwrap().len(), 2);
+    let listed = lab.run(&["call", "list_files"]);
+    assert!(
+        listed.stdout.contains("a.txt") && !listed.stdout.contains('{'),
+        "{}",
+        listed.stdout
+    );
+    let both = lab.run(&["call", "read_file", "path=a.txt", "--args", "{}"]);
+    assert_eq!(both.code, 2, "{}", both.stderr);
+    let wrong = lab.run(&["call", "read_file", "max_lines=many"]);
+    assert_eq!(wrong.code, 2);
+    for words in [
+        "read_file takes",
+        "path string (required)",
+        "max_lines integer",
+    ] {
+        assert!(wrong.stderr.contains(words), "{words}: {}", wrong.stderr);
+    }
+    let shell = lab.run(&["call", "run_command", "command=echo out; echo err >&2"]);
+    if shell.code == 0 {
+        assert_eq!(
+            (shell.stdout.as_str(), shell.stderr.contains("err\n")),
+            ("out\n", true)
+        );
+    }
+}
+
+#[test]
+fn the_list_of_tools_is_short_for_people_and_for_models() {
+    let lab = Lab::new();
+    let list = lab.run(&["tools"]);
+    for line in list.stdout.lines().skip(1) {
+        assert!(line.len() < 150, "{line}");
+    }
+    let whole = lab.run(&["tools", "--dialect", "mcp"]).stdout;
+    assert!(whole.len() <= 36 * 1024, "{} bytes", whole.len());
+    let tools: Value = serde_json::from_str(&whole).unwrap();
+    for tool in tools.as_array().unwrap() {
+        assert_eq!(tool["inputSchema"]["type"], "object");
+        // What a model writes is explained.
+        for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
+            assert!(
+                property["description"].is_string(),
+                "{}.{name}",
+                tool["name"]
+            );
+        }
+    }
+}
+
+#[test]
+fn all_runs_are_verified_at_once() {
+    let lab = Lab::new();
+    lab.run(&["call", "list_files"]);
+    lab.run(&["call", "todo_read"]);
+    let all = lab.run(&["runs", "verify", "--all", "--json"]);
+    assert_eq!((all.code, all.json().as_array().unwrap().len()), (0, 2));
+    let run = all.json()[0]["run"].as_str().unwrap().to_owned();
+    let record = lab.home().join("runs").join(&run).join("events.jsonl");
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replace("\"ok\"", "\"no\"")).unwrap();
+    let broken = lab.run(&["runs", "verify", "--all"]);
+    assert_eq!(broken.code, 1);
+    assert!(
+        broken.stdout.contains(&run) && broken.stdout.contains("ok 1 of 2 runs, broken 1"),
+        "{}",
+        broken.stdout
+    );
+    assert_eq!(lab.run(&["runs", "verify"]).code, 2);
+}
