@@ -1,13 +1,15 @@
 //! The tool list as a client is told it: one cached piece a tool, one cached whole a snapshot.
 
-use std::borrow::Cow;
-
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::{Annotations, ToolSpec, ToolUi};
 use crate::toolset::{Snapshot, ToolEntry};
+
+mod compact;
+
+use compact::{Role, compact};
 
 /// A tool in MCP's shape (2025-11-25 and 2026-07-28 agree on these members).
 #[derive(Serialize)]
@@ -17,9 +19,9 @@ struct McpTool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     description: &'a str,
-    input_schema: Cow<'a, Value>,
+    input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<&'a Value>,
+    output_schema: Option<Value>,
     #[serde(skip_serializing_if = "is_default")]
     annotations: Annotations,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -76,13 +78,18 @@ fn is_object(schema: &Value) -> bool {
 }
 
 /// A schema of arguments, which are always an object, saying so.
-fn object_schema(schema: &Value) -> Cow<'_, Value> {
-    if is_object(schema) {
-        return Cow::Borrowed(schema);
+fn object_schema(schema: &Value) -> Value {
+    let mut shown = compact(schema, Role::Input);
+    if is_object(&shown) {
+        return shown;
     }
-    let mut object = schema.as_object().cloned().unwrap_or_default();
-    object.insert("type".into(), "object".into());
-    Cow::Owned(object.into())
+    match &mut shown {
+        Value::Object(map) => {
+            map.insert("type".into(), "object".into());
+            shown
+        }
+        _ => serde_json::json!({"type": "object"}),
+    }
 }
 
 /// A spec as MCP's `tools/list` shows it: compact JSON.
@@ -92,7 +99,11 @@ pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
         title: spec.title.as_deref(),
         description: &spec.description,
         input_schema: object_schema(&spec.input_schema),
-        output_schema: spec.output_schema.as_deref().filter(|s| is_object(s)),
+        output_schema: spec
+            .output_schema
+            .as_deref()
+            .filter(|schema| is_object(schema))
+            .map(|schema| compact(schema, Role::Output)),
         annotations: spec.annotations,
         meta: spec.ui.as_ref().map(Meta::from),
     };

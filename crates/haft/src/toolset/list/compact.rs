@@ -1,0 +1,132 @@
+//! A schema as `tools/list` shows it: the same constraints in fewer bytes, since every client puts the whole list before its model.
+
+use serde_json::{Map, Value};
+
+/// What a schema describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Arguments, which a model writes: their descriptions stay.
+    Input,
+    /// A result, which explains itself by its names: descriptions and defaults go.
+    Output,
+}
+
+/// Formats that say how wide a number is: `type` and the bounds say what a caller must know.
+const WIDTHS: [&str; 12] = [
+    "uint", "uint8", "uint16", "uint32", "uint64", "int", "int8", "int16", "int32", "int64",
+    "float", "double",
+];
+
+/// Returns the schema without what neither a model nor a validator needs.
+pub(super) fn compact(schema: &Value, role: Role) -> Value {
+    let mut shown = reduced(schema, role);
+    // "What `read_file` takes": the tool's own description says it.
+    if let Value::Object(map) = &mut shown {
+        map.remove("description");
+    }
+    shown
+}
+
+fn reduced(schema: &Value, role: Role) -> Value {
+    let Value::Object(map) = schema else {
+        return schema.clone();
+    };
+    let mut out = Map::new();
+    let words = words(map);
+    for (key, value) in map {
+        match (key.as_str(), value) {
+            ("description" | "default", _) if role == Role::Output => {}
+            ("default", Value::Null) => {}
+            ("minimum", Value::Number(zero))
+                if role == Role::Output && zero.as_f64() == Some(0.0) => {}
+            ("format", Value::String(format)) if WIDTHS.contains(&format.as_str()) => {}
+            ("oneOf", _) if words.is_some() => {}
+            // Members by name: a member may be called `default`.
+            ("properties" | "$defs" | "patternProperties", Value::Object(members)) => {
+                let members = members.iter();
+                let members = members.map(|(name, member)| (name.clone(), reduced(member, role)));
+                out.insert(key.clone(), Value::Object(members.collect()));
+            }
+            // Values, not schemas.
+            ("const" | "enum" | "default" | "examples", _) => {
+                out.insert(key.clone(), value.clone());
+            }
+            (_, Value::Array(items)) => {
+                let items = items.iter().map(|item| reduced(item, role));
+                out.insert(key.clone(), items.collect());
+            }
+            _ => {
+                out.insert(key.clone(), reduced(value, role));
+            }
+        }
+    }
+    if let Some(words) = words {
+        out.insert("type".into(), "string".into());
+        out.insert("enum".into(), words.into());
+    }
+    Value::Object(out)
+}
+
+/// The words of a `oneOf` that only lists strings, each with a description: an `enum` says the same.
+fn words(map: &Map<String, Value>) -> Option<Vec<Value>> {
+    let choices = map.get("oneOf")?.as_array()?;
+    if choices.is_empty() || map.contains_key("enum") {
+        return None;
+    }
+    let word = |choice: &Value| {
+        let choice = choice.as_object()?;
+        let plain = choice
+            .keys()
+            .all(|key| matches!(key.as_str(), "const" | "type" | "description"));
+        choice
+            .get("const")
+            .filter(|word| plain && word.is_string())
+            .cloned()
+    };
+    choices.iter().map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Role, compact};
+
+    #[test]
+    fn constraints_stay_and_what_explains_itself_goes() {
+        let schema = json!({
+            "description": "What `x` takes.", "type": "object", "required": ["a"],
+            "properties": {
+                "a": {"description": "How.", "oneOf": [
+                    {"const": "one", "description": "One.", "type": "string"},
+                    {"const": "two", "description": "Two.", "type": "string"}]},
+                "default": {"default": null, "description": "D.", "format": "uint64", "minimum": 0, "type": "integer"},
+                "m": {"default": {"description": "kept"}, "type": "object", "additionalProperties": {"format": "date", "type": "string"}},
+                "u": {"anyOf": [{"type": "string"}, {"items": {"format": "uint", "type": "integer"}, "type": "array"}]},
+                "n": {"oneOf": [{"const": 1}, {"const": "x", "pattern": "y"}]}
+            }
+        });
+        let input = json!({
+            "type": "object", "required": ["a"],
+            "properties": {
+                "a": {"description": "How.", "enum": ["one", "two"], "type": "string"},
+                "default": {"description": "D.", "minimum": 0, "type": "integer"},
+                "m": {"default": {"description": "kept"}, "type": "object", "additionalProperties": {"format": "date", "type": "string"}},
+                "u": {"anyOf": [{"type": "string"}, {"items": {"type": "integer"}, "type": "array"}]},
+                "n": {"oneOf": [{"const": 1}, {"const": "x", "pattern": "y"}]}
+            }
+        });
+        assert_eq!(compact(&schema, Role::Input), input);
+        let output = json!({
+            "type": "object", "required": ["a"],
+            "properties": {
+                "a": {"enum": ["one", "two"], "type": "string"},
+                "default": {"type": "integer"},
+                "m": {"type": "object", "additionalProperties": {"format": "date", "type": "string"}},
+                "u": {"anyOf": [{"type": "string"}, {"items": {"type": "integer"}, "type": "array"}]},
+                "n": {"oneOf": [{"const": 1}, {"const": "x", "pattern": "y"}]}
+            }
+        });
+        assert_eq!(compact(&schema, Role::Output), output);
+    }
+}
