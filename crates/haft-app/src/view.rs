@@ -7,6 +7,7 @@ pub mod health;
 pub mod metrics;
 pub mod overview;
 pub mod policy;
+pub mod prefix;
 pub mod rule;
 pub mod runs;
 pub mod skills;

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use crate::keywords;
+
 /// The standard tools with a class; the others have none.
 const CLASSES: [(&str, ToolClass); 15] = [
     ("read_file", ToolClass::Read),
@@ -51,6 +53,10 @@ pub(crate) fn builtin<T: JsonSchema>(spec: ToolSpec, category: &str) -> ToolSpec
         stays_in_run: STAY_IN_RUN.contains(&name),
         output_schema: Some(Arc::new(output_schema::<T>())),
         category: Some(category.to_owned()),
+        tags: keywords::of(name)
+            .iter()
+            .map(|phrase| (*phrase).to_owned())
+            .collect(),
         source: BUILTIN.to_owned(),
         annotations: Annotations {
             open_world_hint: Some(false),

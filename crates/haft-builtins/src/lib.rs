@@ -42,6 +42,7 @@ mod builtins;
 #[cfg(feature = "commands")]
 pub mod command;
 mod describe;
+mod keywords;
 pub mod discover;
 pub mod files;
 #[cfg(feature = "images")]

@@ -147,9 +147,12 @@ fn spec(engine: &dyn Engine, limits: &RunLimits, stub: &str) -> Result<ToolSpec,
             open_world_hint: Some(false),
             ..Annotations::default()
         },
-        tags: ["script", "python", "code", "batch"]
-            .map(str::to_owned)
-            .into(),
+        tags: [
+            "run a python script that calls tools",
+            "many calls in one step, batch, loop over results",
+        ]
+        .map(str::to_owned)
+        .into(),
         ..ToolSpec::new(ToolName::new(TOOL_CHAIN)?, description, schema)
     })
 }

@@ -288,7 +288,7 @@ pub(crate) struct Runs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsAction {
     /// List runs, newest first (the default)
-    List,
+    List(ListRuns),
     /// Show what a run did
     Show {
         /// The run's id
@@ -321,6 +321,23 @@ pub(crate) enum RunsAction {
         #[arg(long)]
         force: bool,
     },
+}
+
+/// Which runs to list.
+#[derive(Debug, Args, Default)]
+pub(crate) struct ListRuns {
+    /// At most so many [default: 50 at a terminal]
+    #[arg(short = 'n', value_name = "COUNT")]
+    pub(crate) most: Option<usize>,
+    /// Whose first call is of this tool
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    /// By state or outcome: open, suspended, closed, ok, failed, denied, pending
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<String>,
+    /// Of this folder alone
+    #[arg(long)]
+    pub(crate) here: bool,
 }
 
 /// A run, or one call of it.

@@ -81,6 +81,10 @@ fn in_house(command: Command, at: &Invocation) -> Done {
     if runs_tools(&command) {
         at.site.check_workspace()?;
     }
+    let one = || runtime(false).map_err(|e| Problem::failed(format!("start the runtime: {e}")));
+    if matches!(command, Command::Doctor) {
+        return one()?.block_on(doctor::run(at));
+    }
     let settings = at.settings()?;
     let serves = matches!(command, Command::Serve(_));
     let runtime =
@@ -100,7 +104,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Skills(args) => skills::run(at, &app, args.action.as_ref()),
             Command::Artifacts(args) => artifacts::run(at, &app, args.action.as_ref()),
             Command::Memory(args) => memory::run(at, &app, args.action.as_ref()).await,
-            _ => doctor::run(at, &app).await,
+            _ => Ok(Exit::Done),
         };
         app.shut().await;
         done

@@ -201,17 +201,33 @@ impl Snapshot {
         (kept, dropped)
     }
 
-    /// The names nearest to one that does not exist, best first; at most three, of listed tools alone.
+    /// The names nearest to one that does not exist, best first; at most three, of listed tools alone. A tool that is also called
+    /// that comes first; case, dashes and underscores do not count.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
+        let wanted = plain(name);
         let mut scored: Vec<(f64, &str)> = self
             .listed()
-            .map(|entry| entry.spec.name.as_str())
-            .map(|known| (strsim::jaro_winkler(name, known), known))
+            .map(|entry| {
+                let spec = &entry.spec;
+                let known = spec.name.as_str();
+                let alias = spec.aliases.iter().any(|alias| plain(alias) == wanted);
+                let likeness = strsim::jaro_winkler(&wanted, &plain(known));
+                (if alias { ALIAS } else { likeness }, known)
+            })
             .filter(|(score, _)| *score > 0.75)
             .collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
         scored.into_iter().take(3).map(|(_, known)| known).collect()
     }
+}
+
+/// More than any likeness of names.
+const ALIAS: f64 = 2.0;
+
+/// A name without case, dashes and underscores.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 /// Where tools are found.

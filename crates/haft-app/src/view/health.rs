@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::plain_file;
+use crate::problem::Problem;
 use crate::site::Site;
 use crate::view::{approvals, when};
 use crate::wiring::chain;
@@ -62,6 +63,19 @@ impl Report {
         self.checks
             .iter()
             .any(|check| !check.ok && !OPTIONAL.contains(&check.name))
+    }
+}
+
+impl Report {
+    /// Says that the settings do not load, and why.
+    pub fn note_settings(&mut self, problem: &Problem) {
+        let place = problem.place().map(|place| format!(" ({place})"));
+        let detail = format!("{problem}{}", place.unwrap_or_default());
+        let advice = problem.advice().unwrap_or("correct the settings");
+        let advice = format!("{advice}; the checks below are of the built-in settings");
+        self.checks.retain(|check| check.name != "settings");
+        self.checks
+            .insert(0, check("settings", false, detail, &advice));
     }
 }
 

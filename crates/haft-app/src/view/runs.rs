@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::problem::Problem;
+use crate::view::prefix;
+
+pub mod summary;
 
 mod listed;
 mod pages;
@@ -19,6 +22,19 @@ pub use pages::{list, list_of, page};
 const RECENT_RUNS: u32 = 200;
 /// The most lines of a run shown.
 const MOST_LINES: usize = 100_000;
+
+/// Returns the id of the run that `typed` is, or alone begins.
+///
+/// # Errors
+/// Several runs begin with it, or the runs cannot be listed.
+pub async fn find(app: &App, typed: &str) -> Result<String, Problem> {
+    let folder = archive::run_dir(app.home(), typed).map_err(|e| problem(&e))?;
+    if folder.exists() {
+        return Ok(typed.to_owned());
+    }
+    let ids = list(app).await?.into_iter().map(|listed| listed.run);
+    prefix::find("runs", typed, ids)
+}
 
 /// The record's lines.
 ///

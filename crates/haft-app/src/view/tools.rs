@@ -1,7 +1,9 @@
 //! Tools in the shape of contract §9.
 
+use std::sync::Arc;
+
 use haft::spec::ToolSpec;
-use haft::toolset::{Snapshot, ToolEntry};
+use haft::toolset::{Snapshot, ToolEntry, Toolset as _};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -49,4 +51,33 @@ pub fn find<'a>(app: &App, tools: &'a Snapshot, name: &str) -> Result<&'a ToolEn
         Some(near) => problem.advise(format!("did you mean `{near}`?")),
         None => problem.advise("`haft tools` lists them"),
     })
+}
+
+/// A tool that fits a search and is off.
+#[derive(Debug, Clone)]
+pub struct OffHit {
+    /// It.
+    pub spec: Arc<ToolSpec>,
+    /// How well it fits, as the hits among the tools that are on.
+    pub score: f32,
+    /// What turns it on.
+    pub advice: String,
+}
+
+/// Returns the tools that fit a query and are off, best first, at most `most`; `on` are those that are on.
+pub fn search_off(app: &App, on: &Snapshot, query: &str, most: usize) -> Vec<OffHit> {
+    let all = app.all().snapshot();
+    let hits = all.search(query, None, most);
+    let off = hits.into_iter().filter_map(|hit| {
+        let name = hit.entry.spec().name.as_str();
+        if on.entry(name).is_some() {
+            return None;
+        }
+        Some(OffHit {
+            spec: Arc::clone(hit.entry.spec()),
+            score: hit.score,
+            advice: app.how_to_enable(name)?,
+        })
+    });
+    off.collect()
 }

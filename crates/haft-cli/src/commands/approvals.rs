@@ -23,6 +23,7 @@ use haft_app::follow::{Followed, unknown};
 use haft_app::problem::Problem;
 use haft_app::view::approvals::whole::Whole;
 use haft_app::view::approvals::{Item, visit, with_status};
+use haft_app::view::prefix::ambiguous;
 use haft_app::view::rule;
 use haft_app::view::when;
 
@@ -113,6 +114,9 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
     Ok(Exit::Done)
 }
 
+/// Requests with the same beginning that are looked at.
+const MOST_ALIKE: usize = 64;
+
 /// The request of an id or of its beginning, where that is enough.
 async fn find_request(app: &App, id: &str) -> Result<StoredApproval, Problem> {
     let whole = ApprovalId::new(id);
@@ -123,17 +127,16 @@ async fn find_request(app: &App, id: &str) -> Result<StoredApproval, Problem> {
     let mut alike = Vec::new();
     let keep = |entry: StoredApproval| {
         let fits = entry.request.id.as_str().starts_with(id) && id.len() > "ap-".len();
-        if fits && alike.len() < 2 {
+        if fits && alike.len() < MOST_ALIKE {
             alike.push(entry);
         }
     };
     visit(app, Filter::default(), keep).await?;
-    match alike.pop() {
-        Some(entry) if alike.is_empty() => Ok(entry),
-        Some(_) => Err(Problem::usage(format!("several approvals begin with {id}"))
-            .advise("`haft approvals list --all` shows them")),
-        None => Err(unknown(&whole)),
+    if alike.len() > 1 {
+        let ids: Vec<String> = alike.iter().map(|e| e.request.id.to_string()).collect();
+        return Err(ambiguous("approvals", id, &ids));
     }
+    alike.pop().ok_or_else(|| unknown(&whole))
 }
 
 async fn show(at: &Invocation, app: &App, id: &str) -> Done {

@@ -11,7 +11,7 @@ use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::when;
+use haft_app::view::{prefix, when};
 
 /// Read and written in pieces of this many bytes.
 const PIECE: u64 = 1024 * 1024;
@@ -65,10 +65,13 @@ fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done
         Problem::usage(format!("no artifact `{reference}`"))
             .advise("`haft artifacts list` shows them")
     };
+    let all = all(app)?;
+    let refs = all.iter().map(|info| info.reference.as_str().to_owned());
+    let reference = &prefix::find("artifacts", reference, refs)?;
     let parsed = ArtifactRef::parse(reference).ok_or_else(wrong)?;
     let wanted = range.map(parse_range).transpose()?;
     // The person at the command line may read every run of theirs.
-    let found = all(app)?
+    let found = all
         .into_iter()
         .find(|info| info.reference == parsed)
         .ok_or_else(wrong)?;

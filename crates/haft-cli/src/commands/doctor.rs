@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use haft::audit::redact::Redactor;
 use haft_app::app::App;
+use haft_app::config::program::Program;
+use haft_app::problem::Problem;
 use haft_app::view::health::{self, Report, Strength};
 
 use crate::commands::Done;
@@ -10,19 +13,42 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
 
-/// Tries everything and reports; 1 when something does not work.
-pub(crate) async fn run(at: &Invocation, app: &App) -> Done {
-    let report = health::report(app).await;
-    if at.screen.json {
-        at.screen.document(&report)?;
-    } else {
-        at.screen.out(&render(&report))?;
+/// Tries everything and reports; 1 when something does not work. Settings that do not load are one line of it: the rest is tried
+/// under the built-in ones.
+pub(crate) async fn run(at: &Invocation) -> Done {
+    let (app, wrong) = match assembled(at) {
+        Ok(app) => (app, None),
+        Err(problem) => {
+            let built_in = at.site.settings_of(&Program::default(), false)?;
+            (
+                App::build(&at.site, &built_in, at.host(false))?,
+                Some(problem),
+            )
+        }
+    };
+    let _ = app.sweep();
+    let mut report = health::report(&app).await;
+    if let Some(problem) = &wrong {
+        report.note_settings(problem);
     }
+    let printed = if at.screen.json {
+        at.screen.document(&report)
+    } else {
+        at.screen.out(&render(&report))
+    };
+    app.shut().await;
+    printed?;
     Ok(if report.is_broken() {
         Exit::Failed
     } else {
         Exit::Done
     })
+}
+
+fn assembled(at: &Invocation) -> Result<App, Problem> {
+    let settings = at.settings()?;
+    let app = App::build(&at.site, &settings, at.host(false));
+    app.map_err(|problem| problem.redacted(&Redactor::new(&settings.secrets.values)))
 }
 
 fn render(report: &Report) -> String {

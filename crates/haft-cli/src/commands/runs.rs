@@ -4,63 +4,105 @@ use std::fmt::Write as _;
 
 use haft::audit::verify::Report;
 use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::view::runs::summary::{RunFilter, summaries};
 use haft_app::view::{runs, when};
 use serde_json::{Value, json};
 
-use crate::args::RunsAction;
+use crate::args::{ListRuns, OfRun, RunsAction};
 use crate::commands::{Done, changes, resume};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
-use crate::screen::{DIM, GREEN, RED, styled, visible};
+use crate::screen::{DIM, GREEN, RED, is_terminal, styled, visible};
 
 /// Lists, shows or verifies.
 pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>) -> Done {
     match action {
-        None | Some(RunsAction::List) => list(at, app).await,
-        Some(RunsAction::Show { run }) => show(at, app, run).await,
-        Some(RunsAction::Verify { run: Some(run), .. }) => check(at, app, run).await,
+        None => list(at, app, &ListRuns::default()).await,
+        Some(RunsAction::List(which)) => list(at, app, which).await,
+        Some(RunsAction::Show { run }) => show(at, app, &runs::find(app, run).await?).await,
+        Some(RunsAction::Verify { run: Some(run), .. }) => {
+            check(at, app, &runs::find(app, run).await?).await
+        }
         Some(RunsAction::Verify { run: None, .. }) => check_all(at, app).await,
-        Some(RunsAction::Resume { run }) => resume::run(at, app, run).await,
-        Some(RunsAction::Diff(of)) => changes::diff(at, app, of),
+        Some(RunsAction::Resume { run }) => {
+            resume::run(at, app, &runs::find(app, run).await?).await
+        }
+        Some(RunsAction::Diff(of)) => changes::diff(at, app, &whole(app, of).await?),
         Some(RunsAction::Undo { of, yes, force }) => {
             let how = changes::How {
                 yes: *yes,
                 force: *force,
             };
-            changes::undo(at, app, of, how).await
+            changes::undo(at, app, &whole(app, of).await?, how).await
         }
     }
 }
 
-async fn list(at: &Invocation, app: &App) -> Done {
-    let all = runs::list(app).await?;
+/// The same with the run's whole id.
+async fn whole(app: &App, of: &OfRun) -> Result<OfRun, Problem> {
+    Ok(OfRun {
+        run: runs::find(app, &of.run).await?,
+        call: of.call.clone(),
+    })
+}
+
+/// Runs that a terminal shows unless the user says how many.
+const SCREENFUL: usize = 50;
+
+async fn list(at: &Invocation, app: &App, which: &ListRuns) -> Done {
+    let screenful = (is_terminal() && !at.screen.json).then_some(SCREENFUL);
+    let filter = RunFilter {
+        most: which.most.or(screenful),
+        tool: which.tool.clone(),
+        status: which.status.clone(),
+        workspace: which.here.then(|| app.workspace().to_owned()),
+    };
+    let all = summaries(app, filter).await?;
     if at.screen.json {
         at.screen.document(&all)?;
         return Ok(Exit::Done);
     }
     let columns = [
         ("RUN", Cut::Never),
-        ("STATE", Cut::Never),
         ("STARTED", Cut::Never),
+        ("FROM", Cut::Never),
+        ("FIRST CALL", Cut::End),
         ("CALLS", Cut::Never),
-        ("DOOR", Cut::Never),
-        ("WORKSPACE", Cut::Middle),
+        ("OUTCOME", Cut::Never),
+        ("TOOK", Cut::Never),
+        ("FOLDER", Cut::Middle),
     ];
     let mut list = List::new(&columns);
-    for run in &all {
-        let workspace = run.workspace.as_deref().unwrap_or_default();
-        let (calls, started) = (run.calls.to_string(), when::ago(&run.started));
+    for row in &all {
+        let run = &row.run;
+        let tool = row.first_tool.as_deref().unwrap_or_default();
+        let argument = row.first_argument.as_deref().unwrap_or_default();
+        let first = format!("{tool} {argument}");
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "milliseconds of a run, for people"
+        )]
+        let took = row
+            .duration_ms
+            .map_or(String::new(), |ms| when::duration(ms as f64));
         list.row([
             &run.run,
-            run.state.as_str(),
-            &started,
-            &calls,
+            &when::ago(&run.started),
             &run.door,
-            workspace,
+            first.trim_end(),
+            &run.calls.to_string(),
+            &row.outcome,
+            &took,
+            run.workspace.as_deref().unwrap_or_default(),
         ]);
     }
     at.screen.out(&list.render())?;
+    if all.len() == SCREENFUL && which.most.is_none() && screenful.is_some() {
+        at.screen
+            .say(&styled(DIM, "the newest 50; -n COUNT shows more"));
+    }
     Ok(Exit::Done)
 }
 

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use haft::spec::{Exposure, ToolSpec};
+use haft::toolset::search::SearchHit;
 use haft::toolset::{Snapshot, ToolEntry, Toolset as _};
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::tools::{describe, describe_all, find};
+use haft_app::view::tools::{OffHit, describe, describe_all, find, search_off};
 use serde_json::{Value, json};
 
 use crate::args::{self, later};
@@ -24,7 +25,7 @@ pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> Done {
         return declarations(at, &tools, args.name.as_deref(), dialect);
     }
     if let Some(query) = &args.search {
-        return search(at, &tools, query);
+        return search(at, app, &tools, query);
     }
     match &args.name {
         Some(name) => one(at, app, name),
@@ -60,24 +61,57 @@ fn list(at: &Invocation, tools: &Snapshot) -> Done {
 /// Most tools that a search shows.
 const FOUND: usize = 20;
 
-fn search(at: &Invocation, tools: &Snapshot, query: &str) -> Done {
+/// How far down a tool that is off may rank and still be named to a person.
+const NEAR: usize = 3;
+
+fn search(at: &Invocation, app: &App, tools: &Snapshot, query: &str) -> Done {
     let found = tools.search(query, None, FOUND);
+    let off = search_off(app, tools, query, FOUND);
     if at.screen.json {
-        let scored = found.iter().map(|found| {
-            let mut shown = describe(found.entry.spec());
-            if let Value::Object(map) = &mut shown {
-                map.insert("score".into(), json!(found.score));
-            }
-            shown
-        });
-        at.screen.document(&scored.collect::<Vec<_>>())?;
-    } else if found.is_empty() {
-        at.screen.say("no tool fits; `haft tools` lists all");
-    } else {
+        at.screen.document(&merged(&found, &off))?;
+        return Ok(Exit::Done);
+    }
+    let rank = |hit: &OffHit| found.iter().filter(|on| on.score >= hit.score).count();
+    let near: Vec<&OffHit> = off
+        .iter()
+        .filter(|hit| rank(hit) < NEAR)
+        .take(NEAR)
+        .collect();
+    if !found.is_empty() {
         at.screen
             .out(&table(found.iter().map(|found| found.entry)))?;
+    } else if near.is_empty() {
+        at.screen.say("no tool fits; `haft tools` lists all");
+    }
+    for hit in near {
+        let line = format!("{}: {}", hit.spec.name, hit.advice);
+        at.screen.say(&visible::line(&line));
     }
     Ok(Exit::Done)
+}
+
+/// All that fits, best first; a tool that is off says so and what turns it on.
+fn merged(found: &[SearchHit<'_>], off: &[OffHit]) -> Vec<Value> {
+    let with = |spec: &ToolSpec, more: Value| {
+        let mut shown = describe(spec);
+        if let (Value::Object(map), Value::Object(more)) = (&mut shown, more) {
+            map.extend(more);
+        }
+        shown
+    };
+    let mut all: Vec<(f32, Value)> = Vec::new();
+    for hit in found {
+        all.push((
+            hit.score,
+            with(hit.entry.spec(), json!({"score": hit.score})),
+        ));
+    }
+    for hit in off {
+        let more = json!({"score": hit.score, "enabled": false, "advice": hit.advice});
+        all.push((hit.score, with(&hit.spec, more)));
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all.into_iter().map(|(_, shown)| shown).collect()
 }
 
 /// A line a tool.

@@ -218,3 +218,78 @@ fn all_runs_are_verified_at_once() {
     );
     assert_eq!(lab.run(&["runs", "verify"]).code, 2);
 }
+
+#[test]
+fn doctor_reports_settings_that_do_not_load_and_tries_the_rest() {
+    let lab = Lab::new();
+    lab.user_settings("[limits]\nmax_cals = 5\n");
+    let ran = lab.run(&["doctor", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let report = ran.json();
+    let checks = report["checks"].as_array().unwrap();
+    assert_eq!(
+        (&checks[0]["name"], &checks[0]["ok"]),
+        (&"settings".into(), &false.into())
+    );
+    assert!(
+        checks[0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("config.toml:2:1"),
+        "{report}"
+    );
+    assert!(checks.len() > 8, "{report}");
+}
+
+#[test]
+fn runs_are_told_apart_and_named_by_their_beginnings() {
+    let lab = Lab::new();
+    lab.file("a.txt", "one\n");
+    lab.run(&["call", "read_file", "path=a.txt"]);
+    lab.run(&["call", "read_file", "path=none.txt"]);
+    lab.run(&["call", "write_file", "path=b.txt", "content=x"]);
+    let list = lab.run(&["runs", "list"]).stdout;
+    for words in [
+        "read_file a.txt",
+        "read_file none.txt",
+        "write_file b.txt",
+        "pending",
+    ] {
+        assert!(list.contains(words), "{words}: {list}");
+    }
+    let rows = |args: &[&str]| {
+        let all = [&["runs", "list", "--json"], args].concat();
+        lab.run(&all).json().as_array().unwrap().clone()
+    };
+    assert_eq!(rows(&["-n", "2"]).len(), 2);
+    assert_eq!(rows(&["--tool", "write_file"]).len(), 1);
+    assert_eq!(
+        rows(&["--status", "error"])[0]["first_argument"],
+        "none.txt"
+    );
+    assert_eq!(
+        rows(&["--here", "--status", "ok"])[0]["first_tool"],
+        "read_file"
+    );
+    let id = rows(&["--status", "ok"])[0]["run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let short = lab.run(&["runs", "verify", &id[..id.len() - 1], "--json"]);
+    assert_eq!(
+        (short.code, short.json()["run"].as_str()),
+        (0, Some(id.as_str()))
+    );
+    let several = lab.run(&["runs", "show", "2"]);
+    assert!(
+        several.code == 2 && several.stderr.contains(&id),
+        "{}",
+        several.stderr
+    );
+    let bash = lab.run(&["tools", "bash"]);
+    assert!(
+        bash.stderr.contains("did you mean `run_command`?"),
+        "{}",
+        bash.stderr
+    );
+}

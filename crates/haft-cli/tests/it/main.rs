@@ -35,6 +35,7 @@ mod once;
 mod outputs;
 mod proposals;
 mod reach;
+mod requests;
 mod reload;
 mod relocations;
 mod seed_faults;

@@ -9,14 +9,19 @@ use crate::spec::ToolSpec;
 /// How deep parameters within parameters are read.
 const MAX_DEPTH: usize = 4;
 
-/// Makes the document of a tool: its name and aliases, then what tells most about it first, the parameters last.
+/// Bytes of a description that are read: what comes later is detail, which would make many other words fit, too.
+const MAX_DESCRIPTION: usize = 1_000;
+
+/// Makes the document of a tool: its name and aliases, then what tells most about it first, the parameters last. Tags are the words
+/// that people look for, so they count twice.
 pub fn of_tool(spec: &ToolSpec) -> Document<'_> {
     let texts = [&spec.title, &spec.category].into_iter().flatten();
     let mut document = Document::new(spec.name.as_str())
         .with_aliases(&spec.aliases)
         .with_texts(spec.tags.iter().map(String::as_str))
+        .with_texts(spec.tags.iter().map(String::as_str))
         .with_texts(texts.map(String::as_str))
-        .with_text(&spec.description);
+        .with_text(beginning(&spec.description));
     parameters(&spec.input_schema, MAX_DEPTH, &mut document);
     document
 }
@@ -30,6 +35,10 @@ pub fn of_skill(skill: &Skill) -> Document<'_> {
         .with_texts(front.tags.iter().map(String::as_str))
         .with_texts(texts.map(String::as_str))
         .with_text(skill.description())
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_DESCRIPTION)]
 }
 
 /// Adds the names and descriptions of an object schema's properties, and of theirs.

@@ -1,0 +1,52 @@
+//! Ids by their beginnings: one that only one id has is as good as the id.
+
+use crate::problem::Problem;
+
+/// Ids that an ambiguous beginning lists.
+const LISTED: usize = 5;
+
+/// Returns the id that is `typed` or alone begins with it; `typed` itself where none does, so that its reader says what is wrong.
+/// `what` is the plural word for such ids.
+///
+/// ```
+/// use haft_app::view::prefix::find;
+///
+/// let ids = ["run-12", "run-34", "run-3"].map(str::to_owned);
+/// assert_eq!(find("runs", "run-1", ids.clone()).unwrap(), "run-12");
+/// assert_eq!(find("runs", "run-3", ids.clone()).unwrap(), "run-3");
+/// assert_eq!(find("runs", "x", ids.clone()).unwrap(), "x");
+/// assert!(find("runs", "run", ids).is_err());
+/// ```
+///
+/// # Errors
+/// Several ids begin with it.
+pub fn find(
+    what: &str,
+    typed: &str,
+    ids: impl IntoIterator<Item = String>,
+) -> Result<String, Problem> {
+    let mut alike = Vec::new();
+    for id in ids {
+        if id == typed {
+            return Ok(id);
+        }
+        if !typed.is_empty() && id.starts_with(typed) {
+            alike.push(id);
+        }
+    }
+    match alike.as_slice() {
+        [] => Ok(typed.to_owned()),
+        [one] => Ok(one.clone()),
+        several => Err(ambiguous(what, typed, several)),
+    }
+}
+
+/// The problem that several ids begin with what was typed; it lists them.
+pub fn ambiguous(what: &str, typed: &str, alike: &[String]) -> Problem {
+    let mut listed = alike[..alike.len().min(LISTED)].join(", ");
+    if alike.len() > LISTED {
+        listed.push_str(", …");
+    }
+    Problem::usage(format!("{} {what} begin with `{typed}`", alike.len()))
+        .advise(format!("type more of one: {listed}"))
+}
