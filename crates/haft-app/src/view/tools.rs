@@ -58,8 +58,8 @@ pub fn find<'a>(app: &App, tools: &'a Snapshot, name: &str) -> Result<&'a ToolEn
 pub struct OffHit {
     /// It.
     pub spec: Arc<ToolSpec>,
-    /// How well it fits, as the hits among the tools that are on.
-    pub score: f32,
+    /// Its place among all tools that fit, on or off, from 0.
+    pub rank: usize,
     /// What turns it on.
     pub advice: String,
 }
@@ -68,14 +68,14 @@ pub struct OffHit {
 pub fn search_off(app: &App, on: &Snapshot, query: &str, most: usize) -> Vec<OffHit> {
     let all = app.all().snapshot();
     let hits = all.search(query, None, most);
-    let off = hits.into_iter().filter_map(|hit| {
+    let off = hits.into_iter().enumerate().filter_map(|(rank, hit)| {
         let name = hit.entry.spec().name.as_str();
         if on.entry(name).is_some() {
             return None;
         }
         Some(OffHit {
             spec: Arc::clone(hit.entry.spec()),
-            score: hit.score,
+            rank,
             advice: app.how_to_enable(name)?,
         })
     });

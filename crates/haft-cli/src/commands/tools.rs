@@ -71,12 +71,7 @@ fn search(at: &Invocation, app: &App, tools: &Snapshot, query: &str) -> Done {
         at.screen.document(&merged(&found, &off))?;
         return Ok(Exit::Done);
     }
-    let rank = |hit: &OffHit| found.iter().filter(|on| on.score >= hit.score).count();
-    let near: Vec<&OffHit> = off
-        .iter()
-        .filter(|hit| rank(hit) < NEAR)
-        .take(NEAR)
-        .collect();
+    let near: Vec<&OffHit> = off.iter().filter(|hit| hit.rank < NEAR).collect();
     if !found.is_empty() {
         at.screen
             .out(&table(found.iter().map(|found| found.entry)))?;
@@ -99,19 +94,15 @@ fn merged(found: &[SearchHit<'_>], off: &[OffHit]) -> Vec<Value> {
         }
         shown
     };
-    let mut all: Vec<(f32, Value)> = Vec::new();
-    for hit in found {
-        all.push((
-            hit.score,
-            with(hit.entry.spec(), json!({"score": hit.score})),
-        ));
-    }
+    let on = found
+        .iter()
+        .map(|hit| with(hit.entry.spec(), json!({"score": hit.score})));
+    let mut all: Vec<Value> = on.collect();
     for hit in off {
-        let more = json!({"score": hit.score, "enabled": false, "advice": hit.advice});
-        all.push((hit.score, with(&hit.spec, more)));
+        let more = json!({"enabled": false, "advice": hit.advice});
+        all.insert(hit.rank.min(all.len()), with(&hit.spec, more));
     }
-    all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    all.into_iter().map(|(_, shown)| shown).collect()
+    all
 }
 
 /// A line a tool.

@@ -185,7 +185,7 @@ fn the_rest_of_a_file_stays_to_the_byte() {
         assert_eq!(mode, 0o640, "{client}");
         // Every line that was there is there, but for a comma.
         for line in text.lines() {
-            let line = line.trim_end().trim_end_matches('}');
+            let line = line.trim_end().trim_end_matches(['}', ',']);
             assert!(with.contains(line), "{client}: {line:?} in {with}");
         }
         // A change of the user's between install and uninstall stays; else the file is what it was.
