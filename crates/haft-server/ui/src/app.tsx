@@ -49,9 +49,9 @@ function SignIn() {
     <main class="front">
       <h1>haft</h1>
       <p>The console shows what your agents do and ask for, and lets you decide. Each browser signs in with a link that works once.</p>
-      <p>On the machine that runs haft:</p>
-      <pre class="block">haft console</pre>
-      <p class="dim">It opens the console here, signed in. <code>haft serve</code> prints such a link, too, when it starts.</p>
+      <p>On the machine that runs haft, in the folder that your agents work in:</p>
+      <pre class="block">haft serve</pre>
+      <p class="dim">It prints such a link when it starts.</p>
       <LoginBox />
     </main>
   );
