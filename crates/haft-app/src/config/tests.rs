@@ -257,12 +257,12 @@ fn an_untrusted_folder_only_tightens() {
         (
             "sandbox.network = \"full\"",
             "sandbox.network",
-            "\"none\" built-in",
+            "\"ask\" built-in",
         ),
         (
             "sandbox.network = \"allow-list\"",
             "sandbox.network",
-            "\"none\" built-in",
+            "\"ask\" built-in",
         ),
         (
             "sandbox.allow_hosts = [\"example.com\"]",

@@ -24,7 +24,11 @@ const WORDS: [(Standard, &str, &[&str]); 9] = [
     (Standard::DISCOVER, "DISCOVER", &["discover"]),
     (Standard::SCRIPTS, "SCRIPTS", &["chain"]),
     (Standard::TODO, "TODO", &["todo_write", "todo_read"]),
-    (Standard::QUESTIONS, "QUESTIONS", &["ask_user"]),
+    (
+        Standard::QUESTIONS,
+        "QUESTIONS",
+        &["ask_user", "propose_rule"],
+    ),
 ];
 
 impl Standard {
@@ -46,7 +50,7 @@ impl Standard {
     pub const SCRIPTS: Self = Self(1 << 6);
     /// The run's to-do list.
     pub const TODO: Self = Self(1 << 7);
-    /// Questions to the user (`ask_user`).
+    /// Questions to the user, and rules proposed to them (`ask_user`, `propose_rule`).
     pub const QUESTIONS: Self = Self(1 << 8);
     /// All of them, as the command line has them.
     pub const ALL: Self = Self((1 << 9) - 1);
@@ -115,6 +119,7 @@ mod tests {
             "todo_write",
             "todo_read",
             "ask_user",
+            "propose_rule",
         ];
         assert_eq!(files, expect);
         assert_eq!(

@@ -109,7 +109,9 @@ fn patience() {
     let outcome = wait(scene.chain(code));
     assert_eq!(
         value(&outcome),
-        json!("ada said no: not today"),
+        json!(
+            "ada said no: not today (do it another way, or tell the user that it is not permitted here)"
+        ),
         "{}",
         pretty(&outcome)
     );
