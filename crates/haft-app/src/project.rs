@@ -175,13 +175,13 @@ impl Scan {
                 self.python(folder, &text);
             }
             "Cargo.toml" => {
-                self.found(folder, "Rust");
+                self.note(folder, "Rust");
                 for word in ["build", "check", "test", "clippy", "fmt"] {
                     self.allow(&format!("cargo {word} *"), "Cargo.toml: a Rust package");
                 }
             }
             "go.mod" => {
-                self.found(folder, "Go");
+                self.note(folder, "Go");
                 for word in ["build", "test", "vet"] {
                     self.allow(&format!("go {word} *"), "go.mod: a Go module");
                 }
@@ -194,7 +194,7 @@ impl Scan {
         }
     }
 
-    fn found(&mut self, folder: &Path, kind: &str) {
+    fn note(&mut self, folder: &Path, kind: &str) {
         self.project.kinds.insert(kind.to_owned());
         self.folders.insert(folder.to_owned());
     }
@@ -207,7 +207,7 @@ impl Scan {
 
     fn package(&mut self, folder: &Path, text: &str) {
         let tool = self.node.name();
-        self.found(folder, &format!("Node ({tool})"));
+        self.note(folder, &format!("Node ({tool})"));
         let package: Value = serde_json::from_str(text).unwrap_or_default();
         for script in SCRIPTS {
             if package["scripts"][script].is_string() {
@@ -227,7 +227,7 @@ impl Scan {
             [_, true] => ("Python (poetry)", "poetry run "),
             _ => ("Python", ""),
         };
-        self.found(folder, tool);
+        self.note(folder, tool);
         let why = "a Python project";
         self.allow(&format!("{run}pytest *"), why);
         self.allow(&format!("{run}python -m pytest *"), why);

@@ -76,21 +76,21 @@ pub fn install(
     if dry_run || !edit.changes() {
         return Ok(edit);
     }
-    let kept = Kept::of(site, &file.path);
-    let is_first = !is_installed(client, &text) || kept.load()?.is_none();
+    let original_copy = Original::of(site, &file.path);
+    let is_first = !is_installed(client, &text) || original_copy.load()?.is_none();
     if is_first {
         site.home.create()?;
-        kept.save_text(edit.before.as_deref())?;
+        original_copy.save_text(edit.before.as_deref())?;
     }
-    let existed = kept.text()?.is_some();
+    let existed = original_copy.text()?.is_some();
     file.write(&after)?;
-    kept.save_record(&Record {
+    original_copy.save_record(&Record {
         v: 1,
         file: file.path.clone(),
         existed,
         after: digest(&after),
     })?;
-    edit.backup = existed.then(|| kept.before.clone());
+    edit.backup = existed.then(|| original_copy.before.clone());
     Ok(edit)
 }
 
@@ -120,9 +120,9 @@ pub fn uninstall(
     let Some(text) = edit.before.as_deref() else {
         return Ok(edit);
     };
-    let kept = Kept::of(site, &file.path);
-    let record = kept.load()?;
-    let original = kept.text()?;
+    let original_copy = Original::of(site, &file.path);
+    let record = original_copy.load()?;
+    let original = original_copy.text()?;
     edit.after = match &record {
         Some(record) if record.after == digest(text) && record.existed => original,
         Some(record) if record.after == digest(text) => None,
@@ -143,17 +143,17 @@ pub fn uninstall(
         Some(text) => file.write(text)?,
         None => file.remove()?,
     }
-    kept.forget();
+    original_copy.forget();
     Ok(edit)
 }
 
 /// The backup of a settings file and the record of the install, in the state folder.
-struct Kept {
+struct Original {
     before: PathBuf,
     record: PathBuf,
 }
 
-impl Kept {
+impl Original {
     fn of(site: &Site, file: &Path) -> Self {
         let name = digest(&file.to_string_lossy());
         let folder = site.home.join("clients");

@@ -14,12 +14,12 @@ pub(crate) struct Live {
     screen: Screen,
     /// Whether a command's output goes to the screen, too.
     output: bool,
-    shown: Mutex<HashMap<CallId, Shown>>,
+    shown: Mutex<HashMap<CallId, Extent>>,
 }
 
-/// What was shown of one call.
+/// How much of one call's output is on the screen.
 #[derive(Debug, Default, Clone, Copy)]
-struct Shown {
+struct Extent {
     /// Bytes of each stream, up to the last one shown.
     upto: [u64; 2],
     /// A piece was left out: the terminal did not keep up.
