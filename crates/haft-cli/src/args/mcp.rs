@@ -1,8 +1,4 @@
 //! `haft mcp`: clients connected and disconnected.
-#![expect(
-    clippy::doc_markdown,
-    reason = "these comments are the help texts, shown as they are"
-)]
 
 use std::ffi::OsString;
 
