@@ -116,7 +116,7 @@ impl Served {
         self.mebibytes("status", "VmRSS:")
     }
 
-    /// Memory that is nobody else's and not a file's, in MiB.
+    /// Private dirty memory in MiB.
     fn private(&self) -> f64 {
         self.mebibytes("smaps_rollup", "Private_Dirty:")
     }

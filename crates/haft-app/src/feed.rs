@@ -1,4 +1,4 @@
-//! `Feed`: what happens in this app's runs, passed on to whoever watches; no call waits for a watcher.
+//! `Feed`: what happens in this app's runs, passed on to the clients that watch; no call waits for a client.
 
 use std::sync::Arc;
 use std::time::Duration;

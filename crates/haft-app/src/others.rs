@@ -1,4 +1,4 @@
-//! Runs of other processes that share the database, as the index knows them: passed on to whoever watches this one.
+//! Runs of other processes that share the database, as the index knows them: passed on to the clients that watch this one.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -330,14 +330,17 @@ pub(crate) enum RunsAction {
 #[derive(Debug, Args, Default)]
 pub(crate) struct ListRuns {
     /// At most so many [default: 50 at a terminal]
-    #[arg(short = 'n', value_name = "COUNT")]
-    pub(crate) most: Option<usize>,
-    /// Whose first call is of this tool
+    #[arg(short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most: Option<u32>,
+    /// With a call of this tool
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<String>,
-    /// By state or outcome: open, suspended, closed, ok, failed, denied, pending
+    /// With a call that ended like this: failed, ok, error, denied, suspended, timeout, cancelled
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<String>,
+    /// In this state: open, suspended, closed
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<String>,
     /// Of this folder alone
     #[arg(long)]
     pub(crate) here: bool,

@@ -10,13 +10,13 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::view::prefix;
 
-pub mod summary;
+pub mod words;
 
 mod listed;
 mod pages;
 
 pub use listed::Listed;
-pub use pages::{list, list_of, page};
+pub use pages::{MOST, list, list_of, page};
 
 /// Runs that are looked through for recent calls.
 const RECENT_RUNS: u32 = 200;

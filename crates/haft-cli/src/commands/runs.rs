@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use haft::audit::index::{FAILED, RunFilter, RunState};
 use haft::audit::verify::Report;
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::runs::summary::{RunFilter, summaries};
+use haft_app::view::runs::Listed;
 use haft_app::view::{runs, when};
 use serde_json::{Value, json};
 
@@ -49,17 +50,29 @@ async fn whole(app: &App, of: &OfRun) -> Result<OfRun, Problem> {
 }
 
 /// Runs that a terminal shows unless the user says how many.
-const SCREENFUL: usize = 50;
+const SCREENFUL: u32 = 50;
+
+/// The runs that the options want.
+fn filter(app: &App, which: &ListRuns, otherwise: u32) -> Result<RunFilter, Problem> {
+    let mut filter = RunFilter {
+        tool: which.tool.clone(),
+        workspace: which.here.then(|| app.workspace().to_owned()),
+        ..RunFilter::newest(which.most.unwrap_or(otherwise))
+    };
+    if let Some(word) = &which.status {
+        runs::words::with_status(&mut filter, word).map_err(Problem::usage)?;
+    }
+    let state = which.state.as_deref().map(runs::words::state);
+    filter.state = state.transpose().map_err(Problem::usage)?;
+    Ok(filter)
+}
 
 async fn list(at: &Invocation, app: &App, which: &ListRuns) -> Done {
-    let screenful = (is_terminal() && !at.screen.json).then_some(SCREENFUL);
-    let filter = RunFilter {
-        most: which.most.or(screenful),
-        tool: which.tool.clone(),
-        status: which.status.clone(),
-        workspace: which.here.then(|| app.workspace().to_owned()),
-    };
-    let all = summaries(app, filter).await?;
+    let is_screen = is_terminal() && !at.screen.json;
+    let otherwise = if is_screen { SCREENFUL } else { runs::MOST };
+    let filter = filter(app, which, otherwise)?;
+    let is_full = |count: usize| u32::try_from(count).is_ok_and(|count| count == SCREENFUL);
+    let all = runs::page(app, filter).await?;
     if at.screen.json {
         at.screen.document(&all)?;
         return Ok(Exit::Done);
@@ -75,35 +88,52 @@ async fn list(at: &Invocation, app: &App, which: &ListRuns) -> Done {
         ("FOLDER", Cut::Middle),
     ];
     let mut list = List::new(&columns);
-    for row in &all {
-        let run = &row.run;
-        let tool = row.first_tool.as_deref().unwrap_or_default();
-        let argument = row.first_argument.as_deref().unwrap_or_default();
-        let first = format!("{tool} {argument}");
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "milliseconds of a run, for people"
-        )]
-        let took = row
-            .duration_ms
-            .map_or(String::new(), |ms| when::duration(ms as f64));
-        list.row([
-            &run.run,
-            &when::ago(&run.started),
-            &run.door,
-            first.trim_end(),
-            &run.calls.to_string(),
-            &row.outcome,
-            &took,
-            run.workspace.as_deref().unwrap_or_default(),
-        ]);
+    for run in &all {
+        row(&mut list, run);
     }
     at.screen.out(&list.render())?;
-    if all.len() == SCREENFUL && which.most.is_none() && screenful.is_some() {
+    if is_screen && which.most.is_none() && is_full(all.len()) {
         at.screen
             .say(&styled(DIM, "the newest 50; -n COUNT shows more"));
     }
     Ok(Exit::Done)
+}
+
+fn row(list: &mut List, run: &Listed) {
+    let first = run.first.as_ref();
+    let tool = first.map_or("", |first| &first.tool);
+    let argument = first.and_then(|first| first.argument.as_deref());
+    let first = format!("{tool} {}", argument.unwrap_or_default());
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds of a run, for people"
+    )]
+    let took = run.duration_ms.map(|ms| when::duration(ms as f64));
+    list.row([
+        &run.run,
+        &when::ago(&run.started),
+        run.client.as_ref().unwrap_or(&run.door),
+        first.trim_end(),
+        &run.calls.to_string(),
+        &outcome(run),
+        &took.unwrap_or_default(),
+        run.workspace.as_deref().unwrap_or_default(),
+    ]);
+}
+
+/// How a run stands or ended, in a few words.
+fn outcome(run: &Listed) -> String {
+    let failed: u64 = FAILED
+        .iter()
+        .filter_map(|status| run.statuses.get(status.as_str()))
+        .sum();
+    match (run.state, run.outcome) {
+        (RunState::Suspended, _) => "pending".to_owned(),
+        (_, Some(outcome)) if run.calls <= 1 => outcome.as_str().to_owned(),
+        (RunState::Open, _) => "open".to_owned(),
+        (RunState::Closed, _) if failed > 0 => format!("{failed} of {} failed", run.calls),
+        (RunState::Closed, _) => "ok".to_owned(),
+    }
 }
 
 async fn show(at: &Invocation, app: &App, run: &str) -> Done {

@@ -264,12 +264,24 @@ fn runs_are_told_apart_and_named_by_their_beginnings() {
     assert_eq!(rows(&["-n", "2"]).len(), 2);
     assert_eq!(rows(&["--tool", "write_file"]).len(), 1);
     assert_eq!(
-        rows(&["--status", "error"])[0]["first_argument"],
+        rows(&["--status", "error"])[0]["first"]["argument"],
         "none.txt"
     );
     assert_eq!(
-        rows(&["--here", "--status", "ok"])[0]["first_tool"],
+        rows(&["--here", "--status", "ok"])[0]["first"]["tool"],
         "read_file"
+    );
+    assert_eq!(rows(&["--state", "suspended"]).len(), 1);
+    for unknown in [["--status", "fine"], ["--state", "pending"]] {
+        let ran = lab.run(&[&["runs", "list"], &unknown[..]].concat());
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("expected "), "{}", ran.stderr);
+    }
+    let text = lab.run(&["runs", "list", "--json", "-n", "1"]).stdout;
+    assert_eq!(
+        text.matches("\"outcome\"").count(),
+        1,
+        "a member twice: {text}"
     );
     let id = rows(&["--status", "ok"])[0]["run"]
         .as_str()

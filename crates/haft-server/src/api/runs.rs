@@ -2,9 +2,8 @@
 
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
-use haft::audit::index::{RunFilter, RunState};
+use haft::audit::index::RunFilter;
 use haft::call::RunId;
-use haft::result::Status;
 use haft_app::view::{runs, timeline};
 use http::{StatusCode, Uri};
 use jiff::Timestamp;
@@ -52,35 +51,18 @@ fn filter(uri: &Uri) -> Result<RunFilter, String> {
         until: time(text("until"))?,
         ..RunFilter::newest(PAGE.0)
     };
-    match text("status").as_deref() {
-        None => {}
-        Some("failed") => filter.failed = true,
-        Some(word) => filter.status = Some(status(word)?),
+    if let Some(word) = text("status") {
+        runs::words::with_status(&mut filter, &word)?;
     }
-    filter.state = match text("state").as_deref() {
-        None => None,
-        Some("open") => Some(RunState::Open),
-        Some("suspended") => Some(RunState::Suspended),
-        Some("closed") => Some(RunState::Closed),
-        Some(word) => {
-            return Err(format!(
-                "unknown state `{word}`: expected open, suspended or closed"
-            ));
-        }
-    };
+    filter.state = text("state")
+        .map(|word| runs::words::state(&word))
+        .transpose()?;
     if let Some(limit) = text("limit") {
         let number = limit.parse::<u32>().ok().filter(|limit| *limit > 0);
         let number = number.ok_or_else(|| format!("invalid limit `{limit}`: expected 1 to 1000"));
         filter.limit = number?.min(PAGE.1);
     }
     Ok(filter)
-}
-
-/// A status by its word.
-fn status(word: &str) -> Result<Status, String> {
-    serde_json::from_value(word.into()).map_err(|_| {
-        format!("unknown status `{word}`: expected failed, ok, error, denied, suspended, timeout or cancelled")
-    })
 }
 
 fn time(text: Option<String>) -> Result<Option<i128>, String> {
@@ -141,6 +123,8 @@ pub(crate) async fn verify(
 
 #[cfg(test)]
 mod tests {
+    use haft::result::Status;
+
     use super::*;
 
     #[test]

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::problem::Problem;
 
 /// The most runs listed.
-const MOST: usize = 10_000;
+pub const MOST: u32 = 10_000;
 /// The most folders of a page that are looked for in the index.
 const LOOKED_UP: usize = 1_000;
 
@@ -25,10 +25,10 @@ const LOOKED_UP: usize = 1_000;
 pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
     app.flush().await?;
     let home = app.home().to_owned();
-    let archived = blocking(move || archive::list(&home, MOST)).await?;
+    let most = usize::try_from(MOST).unwrap_or(usize::MAX);
+    let archived = blocking(move || archive::list(&home, most)).await?;
     let archived = archived.map_err(|e| problem(&e))?;
-    let most = u32::try_from(MOST).unwrap_or(u32::MAX);
-    let indexed = indexed(app, &RunFilter::newest(most)).await?;
+    let indexed = indexed(app, &RunFilter::newest(MOST)).await?;
     let mut all: HashMap<String, Listed> = archived
         .into_iter()
         .map(|entry| (entry.run.to_string(), Listed::from(entry)))
