@@ -272,17 +272,6 @@ fn runs_are_told_apart_and_named_by_their_beginnings() {
         "read_file"
     );
     assert_eq!(rows(&["--state", "suspended"]).len(), 1);
-    for unknown in [["--status", "fine"], ["--state", "pending"]] {
-        let ran = lab.run(&[&["runs", "list"], &unknown[..]].concat());
-        assert_eq!(ran.code, 2, "{}", ran.stderr);
-        assert!(ran.stderr.contains("expected "), "{}", ran.stderr);
-    }
-    let text = lab.run(&["runs", "list", "--json", "-n", "1"]).stdout;
-    assert_eq!(
-        text.matches("\"outcome\"").count(),
-        1,
-        "a member twice: {text}"
-    );
     let id = rows(&["--status", "ok"])[0]["run"]
         .as_str()
         .unwrap()
@@ -303,5 +292,22 @@ fn runs_are_told_apart_and_named_by_their_beginnings() {
         bash.stderr.contains("did you mean `run_command`?"),
         "{}",
         bash.stderr
+    );
+}
+
+#[test]
+fn a_list_of_runs_refuses_unknown_words_and_has_each_member_once() {
+    let lab = Lab::new();
+    lab.run(&["call", "list_files"]);
+    for unknown in [["--status", "fine"], ["--state", "pending"]] {
+        let ran = lab.run(&[&["runs", "list"], &unknown[..]].concat());
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("expected "), "{}", ran.stderr);
+    }
+    let text = lab.run(&["runs", "list", "--json", "-n", "1"]).stdout;
+    assert_eq!(
+        text.matches("\"outcome\"").count(),
+        1,
+        "a member twice: {text}"
     );
 }
