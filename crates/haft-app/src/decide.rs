@@ -44,13 +44,13 @@ impl App {
         let entry = entry.ok_or_else(|| Refused::Inbox(InboxError::NotFound(id.clone())))?;
         let decision = naming_its_rule(&entry, decision);
         if entry.is_open() {
-            self.check(&entry, &decision.choice)?;
+            self.check(&entry, &decision.choice).await?;
         }
         inbox.decide(id, &decision).await.map_err(Refused::Inbox)
     }
 
     /// What was changed must fit, no change lowers a deny, and what is approved must still be what was shown.
-    fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), Refused> {
+    async fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), Refused> {
         let request = &entry.request;
         match choice {
             Choice::Approve { .. } if request.is_question() => {
@@ -69,7 +69,7 @@ impl App {
                 if entry.attended || request.workspace != self.workspace() {
                     return Ok(());
                 }
-                self.check_request(request)
+                self.check_request(request).await
             }
             Choice::Answer { answers } => check_answers(request, answers),
             Choice::Deny { .. } => Ok(()),
@@ -122,14 +122,14 @@ impl App {
     ///
     /// # Errors
     /// [`Refused`] says why it could not, or what differs.
-    pub fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
+    pub async fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
         let session = Session::builder(Arc::clone(self.tools()))
             .with_principal(request.principal.clone())
             .with_unknown_tool_hint(self.absent())
             .build();
         let session = session.map_err(|e| unfit(e.to_string()))?;
         session.expand([request.tool.as_str()]);
-        let checked = self.executor().check_request(&session, request);
+        let checked = self.executor().check_request(&session, request).await;
         checked.map_err(|failure| match failure.kind {
             ErrorKind::Conflict => Refused::Conflict(failure.message),
             kind => Refused::Unfit {

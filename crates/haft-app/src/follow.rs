@@ -48,7 +48,7 @@ impl App {
         }
         if entry.status == RequestStatus::Approved {
             // Checked before the run is resumed: an approval that does not hold here leaves no trace in it.
-            self.check_request(&entry.request).map_err(unfit)?;
+            self.check_request(&entry.request).await.map_err(unfit)?;
         }
         // The answer is claimed before the call looks for it.
         if entry.status == RequestStatus::Answered {
@@ -158,7 +158,7 @@ impl App {
         let run = &entry.request.run;
         // Before the journal is looked at: the client may make the call again meanwhile, and resume it.
         let suspended = self.is_suspended(run, chain).await?;
-        let Some(recorded) = self.interrupted(run, chain)? else {
+        let Some(recorded) = self.interrupted(run, chain).await? else {
             if suspended {
                 return Ok(Followed::Elsewhere);
             }
@@ -189,8 +189,8 @@ impl App {
     }
 
     /// What the journal has of a chain that was interrupted.
-    fn interrupted(&self, run: &RunId, chain: &CallId) -> Result<Option<Recorded>, Problem> {
-        let found = self.journal().interrupted(run, Some(chain));
+    async fn interrupted(&self, run: &RunId, chain: &CallId) -> Result<Option<Recorded>, Problem> {
+        let found = self.journal().interrupted(run, Some(chain)).await;
         found.map_err(|e| Problem::failed(e.to_string()))
     }
 

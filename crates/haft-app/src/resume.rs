@@ -50,7 +50,7 @@ impl App {
         if let Some(resumed) = self.resume_decided(run, &options).await? {
             return Ok(resumed);
         }
-        match self.journal().interrupted(run, None) {
+        match self.journal().interrupted(run, None).await {
             Ok(None) => return Err(self.nothing_to_resume(run).await?),
             Ok(Some(recorded)) => {
                 view::check_workspace(self, run, "resume").await?;

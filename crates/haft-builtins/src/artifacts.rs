@@ -86,7 +86,7 @@ impl TypedTool for ReadArtifact {
             ArtifactError::NotFound(_) => absent(),
             other => ToolError::unavailable(other.to_string()).with_source(other),
         };
-        let info = artifacts.info(&reference).map_err(told)?;
+        let info = artifacts.info(&reference).await.map_err(told)?;
         let page = if context.origin() == Origin::Chain {
             CHAIN_PAGE
         } else {
@@ -101,9 +101,8 @@ impl TypedTool for ReadArtifact {
             return Err(ToolError::invalid_arguments(message));
         }
         let end = input.offset.saturating_add(limit);
-        let slice = artifacts
-            .read(&reference, input.offset..end)
-            .map_err(told)?;
+        let slice = artifacts.read(&reference, input.offset..end).await;
+        let slice = slice.map_err(told)?;
         slice_result(&slice, input.offset, info, context)
     }
 }

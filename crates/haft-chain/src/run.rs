@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use haft::artifact::ArtifactRef;
 use haft::context::{CallContext, ChildRun};
 use haft::error::{ErrorKind, ToolError};
 use haft::result::{Content, Outcome, Status, ToolResult};
@@ -16,18 +15,19 @@ use haft::session::Ending;
 
 use crate::bridge::frame::Kind;
 use crate::bridge::message::{Done, Message};
-use crate::bridge::{BridgeError, RANGE, reply};
+use crate::bridge::{BridgeError, reply};
 use crate::engine::Worker;
 use crate::run::end::End;
 use crate::run::link::{Link, Received};
 use crate::run::record::{Answer, CallRequest, Step};
-use haft::text::clip;
+use crate::run::requests::{Answered, Request, Requests};
 
 mod end;
 mod link;
 mod media;
 mod output;
 mod record;
+mod requests;
 mod room;
 mod start;
 mod watch;
@@ -58,6 +58,7 @@ type Call = Pin<Box<dyn Future<Output = Ended> + Send>>;
 )]
 enum Event {
     Ended(Ended),
+    Answered(Answered),
     Received(Result<Received, BridgeError>),
     Again,
     Stop(End),
@@ -72,6 +73,7 @@ pub(crate) struct ChainRun<'a> {
     record: Record,
     output: Output,
     calls: FuturesUnordered<Call>,
+    requests: Requests,
     /// Calls that came in.
     seq: u64,
     limit: Duration,
@@ -114,6 +116,7 @@ impl<'a> ChainRun<'a> {
             record,
             output,
             calls: FuturesUnordered::new(),
+            requests: Requests::new(),
             seq: 0,
             limit,
         }
@@ -145,16 +148,16 @@ impl<'a> ChainRun<'a> {
         }
         let left_out = room.empty(self.worker).await;
         if let End::Suspended { approval, words } = end {
-            self.record.leave();
+            self.record.leave().await;
             self.output.close();
             return Err(ToolError::suspended(approval.into(), words));
         }
         if matches!(end, End::Cancelled) && self.record.is_left() {
-            self.record.leave();
+            self.record.leave().await;
             self.output.close();
             return Err(stopped());
         }
-        self.record.close(end.status());
+        self.record.close(end.status()).await;
         self.output.close();
         let strength = self.worker.strength();
         let (result, said) = end.result(&self.scope, self.output.total(), left_out);
@@ -166,34 +169,27 @@ impl<'a> ChainRun<'a> {
     /// The loop: what the script says, what its calls come to, and the clock.
     async fn serve(&mut self) -> End {
         let scope = self.scope.clone();
-        let mut late = pin!(scope.elapsed(self.limit));
-        let mut ending = pin!(self.context.ending());
+        let (context, limit) = (self.context, self.limit);
+        let mut late = pin!(scope.elapsed(limit));
+        let mut ending = pin!(context.ending());
+        let ended = |ending| match ending {
+            Ending::Late => End::Late(context.limit()),
+            Ending::Cancelled => End::Cancelled,
+        };
         loop {
-            let due = self.output.due();
-            let (calls, link) = (&mut self.calls, &mut self.link);
-            let alone = calls.is_empty();
             // The clock first: a script that talks without end must not keep it from being looked at.
             let event = tokio::select! {
                 biased;
-                () = &mut late => Event::Stop(End::Late(self.limit)),
-                ending = &mut ending => Event::Stop(match ending {
-                    Ending::Late => End::Late(self.context.limit()),
-                    Ending::Cancelled => End::Cancelled,
-                }),
-                Some(ended) = calls.next(), if !calls.is_empty() => Event::Ended(ended),
-                () = gathered(due), if due.is_some() => {
-                    self.output.flush();
-                    Event::Again
-                }
-                event = talk(link, alone) => event,
+                () = &mut late => Event::Stop(End::Late(limit)),
+                ending = &mut ending => Event::Stop(ended(ending)),
+                event = self.event() => event,
             };
-            let handled = match event {
-                Event::Ended(ended) => self.answer(ended),
-                Event::Received(Ok(Received::Message(message))) => self.message(message),
-                Event::Received(Ok(Received::Part)) | Event::Again => Ok(()),
-                Event::Received(Ok(Received::Closed)) => Err(End::Silent),
-                Event::Received(Err(error)) => Err(End::Broken(error)),
-                Event::Stop(end) => Err(end),
+            // Last: what is done at once is done. A journal or a store may take longer than the script has time.
+            let handled = tokio::select! {
+                biased;
+                handled = self.handle(event) => handled,
+                () = &mut late => Err(End::Late(limit)),
+                ending = &mut ending => Err(ended(ending)),
             };
             if let Err(end) = handled {
                 return end;
@@ -201,56 +197,93 @@ impl<'a> ChainRun<'a> {
         }
     }
 
-    fn message(&mut self, message: Message) -> Result<(), End> {
+    /// What happens next.
+    async fn event(&mut self) -> Event {
+        let due = self.output.due();
+        let (calls, requests, link) = (&mut self.calls, &mut self.requests, &mut self.link);
+        let alone = calls.is_empty() && requests.is_empty();
+        let hears = requests.len() < requests::AT_ONCE;
+        tokio::select! {
+            biased;
+            Some(ended) = calls.next(), if !calls.is_empty() => Event::Ended(ended),
+            Some(answered) = requests.next(), if !requests.is_empty() => Event::Answered(answered),
+            () = gathered(due), if due.is_some() => {
+                self.output.flush();
+                Event::Again
+            }
+            event = talk(link, alone), if hears => event,
+        }
+    }
+
+    async fn handle(&mut self, event: Event) -> Result<(), End> {
+        match event {
+            Event::Ended(ended) => self.answer(ended).await,
+            Event::Answered(answered) => self.tell(answered),
+            Event::Received(Ok(Received::Message(message))) => self.message(message).await,
+            Event::Received(Ok(Received::Part)) | Event::Again => Ok(()),
+            Event::Received(Ok(Received::Closed)) => Err(End::Silent),
+            Event::Received(Err(error)) => Err(End::Broken(error)),
+            Event::Stop(end) => Err(end),
+        }
+    }
+
+    async fn message(&mut self, message: Message) -> Result<(), End> {
         match message {
             Message::Call {
                 id,
                 name,
                 noise,
                 arguments,
-            } => self.call(id, name, noise, arguments),
-            Message::Out { err, text } => {
-                self.output.take(err, &text);
-                Ok(())
-            }
+            } => self.call(id, name, noise, arguments).await?,
+            Message::Out { err, text } => self.output.take(err, &text),
             Message::Put {
                 id,
                 media_type,
                 bytes,
-            } => {
-                let size = bytes.len() as u64;
-                let kept = self.context.artifacts().and_then(|artifacts| {
-                    artifacts
-                        .put(&media_type, bytes)
-                        .map_err(|error| ToolError::failed(format!("keep an artifact: {error}")))
-                });
-                let kept = kept.map(|kept| reply::artifact(kept.as_str(), &media_type, size));
-                self.tell(id, kept)
-            }
+            } => self.request(id, Request::Put { media_type, bytes }),
             Message::Read {
                 id,
                 reference,
                 offset,
                 length,
-            } => match self.read(&reference, offset, length) {
-                Ok(bytes) => Ok(self.link.send(Kind::Bytes, id, &bytes)?),
-                Err(error) => self.tell(id, Err(error)),
-            },
-            Message::Info { id, reference } => {
-                let info = self.info(&reference);
-                self.tell(id, info)
+            } => {
+                let read = Request::Read {
+                    reference,
+                    offset,
+                    length,
+                };
+                self.request(id, read);
             }
-            Message::Done(done) => Err(End::Done(done)),
+            Message::Info { id, reference } => self.request(id, Request::Info { reference }),
+            Message::Done(done) => return Err(End::Done(done)),
         }
+        Ok(())
     }
 
-    fn tell(&mut self, id: u32, said: Result<String, ToolError>) -> Result<(), End> {
-        let said = said.unwrap_or_else(|e| reply::refused(e.kind(), e.message()));
-        Ok(self.link.send(Kind::Answer, id, said.as_bytes())?)
+    fn request(&mut self, id: u32, request: Request) {
+        self.requests.push(request.begin(id, self.context));
+    }
+
+    fn tell(&mut self, answered: Answered) -> Result<(), End> {
+        let Answered { id, answer } = answered;
+        let text = match answer {
+            Ok(requests::Answer::Bytes(bytes)) => {
+                return Ok(self.link.send(Kind::Bytes, id, &bytes)?);
+            }
+            Ok(requests::Answer::Artifact(text)) => text,
+            Err(error) => reply::refused(error.kind(), error.message()),
+        };
+        Ok(self.link.send(Kind::Answer, id, text.as_bytes())?)
     }
 
     /// Takes a call in: numbered, written down, and begun.
-    fn call(&mut self, id: u32, name: String, noise: String, arguments: String) -> Result<(), End> {
+    async fn call(
+        &mut self,
+        id: u32,
+        name: String,
+        noise: String,
+        arguments: String,
+    ) -> Result<(), End> {
         self.seq += 1;
         let seq = self.seq;
         if seq
@@ -270,7 +303,7 @@ impl<'a> ChainRun<'a> {
             noise,
             arguments: &arguments,
         };
-        match self.record.call(asked).map_err(End::Stopped)? {
+        match self.record.call(asked).await.map_err(End::Stopped)? {
             Step::Run => {
                 let scope = self.scope.clone();
                 self.calls.push(Box::pin(async move {
@@ -283,11 +316,11 @@ impl<'a> ChainRun<'a> {
             }
         }
         let due = self.record.due(seq);
-        self.send_all(due)
+        self.send_all(due).await
     }
 
     /// Answers a call: its media first, then written down, then told.
-    fn answer(&mut self, ended: Ended) -> Result<(), End> {
+    async fn answer(&mut self, ended: Ended) -> Result<(), End> {
         let Ended { id, seq, outcome } = ended;
         if let Some(approval) = outcome.approval.clone() {
             // The script is told nothing: it runs again from its start, and asks this again.
@@ -301,42 +334,26 @@ impl<'a> ChainRun<'a> {
         if outcome.status == Status::Timeout && self.scope.is_late() {
             return Err(End::Late(self.scope.session().limits().total_timeout));
         }
-        let files = media::keep(self.context, self.worker, seq, &outcome);
+        let files = media::keep(self.context, self.worker, seq, &outcome).await;
         let answer = Answer {
             id,
             reply: reply::outcome(seq, &outcome, &files),
             recorded: false,
         };
-        let due = self.record.end(seq, answer).map_err(End::Stopped)?;
-        self.send_all(due)
+        let due = self.record.end(seq, answer).await;
+        let due = due.map_err(End::Stopped)?;
+        self.send_all(due).await
     }
 
-    fn send_all(&mut self, answers: Vec<Answer>) -> Result<(), End> {
+    async fn send_all(&mut self, answers: Vec<Answer>) -> Result<(), End> {
         for answer in answers {
             if answer.recorded {
-                media::restore(self.context, self.worker, &answer.reply);
+                media::restore(self.context, self.worker, &answer.reply).await;
             }
             self.link
                 .send(Kind::Answer, answer.id, answer.reply.as_bytes())?;
         }
         Ok(())
-    }
-
-    fn read(&self, reference: &str, offset: u64, length: u64) -> Result<bytes::Bytes, ToolError> {
-        let reference = known(reference)?;
-        let end = offset.saturating_add(length.min(RANGE));
-        let read = self.context.artifacts()?.read(&reference, offset..end);
-        read.map_err(|error| ToolError::not_found(error.to_string()))
-    }
-
-    fn info(&self, reference: &str) -> Result<String, ToolError> {
-        let info = self.context.artifacts()?.info(&known(reference)?);
-        let info = info.map_err(|error| ToolError::not_found(error.to_string()))?;
-        Ok(reply::artifact(
-            info.reference.as_str(),
-            &info.media_type,
-            info.bytes,
-        ))
     }
 
     /// Waits a little for calls under way where the script ended by itself; what then still runs is dropped, and the
@@ -364,7 +381,7 @@ impl<'a> ChainRun<'a> {
                     reply,
                     recorded: false,
                 };
-                if record.end(seq, answer).is_err() {
+                if record.end(seq, answer).await.is_err() {
                     return;
                 }
             }
@@ -401,14 +418,6 @@ async fn printed(
     }
     result.artifacts.extend(shown.artifact);
     Ok(result)
-}
-
-/// A ref, as a script writes it.
-fn known(reference: &str) -> Result<ArtifactRef, ToolError> {
-    ArtifactRef::parse(reference).ok_or_else(|| {
-        let shown = clip(reference, 80);
-        ToolError::not_found(format!("no artifact {shown:?}"))
-    })
 }
 
 /// Receives a frame, and sends what waits for room.

@@ -209,12 +209,18 @@ impl Shared {
         let _present = self.looking.enter();
         let scope = context.scope(self.limits.clone(), Some(within(context)));
         // Before all else: where the process is ended while the interpreter starts, there is a chain to resume.
-        let (mut record, seed) = self.record(context, &scope, &input.code, arguments)?;
+        let (mut record, seed) = self.record(context, &scope, &input.code, arguments).await?;
         let worker = tokio::select! {
             worker = self.engine.start(&input.code) => worker.map_err(|error| absent(&error)),
             () = scope.elapsed(limit) => Err(late(limit)),
         };
-        let worker = worker.inspect_err(|_| record.not_begun())?;
+        let worker = match worker {
+            Ok(worker) => worker,
+            Err(error) => {
+                record.not_begun().await;
+                return Err(error);
+            }
+        };
         let script = Script {
             code: &input.code,
             seed,
@@ -232,7 +238,7 @@ impl Shared {
     }
 
     /// The chain's record, begun or resumed, and what the script's random numbers begin with.
-    fn record(
+    async fn record(
         &self,
         context: &CallContext,
         scope: &ChildRun,
@@ -244,11 +250,11 @@ impl Shared {
             return Ok((Record::none(run, chain), fresh_seed()));
         };
         let journal = Arc::clone(journal);
-        if let Some(recorded) = self.recorded(context, code)? {
+        if let Some(recorded) = self.recorded(context, code).await? {
             let seed = recorded.start.seed;
             let tools = scope.session().tools();
             let resumption = context.resumption();
-            let record = Record::resume(journal, run, recorded, &tools, resumption)?;
+            let record = Record::resume(journal, run, recorded, &tools, resumption).await?;
             return Ok((record, seed));
         }
         let seed = fresh_seed();
@@ -258,16 +264,20 @@ impl Shared {
             seed,
             started_ns: clock::now(),
         };
-        Ok((Record::begin(journal, run, chain, &start)?, seed))
+        Ok((Record::begin(journal, run, chain, &start).await?, seed))
     }
 
     /// The interrupted chain that this one resumes: that of a resumed run, under the same id, with this very script.
-    fn recorded(&self, context: &CallContext, code: &str) -> Result<Option<Recorded>, ToolError> {
+    async fn recorded(
+        &self,
+        context: &CallContext,
+        code: &str,
+    ) -> Result<Option<Recorded>, ToolError> {
         let Some(journal) = self.journal.as_ref().filter(|_| context.is_resumed()) else {
             return context.resumption().map_or(Ok(None), |it| Err(ended(it)));
         };
         let run = context.run();
-        let own = journal.interrupted(run, Some(context.call_id()));
+        let own = journal.interrupted(run, Some(context.call_id())).await;
         let own = own
             .map_err(|error| unread(&error))?
             .filter(|own| own.start.code == code);
@@ -278,7 +288,7 @@ impl Shared {
             return Err(ended(resumption));
         }
         // The journal and the run's record know its calls by the id that it had.
-        let others = journal.abandoned(run).map_err(|error| unread(&error))?;
+        let others = journal.abandoned(run).await.map_err(|e| unread(&e))?;
         match others.iter().find(|other| other.start.code == code) {
             None => Ok(None),
             Some(other) => Err(ToolError::conflict(format!(

@@ -102,7 +102,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Approvals(args) => approvals::run(at, &app, args.action.as_ref()).await,
             Command::Runs(args) => runs::run(at, &app, args.action.as_ref()).await,
             Command::Skills(args) => skills::run(at, &app, args.action.as_ref()),
-            Command::Artifacts(args) => artifacts::run(at, &app, args.action.as_ref()),
+            Command::Artifacts(args) => artifacts::run(at, &app, args.action.as_ref()).await,
             Command::Memory(args) => memory::run(at, &app, args.action.as_ref()).await,
             _ => Ok(Exit::Done),
         };

@@ -321,6 +321,15 @@ struct Items<'r, 't> {
     ended: &'r mut bool,
 }
 
+impl Items<'_, '_> {
+    /// Whether another one follows before the closing byte.
+    #[inline]
+    fn another(&mut self, close: u8) -> Result<bool, Refusal> {
+        *self.ended = *self.ended || !self.reader.next(&mut self.first, close)?;
+        Ok(!*self.ended)
+    }
+}
+
 impl<'t> SeqAccess<'t> for Items<'_, 't> {
     type Error = Refusal;
 
@@ -329,8 +338,7 @@ impl<'t> SeqAccess<'t> for Items<'_, 't> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Refusal> {
-        if *self.ended || !self.reader.next(&mut self.first, b']')? {
-            *self.ended = true;
+        if !self.another(b']')? {
             return Ok(None);
         }
         seed.deserialize(&mut *self.reader).map(Some)
@@ -345,8 +353,7 @@ impl<'t> MapAccess<'t> for Items<'_, 't> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Refusal> {
-        if *self.ended || !self.reader.next(&mut self.first, b'}')? {
-            *self.ended = true;
+        if !self.another(b'}')? {
             return Ok(None);
         }
         let key = self.reader.lexer.key()?;

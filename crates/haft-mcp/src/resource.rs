@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore};
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef};
 use haft::call::RunId;
 use serde::Serialize;
 
@@ -41,13 +41,12 @@ pub(crate) async fn write_page(
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
-    let owner = run.session.owner().clone();
-    let list = move |store: &dyn ArtifactStore| store.list(&owner.principal, Some(&owner.run));
-    let artifacts = match with_store(run, list).await? {
-        Some(Ok(all)) => all,
-        Some(Err(error)) => return Err(store_failed(&error)),
-        None => Vec::new(),
+    let owner = run.session.owner();
+    let artifacts = match run.executor.artifacts() {
+        Some(store) => store.list(&owner.principal, Some(&owner.run)).await,
+        None => Ok(Vec::new()),
     };
+    let artifacts = artifacts.map_err(|error| store_failed(&error))?;
     let mut all = skill::listed(run).await?;
     all.extend(artifacts.iter().map(|info| listed(run.session.run(), info)));
     let page = page(&all, cursor, size, Listed::cursor)?;
@@ -129,27 +128,21 @@ pub(crate) async fn write_contents(
     }
     let missing = || missing(run, uri);
     let reference = reference_of(run.session.run(), uri).ok_or_else(missing)?;
-    let owner = run.session.owner().clone();
-    let read = move |store: &dyn ArtifactStore| {
-        let info = store.info(&owner, &reference)?;
-        let bytes = if info.bytes > limit {
-            Bytes::new()
-        } else {
-            store.read(&owner, &reference, 0..info.bytes)?
-        };
-        Ok((info, bytes))
+    let store = run.executor.artifacts().ok_or_else(missing)?;
+    let owner = run.session.owner();
+    let failed = |error| match error {
+        ArtifactError::NotFound(_) => missing(),
+        other => store_failed(&other),
     };
-    let (info, bytes) = match with_store(run, read).await? {
-        Some(Ok(found)) => found,
-        Some(Err(ArtifactError::NotFound(_))) | None => return Err(missing()),
-        Some(Err(error)) => return Err(store_failed(&error)),
-    };
+    let info = store.info(owner, &reference).await.map_err(failed)?;
     if info.bytes > limit {
         let bytes = info.bytes;
         return Err(RpcError::invalid_params(format!(
             "the resource has {bytes} bytes, over {limit}: read it in pieces with the read_artifact tool"
         )));
     }
+    let bytes = store.read(owner, &reference, 0..info.bytes).await;
+    let bytes = bytes.map_err(failed)?;
     encode(out, uri, info.media_type, bytes).await
 }
 
@@ -173,21 +166,6 @@ async fn encode(
     out.extend_from_slice(b"\"contents\":");
     out.extend_from_slice(&encoded);
     Ok(())
-}
-
-/// Asks the run's store, which may block on a disk; `None` where the host keeps no artifacts.
-async fn with_store<T: Send + 'static>(
-    run: &Run,
-    ask: impl FnOnce(&dyn ArtifactStore) -> T + Send + 'static,
-) -> Result<Option<T>, RpcError> {
-    let Some(store) = run.executor.artifacts().cloned() else {
-        return Ok(None);
-    };
-    let asked = tokio::task::spawn_blocking(move || ask(&*store)).await;
-    asked.map(Some).map_err(|error| {
-        tracing::error!(%error, "artifact store");
-        RpcError::new(RpcError::INTERNAL, "the artifact store failed")
-    })
 }
 
 fn contents<'a>(uri: &'a str, media_type: &'a str, bytes: &'a [u8]) -> Contents<'a> {

@@ -1,24 +1,24 @@
 //! `DbJournal`: journals of chains in a database, so that a chain goes on in another process, or on another machine.
 //!
-//! A thread of its own writes, one entry after the other; whoever adds one waits for it, as they would for a file. While
-//! chains of a run are at work their process holds it by a lease, which is looked at with every entry: a process that
+//! A thread of its own writes, one entry after the other, to its end where its caller is dropped. While chains of a run are at work their process holds it by a lease, which is looked at with every entry: a process that
 //! lost it writes nothing any more, and what cannot be written is not run.
 
 use std::collections::{HashMap, HashSet};
+use std::future::ready;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
 use haft::call::{CallId, RunId};
 use haft::error::Failure;
+use haft::future::{BoxFuture, run_blocking};
 use haft::journal::line::{Line, Reader};
-use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::journal::{Answer, ChainStart, Journal, JournalCall, JournalError, Recorded};
 use haft::result::Status;
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
-use crate::blocking::may_block;
 #[cfg(feature = "postgres")]
 use crate::error::StoreError;
 use crate::lane::{Jobs, Lane, Next};
@@ -81,32 +81,34 @@ impl DbJournal {
         self
     }
 
-    /// Gives a job and waits for its answer.
-    fn ask<T>(&self, job: impl FnOnce(mpsc::SyncSender<Answer<T>>) -> Job) -> Answer<T> {
-        let (answer, heard) = mpsc::sync_channel(1);
+    /// Gives a job to the thread, whose answer is awaited or not.
+    fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Outcome<T>>) -> Job,
+    ) -> BoxFuture<'static, Outcome<T>> {
+        let (answer, answered) = oneshot::channel();
         let (place, lease) = (self.place.clone(), self.lease);
         let start = |jobs| {
             let thread = thread::Builder::new().name("haft-journal".to_owned());
             thread.spawn(move || work(place, lease, &jobs)).map(drop)
         };
-        self.lane
-            .send_at_once(job(answer), start)
-            .map_err(Fault::Failed)?;
-        let wait = || {
-            heard
-                .recv()
-                .map_err(|_| Fault::Failed("its thread ended".into()))
-        };
-        if may_block() {
-            // Others of this runtime's tasks go on elsewhere meanwhile.
-            tokio::task::block_in_place(wait)?
-        } else {
-            wait()?
-        }
+        let sent = self.lane.send_at_once(job(answer), start);
+        Box::pin(async move {
+            sent.map_err(Fault::Failed)?;
+            let ended = |_| Fault::Failed("its thread ended".into());
+            answered.await.map_err(ended)?
+        })
     }
 
-    fn add(&self, run: &RunId, line: &Line) -> Result<(), JournalError> {
-        let json = serde_json::to_string(line).map_err(|e| failed(run, Failure::of(e)))?;
+    fn add<'a>(&'a self, run: &'a RunId, line: &Line) -> Answer<'a, ()> {
+        let json = match serde_json::to_string(line) {
+            Ok(json) => json,
+            Err(error) => return Box::pin(ready(Err(failed(run, Failure::of(error))))),
+        };
+        let begun = match line {
+            Line::Begin { chain, .. } => Some(CallId::new(chain.as_str())),
+            _ => None,
+        };
         let mut left = self.chains.lock();
         let chains = left.entry(run.clone()).or_default();
         line.note(chains);
@@ -114,46 +116,67 @@ impl DbJournal {
         if last {
             left.remove(run);
         }
-        drop(left);
-        let run_of = run.to_string();
         let added = self.ask(|answer| Job::Add {
-            run: run_of,
+            run: run.to_string(),
             line: json,
             last,
             answer,
         });
-        if added.is_err()
-            && let Line::Begin { chain, .. } = line
-        {
-            // It did not begin.
-            let mut left = self.chains.lock();
-            if let Some(chains) = left.get_mut(run) {
-                chains.remove(&CallId::new(chain.as_str()));
+        // Given under the lock: that it is the last is true where the thread takes it.
+        drop(left);
+        Box::pin(async move {
+            let added = added.await;
+            if let (Err(_), Some(chain)) = (&added, &begun) {
+                self.forget(run, chain);
             }
-            left.retain(|_, chains| !chains.is_empty());
+            added.map_err(|fault| to_journal_error(run, fault))
+        })
+    }
+
+    /// Notes that a chain did not begin.
+    fn forget(&self, run: &RunId, chain: &CallId) {
+        let mut left = self.chains.lock();
+        if let Some(chains) = left.get_mut(run) {
+            chains.remove(chain);
         }
-        added.map_err(|fault| to_journal_error(run, fault))
+        left.retain(|_, chains| !chains.is_empty());
     }
 }
 
 impl Journal for DbJournal {
-    fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError> {
+    fn begin<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        start: &'a ChainStart,
+    ) -> Answer<'a, ()> {
         self.add(run, &Line::begin(chain, start))
     }
 
-    fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError> {
+    fn call<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        call: &'a JournalCall,
+    ) -> Answer<'a, ()> {
         self.add(run, &Line::call(chain, call))
     }
 
-    fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError> {
+    fn end<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        seq: u64,
+        reply: &'a str,
+    ) -> Answer<'a, ()> {
         self.add(run, &Line::end(chain, seq, reply))
     }
 
-    fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError> {
+    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()> {
         self.add(run, &Line::close(chain, status))
     }
 
-    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()> {
         let mut left = self.chains.lock();
         let chains = left.entry(run.clone()).or_default();
         chains.remove(chain);
@@ -161,39 +184,59 @@ impl Journal for DbJournal {
         if last {
             left.remove(run);
         }
-        drop(left);
         let gone = self.ask(|answer| Job::Leave(run.to_string(), last, answer));
-        gone.map_err(|fault| to_journal_error(run, fault))
+        drop(left);
+        Box::pin(async move { gone.await.map_err(|fault| to_journal_error(run, fault)) })
     }
 
-    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
-        let reader = self.read(run)?;
-        let all = self.chains.lock();
-        let none = HashSet::new();
-        Ok(reader.abandoned(all.get(run).unwrap_or(&none)))
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>> {
+        let lines = self.lines(run);
+        Box::pin(async move {
+            let lines = lines.await?;
+            let ours = self.chains.lock().get(run).cloned().unwrap_or_default();
+            let read = move |reader: Reader<'_>| reader.abandoned(&ours);
+            read_lines(run, lines, read).await
+        })
     }
 
-    fn interrupted(
-        &self,
-        run: &RunId,
-        chain: Option<&CallId>,
-    ) -> Result<Option<Recorded>, JournalError> {
-        Ok(self.read(run)?.open(chain, &self.home))
+    fn interrupted<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: Option<&'a CallId>,
+    ) -> Answer<'a, Option<Recorded>> {
+        let lines = self.lines(run);
+        let (home, chain) = (self.home.clone(), chain.cloned());
+        Box::pin(async move {
+            let read = move |reader: Reader<'_>| reader.open(chain.as_ref(), &home);
+            read_lines(run, lines.await?, read).await
+        })
     }
 }
 
 impl DbJournal {
-    /// The chains of a run that no other process is at.
-    fn read<'a>(&self, run: &'a RunId) -> Result<Reader<'a>, JournalError> {
+    /// The lines of a run that no other process is at.
+    fn lines<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Vec<u8>>> {
         let lines = self.ask(|answer| Job::Read(run.to_string(), answer));
-        let lines = lines.map_err(|fault| to_journal_error(run, fault))?;
-        let mut reader = Reader::new(run);
+        Box::pin(async move { lines.await.map_err(|fault| to_journal_error(run, fault)) })
+    }
+}
+
+/// Reads a run's lines on a thread for work that blocks: a journal may be long, and the run's record is read with it.
+async fn read_lines<T: Send + 'static>(
+    run: &RunId,
+    lines: Vec<Vec<u8>>,
+    read: impl FnOnce(Reader<'_>) -> T + Send + 'static,
+) -> Result<T, JournalError> {
+    let of = run.clone();
+    let read = run_blocking(move || {
+        let mut reader = Reader::new(&of);
         for (number, line) in (1..).zip(&lines) {
             // A line is there whole or not at all.
             reader.line(number, &[line.as_slice(), b"\n"].concat())?;
         }
-        Ok(reader)
-    }
+        Ok(read(reader))
+    });
+    read.await.map_err(|e| failed(run, Failure::of(e)))?
 }
 
 /// Why a journal said no.
@@ -205,7 +248,7 @@ enum Fault {
     Failed(Failure),
 }
 
-type Answer<T> = Result<T, Fault>;
+type Outcome<T> = Result<T, Fault>;
 
 fn to_journal_error(run: &RunId, fault: Fault) -> JournalError {
     match fault {
@@ -229,26 +272,26 @@ enum Job {
         run: String,
         line: String,
         last: bool,
-        answer: mpsc::SyncSender<Answer<()>>,
+        answer: oneshot::Sender<Outcome<()>>,
     },
     /// A chain of this run waits; whether it was the last at work.
-    Leave(String, bool, mpsc::SyncSender<Answer<()>>),
-    Read(String, mpsc::SyncSender<Answer<Vec<Vec<u8>>>>),
+    Leave(String, bool, oneshot::Sender<Outcome<()>>),
+    Read(String, oneshot::Sender<Outcome<Vec<Vec<u8>>>>),
 }
 
 /// What a database does for journals.
 trait Backend {
     /// Holds the run and adds a line; whether lines were there before it was held.
-    fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool>;
+    fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool>;
 
     /// Lets go of a run, and of its lines where they are of no use any more.
-    fn let_go(&mut self, run: &str, wipe: bool) -> Answer<()>;
+    fn let_go(&mut self, run: &str, wipe: bool) -> Outcome<()>;
 
     /// Says that this process is alive and at these runs.
-    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()>;
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()>;
 
     /// The lines of a run that no other process is at; `ours` where this one is.
-    fn lines(&mut self, run: &str, ours: bool) -> Answer<Vec<Vec<u8>>>;
+    fn lines(&mut self, run: &str, ours: bool) -> Outcome<Vec<Vec<u8>>>;
 }
 
 fn backend(place: Place, lease: Lease) -> Result<Box<dyn Backend>, String> {
@@ -277,9 +320,12 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
                 line,
                 last,
                 answer,
-            }) => drop(answer.send(add(&mut *backend, &mut held, &NewLine { run, line, last }))),
+            }) => tell(
+                answer,
+                add(&mut *backend, &mut held, &NewLine { run, line, last }),
+            ),
             Next::Job(Job::Leave(run, last, answer)) => {
-                drop(answer.send(leave(&mut *backend, &mut held, run, last)));
+                tell(answer, leave(&mut *backend, &mut held, run, last));
             }
             Next::Job(Job::Read(run, answer)) => {
                 drop(answer.send(backend.lines(&run, held.contains_key(&run))));
@@ -295,13 +341,20 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
     }
 }
 
+/// Gives an answer; a failure that no caller awaits any more is logged.
+fn tell(answer: oneshot::Sender<Outcome<()>>, outcome: Outcome<()>) {
+    if let Err(Err(fault)) = answer.send(outcome) {
+        tracing::error!(?fault, "write the journal of a chain that was dropped");
+    }
+}
+
 /// What was left is not wiped when others end.
 fn leave(
     backend: &mut dyn Backend,
     held: &mut HashMap<String, bool>,
     run: String,
     last: bool,
-) -> Answer<()> {
+) -> Outcome<()> {
     if last {
         held.remove(&run);
         return backend.let_go(&run, false);
@@ -318,7 +371,7 @@ struct NewLine {
     last: bool,
 }
 
-fn add(backend: &mut dyn Backend, held: &mut HashMap<String, bool>, new: &NewLine) -> Answer<()> {
+fn add(backend: &mut dyn Backend, held: &mut HashMap<String, bool>, new: &NewLine) -> Outcome<()> {
     let NewLine { run, line, last } = new;
     let known = held.get(run).copied();
     let old = backend.add(run, line, known.is_some())?;

@@ -1,12 +1,13 @@
 //! Audit: the events every call leaves, and the sinks that must hear them.
 
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approval::id::ApprovalId;
 use crate::call::{CallId, Origin, Principal, RunId};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Failure};
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 use crate::permission::Verdict;
@@ -111,30 +112,18 @@ pub struct CallEnd {
 
 /// Why an event could not be recorded; the call is refused then.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("record the call: {message}")]
-pub struct AuditError {
-    message: String,
-    source: Option<Arc<dyn Error + Send + Sync>>,
-}
+#[error(transparent)]
+pub struct AuditError(Failure);
 
 impl AuditError {
     /// A failure that says this, which reads on after "record the call: ".
-    pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            source: None,
-        }
+    pub fn new(message: impl fmt::Display) -> Self {
+        Self(Failure::new(format!("record the call: {message}")))
     }
 
     /// Adds the cause.
-    pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Arc::new(source));
-        self
-    }
-
-    /// What happened.
-    pub fn message(&self) -> &str {
-        &self.message
+    pub fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
+        Self(self.0.with_source(source))
     }
 }
 

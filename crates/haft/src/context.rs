@@ -15,7 +15,7 @@ use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, O
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
-use crate::future::BoxFuture;
+use crate::future::{BoxFuture, run_blocking};
 use crate::json::canonical::args_digest;
 use crate::judgement::Judgement;
 use crate::permission::{Effect, Permission, Verdict};
@@ -24,7 +24,7 @@ use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
 use crate::session::{Activated, Activation, ActiveSkill, Ending, RunLimits, Session};
-use crate::shape::long::{self, KeepSource, Long, Room, ShapedText};
+use crate::shape::long::{self, Long, Room, ShapedText, Share};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Snapshot, ToolEntry, Toolset};
@@ -283,48 +283,54 @@ impl CallContext {
         json: bool,
         reserve: usize,
     ) -> Result<Vec<ShapedText>, ToolError> {
-        let context = self.clone();
-        let short = long::are_short(&texts);
-        let show = move || context.show_now(&texts, json, reserve);
-        match tokio::runtime::Handle::try_current() {
-            // Files are read and written: away from where others run.
-            Ok(runtime) if !short => {
-                let shown = runtime.spawn_blocking(show).await;
-                shown.map_err(|e| {
-                    ToolError::unavailable("the host is shutting down").with_source(e)
-                })?
-            }
-            _ => show(),
+        let spec = self.entry.spec();
+        let overflow = spec.overflow.unwrap_or(Overflow::Store);
+        let texts: Arc<[Long]> = texts.into();
+        let read = Arc::clone(&texts);
+        let shares = move |context: &Self| long::measure(&read, context.room(json, reserve));
+        let shares = self.read_back(&texts, shares).await?;
+        let artifacts = self.artifacts().ok().filter(|_| overflow != Overflow::Clip);
+        let mut parts = Vec::with_capacity(shares.len());
+        for (share, text) in shares.into_iter().zip(&*texts) {
+            let kept = match (&share, &artifacts) {
+                (Share::Part(_), Some(artifacts)) => Some(
+                    artifacts
+                        .put_from(long::TEXT, Arc::clone(&text.source))
+                        .await,
+                ),
+                _ => None,
+            };
+            parts.push((share, kept));
         }
+        let read = Arc::clone(&texts);
+        let show =
+            move |context: &Self| long::show(&read, context.room(json, reserve), overflow, parts);
+        self.read_back(&texts, show).await
     }
 
-    fn show_now(
+    /// Reads texts, away from where others run unless they are short.
+    async fn read_back<T: Send + 'static>(
         &self,
         texts: &[Long],
-        json: bool,
-        reserve: usize,
-    ) -> Result<Vec<ShapedText>, ToolError> {
-        let spec = self.entry.spec();
+        read: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        if long::are_short(texts) {
+            return read(self);
+        }
+        let context = self.clone();
+        let read = run_blocking(move || read(&context)).await;
+        read.map_err(|e| ToolError::unavailable("the host is shutting down").with_source(e))?
+    }
+
+    /// The room that a result has for texts, less `reserve`.
+    fn room(&self, json: bool, reserve: usize) -> Room<'_> {
         let limits = self.session.limits();
-        let (tokenizer, limit) = limits.inline(spec, self.host.tokenizer());
-        let room = Room {
+        let (tokenizer, limit) = limits.inline(self.entry.spec(), self.host.tokenizer());
+        Room {
             tokenizer,
             limit: limit - reserve.min(limit / 2),
             json,
-        };
-        let artifacts = self.artifacts().ok();
-        let keep = |media_type: &str, source: &Arc<dyn Source>| {
-            let absent = || ArtifactError::NotFound("store".into());
-            let artifacts = artifacts.as_ref().ok_or_else(absent)?;
-            let reference = artifacts.put_from(media_type, Arc::clone(source))?;
-            Ok(long::to_artifact(&reference, media_type, &**source)?)
-        };
-        let keep: Option<KeepSource<'_>> = if artifacts.is_some() {
-            Some(&keep)
-        } else {
-            None
-        };
-        long::show(texts, room, spec.overflow.unwrap_or(Overflow::Store), keep)
+        }
     }
 
     /// A nested call, by the same path as every other.
@@ -550,34 +556,32 @@ pub struct RunArtifacts {
 }
 
 impl RunArtifacts {
-    /// Keeps bytes for this run.
+    /// Stores bytes for this run. The store finishes it where the call is dropped.
     ///
     /// # Errors
     /// [`ArtifactError::Quota`] where the store is full of what runs in use hold, [`ArtifactError::Io`] where it cannot be written.
-    pub fn put(&self, media_type: &str, bytes: Bytes) -> Result<ArtifactRef, ArtifactError> {
-        self.store.put(&self.owner, media_type, bytes)
+    pub async fn put(&self, media_type: &str, bytes: Bytes) -> Result<ArtifactRef, ArtifactError> {
+        self.store.put(&self.owner, media_type, bytes).await
     }
 
-    /// Keeps what may be too large for memory.
+    /// The same for what may be too large for memory.
     ///
     /// # Errors
-    /// [`ArtifactError::Quota`] where the store is full of what runs in use hold, [`ArtifactError::Io`] where it cannot be written. Also
-    /// what reading the source fails with.
-    pub fn put_from(
+    /// Those of [`put`](Self::put), and [`ArtifactError::Io`] where the source cannot be read.
+    pub async fn put_from(
         &self,
         media_type: &str,
         source: Arc<dyn Source>,
     ) -> Result<ArtifactRef, ArtifactError> {
-        self.store.put_from(&self.owner, media_type, source)
+        self.store.put_from(&self.owner, media_type, source).await
     }
 
     /// What is known of one of the run's artifacts.
     ///
     /// # Errors
-    /// [`ArtifactError::NotFound`] where this run has no such artifact, [`ArtifactError::Damaged`] where its bytes do not match its hash,
-    /// [`ArtifactError::Io`] where the store cannot be read.
-    pub fn info(&self, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
-        self.store.info(&self.owner, reference)
+    /// [`ArtifactError::NotFound`] where this run has no such artifact, [`ArtifactError::Io`] where the store cannot be read.
+    pub async fn info(&self, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
+        self.store.info(&self.owner, reference).await
     }
 
     /// Bytes of one of the run's artifacts.
@@ -585,7 +589,11 @@ impl RunArtifacts {
     /// # Errors
     /// [`ArtifactError::NotFound`] where this run has no such artifact, [`ArtifactError::Damaged`] where its bytes do not match its hash,
     /// [`ArtifactError::Io`] where the store cannot be read.
-    pub fn read(&self, reference: &ArtifactRef, range: Range<u64>) -> Result<Bytes, ArtifactError> {
-        self.store.read(&self.owner, reference, range)
+    pub async fn read(
+        &self,
+        reference: &ArtifactRef,
+        range: Range<u64>,
+    ) -> Result<Bytes, ArtifactError> {
+        self.store.read(&self.owner, reference, range).await
     }
 }

@@ -48,11 +48,13 @@ mod shape;
 mod sinks;
 mod span;
 
+use admit::Admission;
 use call_result::CallResult;
 use early_end::EarlyEnd;
 use exit::OpenCall;
 use learning::Learning;
 use settlement::{Settlement, Ticket};
+use shape::Shaped;
 
 /// Runs calls: the only thing that calls a tool. Holds no state of any run; clones share its parts.
 ///
@@ -263,7 +265,7 @@ impl Executor {
     /// # Errors
     /// Why it could not: the tool is not there, its arguments do not fit, the policy denies the call, or it would do
     /// something else now (`conflict`).
-    pub fn check_request(
+    pub async fn check_request(
         &self,
         session: &Session,
         request: &ApprovalRequest,
@@ -271,7 +273,7 @@ impl Executor {
         let call = ToolCall::new(request.tool.as_str(), request.arguments.as_str())
             .from_origin(request.origin)
             .with_id(request.call.as_str());
-        let checked = approve::check(&self.parts, session, call, request);
+        let checked = approve::check(&self.parts, session, call, request).await;
         checked.map_err(EarlyEnd::into_failure)
     }
 
@@ -514,7 +516,11 @@ async fn stages(
 ) -> Result<CallResult, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     parts.open(session)?;
-    let admitted = admit::admit(parts, session, open)?;
+    let admitted = match admit::admit(parts, session, open)? {
+        Admission::Admitted(admitted) => admitted,
+        // Boxed, like all that few calls have: every call's future would be as large.
+        Admission::Unbound(call) => Box::pin(call.admit(open)).await?,
+    };
     let entry = admitted.entry();
     // Before a person may change the arguments: the client makes the call again with those that it wrote.
     let key = (entry.spec().suspension == Suspension::Within)
@@ -523,7 +529,6 @@ async fn stages(
     let cleared = if judged.ruling().verdict == Verdict::Allow && !settlement.has_ticket() {
         judged.allowed()?
     } else {
-        // Boxed: few calls are asked about, and every call's future would be as large.
         Box::pin(clear::clear(open, settlement, judged)).await?
     };
     if cleared.spec().suspension == Suspension::After && settlement.kept.is_none() {
@@ -532,7 +537,6 @@ async fn stages(
     }
     let mut resumed = None;
     if let Some(key) = key {
-        // Boxed: few tools have such calls, and every call's future would be as large.
         resumed = Box::pin(again::before(open, settlement, key)).await?;
     }
     if open.how() != How::Asked && open.resumption().is_none() {
@@ -544,5 +548,8 @@ async fn stages(
     }
     let session = resumed.as_ref().unwrap_or(session);
     let invoked = invoke::invoke(parts, session, open, cleared).await?;
-    shape::shape(parts, session, invoked)
+    match shape::shape(parts, session, invoked)? {
+        Shaped::Inline(result) => Ok(result),
+        Shaped::Oversized(result) => Box::pin(result.store(parts, session)).await,
+    }
 }

@@ -7,6 +7,7 @@
 use std::io;
 
 use crate::call::{CallId, RunId};
+use crate::future::BoxFuture;
 use crate::json::canonical;
 use crate::opaque::opaque_debug;
 use crate::result::Status;
@@ -14,54 +15,105 @@ use crate::result::Status;
 pub mod dir;
 pub mod line;
 
-/// Keeps chains. Every call returns when the entry survives this process: it is written, not necessarily on the disk
-/// (before an effect of risk high or more the run's record is, and a chain that is gone on with is held against it).
+/// The future of a journal's answer.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
+
+/// Records chains. Every answer means that the entry survives this process: it is written, not necessarily on the disk
+/// (before an effect of risk high or more the run's record is, and a chain that is resumed is held against it).
+///
+/// A caller awaits the answers on a thread that runs other tasks, too: a journal never blocks there for longer than an
+/// append to a file takes. Entries are written in the order in which these functions are called, whether or not and in
+/// which order their answers are awaited: an entry's work begins with the call and not with the first poll of its answer.
+///
+/// A caller may be dropped while it waits, as its client hung up; a chain that is dropped closes its journal and cannot
+/// wait for that. So what was begun is finished by the journal. One on a network gives it to a task of its own:
+///
+/// ```
+/// use haft::call::{CallId, RunId};
+/// use haft::journal::{Answer, JournalError};
+/// use haft::result::Status;
+/// use tokio::sync::{mpsc, oneshot};
+///
+/// struct Close(RunId, CallId, Status, oneshot::Sender<Result<(), JournalError>>);
+///
+/// /// One task takes entries in their order, and answers each.
+/// fn close<'a>(entries: &mpsc::UnboundedSender<Close>, run: &RunId, chain: &CallId, status: Status) -> Answer<'a, ()> {
+///     let (run, chain) = (run.clone(), chain.clone());
+///     let (answer, answered) = oneshot::channel();
+///     let _ = entries.send(Close(run.clone(), chain, status, answer));
+///     Box::pin(async move {
+///         let ended = |e| JournalError::Io { run, source: std::io::Error::other(e) };
+///         answered.await.map_err(ended)?
+///     })
+/// }
+/// ```
 pub trait Journal: Send + Sync {
     /// A chain begins, before its script does.
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the entry cannot be written: the script must not begin then.
-    fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError>;
+    /// [`JournalError::Io`] where the entry cannot be written, [`JournalError::Busy`] where another process is at the run: the
+    /// script must not begin then.
+    fn begin<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        start: &'a ChainStart,
+    ) -> Answer<'a, ()>;
 
     /// A call is about to be dispatched.
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the entry cannot be written: the call must not run then.
-    fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError>;
+    /// [`JournalError::Io`] where the entry cannot be written, [`JournalError::Busy`] where another process took the run over:
+    /// the call must not run then.
+    fn call<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        call: &'a JournalCall,
+    ) -> Answer<'a, ()>;
 
-    /// A call has ended; `reply` is what the script is about to be told.
+    /// A call has ended; `reply` is what the script is about to receive.
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the entry cannot be written.
-    fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError>;
+    /// As for [`call`](Self::call): the script must not receive the reply then.
+    fn end<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        seq: u64,
+        reply: &'a str,
+    ) -> Answer<'a, ()>;
 
-    /// The chain has ended, however it did. Must not be lost with the caller: also called on a cancelled one.
+    /// The chain has ended, however it did. Also called for a chain that is dropped, whose answer nothing awaits: the
+    /// journal finishes it, and logs it where it cannot.
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the entry cannot be written.
-    fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError>;
+    /// As for [`call`](Self::call).
+    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()>;
 
-    /// This process is not at the chain any more, which waits: what there is of it stays, for whoever goes on with it.
+    /// This process leaves the chain, which is suspended: its entries stay, to be resumed from. Finished by the journal
+    /// like [`close`](Self::close).
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the journal cannot be closed.
-    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError>;
+    /// [`JournalError::Io`] where the run cannot be released.
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()>;
 
     /// The chains of a run that were not closed and that no process is at, in the order in which they began.
     ///
     /// # Errors
-    /// [`JournalError::Damaged`] names the line that cannot be read, [`JournalError::Io`] says why a journal cannot be opened.
-    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError>;
+    /// [`JournalError::Busy`] where another process is at the run, [`JournalError::Damaged`] names the line that cannot be read,
+    /// [`JournalError::Io`] says why a journal cannot be opened.
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>>;
 
-    /// A chain of a run that nobody closed and no other process is at: this one, or the last where none is named.
+    /// A chain of a run that was not closed and that no other process is at: this one, or the last where none is named.
     ///
     /// # Errors
-    /// [`JournalError::Busy`] where a process is at the chain, else as for [`abandoned`](Self::abandoned).
-    fn interrupted(
-        &self,
-        run: &RunId,
-        chain: Option<&CallId>,
-    ) -> Result<Option<Recorded>, JournalError>;
+    /// As for [`abandoned`](Self::abandoned).
+    fn interrupted<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: Option<&'a CallId>,
+    ) -> Answer<'a, Option<Recorded>>;
 }
 
 opaque_debug!(Journal);

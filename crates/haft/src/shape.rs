@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use crate::artifact::ArtifactError;
 use crate::call::RunId;
 use crate::error::ErrorKind;
+use crate::future::BoxFuture;
 use crate::result::{Artifact, Content, Failure};
 use crate::spec::Overflow;
 use crate::tokens::Tokenizer;
@@ -44,8 +45,18 @@ pub struct Bounds<'a> {
     pub typed: bool,
 }
 
-/// Keeps bytes of a media type as an artifact of the run.
-pub type Keep<'k> = &'k mut dyn FnMut(&str, Bytes) -> Result<Artifact, ArtifactError>;
+/// Where the artifacts of the run are stored.
+pub trait Keep: Send + Sync {
+    /// Stores bytes of a media type.
+    ///
+    /// # Errors
+    /// What the store says.
+    fn keep<'k>(
+        &'k self,
+        media_type: &'k str,
+        bytes: Bytes,
+    ) -> BoxFuture<'k, Result<Artifact, ArtifactError>>;
+}
 
 /// A result within its bounds.
 #[derive(Debug, Default)]
@@ -86,17 +97,23 @@ pub fn preview(bytes: &[u8]) -> String {
     text.to_owned()
 }
 
+/// Whether a result may be returned inline as it is.
+pub fn is_within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> bool {
+    media::total(content) <= bounds.media_bytes
+        && content.len() <= MAX_PIECES
+        && within(content, data, bounds)
+}
+
 /// Makes a result fit. What fits is returned as it came, nothing copied; `keep` absent means there is no store, and
 /// what is too large is cut.
-pub fn fit(
+pub async fn fit(
     content: Vec<Content>,
     data: Option<Box<RawValue>>,
     bounds: &Bounds<'_>,
-    keep: Option<Keep<'_>>,
+    keep: Option<&dyn Keep>,
 ) -> Fitted {
     let data = data.map(object);
-    let media = media::total(&content) <= bounds.media_bytes;
-    if media && content.len() <= MAX_PIECES && within(&content, data.as_deref(), bounds) {
+    if is_within(&content, data.as_deref(), bounds) {
         return Fitted {
             content,
             data,
@@ -109,7 +126,7 @@ pub fn fit(
         keep,
         fitted: Fitted::default(),
     };
-    shaper.run(content, data);
+    shaper.run(content, data).await;
     shaper.fitted
 }
 
@@ -146,32 +163,32 @@ fn spend(bounds: &Bounds<'_>, text: &str, left: usize) -> Option<usize> {
     left.checked_sub(bounds.tokenizer.fits(text, left)?)
 }
 
-struct Shaper<'a, 'k> {
+struct Shaper<'a> {
     bounds: &'a Bounds<'a>,
-    keep: Option<Keep<'k>>,
+    keep: Option<&'a dyn Keep>,
     fitted: Fitted,
 }
 
-impl Shaper<'_, '_> {
-    fn run(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
-        let content = self.media(content);
+impl Shaper<'_> {
+    async fn run(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
+        let content = self.media(content).await;
         if self.bounds.overflow == Overflow::Fail {
-            self.keep_all(&content, data);
+            self.keep_all(&content, data).await;
             self.fail();
         } else if within(&content, data.as_deref(), self.bounds) && content.len() <= MAX_PIECES {
             self.fitted.content = content;
             self.fitted.data = data;
         } else {
-            self.shrink(content, data);
+            self.shrink(content, data).await;
         }
     }
 
     /// Keeps bytes where there is a store; says what became of them.
-    fn keep(&mut self, media_type: &str, bytes: &Bytes) -> Whole {
-        let Some(keep) = &mut self.keep else {
+    async fn keep(&mut self, media_type: &str, bytes: &Bytes) -> Whole {
+        let Some(keep) = self.keep else {
             return Whole::Cut;
         };
-        match keep(media_type, bytes.clone()) {
+        match keep.keep(media_type, bytes.clone()).await {
             Ok(artifact) => {
                 let whole = Whole::Kept(artifact.reference.clone());
                 if !self.fitted.artifacts.contains(&artifact) {
@@ -183,13 +200,13 @@ impl Shaper<'_, '_> {
         }
     }
 
-    fn keep_all(&mut self, content: &[Content], data: Option<Box<RawValue>>) {
+    async fn keep_all(&mut self, content: &[Content], data: Option<Box<RawValue>>) {
         let text = text::join(content);
         if !text.is_empty() {
-            self.keep("text/plain", &Bytes::from(text));
+            self.keep("text/plain", &Bytes::from(text)).await;
         }
         if let Some(data) = data {
-            self.keep("application/json", &bytes_of(data));
+            self.keep("application/json", &bytes_of(data)).await;
         }
     }
 
@@ -218,10 +235,10 @@ impl Shaper<'_, '_> {
     }
 
     /// Shares the limit between texts and data, and previews what is over its share.
-    fn shrink(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
+    async fn shrink(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
         let limit = self.bounds.limit;
         let Some(data) = data else {
-            let (content, _) = self.fit_texts(content, limit);
+            let (content, _) = self.fit_texts(content, limit).await;
             self.fitted.content = content;
             return;
         };
@@ -232,29 +249,29 @@ impl Shaper<'_, '_> {
             .try_fold(half, |left, text| spend(self.bounds, text, left));
         if let Some(left) = texts_left.filter(|_| content.len() <= MAX_PIECES) {
             // The texts are small: the data takes all that they leave.
-            let (data, notice) = self.fit_data(data, limit - half + left);
+            let (data, notice) = self.fit_data(data, limit - half + left).await;
             self.fitted.content = content;
             self.fitted.content.extend(notice);
             self.fitted.data = data;
             return;
         }
         if let Some(left) = spend(self.bounds, data.get(), half) {
-            let (content, _) = self.fit_texts(content, limit - half + left);
+            let (content, _) = self.fit_texts(content, limit - half + left).await;
             self.fitted.content = content;
             self.fitted.data = Some(data);
             return;
         }
-        let (content, left) = self.fit_texts(content, half);
-        let (data, notice) = self.fit_data(data, limit - half + left);
+        let (content, left) = self.fit_texts(content, half).await;
+        let (data, notice) = self.fit_data(data, limit - half + left).await;
         self.fitted.content = content;
         self.fitted.content.extend(notice);
         self.fitted.data = data;
     }
 
     /// A preview of texts within `limit` tokens, and what it leaves of them.
-    fn fit_texts(&mut self, content: Vec<Content>, limit: usize) -> (Vec<Content>, usize) {
+    async fn fit_texts(&mut self, content: Vec<Content>, limit: usize) -> (Vec<Content>, usize) {
         let joined = Bytes::from(text::join(&content));
-        let whole = self.keep("text/plain", &joined);
+        let whole = self.keep("text/plain", &joined).await;
         let text = std::str::from_utf8(&joined).unwrap_or_default();
         let shown = text::preview(text, &whole, self.bounds.tokenizer, limit);
         let left = spend(self.bounds, &shown, limit).unwrap_or_default();
@@ -269,13 +286,13 @@ impl Shaper<'_, '_> {
     }
 
     /// A preview of the data and the text that says so, within `limit` tokens together.
-    fn fit_data(
+    async fn fit_data(
         &mut self,
         data: Box<RawValue>,
         limit: usize,
     ) -> (Option<Box<RawValue>>, Option<Content>) {
         let bytes = bytes_of(data);
-        let whole = self.keep("application/json", &bytes);
+        let whole = self.keep("application/json", &bytes).await;
         let text = std::str::from_utf8(&bytes).unwrap_or_default();
         let notice = notice::of_data(text.len(), &whole);
         // In a very low limit the data comes first.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use haft::approval::suspended::{OtherRun, OtherRuns};
 use haft::audit::runs::{self, Holder};
 use haft::call::{CallId, RunId};
+use haft::future::BoxFuture;
 use haft::journal::Journal;
 use haft::session::Session;
 use parking_lot::{Mutex, MutexGuard};
@@ -101,7 +102,10 @@ impl OtherRuns for Live {
         }
     }
 
-    fn can_resume(&self, run: &RunId, call: &CallId) -> bool {
-        !matches!(self.journal.interrupted(run, Some(call)), Ok(None))
+    fn can_resume<'a>(&'a self, run: &'a RunId, call: &'a CallId) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let interrupted = self.journal.interrupted(run, Some(call)).await;
+            !matches!(interrupted, Ok(None))
+        })
     }
 }

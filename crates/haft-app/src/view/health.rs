@@ -96,7 +96,7 @@ pub async fn report(app: &App) -> Report {
         workspace(at),
         home(at),
         index(app).await,
-        artifacts(app),
+        artifacts(app).await,
         skills(app),
         memory(app).await,
         inbox(app).await,
@@ -178,10 +178,11 @@ async fn index(app: &App) -> Check {
     }
 }
 
-fn artifacts(app: &App) -> Check {
+async fn artifacts(app: &App) -> Check {
     let store = app.artifacts();
-    let all = store.list(app.principal(), None);
-    match all.and_then(|all| Ok((all.len(), store.usage(app.principal())?))) {
+    let all = store.list(app.principal(), None).await;
+    let usage = store.usage(app.principal()).await;
+    match all.and_then(|all| Ok((all.len(), usage?))) {
         Ok((count, Usage { used, limit })) => {
             let (used, limit) = (when::size(used), when::size(limit));
             let detail = format!("{count} kept, {used} of {limit} (artifacts.max_bytes)");

@@ -45,10 +45,10 @@ pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn Artifa
 
 async fn sweep_daily(store: Weak<DirArtifacts>) {
     while let Some(store) = store.upgrade() {
-        let swept = tokio::task::spawn_blocking(move || store.sweep_if_due(DAY)).await;
-        if let Ok(Err(error)) = swept {
+        if let Err(error) = store.sweep_if_due(DAY).await {
             tracing::warn!(%error, "sweep expired artifacts");
         }
+        drop(store);
         tokio::time::sleep(DAY).await;
     }
 }

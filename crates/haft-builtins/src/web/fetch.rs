@@ -195,9 +195,9 @@ impl TypedTool for FetchUrl {
         let max = input.max_chars;
         if input.url.is_some() {
             let none = || Err(ToolError::failed("the page could not be fetched"));
-            return one(got.pop().unwrap_or_else(none)?, context, max);
+            return one(got.pop().unwrap_or_else(none)?, context, max).await;
         }
-        several(&urls, got, context, max)
+        several(&urls, got, context, max).await
     }
 }
 
@@ -241,10 +241,10 @@ impl FetchUrl {
     }
 }
 
-fn one(got: Got, context: &CallContext, max: usize) -> Result<ToolResult, ToolError> {
+async fn one(got: Got, context: &CallContext, max: usize) -> Result<ToolResult, ToolError> {
     let summary = got.summary();
     let failed = got.failure();
-    let (data, parts) = result::page_result(got, context, max);
+    let (data, parts) = result::page_result(got, context, max).await;
     let data = FetchUrlData {
         page: Some(data),
         pages: Vec::new(),
@@ -260,7 +260,7 @@ fn one(got: Got, context: &CallContext, max: usize) -> Result<ToolResult, ToolEr
     })
 }
 
-fn several(
+async fn several(
     urls: &[&str],
     got: Vec<Result<Got, ToolError>>,
     context: &CallContext,
@@ -271,7 +271,7 @@ fn several(
         let (data, parts) = match got {
             Ok(got) => {
                 let failed = got.failure();
-                let (mut data, parts) = result::page_result(got, context, max);
+                let (mut data, parts) = result::page_result(got, context, max).await;
                 data.error = failed.as_ref().map(PageFailure::of);
                 errors.extend(failed);
                 (data, parts)

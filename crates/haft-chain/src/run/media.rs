@@ -23,27 +23,30 @@ struct Piece {
 }
 
 /// Writes a call's media before the script hears of them.
-pub(super) fn keep(
+pub(super) async fn keep(
     context: &CallContext,
     worker: &dyn Worker,
     seq: u64,
     outcome: &Outcome,
 ) -> Vec<MediaFile> {
-    let pieces = outcome.content.iter();
-    let pieces = pieces.filter_map(|content| piece(context, content));
     let mut files = Vec::new();
-    for (index, piece) in pieces.enumerate() {
+    let mut index = 0;
+    for content in &outcome.content {
+        let Some(piece) = piece(context, content).await else {
+            continue;
+        };
         let name = files::media_name(&outcome.tool, seq, index, &piece.media_type);
+        index += 1;
         if let Err(error) = files::write_media(worker.folder(), &name, &piece.bytes) {
             // Its folder is the script's own: full, or made unusable by it.
             tracing::debug!(%error, name, "media of a call were not written");
             continue;
         }
         let size = piece.bytes.len() as u64;
-        let reference = piece.reference.or_else(|| {
-            let artifacts = context.artifacts().ok()?;
-            artifacts.put(&piece.media_type, piece.bytes).ok()
-        });
+        let reference = match (piece.reference, context.artifacts()) {
+            (None, Ok(artifacts)) => artifacts.put(&piece.media_type, piece.bytes).await.ok(),
+            (reference, _) => reference,
+        };
         files.push(MediaFile {
             path: format!("{}/media/{name}", worker.folder_path()),
             media_type: piece.media_type,
@@ -54,7 +57,7 @@ pub(super) fn keep(
     files
 }
 
-fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
+async fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
     match content {
         Content::Image { data, mime_type } | Content::Audio { data, mime_type } => Some(Piece {
             media_type: mime_type.clone(),
@@ -72,7 +75,7 @@ fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
             let artifacts = context.artifacts().ok()?;
             Some(Piece {
                 media_type: media_type.clone(),
-                bytes: artifacts.read(&reference, 0..MOST).ok()?,
+                bytes: artifacts.read(&reference, 0..MOST).await.ok()?,
                 reference: Some(reference),
             })
         }
@@ -81,7 +84,7 @@ fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
 }
 
 /// Writes the media of a recorded answer once more, from their artifacts.
-pub(super) fn restore(context: &CallContext, worker: &dyn Worker, reply: &str) {
+pub(super) async fn restore(context: &CallContext, worker: &dyn Worker, reply: &str) {
     #[derive(Deserialize)]
     struct Reply {
         #[serde(default)]
@@ -98,9 +101,10 @@ pub(super) fn restore(context: &CallContext, worker: &dyn Worker, reply: &str) {
     };
     for file in files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        let bytes = ArtifactRef::parse(&file.reference)
-            .zip(context.artifacts().ok())
-            .and_then(|(reference, artifacts)| artifacts.read(&reference, 0..MOST).ok());
+        let bytes = match (ArtifactRef::parse(&file.reference), context.artifacts()) {
+            (Some(reference), Ok(artifacts)) => artifacts.read(&reference, 0..MOST).await.ok(),
+            _ => None,
+        };
         let written = bytes.map(|bytes| files::write_media(worker.folder(), name, &bytes));
         if !matches!(written, Some(Ok(()))) {
             tracing::debug!(name, "recorded media of a call were not written again");

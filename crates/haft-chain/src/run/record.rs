@@ -3,17 +3,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use haft::call::{CallId, RunId};
 use haft::context::Resumption;
 use haft::error::ToolError;
 use haft::journal::{
-    ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall, digest,
+    Answer as Written, ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall,
+    digest,
 };
 use haft::result::Status;
 use haft::spec::{Risk, Suspension, ToolSpec};
 use haft::text::clip;
 use haft::toolset::Snapshot;
 use serde_json::value::RawValue;
+
+#[cfg(test)]
+mod tests;
 
 /// Most bytes that the noise of one chain takes in its journal: all of it goes back to the script in one message.
 const NOISE: usize = 8 << 20;
@@ -101,21 +106,33 @@ impl Record {
     }
 
     /// Begins to record a chain.
-    pub(crate) fn begin(
+    pub(crate) async fn begin(
         journal: Arc<dyn Journal>,
         run: RunId,
         chain: CallId,
         start: &ChainStart,
     ) -> Result<Self, ToolError> {
-        journal.begin(&run, &chain, start).map_err(unwritten)?;
         let mut record = Self::none(run, chain);
         record.journal = Some(journal);
-        record.open = true;
+        record.write_start(start).await?;
         Ok(record)
     }
 
+    /// Writes that the chain begins. It is open before that is known: dropped meanwhile, it is closed again.
+    async fn write_start(&mut self, start: &ChainStart) -> Result<(), ToolError> {
+        let Some(journal) = &self.journal else {
+            return Ok(());
+        };
+        self.open = true;
+        let begun = journal.begin(&self.run, &self.chain, start).await;
+        begun.map_err(|error| {
+            self.open = false;
+            unwritten(error)
+        })
+    }
+
     /// Goes on with a recorded chain. A call that began and did not end stops it, unless its tool may run twice.
-    pub(crate) fn resume(
+    pub(crate) async fn resume(
         journal: Arc<dyn Journal>,
         run: RunId,
         recorded: Recorded,
@@ -152,15 +169,13 @@ impl Record {
             waiting: HashMap::new(),
             early: Vec::new(),
         };
-        // Begun again as it was, it is the same chain: what it had is still its own.
-        let begun = journal.begin(&run, &recorded.chain, &recorded.start);
-        begun.map_err(unwritten)?;
         let mut record = Self::none(run, recorded.chain);
         record.journal = Some(journal);
-        record.open = true;
         record.noise = noise;
         record.replay = Some(replay);
         record.resumption = resumption.cloned();
+        // Begun again as it was, it is the same chain: what it had is still its own.
+        record.write_start(&recorded.start).await?;
         Ok(record)
     }
 
@@ -183,7 +198,7 @@ impl Record {
     }
 
     /// Takes a call in, before it is dispatched.
-    pub(super) fn call(&mut self, asked: CallRequest<'_>) -> Result<Step, ToolError> {
+    pub(super) async fn call(&mut self, asked: CallRequest<'_>) -> Result<Step, ToolError> {
         let Some(journal) = &self.journal else {
             return Ok(Step::Run);
         };
@@ -206,9 +221,8 @@ impl Record {
             if self.noise > NOISE {
                 return Err(too_noisy(&call));
             }
-            journal
-                .call(&self.run, &self.chain, &call)
-                .map_err(unwritten)?;
+            let written = journal.call(&self.run, &self.chain, &call).await;
+            written.map_err(unwritten)?;
             return Ok(Step::Run);
         };
         if (entry.call.seq, &entry.call.tool, &entry.call.args_digest)
@@ -224,9 +238,10 @@ impl Record {
     }
 
     /// Takes the answer of a call that ran, before it is told.
-    pub(super) fn end(&mut self, seq: u64, answer: Answer) -> Result<Vec<Answer>, ToolError> {
+    pub(super) async fn end(&mut self, seq: u64, answer: Answer) -> Result<Vec<Answer>, ToolError> {
         if let Some(journal) = &self.journal {
             let written = journal.end(&self.run, &self.chain, seq, &answer.reply);
+            let written = written.await;
             written.map_err(unwritten)?;
         }
         let Some(replay) = &mut self.replay else {
@@ -241,14 +256,13 @@ impl Record {
         self.replay.as_mut().map_or_else(Vec::new, |r| r.due(calls))
     }
 
-    /// Leaves it open, to be gone on with.
-    pub(super) fn leave(&mut self) {
-        if let Some(journal) = self.journal.as_ref().filter(|_| self.open)
-            && let Err(error) = journal.suspend(&self.run, &self.chain)
+    /// Leaves it open, to be resumed.
+    pub(super) async fn leave(&mut self) {
+        if std::mem::take(&mut self.open)
+            && let Some(left) = self.suspend()
         {
-            tracing::error!(run = %self.run, %error, "leave a chain that waits");
+            note(&self.run, left.await);
         }
-        self.open = false;
     }
 
     /// The script is sent: from here on it may do something.
@@ -263,25 +277,36 @@ impl Record {
     }
 
     /// The script does not begin. A chain that was to be resumed stays as it was.
-    pub(crate) fn not_begun(&mut self) {
+    pub(crate) async fn not_begun(&mut self) {
         if self.replay.is_some() {
-            self.leave();
+            self.leave().await;
         } else {
-            self.close(Status::Error);
+            self.close(Status::Error).await;
         }
     }
 
     /// Closes it.
-    pub(super) fn close(&mut self, status: Status) {
-        if let Some(journal) = self.journal.as_ref().filter(|_| self.open)
-            && let Err(error) = journal.close(&self.run, &self.chain, status)
+    pub(super) async fn close(&mut self, status: Status) {
+        if std::mem::take(&mut self.open)
+            && let Some(closed) = self.end_with(status)
         {
-            tracing::error!(run = %self.run, %error, "the end of a chain was not recorded");
+            note(&self.run, closed.await);
         }
-        if let Some(resumption) = self.resumption.as_ref().filter(|_| self.open) {
+    }
+
+    /// Begins to release the chain in the journal, which finishes it.
+    fn suspend(&self) -> Option<Written<'_, ()>> {
+        let journal = self.journal.as_ref()?;
+        Some(journal.suspend(&self.run, &self.chain))
+    }
+
+    /// Begins to close the chain in the journal, which finishes it.
+    fn end_with(&self, status: Status) -> Option<Written<'_, ()>> {
+        if let Some(resumption) = &self.resumption {
             resumption.over();
         }
-        self.open = false;
+        let journal = self.journal.as_ref()?;
+        Some(journal.close(&self.run, &self.chain, status))
     }
 }
 
@@ -315,13 +340,27 @@ impl Replay {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        if !std::mem::take(&mut self.open) {
+            return;
+        }
         let resumption = self.resumption.as_ref();
         let stays = resumption.is_some_and(Resumption::is_left_when_dropped);
-        if self.replay.is_some() && (stays || !self.sent) {
-            self.leave();
+        let ended = if self.replay.is_some() && (stays || !self.sent) {
+            self.suspend()
         } else {
-            self.close(Status::Cancelled);
+            self.end_with(Status::Cancelled)
+        };
+        // The journal finishes what it cannot do at once, and says itself where that fails.
+        if let Some(ended) = ended.and_then(FutureExt::now_or_never) {
+            note(&self.run, ended);
         }
+    }
+}
+
+/// Logs that the end of a chain is not in the journal: nothing can be done about it any more.
+fn note(run: &RunId, ended: Result<(), JournalError>) {
+    if let Err(error) = ended {
+        tracing::error!(%run, %error, "record the end of a chain in its journal");
     }
 }
 

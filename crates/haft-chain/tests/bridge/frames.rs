@@ -194,9 +194,7 @@ fn refs_of_others() {
     };
     let (other, scene) = (house(), house());
     let secret = Bytes::from_static(b"secret of another run");
-    let secret = store
-        .put(other.session.owner(), "text/plain", secret)
-        .unwrap();
+    let secret = wait(store.put(other.session.owner(), "text/plain", secret)).unwrap();
     let code = format!(
         "ref = '{}'\nkinds = []\nfor what in (lambda: artifacts.get(ref), lambda: tools.echo(a={{'$artifact': ref}}), \
          lambda: tools.echo(a=[{{'b': {{'$artifact': ref}}}}])):\n    try:\n        what()\n    except ToolError as e:\n        \
@@ -211,7 +209,7 @@ fn refs_of_others() {
         pretty(&outcome)
     );
     assert!(!pretty(&outcome).contains("secret of"));
-    let own = scene.artifacts.info(scene.session.owner(), &secret);
+    let own = wait(scene.artifacts.info(scene.session.owner(), &secret));
     assert!(own.is_err(), "it was not made this run's own either");
     // In its own run it is there.
     let own = format!("artifacts.get('{}').read()", secret.as_str());

@@ -1,12 +1,13 @@
 //! Row 78, interrupted chains: gone on with from every point, nothing twice, and what may have run is said.
 
+use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::call::{CallId, RunId};
 use haft::journal::dir::DirJournal;
-use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::journal::{Answer, ChainStart, Journal, JournalCall, JournalError, Recorded};
 use haft::result::{Outcome, Status, ToolResult};
 use haft::spec::ToolSpec;
 use haft::testing::TestTool;
@@ -67,57 +68,70 @@ struct Killed {
 }
 
 impl Killed {
-    fn then(
-        &self,
-        run: &RunId,
-        write: impl FnOnce() -> Result<(), JournalError>,
-    ) -> Result<(), JournalError> {
+    fn then<'a>(&self, run: &RunId, write: impl FnOnce() -> Answer<'a, ()>) -> Answer<'a, ()> {
         let spent = |left: usize| left.checked_sub(1);
-        match self
+        let error = match self
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent)
         {
-            Ok(_) => write(),
-            Err(_) if self.fails => Err(JournalError::Io {
+            Ok(_) => return write(),
+            Err(_) if self.fails => JournalError::Io {
                 run: run.clone(),
                 source: std::io::ErrorKind::StorageFull.into(),
-            }),
+            },
             // The process is no more: nobody hears of this.
-            Err(_) => Err(JournalError::Busy(run.clone())),
-        }
+            Err(_) => JournalError::Busy(run.clone()),
+        };
+        Box::pin(ready(Err(error)))
     }
 }
 
 impl Journal for Killed {
-    fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError> {
+    fn begin<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        start: &'a ChainStart,
+    ) -> Answer<'a, ()> {
         self.then(run, || self.journal.begin(run, chain, start))
     }
 
-    fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError> {
+    fn call<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        call: &'a JournalCall,
+    ) -> Answer<'a, ()> {
         self.then(run, || self.journal.call(run, chain, call))
     }
 
-    fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError> {
+    fn end<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        seq: u64,
+        reply: &'a str,
+    ) -> Answer<'a, ()> {
         self.then(run, || self.journal.end(run, chain, seq, reply))
     }
 
-    fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError> {
+    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()> {
         self.then(run, || self.journal.close(run, chain, status))
     }
 
-    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()> {
         self.then(run, || self.journal.suspend(run, chain))
     }
 
-    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>> {
         self.journal.abandoned(run)
     }
 
-    fn interrupted(
-        &self,
-        run: &RunId,
-        chain: Option<&CallId>,
-    ) -> Result<Option<Recorded>, JournalError> {
+    fn interrupted<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: Option<&'a CallId>,
+    ) -> Answer<'a, Option<Recorded>> {
         self.journal.interrupted(run, chain)
     }
 }
@@ -176,9 +190,8 @@ impl World {
     }
 
     fn interrupted(&self) -> Option<Recorded> {
-        DirJournal::new(self.home.path())
-            .interrupted(&self.run, None)
-            .unwrap()
+        let journal = DirJournal::new(self.home.path());
+        wait(journal.interrupted(&self.run, None)).unwrap()
     }
 }
 

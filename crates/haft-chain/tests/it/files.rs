@@ -226,8 +226,8 @@ fn put() {
     let reference = haft::artifact::ArtifactRef::parse(kept[1]["ref"].as_str().unwrap()).unwrap();
     let read = scene
         .artifacts
-        .read(scene.session.owner(), &reference, 0..100)
-        .unwrap();
+        .read(scene.session.owner(), &reference, 0..100);
+    let read = wait(read).unwrap();
     assert_eq!(read, "text é".as_bytes());
     let code =
         "a = artifacts.put('hello')\n[tools.say(text=a).text, tools.echo(deep=[{'x': a}]).data]";

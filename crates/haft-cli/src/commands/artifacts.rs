@@ -17,23 +17,22 @@ use haft_app::view::{prefix, when};
 const PIECE: u64 = 1024 * 1024;
 
 /// Lists or reads.
-pub(crate) fn run(at: &Invocation, app: &App, action: Option<&ArtifactsAction>) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ArtifactsAction>) -> Done {
     match action {
-        None | Some(ArtifactsAction::List) => list(at, app),
+        None | Some(ArtifactsAction::List) => list(at, app).await,
         Some(ArtifactsAction::Get { reference, range }) => {
-            get(at, app, reference, range.as_deref())
+            get(at, app, reference, range.as_deref()).await
         }
     }
 }
 
-fn all(app: &App) -> Result<Vec<ArtifactInfo>, Problem> {
-    app.artifacts()
-        .list(app.principal(), None)
-        .map_err(|e| to_problem(&e))
+async fn all(app: &App) -> Result<Vec<ArtifactInfo>, Problem> {
+    let all = app.artifacts().list(app.principal(), None).await;
+    all.map_err(|e| to_problem(&e))
 }
 
-fn list(at: &Invocation, app: &App) -> Done {
-    let all = all(app)?;
+async fn list(at: &Invocation, app: &App) -> Done {
+    let all = all(app).await?;
     if at.screen.json {
         at.screen.document(&all)?;
         return Ok(Exit::Done);
@@ -60,12 +59,12 @@ fn list(at: &Invocation, app: &App) -> Done {
     Ok(Exit::Done)
 }
 
-fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done {
+async fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done {
     let wrong = || {
         Problem::usage(format!("no artifact `{reference}`"))
             .advise("`haft artifacts list` shows them")
     };
-    let all = all(app)?;
+    let all = all(app).await?;
     let refs = all.iter().map(|info| info.reference.as_str().to_owned());
     let reference = &prefix::find("artifacts", reference, refs)?;
     let parsed = ArtifactRef::parse(reference).ok_or_else(wrong)?;
@@ -85,10 +84,8 @@ fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done
     } = wanted.map_or(0..found.bytes, |range| range.of(found.bytes));
     while from < end {
         let to = end.min(from + PIECE);
-        let bytes = app
-            .artifacts()
-            .read(&owner, &parsed, from..to)
-            .map_err(|e| to_problem(&e))?;
+        let bytes = app.artifacts().read(&owner, &parsed, from..to).await;
+        let bytes = bytes.map_err(|e| to_problem(&e))?;
         if bytes.is_empty() {
             break;
         }

@@ -8,7 +8,7 @@ use axum::extract::{Extension, Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use haft::artifact::{ArtifactError, ArtifactRef, Owner};
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
 use haft::bounds::Place;
 use haft::call::RunId;
 use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, RANGE};
@@ -25,23 +25,23 @@ const PIECE: u64 = 256 << 10;
 
 /// The caller's artifacts, newest first.
 pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
-    let (app, only) = (api.app.clone(), api.readable(caller));
-    let listed = move || {
-        let list = |run: Option<&RunId>| app.artifacts().list(app.principal(), run);
-        match only {
-            None => list(None),
-            Some(runs) => {
-                let lists = runs.iter().map(|run| list(Some(run)));
-                let lists = lists.collect::<Result<Vec<_>, _>>();
-                lists.map(|lists| lists.into_iter().flatten().collect())
-            }
-        }
-    };
-    match tokio::task::spawn_blocking(listed).await {
-        Ok(Ok(all)) => reply::document(&all),
-        Ok(Err(e)) => failed(&e.to_string()),
-        Err(_) => failed("the artifact store failed unexpectedly; the log says why"),
+    match listed(&api.app, api.readable(caller)).await {
+        Ok(all) => reply::document(&all),
+        Err(e) => failed(&e.to_string()),
     }
+}
+
+/// All artifacts of the app's principal; of some runs alone where given.
+async fn listed(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<ArtifactInfo>, ArtifactError> {
+    let (store, principal) = (app.artifacts(), app.principal());
+    let Some(runs) = only else {
+        return store.list(principal, None).await;
+    };
+    let mut all = Vec::new();
+    for run in &runs {
+        all.extend(store.list(principal, Some(run)).await?);
+    }
+    Ok(all)
 }
 
 /// An artifact's bytes, or a part of them (RFC 9110 §14.2, one range).
@@ -132,34 +132,21 @@ struct Source {
 
 impl Source {
     async fn size(&self) -> Result<u64, Response> {
-        let (app, owner, reference) = self.parts();
-        let look = move || app.artifacts().info(&owner, &reference);
-        match tokio::task::spawn_blocking(look).await {
-            Ok(Ok(info)) => Ok(info.bytes),
-            Ok(Err(ArtifactError::NotFound(_))) => Err(reply::not_found("no such artifact")),
-            Ok(Err(e)) => Err(failed(&e.to_string())),
-            Err(_) => Err(failed(
-                "the artifact store failed unexpectedly; the log says why",
-            )),
+        let info = self.app.artifacts().info(&self.owner, &self.reference);
+        match info.await {
+            Ok(info) => Ok(info.bytes),
+            Err(ArtifactError::NotFound(_)) => Err(reply::not_found("no such artifact")),
+            Err(e) => Err(failed(&e.to_string())),
         }
     }
 
-    fn parts(&self) -> (App, Owner, ArtifactRef) {
-        let Self {
-            app,
-            owner,
-            reference,
-        } = self;
-        (app.clone(), owner.clone(), reference.clone())
-    }
-
     /// A piece of it.
-    async fn piece(&self, range: Range<u64>) -> Result<Bytes, String> {
-        let (app, owner, reference) = self.parts();
-        let read = move || app.artifacts().read(&owner, &reference, range);
-        let read = tokio::task::spawn_blocking(read).await;
-        let read = read.map_err(|e| e.to_string())?;
-        read.map_err(|e| e.to_string())
+    async fn piece(&self, range: Range<u64>) -> Result<Bytes, ArtifactError> {
+        let read = self
+            .app
+            .artifacts()
+            .read(&self.owner, &self.reference, range);
+        read.await
     }
 
     /// The answer with this part. A store that fails midway breaks the answer off, which is then shorter than it says.

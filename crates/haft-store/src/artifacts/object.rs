@@ -21,8 +21,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::artifact::quota::{MAX_BYTES, Usage};
 use haft::artifact::source::Source;
-use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use haft::artifact::{Answer, ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use haft::call::{Principal, RunId};
+use haft::future::run_blocking;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use parking_lot::{Mutex, MutexGuard};
@@ -84,8 +85,8 @@ impl Default for Terms {
 /// Artifacts in a bucket that several processes may share.
 ///
 /// The server is first asked when there is something to do. An operation fails that takes longer than 30 seconds, and a
-/// second for each MiB that it may move. Lists are of the newest 10,000. Whoever asks waits; a worker of a runtime of several
-/// threads gives its other tasks away for so long, any other thread (one of a `LocalSet`, too) is held up.
+/// second for each MiB that it may move. Lists are of the newest 10,000. Operations run on a thread of the store's own, and
+/// to their end where the caller is dropped, as long as the store is there.
 #[derive(Debug)]
 pub struct ObjectArtifacts {
     bucket: Arc<Bucket>,
@@ -105,39 +106,36 @@ impl ObjectArtifacts {
         }
     }
 
-    /// Runs an operation on the store's own thread and waits for it.
-    fn run<T, F>(
-        &self,
-        limit: Duration,
-        job: impl FnOnce(Arc<Bucket>) -> F,
-    ) -> Result<T, ArtifactError>
+    /// Runs an operation on the store's own thread.
+    fn run<T, F>(&self, limit: Duration, job: impl FnOnce(Arc<Bucket>) -> F) -> Answer<'static, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, ArtifactError>> + Send + 'static,
     {
         let job = job(Arc::clone(&self.bucket));
-        self.bridge.run(&self.bucket, limit, job)?
+        let ran = self.bridge.run(&self.bucket, limit, job);
+        Box::pin(async move { ran.await? })
     }
 }
 
 impl ArtifactStore for ObjectArtifacts {
-    fn put_from(
-        &self,
-        owner: &Owner,
-        media_type: &str,
+    fn put_from<'a>(
+        &'a self,
+        owner: &'a Owner,
+        media_type: &'a str,
         source: Arc<dyn Source>,
-    ) -> Result<ArtifactRef, ArtifactError> {
+    ) -> Answer<'a, ArtifactRef> {
         let (owner, media_type) = (owner.clone(), media_type.to_owned());
         let limit = for_bytes(source.size());
-        // Before it is given to the store's one thread, which others wait for.
-        let reference = ArtifactRef::of_source(&*source)?;
         self.run(limit, |bucket| async move {
-            let put = bucket.put(&owner, &reference, &media_type, &*source);
+            let read = Arc::clone(&source);
+            let reference = run_blocking(move || ArtifactRef::of_source(&*read)).await??;
+            let put = bucket.put(&owner, &reference, &media_type, &source);
             put.await.map(|()| reference)
         })
     }
 
-    fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
+    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
         let principal = principal.clone();
         self.run(LIMIT, |bucket| async move {
             let used = bucket.used(&principal).await?;
@@ -145,7 +143,11 @@ impl ArtifactStore for ObjectArtifacts {
         })
     }
 
-    fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
+    fn info<'a>(
+        &'a self,
+        owner: &'a Owner,
+        reference: &'a ArtifactRef,
+    ) -> Answer<'a, ArtifactInfo> {
         let (owner, reference) = (owner.clone(), reference.clone());
         self.run(LIMIT, |bucket| async move {
             let found = bucket.find(&owner, &reference).await?;
@@ -153,12 +155,12 @@ impl ArtifactStore for ObjectArtifacts {
         })
     }
 
-    fn read(
-        &self,
-        owner: &Owner,
-        reference: &ArtifactRef,
+    fn read<'a>(
+        &'a self,
+        owner: &'a Owner,
+        reference: &'a ArtifactRef,
         range: Range<u64>,
-    ) -> Result<Bytes, ArtifactError> {
+    ) -> Answer<'a, Bytes> {
         let (owner, reference) = (owner.clone(), reference.clone());
         // What may be there at most is what the quota lets in.
         let most = range.end.min(self.bucket.terms.quota);
@@ -186,11 +188,11 @@ impl ArtifactStore for ObjectArtifacts {
         self.bucket.pins().unpin(&folder);
     }
 
-    fn list(
-        &self,
-        principal: &Principal,
-        run: Option<&RunId>,
-    ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
+    fn list<'a>(
+        &'a self,
+        principal: &'a Principal,
+        run: Option<&'a RunId>,
+    ) -> Answer<'a, Vec<ArtifactInfo>> {
         let (principal, run) = (principal.clone(), run.cloned());
         self.run(LIMIT, |bucket| async move {
             bucket.list(&principal, run.as_ref()).await

@@ -2,7 +2,7 @@
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Answer, Backend, Fault};
+use super::{Backend, Fault, Outcome};
 use crate::lease::Lease;
 use crate::postgres::{OperationError, PostgresStore, is_lost};
 
@@ -41,9 +41,9 @@ impl Lines {
         })
     }
 
-    fn with<T, F>(&self, make: impl Fn(sqlx::PgPool, String) -> F) -> Answer<T>
+    fn with<T, F>(&self, make: impl Fn(sqlx::PgPool, String) -> F) -> Outcome<T>
     where
-        F: Future<Output = Result<Answer<T>, sqlx::Error>>,
+        F: Future<Output = Result<Outcome<T>, sqlx::Error>>,
     {
         let server = &self.store.0;
         let make = &make;
@@ -64,7 +64,7 @@ impl Lines {
 }
 
 impl Backend for Lines {
-    fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool> {
+    fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool> {
         let (attempt, lasts) = (self.store.0.attempt(), self.lasts);
         self.with(|pool, me| async move {
             let name = format!("{me}/{attempt}");
@@ -86,7 +86,7 @@ impl Backend for Lines {
         })
     }
 
-    fn let_go(&mut self, run: &str, wipe: bool) -> Answer<()> {
+    fn let_go(&mut self, run: &str, wipe: bool) -> Outcome<()> {
         self.with(|pool, me| async move {
             let leaving = sqlx::query(LEAVE).bind(run).bind(me).bind(wipe);
             leaving.execute(&pool).await?;
@@ -94,7 +94,7 @@ impl Backend for Lines {
         })
     }
 
-    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()> {
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()> {
         let runs: Vec<&str> = runs.collect();
         let (runs, lasts) = (&runs, self.lasts);
         self.with(|pool, me| async move {
@@ -104,7 +104,7 @@ impl Backend for Lines {
         })
     }
 
-    fn lines(&mut self, run: &str, ours: bool) -> Answer<Vec<Vec<u8>>> {
+    fn lines(&mut self, run: &str, ours: bool) -> Outcome<Vec<Vec<u8>>> {
         self.with(|pool, _| async move {
             let busy: bool = sqlx::query_scalar(BUSY).bind(run).fetch_one(&pool).await?;
             if busy && !ours {

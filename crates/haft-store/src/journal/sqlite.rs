@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{Answer, Backend, Fault};
+use super::{Backend, Fault, Outcome};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
@@ -43,8 +43,8 @@ impl Lines {
     /// Works with the connection; after a failure the next one begins afresh.
     fn with<T>(
         &mut self,
-        work: impl FnOnce(&mut Connection, &str) -> rusqlite::Result<Answer<T>>,
-    ) -> Answer<T> {
+        work: impl FnOnce(&mut Connection, &str) -> rusqlite::Result<Outcome<T>>,
+    ) -> Outcome<T> {
         let (connection, _) = self.file.connection().map_err(Fault::Failed)?;
         let named = if self.me.is_empty() {
             let sql = "SELECT lower(hex(randomblob(12)))";
@@ -71,7 +71,7 @@ fn begin(lease: Lease) -> (i64, i64) {
 }
 
 impl Backend for Lines {
-    fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool> {
+    fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool> {
         let lease = self.lease;
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -92,7 +92,7 @@ impl Backend for Lines {
         })
     }
 
-    fn let_go(&mut self, run: &str, wipe: bool) -> Answer<()> {
+    fn let_go(&mut self, run: &str, wipe: bool) -> Outcome<()> {
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let left = all.prepare_cached(LEAVE)?.execute(params![run, me])?;
@@ -104,7 +104,7 @@ impl Backend for Lines {
         })
     }
 
-    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()> {
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()> {
         let lease = self.lease;
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -118,7 +118,7 @@ impl Backend for Lines {
         })
     }
 
-    fn lines(&mut self, run: &str, ours: bool) -> Answer<Vec<Vec<u8>>> {
+    fn lines(&mut self, run: &str, ours: bool) -> Outcome<Vec<Vec<u8>>> {
         let lease = self.lease;
         self.with(|connection, _| {
             let all = connection.transaction()?;

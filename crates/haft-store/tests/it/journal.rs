@@ -12,6 +12,7 @@ use haft_store::journal::DbJournal;
 
 use crate::cluster::Cluster;
 use crate::leases::short;
+use crate::waiting::wait;
 
 fn start(code: &str) -> ChainStart {
     ChainStart {
@@ -49,7 +50,7 @@ fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
 fn find_interrupted(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
     let began = Instant::now();
     loop {
-        match journal.interrupted(run, None) {
+        match wait(journal.interrupted(run, None)) {
             Err(JournalError::Busy(_)) if began.elapsed() < Duration::from_secs(60) => {
                 std::thread::sleep(Duration::from_millis(100));
             }
@@ -63,17 +64,17 @@ fn an_interrupted_chain_is_gone_on_with_by_another_process() {
     on_each(|make| {
         let (run, chain) = (RunId::new("r1"), CallId::new("call-1"));
         let first = make();
-        assert!(first.interrupted(&run, None).unwrap().is_none());
-        first.begin(&run, &chain, &start("x\u{202e}\u{0}")).unwrap();
+        assert!(wait(first.interrupted(&run, None)).unwrap().is_none());
+        wait(first.begin(&run, &chain, &start("x\u{202e}\u{0}"))).unwrap();
         for seq in [1, 2, 3] {
-            first.call(&run, &chain, &call(seq)).unwrap();
+            wait(first.call(&run, &chain, &call(seq))).unwrap();
         }
-        first.end(&run, &chain, 2, "two\n\"\u{7}").unwrap();
-        first.end(&run, &chain, 1, "one").unwrap();
+        wait(first.end(&run, &chain, 2, "two\n\"\u{7}")).unwrap();
+        wait(first.end(&run, &chain, 1, "one")).unwrap();
         let second = make();
-        let busy = second.interrupted(&run, None).unwrap_err();
+        let busy = wait(second.interrupted(&run, None)).unwrap_err();
         assert!(matches!(busy, JournalError::Busy(_)), "{busy}");
-        let busy = second.begin(&run, &chain, &start("y")).unwrap_err();
+        let busy = wait(second.begin(&run, &chain, &start("y"))).unwrap_err();
         assert!(matches!(busy, JournalError::Busy(_)), "{busy}");
         drop(first);
         let read = find_interrupted(&*second, &run).unwrap();
@@ -89,13 +90,11 @@ fn an_interrupted_chain_is_gone_on_with_by_another_process() {
             (call(3), vec![2, 1])
         );
         // Gone on with, what it did before is still so.
-        second
-            .begin(&run, &chain, &start("x\u{202e}\u{0}"))
-            .unwrap();
-        second.call(&run, &chain, &call(3)).unwrap();
-        second.end(&run, &chain, 3, "three").unwrap();
-        second.close(&run, &chain, Status::Ok).unwrap();
-        assert!(make().interrupted(&run, None).unwrap().is_none());
+        wait(second.begin(&run, &chain, &start("x\u{202e}\u{0}"))).unwrap();
+        wait(second.call(&run, &chain, &call(3))).unwrap();
+        wait(second.end(&run, &chain, 3, "three")).unwrap();
+        wait(second.close(&run, &chain, Status::Ok)).unwrap();
+        assert!(wait(make().interrupted(&run, None)).unwrap().is_none());
     });
 }
 
@@ -107,7 +106,7 @@ fn of_many_that_go_on_with_a_chain_one_does() {
         let began = std::thread::scope(|scope| {
             let racing = journals.iter().map(|journal| {
                 let (run, chain) = (&run, &chain);
-                scope.spawn(move || journal.begin(run, chain, &start("x")).is_ok())
+                scope.spawn(move || wait(journal.begin(run, chain, &start("x"))).is_ok())
             });
             let racing: Vec<_> = racing.collect();
             let won = racing.into_iter().map(|one| one.join().unwrap());
@@ -118,7 +117,7 @@ fn of_many_that_go_on_with_a_chain_one_does() {
 }
 
 #[test]
-fn p20_a_journal_waits_in_place_on_a_worker_alone() {
+fn p20_a_journal_is_awaited_on_any_thread() {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
@@ -127,14 +126,32 @@ fn p20_a_journal_waits_in_place_on_a_worker_alone() {
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         tokio::task::spawn_local(async move {
-            assert!(
-                journal
-                    .interrupted(&RunId::new("r1"), None)
-                    .unwrap()
-                    .is_none()
-            );
+            let run = RunId::new("r1");
+            assert!(journal.interrupted(&run, None).await.unwrap().is_none());
         })
         .await
         .unwrap();
+    });
+}
+
+#[test]
+fn entries_are_written_in_their_order_where_nothing_waits_for_them() {
+    on_each(|make| {
+        let (run, chain) = (RunId::new("r1"), CallId::new("call-1"));
+        let first = make();
+        drop(first.begin(&run, &chain, &start("x")));
+        drop(first.call(&run, &chain, &call(1)));
+        drop(first.end(&run, &chain, 1, "one"));
+        drop(first.call(&run, &chain, &call(2)));
+        // Read after all of them.
+        assert!(wait(first.abandoned(&run)).unwrap().is_empty());
+        drop(first);
+        let second = make();
+        let read = find_interrupted(&*second, &run).unwrap();
+        let replies: Vec<_> = read.calls.iter().map(|c| c.reply.as_deref()).collect();
+        assert_eq!(replies, [Some("one"), None]);
+        wait(second.begin(&run, &chain, &start("x"))).unwrap();
+        drop(second.close(&run, &chain, Status::Cancelled));
+        assert!(wait(second.interrupted(&run, None)).unwrap().is_none());
     });
 }

@@ -28,3 +28,4 @@ mod transition;
 mod trouble;
 mod unchanged;
 mod upgrade;
+mod waiting;

@@ -10,6 +10,7 @@ use haft_store::artifacts::Terms;
 
 use crate::places::Place;
 use crate::server::Server;
+use crate::waiting::wait;
 
 pub(crate) fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
     Owner {
@@ -20,7 +21,7 @@ pub(crate) fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
 
 pub(crate) fn put(store: &dyn ArtifactStore, owner: &Owner, text: &str) -> ArtifactRef {
     let bytes = Bytes::copy_from_slice(text.as_bytes());
-    store.put(owner, "text/plain", bytes).unwrap()
+    wait(store.put(owner, "text/plain", bytes)).unwrap()
 }
 
 /// Every kind of bucket that can be had here, each empty.
@@ -63,16 +64,16 @@ fn what_is_stored_is_read_back_whole_and_in_ranges_by_every_haft() {
                 (4..4, ""),
                 (6..2, ""),
             ] {
-                let read = store.read(&ada, &reference, range.clone()).unwrap();
+                let read = wait(store.read(&ada, &reference, range.clone())).unwrap();
                 assert_eq!(read, expect, "{range:?} {place:?}");
             }
-            let info = store.info(&ada, &reference).unwrap();
+            let info = wait(store.info(&ada, &reference)).unwrap();
             assert_eq!(
                 (info.bytes, info.media_type.as_str(), info.run.as_str()),
                 (10, "text/plain", "r")
             );
             assert!(info.created.ends_with('Z'));
-            assert_eq!(store.read(&ada, &empty, 0..9).unwrap(), "");
+            assert_eq!(wait(store.read(&ada, &empty, 0..9)).unwrap(), "");
         }
     });
 }
@@ -86,11 +87,11 @@ fn f3_what_is_too_large_for_memory_is_stored_in_parts() {
         let store = place.open(Terms::default());
         let ada = owner("t", "ada", "r");
         let source = Arc::new(bytes.clone());
-        let reference = store.put_from(&ada, "text/plain", source).unwrap();
+        let reference = wait(store.put_from(&ada, "text/plain", source)).unwrap();
         assert_eq!(reference, ArtifactRef::of(&bytes));
         let other = place.open(Terms::default());
-        assert_eq!(other.info(&ada, &reference).unwrap().bytes, 17 << 20);
-        let read = other.read(&ada, &reference, 0..u64::MAX).unwrap();
+        assert_eq!(wait(other.info(&ada, &reference)).unwrap().bytes, 17 << 20);
+        let read = wait(other.read(&ada, &reference, 0..u64::MAX)).unwrap();
         assert!(read == bytes, "{place:?}");
     }
 }
@@ -110,9 +111,9 @@ fn a_media_type_of_any_form_comes_back() {
         .enumerate()
         {
             let bytes = Bytes::from(vec![b'x'; n + 1]);
-            let reference = store.put(&ada, given, bytes).unwrap();
-            assert_eq!(store.info(&ada, &reference).unwrap().media_type, kept);
-            let listed = store.list(&ada.principal, None).unwrap();
+            let reference = wait(store.put(&ada, given, bytes)).unwrap();
+            assert_eq!(wait(store.info(&ada, &reference)).unwrap().media_type, kept);
+            let listed = wait(store.list(&ada.principal, None)).unwrap();
             assert_eq!(listed[0].media_type, kept);
         }
     });
@@ -123,12 +124,12 @@ fn the_same_bytes_are_kept_once_and_keep_their_time() {
     check(|place, store| {
         let ada = owner("t", "ada", "r");
         let reference = put(store, &ada, "same");
-        let made = store.info(&ada, &reference).unwrap().created;
+        let made = wait(store.info(&ada, &reference)).unwrap().created;
         put(store, &ada, "same");
         put(&place.open(Terms::default()), &ada, "same");
         assert_eq!(place.blobs().len(), 1, "{:?}", place.keys());
-        assert_eq!(store.info(&ada, &reference).unwrap().created, made);
-        assert_eq!(store.list(&ada.principal, None).unwrap().len(), 1);
+        assert_eq!(wait(store.info(&ada, &reference)).unwrap().created, made);
+        assert_eq!(wait(store.list(&ada.principal, None)).unwrap().len(), 1);
     });
 }
 
@@ -148,13 +149,15 @@ fn a_ref_is_good_in_its_own_run_alone() {
         ];
         let not_found = |e: ArtifactError| matches!(e, ArtifactError::NotFound(_));
         for stranger in &strangers {
-            let read = store.read(stranger, &reference, 0..9).unwrap_err();
+            let read = wait(store.read(stranger, &reference, 0..9)).unwrap_err();
             assert!(not_found(read), "{stranger:?}");
-            let info = store.info(stranger, &reference).unwrap_err();
+            let info = wait(store.info(stranger, &reference)).unwrap_err();
             assert!(not_found(info), "{stranger:?}");
         }
         let unknown = ArtifactRef::of(b"never stored");
-        assert!(not_found(store.read(&ada, &unknown, 0..1).unwrap_err()));
+        assert!(not_found(
+            wait(store.read(&ada, &unknown, 0..1)).unwrap_err()
+        ));
         // No name is in a key.
         let keys = place.keys().join("\n");
         assert!(!keys.contains("ada") && !keys.contains("/r/"), "{keys}");
@@ -176,7 +179,7 @@ fn runs_and_people_are_listed_apart_the_newest_first() {
         let other = place.open(Terms::default());
         for store in [store, &other, &other] {
             let list = |run: Option<&RunId>| {
-                let found = store.list(&r.principal, run).unwrap();
+                let found = wait(store.list(&r.principal, run)).unwrap();
                 let made: Vec<_> = found.iter().map(|info| info.created.clone()).collect();
                 assert!(made.is_sorted_by(|a, b| a >= b), "{made:?}");
                 let told = |info: haft::artifact::ArtifactInfo| {
@@ -191,7 +194,7 @@ fn runs_and_people_are_listed_apart_the_newest_first() {
             assert!(list(Some(&RunId::new("none"))).is_empty());
         }
         let nobody = Principal::new("t", "nobody");
-        assert!(store.list(&nobody, None).unwrap().is_empty());
+        assert!(wait(store.list(&nobody, None)).unwrap().is_empty());
     });
 }
 
@@ -211,7 +214,7 @@ fn more_than_a_page_of_artifacts_is_listed() {
             &ArtifactRef::of(&[n.to_string().as_bytes()].concat()).as_str()[7..].to_owned();
         place.write(&format!("{folder}/{digits}/{n:019}-1-dA"), b"x");
     }
-    let listed = store.list(&ada.principal, None).unwrap();
+    let listed = wait(store.list(&ada.principal, None)).unwrap();
     assert_eq!(listed.len(), 1011);
     assert_eq!(listed[0].reference, ArtifactRef::of(b"x"));
     assert_eq!(listed[1].media_type, "t");
@@ -222,15 +225,15 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
     check(|place, store| {
         let bytes = |n: usize| Bytes::from(vec![b'x'; n]);
         let ada = owner("t", "ada", "r");
-        store.put(&ada, "text/plain", bytes(600)).unwrap();
-        store.put(&ada, "text/plain", bytes(600)).unwrap();
+        wait(store.put(&ada, "text/plain", bytes(600))).unwrap();
+        wait(store.put(&ada, "text/plain", bytes(600))).unwrap();
         let terms = Terms {
             quota: 1000,
             ..Terms::default()
         };
         let bob = owner("t", "bob", "s");
         for store in [store, &place.open(terms)] {
-            let full = store.put(&bob, "text/plain", bytes(500)).unwrap_err();
+            let full = wait(store.put(&bob, "text/plain", bytes(500))).unwrap_err();
             assert!(
                 matches!(
                     full,
@@ -243,7 +246,7 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
             );
         }
         let eve = owner("u", "eve", "r");
-        let large = store.put(&eve, "text/plain", bytes(1001)).unwrap_err();
+        let large = wait(store.put(&eve, "text/plain", bytes(1001))).unwrap_err();
         assert!(
             matches!(
                 large,
@@ -254,9 +257,9 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
             ),
             "{large}"
         );
-        store.put(&ada, "text/plain", bytes(400)).unwrap();
-        store.put(&eve, "text/plain", bytes(1000)).unwrap();
-        let full = store.put(&bob, "text/plain", bytes(1)).unwrap_err();
+        wait(store.put(&ada, "text/plain", bytes(400))).unwrap();
+        wait(store.put(&eve, "text/plain", bytes(1000))).unwrap();
+        let full = wait(store.put(&bob, "text/plain", bytes(1))).unwrap_err();
         assert!(
             matches!(full, ArtifactError::Quota { bytes: 1, left: 0 }),
             "{full}"
@@ -272,13 +275,15 @@ fn many_threads_and_runtimes_use_it_at_once() {
             ..Terms::default()
         };
         let store = Arc::new(place.open(terms));
-        let work = |n: usize| {
+        let work = async |n: usize| {
             let ada = owner("t", "ada", &format!("r{}", n % 3));
             for m in 0..4 {
-                let shared = put(&*store, &ada, &format!("shared {m}"));
-                put(&*store, &ada, &format!("own {n} {m}"));
-                let read = store.read(&ada, &shared, 0..99).unwrap();
-                assert_eq!(read, format!("shared {m}"));
+                let shared = format!("shared {m}");
+                let own = format!("own {n} {m}");
+                let reference = store.put(&ada, "text/plain", shared.clone().into()).await;
+                store.put(&ada, "text/plain", own.into()).await.unwrap();
+                let read = store.read(&ada, &reference.unwrap(), 0..99).await;
+                assert_eq!(read.unwrap(), shared);
             }
         };
         std::thread::scope(|scope| {
@@ -286,15 +291,14 @@ fn many_threads_and_runtimes_use_it_at_once() {
                 let work = &work;
                 scope.spawn(move || {
                     if n % 2 == 0 {
-                        return work(n);
+                        return wait(work(n));
                     }
-                    // Within a runtime that has this one thread.
-                    let runtime = tokio::runtime::Builder::new_current_thread().build();
-                    runtime.unwrap().block_on(async { work(n) });
+                    let mut threads = tokio::runtime::Builder::new_multi_thread();
+                    threads.worker_threads(2).build().unwrap().block_on(work(n));
                 });
             }
         });
         let ada = Principal::new("t", "ada");
-        assert_eq!(store.list(&ada, None).unwrap().len(), 3 * 4 + 6 * 4);
+        assert_eq!(wait(store.list(&ada, None)).unwrap().len(), 3 * 4 + 6 * 4);
     });
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::artifact::{ArtifactError, ArtifactStore as _};
+use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore as _};
 use haft::call::Principal;
 use haft_store::artifacts::Terms;
 
 use crate::objects::{owner, put};
 use crate::places::{PREFIX, Place};
 use crate::server::Server;
+use crate::waiting::wait;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -30,17 +31,22 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run_and_a_day_at_most() {
         let old = put(&store, &ada, "old");
         put(&store, &eve, "other");
         place.age(PREFIX, 6);
-        assert_eq!(store.sweep().unwrap(), 0, "six days");
+        assert_eq!(wait(store.sweep()).unwrap(), 0, "six days");
         place.age(PREFIX, 1);
-        assert_eq!(store.sweep().unwrap(), 0, "seven days");
+        assert_eq!(wait(store.sweep()).unwrap(), 0, "seven days");
         let young = put(&store, &ada, "young");
         place.age(PREFIX, 2);
-        assert_eq!(store.sweep().unwrap(), 2, "nine days: {:?}", place.keys());
-        let gone = store.read(&ada, &old, 0..9).unwrap_err();
+        assert_eq!(
+            wait(store.sweep()).unwrap(),
+            2,
+            "nine days: {:?}",
+            place.keys()
+        );
+        let gone = wait(store.read(&ada, &old, 0..9)).unwrap_err();
         assert!(matches!(gone, ArtifactError::NotFound(_)), "{gone}");
-        assert_eq!(store.read(&ada, &young, 0..9).unwrap(), "young");
+        assert_eq!(wait(store.read(&ada, &young, 0..9)).unwrap(), "young");
         place.age(PREFIX, 9);
-        assert_eq!(store.sweep().unwrap(), 1);
+        assert_eq!(wait(store.sweep()).unwrap(), 1);
         let left = place.keys();
         assert!(
             left.iter()
@@ -64,18 +70,22 @@ fn what_a_session_of_another_haft_holds_stays() {
         holder.pin(&ada);
         wait_until(|| place.fresh().iter().any(|key| key.ends_with("/run.json")));
         let sweeper = place.open(Terms::default());
-        assert_eq!(sweeper.sweep().unwrap(), 1);
-        assert_eq!(sweeper.read(&ada, &held, 0..9).unwrap(), "held");
-        let gone = sweeper.read(&bob, &loose, 0..9).unwrap_err();
+        assert_eq!(wait(sweeper.sweep()).unwrap(), 1);
+        assert_eq!(wait(sweeper.read(&ada, &held, 0..9)).unwrap(), "held");
+        let gone = wait(sweeper.read(&bob, &loose, 0..9)).unwrap_err();
         assert!(matches!(gone, ArtifactError::NotFound(_)), "{gone}");
         // Whoever holds it never takes it, whatever clocks say.
         place.age(PREFIX, 20);
-        assert_eq!(holder.sweep().unwrap(), 0);
+        assert_eq!(wait(holder.sweep()).unwrap(), 0);
         holder.pin(&ada);
         holder.unpin(&ada);
-        assert_eq!(holder.sweep().unwrap(), 0, "one of two sessions ended");
+        assert_eq!(
+            wait(holder.sweep()).unwrap(),
+            0,
+            "one of two sessions ended"
+        );
         holder.unpin(&ada);
-        assert_eq!(holder.sweep().unwrap(), 1);
+        assert_eq!(wait(holder.sweep()).unwrap(), 1);
         assert!(place.blobs().is_empty());
     });
 }
@@ -102,13 +112,13 @@ fn a_full_quota_makes_room_of_what_expired() {
         let bytes = Bytes::from_static(b"abc");
         let bob = owner("t", "bob", "s");
         let store = place.open(terms);
-        let full = store.put(&bob, "text/plain", bytes.clone()).unwrap_err();
+        let full = wait(store.put(&bob, "text/plain", bytes.clone())).unwrap_err();
         assert!(
             matches!(full, ArtifactError::Quota { bytes: 3, left: 2 }),
             "{full}"
         );
         place.age(PREFIX, 9);
-        store.put(&bob, "text/plain", bytes).unwrap();
+        wait(store.put(&bob, "text/plain", bytes)).unwrap();
         assert_eq!(place.blobs().len(), 1);
     });
 }
@@ -124,7 +134,7 @@ fn j14_the_oldest_that_no_run_in_use_holds_makes_room() {
         let first = place.open(terms);
         let gone = put(&first, &old, "123");
         let held = put(&first, &used, "456");
-        let usage = first.usage(&old.principal).unwrap();
+        let usage = wait(first.usage(&old.principal)).unwrap();
         assert_eq!((usage.used, usage.limit), (6, 10));
         place.age(PREFIX, 2);
         // Another haft has a session of the one run; nobody has one of the other.
@@ -132,15 +142,15 @@ fn j14_the_oldest_that_no_run_in_use_holds_makes_room() {
         store.pin(&used);
         wait_until(|| place.fresh().iter().any(|key| key.ends_with("/run.json")));
         let new = put(&store, &owner("t", "bob", "new"), "789ab");
-        assert!(store.info(&old, &gone).is_err(), "{:?}", place.keys());
-        assert!(store.info(&used, &held).is_ok());
-        let full = store.put(&old, "text/plain", Bytes::from_static(b"cdefg"));
+        assert!(wait(store.info(&old, &gone)).is_err(), "{:?}", place.keys());
+        assert!(wait(store.info(&used, &held)).is_ok());
+        let full = wait(store.put(&old, "text/plain", Bytes::from_static(b"cdefg")));
         let full = full.unwrap_err();
         assert!(
             matches!(full, ArtifactError::Quota { bytes: 5, left: 2 }),
             "{full}"
         );
-        assert!(store.info(&owner("t", "bob", "new"), &new).is_ok());
+        assert!(wait(store.info(&owner("t", "bob", "new"), &new)).is_ok());
     });
 }
 
@@ -149,7 +159,7 @@ fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
     check(|place| {
         let store = || place.open(Terms::default());
         put(&store(), &owner("t", "ada", "r"), "old");
-        let swept = || store().sweep_if_due(DAY).unwrap();
+        let swept = || wait(store().sweep_if_due(DAY)).unwrap();
         assert_eq!(swept(), Some(0), "never swept before");
         assert_eq!(swept(), None, "just swept");
         assert_eq!(place.age("/swept", 2), 1);
@@ -179,7 +189,7 @@ fn a_store_that_is_used_sweeps_by_itself() {
         };
         let store = place.open(terms);
         let bob = Principal::new("t", "bob");
-        assert!(store.list(&bob, None).unwrap().is_empty());
+        assert!(wait(store.list(&bob, None)).unwrap().is_empty());
         wait_until(|| place.blobs().is_empty());
     });
 }
@@ -203,12 +213,24 @@ fn what_others_keep_in_the_bucket_is_left_alone() {
         put(&store, &ada, "ours");
         let all = place.age("", 30);
         assert_eq!(all, others.len() + 2, "{:?}", place.keys());
-        assert_eq!(store.sweep().unwrap(), 1);
+        assert_eq!(wait(store.sweep()).unwrap(), 1);
         let left = place.keys();
         for key in &others {
             assert!(left.contains(key), "{key}: {left:?}");
         }
         assert!(!left.iter().any(|key| key.ends_with("-dGV4dC9wbGFpbg")));
-        assert!(store.list(&ada.principal, None).unwrap().is_empty());
+        assert!(wait(store.list(&ada.principal, None)).unwrap().is_empty());
+    });
+}
+
+#[test]
+fn what_is_being_stored_is_stored_where_nothing_waits_for_it() {
+    check(|place| {
+        let store = place.open(Terms::default());
+        let ada = owner("t", "ada", "r");
+        drop(store.put(&ada, "text/plain", Bytes::from_static(b"whole")));
+        let reference = ArtifactRef::of(b"whole");
+        wait_until(|| wait(store.info(&ada, &reference)).is_ok());
+        assert_eq!(wait(store.read(&ada, &reference, 0..99)).unwrap(), "whole");
     });
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::objects::{owner, put};
 use crate::places::{Place, open_s3};
 use crate::server::Server;
+use crate::waiting::wait;
 
 fn check(trouble: impl Fn(&Place)) {
     trouble(&Place::memory());
@@ -27,12 +28,10 @@ fn is_damaged(read: &Result<Bytes, ArtifactError>) -> bool {
 /// What everything that asks the server is told; all of it fails.
 fn refusals(store: &ObjectArtifacts, owner: &Owner, reference: &ArtifactRef) -> Vec<ArtifactError> {
     let errors = [
-        store.read(owner, reference, 0..9).err(),
-        store
-            .put(owner, "text/plain", Bytes::from_static(b"x"))
-            .err(),
-        store.list(&owner.principal, None).err(),
-        store.sweep().err(),
+        wait(store.read(owner, reference, 0..9)).err(),
+        wait(store.put(owner, "text/plain", Bytes::from_static(b"x"))).err(),
+        wait(store.list(&owner.principal, None)).err(),
+        wait(store.sweep()).err(),
     ];
     assert!(errors.iter().all(Option::is_some), "{errors:?}");
     errors.into_iter().flatten().collect()
@@ -44,20 +43,23 @@ fn bytes_that_changed_in_the_bucket_are_found_out() {
         let store = place.open(Terms::default());
         let ada = owner("t", "ada", "r");
         let reference = put(&store, &ada, "as it was");
-        store.read(&ada, &reference, 0..99).unwrap();
+        wait(store.read(&ada, &reference, 0..99)).unwrap();
         let key = &place.blobs()[0];
         for harm in [&b"as it is."[..], b"as it", b"", b"as it was, and more"] {
             place.write(key, harm);
             for store in [&store, &place.open(Terms::default())] {
                 for range in [0..4, 0..99] {
-                    let read = store.read(&ada, &reference, range);
+                    let read = wait(store.read(&ada, &reference, range));
                     assert!(is_damaged(&read), "{harm:?} {place:?}");
                 }
             }
         }
         assert_eq!(put(&store, &ada, "as it was"), reference, "stored again");
         assert_eq!(&place.blobs(), std::slice::from_ref(key));
-        assert_eq!(store.read(&ada, &reference, 0..99).unwrap(), "as it was");
+        assert_eq!(
+            wait(store.read(&ada, &reference, 0..99)).unwrap(),
+            "as it was"
+        );
     });
 }
 
@@ -68,20 +70,20 @@ fn a_large_artifact_is_checked_when_it_is_read_whole() {
         let bytes = Bytes::from(vec![b'x'; 9 << 20]);
         let size = bytes.len() as u64;
         let writer = place.open(Terms::default());
-        let reference = writer.put(&ada, "text/plain", bytes.clone()).unwrap();
+        let reference = wait(writer.put(&ada, "text/plain", bytes.clone())).unwrap();
         let store = place.open(Terms::default());
-        assert_eq!(store.read(&ada, &reference, 7..9).unwrap(), "xx");
+        assert_eq!(wait(store.read(&ada, &reference, 7..9)).unwrap(), "xx");
         let key = &place.blobs()[0];
         let mut harm = bytes.to_vec();
         harm[5] = b'y';
         place.write(key, &harm);
         // A part shows what is there: only its size is known to be right.
-        assert_eq!(store.read(&ada, &reference, 4..7).unwrap(), "xyx");
-        assert!(is_damaged(&store.read(&ada, &reference, 0..size)));
+        assert_eq!(wait(store.read(&ada, &reference, 4..7)).unwrap(), "xyx");
+        assert!(is_damaged(&wait(store.read(&ada, &reference, 0..size))));
         place.write(key, &harm[1..]);
-        assert!(is_damaged(&store.read(&ada, &reference, 4..7)));
-        writer.put(&ada, "text/plain", bytes.clone()).unwrap();
-        assert_eq!(store.read(&ada, &reference, 0..size).unwrap(), bytes);
+        assert!(is_damaged(&wait(store.read(&ada, &reference, 4..7))));
+        wait(writer.put(&ada, "text/plain", bytes.clone())).unwrap();
+        assert_eq!(wait(store.read(&ada, &reference, 0..size)).unwrap(), bytes);
     });
 }
 
@@ -112,7 +114,7 @@ fn a_server_that_is_gone_is_told_in_time_and_found_again() {
     // A pin is not waited for.
     store.pin(&ada);
     server.tell(&json!({"do": "start"}));
-    assert_eq!(store.read(&ada, &reference, 0..9).unwrap(), "before");
+    assert_eq!(wait(store.read(&ada, &reference, 0..9)).unwrap(), "before");
     put(&store, &ada, "after");
 }
 
@@ -134,18 +136,16 @@ fn a_server_that_never_answers_is_given_up() {
         Terms::default(),
     )
     .unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.unwrap();
     let began = Instant::now();
     let told = runtime.block_on(async {
         let ada = owner("t", "ada", "r");
-        let asked = tokio::spawn(async move { store.info(&ada, &ArtifactRef::of(b"x")) });
+        let asked = tokio::spawn(async move { store.info(&ada, &ArtifactRef::of(b"x")).await });
         let taken =
             tokio::task::spawn_blocking(move || listener.accept().map(|taken| (taken, listener)));
         let _taken = taken.await.unwrap().unwrap();
-        // It waits now, and the runtime's one worker goes on.
+        // It waits now, and the runtime's one thread goes on.
         tokio::spawn(async {}).await.unwrap();
         assert!(!asked.is_finished());
         asked.await.unwrap().unwrap_err().to_string()

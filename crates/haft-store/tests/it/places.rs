@@ -16,6 +16,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use serde_json::json;
 
 use crate::server::Server;
+use crate::waiting::wait;
 
 /// Below what the store's keys are.
 pub(crate) const PREFIX: &str = "some/prefix";
@@ -175,9 +176,4 @@ fn age_file(path: PathBuf, days: i64) {
     let was = file.metadata().unwrap().modified().unwrap();
     let then = if days < 0 { was + by } else { was - by };
     file.set_modified(then).unwrap();
-}
-
-fn wait<T>(job: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    runtime.unwrap().block_on(job)
 }

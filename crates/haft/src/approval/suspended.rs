@@ -68,7 +68,7 @@ pub trait OtherRuns: Send + Sync {
     fn look(&self, run: &RunId) -> OtherRun;
 
     /// Whether anything is kept from which a call of an abandoned run can be resumed; true where that cannot be told.
-    fn can_resume(&self, run: &RunId, call: &CallId) -> bool;
+    fn can_resume<'a>(&'a self, run: &'a RunId, call: &'a CallId) -> BoxFuture<'a, bool>;
 }
 
 opaque_debug!(OtherRuns);

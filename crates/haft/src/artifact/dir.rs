@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,9 +19,10 @@ use sha2::{Digest, Sha256};
 
 use crate::artifact::quota::{Full, MAX_BYTES, Quota, Usage};
 use crate::artifact::source::Source;
-use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use crate::artifact::{Answer, ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
 use crate::clock;
+use crate::future::run_blocking;
 use crate::text::hex;
 
 mod disk;
@@ -49,14 +50,15 @@ const MEDIA_TYPE: usize = 128;
 
 /// Artifacts in a folder that several processes may share.
 ///
-/// A blob is read whole and its hash checked when this process first opens it, and again when its file changed.
-#[derive(Debug)]
+/// A blob is read whole and its hash checked when this process first opens it, and again when its file changed. Files are
+/// read and written on threads for work that blocks. Clones are the same store.
+#[derive(Debug, Clone)]
 pub struct DirArtifacts {
-    root: PathBuf,
+    root: Arc<Path>,
     quota: Quota,
     ttl: Duration,
-    pins: Mutex<Pins>,
-    verified: Mutex<HashMap<ArtifactRef, Stamp>>,
+    pins: Arc<Mutex<Pins>>,
+    verified: Arc<Mutex<HashMap<ArtifactRef, Stamp>>>,
     now: fn() -> i128,
 }
 
@@ -72,11 +74,11 @@ impl DirArtifacts {
     /// Artifacts below `root`; nothing is made before it is needed.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
-            root: root.into(),
+            root: root.into().into(),
             quota: Quota(MAX_BYTES),
             ttl: TTL,
-            pins: Mutex::default(),
-            verified: Mutex::default(),
+            pins: Arc::default(),
+            verified: Arc::default(),
             now: clock::now,
         }
     }
@@ -156,19 +158,27 @@ impl DirArtifacts {
         // Counted before it is kept: a crash in between counts too much, which the next sweep puts right.
         Ok(owners::set_usage(&tenant, used + size)?)
     }
-}
 
-impl ArtifactStore for DirArtifacts {
-    fn put_from(
+    /// Works on the disk, on a thread for that.
+    fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, ArtifactError> + Send + 'static,
+    ) -> Answer<'static, T> {
+        let store = self.clone();
+        let working = run_blocking(move || work(&store));
+        Box::pin(async move { working.await? })
+    }
+
+    fn store(
         &self,
         owner: &Owner,
         media_type: &str,
-        source: Arc<dyn Source>,
+        source: &dyn Source,
     ) -> Result<ArtifactRef, ArtifactError> {
-        let reference = ArtifactRef::of_source(&*source)?;
+        let reference = ArtifactRef::of_source(source)?;
         let size = source.size();
         self.quota.admit(size)?;
-        let mut staged = self.stage(&reference, &*source)?;
+        let mut staged = self.stage(&reference, source)?;
         let _lock = disk::lock(&self.root)?;
         let known = self.record(owner, &reference).is_ok();
         if !known {
@@ -178,7 +188,7 @@ impl ArtifactStore for DirArtifacts {
         }
         // A sweep may have taken what was there before the lock.
         if staged.is_none() && !self.blob(&reference).exists() {
-            staged = Some(Staged::write(&self.root.join("tmp"), &*source)?);
+            staged = Some(Staged::write(&self.root.join("tmp"), source)?);
         }
         if let Some(staged) = staged {
             staged.keep(&self.blob(&reference))?;
@@ -196,17 +206,7 @@ impl ArtifactStore for DirArtifacts {
         Ok(reference)
     }
 
-    fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
-        let used = owners::usage(&self.tenant_dir(principal))?;
-        Ok(self.quota.usage(used))
-    }
-
-    fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
-        let record = self.record(owner, reference)?;
-        Ok(record.info(reference.clone(), owner.run.clone()))
-    }
-
-    fn read(
+    fn load(
         &self,
         owner: &Owner,
         reference: &ArtifactRef,
@@ -219,6 +219,66 @@ impl ArtifactStore for DirArtifacts {
         let mut bytes = vec![0; length];
         file.read_exact_at(&mut bytes, range.start.min(end))?;
         Ok(bytes.into())
+    }
+
+    fn list_all(
+        &self,
+        principal: &Principal,
+        run: Option<&RunId>,
+    ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
+        let mut found = Vec::new();
+        for dir in disk::folders(&self.tenant_dir(principal))? {
+            let Some(owner) = owners::owner_of(&dir) else {
+                continue;
+            };
+            if owner.principal == *principal && run.is_none_or(|run| owner.run == *run) {
+                let all = owners::records(&dir)?.into_iter();
+                found.extend(all.map(|(reference, record)| {
+                    (record.created, record.info(reference, owner.run.clone()))
+                }));
+            }
+        }
+        found.sort_by(|(a, x), (b, y)| (b, &y.reference).cmp(&(a, &x.reference)));
+        Ok(found.into_iter().map(|(_, info)| info).collect())
+    }
+}
+
+impl ArtifactStore for DirArtifacts {
+    fn put_from<'a>(
+        &'a self,
+        owner: &'a Owner,
+        media_type: &'a str,
+        source: Arc<dyn Source>,
+    ) -> Answer<'a, ArtifactRef> {
+        let (owner, media_type) = (owner.clone(), media_type.to_owned());
+        self.work(move |store| store.store(&owner, &media_type, &*source))
+    }
+
+    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
+        let tenant = self.tenant_dir(principal);
+        self.work(move |store| Ok(store.quota.usage(owners::usage(&tenant)?)))
+    }
+
+    fn info<'a>(
+        &'a self,
+        owner: &'a Owner,
+        reference: &'a ArtifactRef,
+    ) -> Answer<'a, ArtifactInfo> {
+        let (owner, reference) = (owner.clone(), reference.clone());
+        self.work(move |store| {
+            let record = store.record(&owner, &reference)?;
+            Ok(record.info(reference, owner.run))
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        owner: &'a Owner,
+        reference: &'a ArtifactRef,
+        range: Range<u64>,
+    ) -> Answer<'a, Bytes> {
+        let (owner, reference) = (owner.clone(), reference.clone());
+        self.work(move |store| store.load(&owner, &reference, range))
     }
 
     fn pin(&self, owner: &Owner) {
@@ -244,25 +304,13 @@ impl ArtifactStore for DirArtifacts {
         }
     }
 
-    fn list(
-        &self,
-        principal: &Principal,
-        run: Option<&RunId>,
-    ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
-        let mut found = Vec::new();
-        for dir in disk::folders(&self.tenant_dir(principal))? {
-            let Some(owner) = owners::owner_of(&dir) else {
-                continue;
-            };
-            if owner.principal == *principal && run.is_none_or(|run| owner.run == *run) {
-                let all = owners::records(&dir)?.into_iter();
-                found.extend(all.map(|(reference, record)| {
-                    (record.created, record.info(reference, owner.run.clone()))
-                }));
-            }
-        }
-        found.sort_by(|(a, x), (b, y)| (b, &y.reference).cmp(&(a, &x.reference)));
-        Ok(found.into_iter().map(|(_, info)| info).collect())
+    fn list<'a>(
+        &'a self,
+        principal: &'a Principal,
+        run: Option<&'a RunId>,
+    ) -> Answer<'a, Vec<ArtifactInfo>> {
+        let (principal, run) = (principal.clone(), run.cloned());
+        self.work(move |store| store.list_all(&principal, run.as_ref()))
     }
 }
 

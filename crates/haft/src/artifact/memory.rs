@@ -1,6 +1,7 @@
 //! Artifacts in memory: for libraries without a disk, and for tests. Bounded by a quota.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,18 +10,22 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::artifact::quota::{Quota, StoredArtifact, Usage};
 use crate::artifact::source::Source;
-use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use crate::artifact::{Answer, ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
 use crate::clock;
+use crate::future::run_blocking;
 
 /// Most bytes kept for one tenant: 64 MiB.
 const QUOTA: Quota = Quota(64 << 20);
 
-/// Artifacts in memory; gone with the process, and with the last pin of their run.
-#[derive(Debug)]
+/// Longest artifact whose hash is made where it is stored; more is worth another thread.
+const SHORT: usize = 1 << 20;
+
+/// Artifacts in memory; gone with the process, and with the last pin of their run. Clones are the same store.
+#[derive(Debug, Clone)]
 pub struct MemoryArtifacts {
     quota: Quota,
-    kept: Mutex<HashMap<Owner, OfRun>>,
+    kept: Arc<Mutex<HashMap<Owner, OfRun>>>,
 }
 
 /// What a run has, the oldest first.
@@ -43,7 +48,7 @@ impl MemoryArtifacts {
     pub fn new() -> Self {
         Self {
             quota: QUOTA,
-            kept: Mutex::default(),
+            kept: Arc::default(),
         }
     }
 
@@ -89,32 +94,15 @@ impl MemoryArtifacts {
         }
         Ok(())
     }
-}
 
-fn of_tenant<'a>(
-    kept: &'a HashMap<Owner, OfRun>,
-    principal: &'a Principal,
-) -> impl Iterator<Item = (&'a Owner, &'a OfRun)> {
-    kept.iter()
-        .filter(|(owner, _)| owner.principal.tenant == principal.tenant)
-}
-
-impl Default for MemoryArtifacts {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl ArtifactStore for MemoryArtifacts {
-    fn put_from(
+    /// Hashes bytes and stores them.
+    fn store(
         &self,
         owner: &Owner,
         media_type: &str,
-        source: Arc<dyn Source>,
+        bytes: Bytes,
     ) -> Result<ArtifactRef, ArtifactError> {
-        let size = source.size();
-        self.quota.admit(size)?;
-        let bytes = source.whole()?;
+        let size = bytes.len() as u64;
         let reference = ArtifactRef::of(&bytes);
         let mut kept = self.lock();
         let mine = kept.get(owner).map(|run| run.all.as_slice());
@@ -139,26 +127,98 @@ impl ArtifactStore for MemoryArtifacts {
         Ok(reference)
     }
 
-    fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
+    fn list_all(&self, principal: &Principal, run: Option<&RunId>) -> Vec<ArtifactInfo> {
+        let kept = self.lock();
+        let wanted = |owner: &&Owner| {
+            owner.principal == *principal && run.is_none_or(|run| owner.run == *run)
+        };
+        let mut found: Vec<_> = kept
+            .iter()
+            .filter(|(owner, _)| wanted(owner))
+            .flat_map(|(_, run)| run.all.iter().map(|one| one.info.clone()))
+            .collect();
+        found.sort_by(|a, b| b.created.cmp(&a.created));
+        found
+    }
+}
+
+fn of_tenant<'a>(
+    kept: &'a HashMap<Owner, OfRun>,
+    principal: &'a Principal,
+) -> impl Iterator<Item = (&'a Owner, &'a OfRun)> {
+    kept.iter()
+        .filter(|(owner, _)| owner.principal.tenant == principal.tenant)
+}
+
+impl Default for MemoryArtifacts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An answer that is there.
+fn answer<'a, T: Send + 'a>(found: Result<T, ArtifactError>) -> Answer<'a, T> {
+    Box::pin(ready(found))
+}
+
+impl ArtifactStore for MemoryArtifacts {
+    fn put<'a>(
+        &'a self,
+        owner: &'a Owner,
+        media_type: &'a str,
+        bytes: Bytes,
+    ) -> Answer<'a, ArtifactRef> {
+        if let Err(full) = self.quota.admit(bytes.len() as u64) {
+            return answer(Err(full.into()));
+        }
+        if bytes.len() > SHORT {
+            return self.put_from(owner, media_type, Arc::new(bytes));
+        }
+        answer(self.store(owner, media_type, bytes))
+    }
+
+    fn put_from<'a>(
+        &'a self,
+        owner: &'a Owner,
+        media_type: &'a str,
+        source: Arc<dyn Source>,
+    ) -> Answer<'a, ArtifactRef> {
+        if let Err(full) = self.quota.admit(source.size()) {
+            return answer(Err(full.into()));
+        }
+        let (store, owner, media_type) = (self.clone(), owner.clone(), media_type.to_owned());
+        let stored = run_blocking(move || store.store(&owner, &media_type, source.whole()?));
+        Box::pin(async move { stored.await? })
+    }
+
+    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
         let kept = self.lock();
         let all = of_tenant(&kept, principal).flat_map(|(_, run)| &run.all);
-        Ok(self.quota.usage(all.map(|one| one.info.bytes).sum()))
+        answer(Ok(self.quota.usage(all.map(|one| one.info.bytes).sum())))
     }
 
-    fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
-        Ok(self.find(owner, reference)?.info)
+    fn info<'a>(
+        &'a self,
+        owner: &'a Owner,
+        reference: &'a ArtifactRef,
+    ) -> Answer<'a, ArtifactInfo> {
+        answer(self.find(owner, reference).map(|found| found.info))
     }
 
-    fn read(
-        &self,
-        owner: &Owner,
-        reference: &ArtifactRef,
+    fn read<'a>(
+        &'a self,
+        owner: &'a Owner,
+        reference: &'a ArtifactRef,
         range: Range<u64>,
-    ) -> Result<Bytes, ArtifactError> {
-        let Stored { info, bytes, .. } = self.find(owner, reference)?;
-        let clip = |n: u64| usize::try_from(n.min(info.bytes)).unwrap_or(bytes.len());
-        let (start, end) = (clip(range.start), clip(range.end));
-        Ok(bytes.slice(start..end.max(start)))
+    ) -> Answer<'a, Bytes> {
+        answer(
+            self.find(owner, reference)
+                .map(|Stored { info, bytes, .. }| {
+                    let clip = |n: u64| usize::try_from(n.min(info.bytes)).unwrap_or(bytes.len());
+                    let (start, end) = (clip(range.start), clip(range.end));
+                    bytes.slice(start..end.max(start))
+                }),
+        )
     }
 
     fn pin(&self, owner: &Owner) {
@@ -176,21 +236,11 @@ impl ArtifactStore for MemoryArtifacts {
         }
     }
 
-    fn list(
-        &self,
-        principal: &Principal,
-        run: Option<&RunId>,
-    ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
-        let kept = self.lock();
-        let wanted = |owner: &&Owner| {
-            owner.principal == *principal && run.is_none_or(|run| owner.run == *run)
-        };
-        let mut found: Vec<_> = kept
-            .iter()
-            .filter(|(owner, _)| wanted(owner))
-            .flat_map(|(_, run)| run.all.iter().map(|one| one.info.clone()))
-            .collect();
-        found.sort_by(|a, b| b.created.cmp(&a.created));
-        Ok(found)
+    fn list<'a>(
+        &'a self,
+        principal: &'a Principal,
+        run: Option<&'a RunId>,
+    ) -> Answer<'a, Vec<ArtifactInfo>> {
+        answer(Ok(self.list_all(principal, run)))
     }
 }

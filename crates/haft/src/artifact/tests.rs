@@ -3,6 +3,7 @@
 use super::dir::DirArtifacts;
 use super::memory::MemoryArtifacts;
 use super::*;
+use crate::future::{run_blocking, wait};
 
 fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
     Owner {
@@ -19,9 +20,7 @@ fn check(duty: impl Fn(&dyn ArtifactStore)) {
 }
 
 fn put(store: &dyn ArtifactStore, owner: &Owner, text: &'static str) -> ArtifactRef {
-    store
-        .put(owner, "text/plain", Bytes::from_static(text.as_bytes()))
-        .unwrap()
+    wait(store.put(owner, "text/plain", Bytes::from_static(text.as_bytes()))).unwrap()
 }
 
 #[test]
@@ -42,19 +41,19 @@ fn what_is_stored_is_read_back_whole_and_in_ranges() {
             (6..2, ""),
         ] {
             assert_eq!(
-                store.read(&ada, &reference, range.clone()).unwrap(),
+                wait(store.read(&ada, &reference, range.clone())).unwrap(),
                 expect,
                 "{range:?}"
             );
         }
-        let info = store.info(&ada, &reference).unwrap();
+        let info = wait(store.info(&ada, &reference)).unwrap();
         assert_eq!(
             (info.bytes, info.media_type.as_str(), info.run.as_str()),
             (10, "text/plain", "r")
         );
         assert!(info.created.ends_with('Z'));
         let empty = put(store, &ada, "");
-        assert_eq!(store.read(&ada, &empty, 0..9).unwrap(), "");
+        assert_eq!(wait(store.read(&ada, &empty, 0..9)).unwrap(), "");
     });
 }
 
@@ -74,16 +73,16 @@ fn a_ref_is_good_in_its_own_run_alone() {
         for stranger in &strangers {
             let not_found = |e: ArtifactError| matches!(e, ArtifactError::NotFound(_));
             assert!(
-                not_found(store.read(stranger, &reference, 0..9).unwrap_err()),
+                not_found(wait(store.read(stranger, &reference, 0..9)).unwrap_err()),
                 "{stranger:?}"
             );
             assert!(
-                not_found(store.info(stranger, &reference).unwrap_err()),
+                not_found(wait(store.info(stranger, &reference)).unwrap_err()),
                 "{stranger:?}"
             );
         }
         let unknown = ArtifactRef::of(b"never stored");
-        assert!(store.read(&ada, &unknown, 0..1).is_err());
+        assert!(wait(store.read(&ada, &unknown, 0..1)).is_err());
     });
 }
 
@@ -100,7 +99,7 @@ fn runs_and_people_are_listed_apart() {
         put(store, &s, "one");
         put(store, &bob, "bob's");
         let list = |run: Option<&RunId>| {
-            let found = store.list(&r.principal, run).unwrap();
+            let found = wait(store.list(&r.principal, run)).unwrap();
             let mut refs: Vec<_> = found.into_iter().map(|info| info.reference).collect();
             refs.sort();
             refs
@@ -122,11 +121,9 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
         let bytes = |n: usize| Bytes::from(vec![b'x'; n]);
         let ada = owner("t", "ada", "r");
         store.pin(&ada);
-        store.put(&ada, "text/plain", bytes(600)).unwrap();
-        store.put(&ada, "text/plain", bytes(600)).unwrap();
-        let full = store
-            .put(&owner("t", "bob", "s"), "text/plain", bytes(500))
-            .unwrap_err();
+        wait(store.put(&ada, "text/plain", bytes(600))).unwrap();
+        wait(store.put(&ada, "text/plain", bytes(600))).unwrap();
+        let full = wait(store.put(&owner("t", "bob", "s"), "text/plain", bytes(500))).unwrap_err();
         assert!(
             matches!(
                 full,
@@ -137,9 +134,8 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
             ),
             "{full}"
         );
-        let large = store
-            .put(&owner("u", "eve", "r"), "text/plain", bytes(1001))
-            .unwrap_err();
+        let large =
+            wait(store.put(&owner("u", "eve", "r"), "text/plain", bytes(1001))).unwrap_err();
         assert!(
             matches!(
                 large,
@@ -150,10 +146,8 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
             ),
             "{large}"
         );
-        store.put(&ada, "text/plain", bytes(400)).unwrap();
-        store
-            .put(&owner("u", "eve", "r"), "text/plain", bytes(1000))
-            .unwrap();
+        wait(store.put(&ada, "text/plain", bytes(400))).unwrap();
+        wait(store.put(&owner("u", "eve", "r"), "text/plain", bytes(1000))).unwrap();
     });
 }
 
@@ -162,7 +156,7 @@ fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
     check(|store| {
         let bytes = |n: u8, size: usize| Bytes::from(vec![n; size]);
         let put = |owner: &Owner, n: u8, size: usize| {
-            let put = store.put(owner, "text/plain", bytes(n, size));
+            let put = wait(store.put(owner, "text/plain", bytes(n, size)));
             put.unwrap_or_else(|e| panic!("{n}: {e}"))
         };
         let (old, held, new) = (
@@ -176,17 +170,18 @@ fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
         let second = put(&old, 3, 300);
         // The first goes; the second fits, with a tenth of the quota to spare.
         let third = put(&new, 4, 200);
-        let has = |owner: &Owner, reference: &ArtifactRef| store.info(owner, reference).is_ok();
+        let has =
+            |owner: &Owner, reference: &ArtifactRef| wait(store.info(owner, reference)).is_ok();
         assert!(!has(&old, &first) && has(&old, &second) && has(&held, &kept));
         assert_eq!(
-            store.usage(&old.principal).unwrap(),
+            wait(store.usage(&old.principal)).unwrap(),
             Usage {
                 used: 800,
                 limit: 1000
             }
         );
         // What a run in use holds never goes: an artifact that fits nowhere takes nothing with it.
-        let full = store.put(&new, "text/plain", bytes(5, 701)).unwrap_err();
+        let full = wait(store.put(&new, "text/plain", bytes(5, 701))).unwrap_err();
         assert!(
             matches!(
                 full,
@@ -218,4 +213,27 @@ fn a_ref_is_a_hash_and_nothing_else() {
     ] {
         assert!(ArtifactRef::parse(bad).is_none(), "{bad}");
     }
+}
+
+#[test]
+fn what_is_being_stored_is_stored_where_nothing_waits_for_it() {
+    // One thread for work that blocks: what it is given later it does later.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
+    check(|store| {
+        let ada = owner("t", "ada", "r");
+        runtime.block_on(async {
+            drop(store.put(&ada, "text/plain", Bytes::from_static(b"whole")));
+            let source = Arc::new(Bytes::from_static(b"of any length"));
+            drop(store.put_from(&ada, "text/plain", source));
+            run_blocking(|| ()).await.unwrap();
+            for text in ["whole", "of any length"] {
+                let reference = ArtifactRef::of(text.as_bytes());
+                let read = store.read(&ada, &reference, 0..99).await;
+                assert_eq!(read.unwrap(), text);
+            }
+        });
+    });
 }

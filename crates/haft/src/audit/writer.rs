@@ -175,7 +175,7 @@ impl Writer {
     /// Gives a run up: what could not be written is lost, and everybody who asks is told.
     fn fail(&mut self, run: &RunId, error: io::Error) -> AuditError {
         let why = AuditError::new(format!("run {run}: {error}")).with_source(error);
-        tracing::error!("{}", why.message());
+        tracing::error!("{why}");
         self.folders.remove(run);
         self.queue.fail(run, why.clone());
         if self.failed.len() >= FAILED_RUNS {

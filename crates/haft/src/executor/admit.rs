@@ -11,7 +11,7 @@ use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::{self, Runnable, ToolInput};
 use crate::executor::exit::OpenCall;
-use crate::executor::refs;
+use crate::executor::refs::{self, RefObject};
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
 use crate::spec::Exposure;
@@ -52,21 +52,17 @@ impl Admitted {
     }
 
     /// The same call with arguments that a user changed; checked like the first.
-    pub(super) fn edited(
+    pub(super) async fn edited(
         self,
-        parts: &Parts,
         text: String,
         open: &mut OpenCall<'_>,
     ) -> Result<Self, EarlyEnd> {
-        let fit = check(parts, open.session(), &self.entry, text);
-        let mut fit = fit.map_err(|refused| refused.noted(open))?;
-        open.record.coerced = std::mem::take(&mut fit.coerced);
-        let Self {
-            entry, internal, ..
-        } = self;
-        let tool = self.input.into_tool();
-        fit.admitted(entry, tool, internal)
-            .map_err(|refused| refused.judged(open))
+        let found = FoundTool {
+            tool: self.input.into_tool(),
+            entry: self.entry,
+            internal: self.internal,
+        };
+        Unbound::new(found, text).admit(open).await
     }
 
     /// Its parts, for the one place that runs it.
@@ -106,19 +102,14 @@ impl Refused {
 
 impl Fit {
     /// The call, once its tool has taken the arguments in.
-    fn admitted(
-        self,
-        entry: Arc<ToolEntry>,
-        tool: Arc<dyn Tool>,
-        internal: bool,
-    ) -> Result<Admitted, Box<Refused>> {
+    fn admitted(self, found: FoundTool) -> Result<Admitted, Box<Refused>> {
         let written = self.written;
-        match effects::prepare(&tool, &self.arguments) {
+        match effects::prepare(&found.tool, &self.arguments) {
             Ok(prepared) => Ok(Admitted {
-                entry,
-                input: ToolInput::new(tool, self.arguments, prepared),
+                entry: found.entry,
+                input: ToolInput::new(found.tool, self.arguments, prepared),
                 written,
-                internal,
+                internal: found.internal,
             }),
             Err(stop) => {
                 let text = written.as_deref().unwrap_or(self.arguments.as_str());
@@ -129,12 +120,74 @@ impl Fit {
     }
 }
 
+/// The tool that a call names.
+struct FoundTool {
+    entry: Arc<ToolEntry>,
+    tool: Arc<dyn Tool>,
+    /// It is one of the executor's own.
+    internal: bool,
+}
+
+/// A call to a tool that exists, before the artifacts that its arguments name take their places.
+pub(super) struct Unbound {
+    found: FoundTool,
+    text: String,
+    refs: Vec<RefObject>,
+}
+
+impl Unbound {
+    fn new(found: FoundTool, text: String) -> Self {
+        let text = if text.is_empty() {
+            "{}".to_owned()
+        } else {
+            text
+        };
+        let refs = refs::find(&text);
+        Self { found, text, refs }
+    }
+
+    /// Reads the artifacts and admits the call.
+    pub(super) async fn admit(self, open: &mut OpenCall<'_>) -> Result<Admitted, EarlyEnd> {
+        let (found, fit) = self.bind(open.parts(), open.session()).await;
+        found.admit(fit, open)
+    }
+
+    async fn bind(self, parts: &Parts, session: &Session) -> (FoundTool, Checked) {
+        let Self { found, text, refs } = self;
+        if refs.is_empty() {
+            let fit = check(&found.entry, text, None);
+            return (found, fit);
+        }
+        let fit = match refs::bind(parts, session, &found.entry, &text, &refs).await {
+            Ok(bound) => check(&found.entry, bound, Some(text)),
+            Err(stop) => Err(Box::new(Refused { stop, text })),
+        };
+        (found, fit)
+    }
+}
+
+impl FoundTool {
+    fn admit(self, fit: Checked, open: &mut OpenCall<'_>) -> Result<Admitted, EarlyEnd> {
+        let mut fit = fit.map_err(|refused| refused.noted(open))?;
+        open.record.coerced = std::mem::take(&mut fit.coerced);
+        fit.admitted(self).map_err(|refused| refused.judged(open))
+    }
+}
+
+/// How far a call is admitted without a wait.
+pub(super) enum Admission {
+    /// It is.
+    Admitted(Admitted),
+    /// Artifacts that its arguments name are to be read first.
+    Unbound(Box<Unbound>),
+}
+
 /// Admits a call, or says what is wrong with it.
 pub(super) fn admit(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
-) -> Result<Admitted, EarlyEnd> {
+) -> Result<Admission, EarlyEnd> {
     if session.cancellation().is_cancelled() || session.is_closed() {
         return Err(EarlyEnd::failed(
             ErrorKind::Cancelled,
@@ -163,36 +216,50 @@ pub(super) fn admit(
         );
     }
     let internal = open.is_internal();
-    let (entry, tool) = look_up(parts, session, open.record.name(), internal)?;
-    let fit = check(parts, session, &entry, open.record.take_arguments());
-    let mut fit = fit.map_err(|refused| refused.noted(open))?;
-    open.record.coerced = std::mem::take(&mut fit.coerced);
-    fit.admitted(entry, tool, internal)
-        .map_err(|refused| refused.judged(open))
+    let found = look_up(parts, session, open.record.name(), internal)?;
+    let call = Unbound::new(found, open.record.take_arguments());
+    if call.refs.is_empty() {
+        let fit = check(&call.found.entry, call.text, None);
+        return call.found.admit(fit, open).map(Admission::Admitted);
+    }
+    // Recorded even where the call is dropped while they are read.
+    open.record.keep_arguments(call.text.clone());
+    Ok(Admission::Unbound(Box::new(call)))
 }
 
 /// The same for a call that is only looked at: nothing is spent.
-pub(super) fn look(
+pub(super) async fn look(
     parts: &Parts,
     session: &Session,
     call: ToolCall,
     internal: bool,
 ) -> Result<Admitted, EarlyEnd> {
-    let (entry, tool) = look_up(parts, session, &call.name, internal)?;
-    let fit = check(parts, session, &entry, call.arguments);
+    let found = look_up(parts, session, &call.name, internal)?;
+    let (found, fit) = Unbound::new(found, call.arguments)
+        .bind(parts, session)
+        .await;
     let fit = fit.map_err(|refused| refused.stop)?;
-    fit.admitted(entry, tool, internal)
-        .map_err(|refused| refused.stop)
+    fit.admitted(found).map_err(|refused| refused.stop)
 }
 
 type Lookup = Result<(Arc<ToolEntry>, Arc<dyn Tool>), EarlyEnd>;
 
-fn look_up(parts: &Parts, session: &Session, name: &str, internal: bool) -> Lookup {
-    if internal {
-        parts.internal(name)
+fn look_up(
+    parts: &Parts,
+    session: &Session,
+    name: &str,
+    internal: bool,
+) -> Result<FoundTool, EarlyEnd> {
+    let (entry, tool) = if internal {
+        parts.internal(name)?
     } else {
-        find(session, name)
-    }
+        find(session, name)?
+    };
+    Ok(FoundTool {
+        entry,
+        tool,
+        internal,
+    })
 }
 
 /// The entry of a name, if this session may call it.
@@ -261,26 +328,12 @@ fn runnable(entry: &Arc<ToolEntry>) -> Lookup {
     }
 }
 
-/// The changed text, if any, and the paths of what was coerced.
-type Checked = Result<(Option<String>, Vec<String>), Vec<Violation>>;
+/// Arguments that fit, or why they do not.
+type Checked = Result<Fit, Box<Refused>>;
 
-/// Refs bound, bound values filled in, strict JSON, coercion, schema; the arguments as they will run.
-fn check(
-    parts: &Parts,
-    session: &Session,
-    entry: &ToolEntry,
-    text: String,
-) -> Result<Fit, Box<Refused>> {
-    let text = if text.is_empty() {
-        "{}".to_owned()
-    } else {
-        text
-    };
-    let (text, written) = match refs::bind(parts, session, entry, &text) {
-        Ok(None) => (text, None),
-        Ok(Some(bound)) => (bound, Some(text)),
-        Err(stop) => return Err(Box::new(Refused { stop, text })),
-    };
+/// Bound values filled in, strict JSON, coercion, schema; the arguments as they will run. `written` is what the caller wrote
+/// where refs in it were bound.
+fn check(entry: &ToolEntry, text: String, written: Option<String>) -> Checked {
     match effective(entry, &text) {
         Ok((changed, coerced)) => {
             let filled = || entry.bound.is_some().then(|| text.clone());
@@ -299,7 +352,10 @@ fn check(
     }
 }
 
-fn effective(entry: &ToolEntry, text: &str) -> Checked {
+/// The changed text, if any, and the paths of what was coerced.
+type Effective = Result<(Option<String>, Vec<String>), Vec<Violation>>;
+
+fn effective(entry: &ToolEntry, text: &str) -> Effective {
     match &entry.bound {
         None => entry.input.admit(text, true).map(|admitted| {
             let owned = match admitted.text {

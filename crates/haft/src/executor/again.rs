@@ -243,7 +243,7 @@ async fn elsewhere(
         match stands(session, &known) {
             OtherRun::Closed if !waits => return over(parts, session, &known).await,
             // Nothing is kept to resume it from, whatever is decided.
-            OtherRun::Abandoned if known.within && !can_be_resumed(session, &known) => {
+            OtherRun::Abandoned if known.within && !can_be_resumed(session, &known).await => {
                 return over(parts, session, &known).await;
             }
             OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
@@ -289,9 +289,11 @@ async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<
 }
 
 /// Whether an abandoned call has anything to be resumed from.
-fn can_be_resumed(session: &Session, call: &SuspendedCall) -> bool {
-    let others = session.others();
-    others.is_none_or(|others| others.can_resume(&call.run, &call.call))
+async fn can_be_resumed(session: &Session, call: &SuspendedCall) -> bool {
+    match session.others() {
+        Some(others) => others.can_resume(&call.run, &call.call).await,
+        None => true,
+    }
 }
 
 /// The end of a direct call, as the inbox has it: told once, to the client that makes the call again first.

@@ -40,7 +40,7 @@ pub(super) async fn ask_user(
     let request = request(parts, session, open.caller(), admitted, judgement)?;
     if let Some(decision) = ask::automatic(parts, session, &request) {
         let decided = Decided { request, decision };
-        return settle(open, judged, decided, false);
+        return settle(open, judged, decided, false).await;
     }
     let entry = admitted.entry();
     again::asked_before(open, settlement, entry, &request.arguments).await?;
@@ -60,7 +60,7 @@ pub(super) async fn ask_user(
         };
         stop.or_for_operator(&ruling.operator)
     })?;
-    take(open, settlement, judged, taken)
+    take(open, settlement, judged, taken).await
 }
 
 /// Whether a call proposes a rule.
@@ -88,13 +88,13 @@ fn fits_still(
 }
 
 /// Whether a decided request could run now and would do what it shows. Nothing runs and nothing is recorded.
-pub(super) fn check(
+pub(super) async fn check(
     parts: &Parts,
     session: &Session,
     call: ToolCall,
     shown: &ApprovalRequest,
 ) -> Result<(), EarlyEnd> {
-    let admitted = admit::look(parts, session, call, parts.is_internal(shown))?;
+    let admitted = admit::look(parts, session, call, parts.is_internal(shown)).await?;
     let caller = Caller {
         call: &shown.call,
         parent: shown.parent.as_ref(),
@@ -138,7 +138,7 @@ pub(super) async fn resumed(
             claim(parts, settlement, &shown.id).await?
         }
     };
-    take(open, settlement, judged, taken)
+    take(open, settlement, judged, taken).await
 }
 
 async fn claim(
@@ -156,7 +156,7 @@ async fn claim(
 }
 
 /// Acts on a decision that this call claimed.
-fn take(
+async fn take(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     judged: Judged,
@@ -164,11 +164,11 @@ fn take(
 ) -> Result<Cleared, EarlyEnd> {
     open.record.approval = Some(taken.decided.request.id.clone());
     settlement.claim(taken.claimed);
-    settle(open, judged, taken.decided, true)
+    settle(open, judged, taken.decided, true).await
 }
 
 /// Acts on what was decided; `claimed` says whether it was decided about this very call.
-fn settle(
+async fn settle(
     open: &mut OpenCall<'_>,
     judged: Judged,
     decided: Decided,
@@ -195,7 +195,7 @@ fn settle(
         Choice::Approve {
             edited: Some(text), ..
         } => {
-            let judged = edited(open, judged, text)?;
+            let judged = edited(open, judged, text).await?;
             let (admitted, judgement) = (&judged.admitted, &judged.judgement);
             let seen = request(parts, session, open.caller(), admitted, judgement)?;
             consented(open, judged, Consent { by, approval }, seen.snapshot)
@@ -240,8 +240,8 @@ fn answered(by: &str, answers: &str) -> EarlyEnd {
 
 /// A call approved with other arguments: they are admitted and judged again, and no edit lowers a deny. Whoever typed them
 /// approved what they do at this moment.
-fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result<Judged, EarlyEnd> {
-    let admitted = judged.admitted.edited(open.parts(), text, open)?;
+async fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result<Judged, EarlyEnd> {
+    let admitted = judged.admitted.edited(text, open).await?;
     let judged = judge(open, admitted)?;
     if judged.ruling().verdict == Verdict::Deny {
         return Err(denied(judged.ruling()));

@@ -8,41 +8,40 @@ use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::refs::find::{MEMBER, RefObject, Takes, find, takes};
+use crate::executor::refs::find::{MEMBER, Takes, takes};
 use crate::json::scan;
 use crate::session::Session;
 use crate::text::clip;
 use crate::toolset::ToolEntry;
 
 mod find;
+
+pub(super) use find::{RefObject, find};
 #[cfg(test)]
 mod tests;
 
 /// Most bytes of all artifacts that one call's arguments take in.
 pub(super) const MOST_BOUND: u64 = 256 << 20;
 
-/// The text with every ref replaced by what it names, as the tool's schema takes it; `None` where there is no ref. A ref
-/// that names nothing of this run is an error and never passed on.
-pub(super) fn bind(
+/// The text with every ref that was found in it replaced by what it names, as the tool's schema takes it. A ref that names
+/// nothing of this run is an error and never passed on.
+pub(super) async fn bind(
     parts: &Parts,
     session: &Session,
     entry: &ToolEntry,
     text: &str,
-) -> Result<Option<String>, EarlyEnd> {
-    let found = find(text);
-    if found.is_empty() {
-        return Ok(None);
-    }
+    found: &[RefObject],
+) -> Result<String, EarlyEnd> {
     let mut bound = String::with_capacity(text.len());
     let (mut taken, mut left) = (0, MOST_BOUND);
-    for one in &found {
-        let (artifact, media_type) = read(parts, session, one, &mut left)?;
+    for one in found {
+        let (artifact, media_type) = read(parts, session, one, &mut left).await?;
         bound.push_str(text.get(taken..one.span.start).unwrap_or_default());
         bound.push_str(&written(entry, one, &artifact, &media_type)?);
         taken = one.span.end;
     }
     bound.push_str(text.get(taken..).unwrap_or_default());
-    Ok(Some(bound))
+    Ok(bound)
 }
 
 fn wrong(at: &RefObject, what: impl std::fmt::Display) -> EarlyEnd {
@@ -51,7 +50,7 @@ fn wrong(at: &RefObject, what: impl std::fmt::Display) -> EarlyEnd {
 }
 
 /// An artifact's bytes and media type.
-fn read(
+async fn read(
     parts: &Parts,
     session: &Session,
     at: &RefObject,
@@ -81,7 +80,7 @@ fn read(
     let reference =
         reference.ok_or_else(|| missing(ArtifactError::NotFound(shown.into_owned())))?;
     let owner = session.owner();
-    let info = store.info(owner, &reference).map_err(missing)?;
+    let info = store.info(owner, &reference).await.map_err(missing)?;
     *left = left.checked_sub(info.bytes).ok_or_else(|| {
         wrong(
             at,
@@ -89,9 +88,8 @@ fn read(
         )
         .advise("pass it in parts, or to a tool that takes the ref itself")
     })?;
-    let bytes = store
-        .read(owner, &reference, 0..info.bytes)
-        .map_err(missing)?;
+    let bytes = store.read(owner, &reference, 0..info.bytes).await;
+    let bytes = bytes.map_err(missing)?;
     Ok((bytes, info.media_type))
 }
 

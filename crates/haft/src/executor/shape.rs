@@ -1,5 +1,7 @@
 //! Shape: data made an object, the output schema checked, and the whole made to fit the inline limit.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::artifact::{ArtifactError, ArtifactStore};
@@ -8,50 +10,102 @@ use crate::executor::Parts;
 use crate::executor::call_result::CallResult;
 use crate::executor::early_end::{EarlyEnd, failure, status};
 use crate::executor::invoke::Invoked;
+use crate::future::BoxFuture;
 use crate::result::{Artifact, Status, ToolResult};
 use crate::session::Session;
-use crate::shape::{self as fit, Bounds};
+use crate::shape::{self as fit, Bounds, Fitted, Keep};
 use crate::spec::{Overflow, ToolSpec};
 use crate::toolset::ToolEntry;
+
+/// A result that was shaped as far as that needs no wait.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once a call and taken apart at once; a box would cost every call"
+)]
+pub(super) enum Shaped {
+    /// It is returned inline as it came.
+    Inline(CallResult),
+    /// Parts of it are stored first.
+    Oversized(Box<Oversized>),
+}
+
+/// A result of which not all is returned inline.
+pub(super) struct Oversized {
+    entry: Arc<ToolEntry>,
+    result: ToolResult,
+    /// Why it is not what the tool's output schema promises, where it is not.
+    violation: Option<EarlyEnd>,
+}
 
 /// Shapes what a tool gave.
 pub(super) fn shape(
     parts: &Parts,
     session: &Session,
     invoked: Invoked,
-) -> Result<CallResult, EarlyEnd> {
+) -> Result<Shaped, EarlyEnd> {
     let (entry, given) = invoked.into_parts();
     let mut result = given?;
     result.data = result.data.map(fit::object);
-    if result.error.is_none() {
-        check_output(parts, session, &entry, &result)?;
+    let violation = match &result.error {
+        None => violation(&entry, &result),
+        Some(_) => None,
+    };
+    let bounds = bounds(parts, session, entry.spec());
+    if violation.is_none() && fit::is_within(&result.content, result.data.as_deref(), &bounds) {
+        let fitted = Fitted {
+            content: std::mem::take(&mut result.content),
+            data: result.data.take(),
+            ..Fitted::default()
+        };
+        return Ok(Shaped::Inline(call_result(result, fitted)));
     }
+    Ok(Shaped::Oversized(Box::new(Oversized {
+        entry,
+        result,
+        violation,
+    })))
+}
+
+impl Oversized {
+    /// Stores what is too large, and shows a preview of it.
+    pub(super) async fn store(
+        self: Box<Self>,
+        parts: &Parts,
+        session: &Session,
+    ) -> Result<CallResult, EarlyEnd> {
+        let Self {
+            entry,
+            mut result,
+            violation,
+        } = *self;
+        if let Some(stop) = violation {
+            return Err(with_result(parts, session, stop, &result).await);
+        }
+        let bounds = bounds(parts, session, entry.spec());
+        let keep = StoreFor::of(parts, session);
+        let keep = keep.as_ref().map(|keep| keep as &dyn Keep);
+        let (content, data) = (std::mem::take(&mut result.content), result.data.take());
+        let fitted = fit::fit(content, data, &bounds, keep).await;
+        Ok(call_result(result, fitted))
+    }
+}
+
+/// The call's result: what the tool gave, with what fits of its content and data.
+fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     let ToolResult {
-        content,
-        data,
         mut artifacts,
         error,
         summary,
         strength,
-    } = result;
-    let bounds = bounds(parts, session, entry.spec());
-    let mut keep = |media_type: &str, bytes: Bytes| match &parts.artifacts {
-        Some(store) => put(store.as_ref(), session, media_type, bytes),
-        None => Err(ArtifactError::NotFound("store".into())),
-    };
-    let keep: Option<fit::Keep<'_>> = if parts.artifacts.is_some() {
-        Some(&mut keep)
-    } else {
-        None
-    };
-    let fitted = fit::fit(content, data, &bounds, keep);
+        ..
+    } = given;
     let operator = error.as_ref().and_then(ToolError::operator_advice);
     let operator = operator.map(str::to_owned);
     // The tool's own failure says more than that its output was large.
     let error = error.as_ref().map(failure).or(fitted.error);
     artifacts.extend(fitted.artifacts);
     let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
-    Ok(CallResult {
+    CallResult {
         status,
         summary,
         content: fitted.content,
@@ -62,7 +116,7 @@ pub(super) fn shape(
         approval: None,
         calls: None,
         operator,
-    })
+    }
 }
 
 /// The limits of one call: tokens for a direct one, bytes inside a chain; the spec's own where it has them.
@@ -79,53 +133,72 @@ fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds
     }
 }
 
-/// A result that is not what the tool's output schema promises is an error; it is kept as an artifact.
-fn check_output(
-    parts: &Parts,
-    session: &Session,
-    entry: &ToolEntry,
-    result: &ToolResult,
-) -> Result<(), EarlyEnd> {
-    let Some(schema) = &entry.output else {
-        return Ok(());
-    };
+/// A result that is not what the tool's output schema promises is an error.
+fn violation(entry: &ToolEntry, result: &ToolResult) -> Option<EarlyEnd> {
+    let schema = entry.output.as_ref()?;
     let text = result.data.as_ref().map_or("null", |raw| raw.get());
-    let Err(violations) = schema.check_value(text) else {
-        return Ok(());
-    };
+    let violations = schema.check_value(text).err()?;
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let name = &entry.spec().name;
     let message = format!(
         "the result of {name} is not what its output schema promises: {}",
         lines.join("; ")
     );
-    let mut stop = EarlyEnd::failed(ErrorKind::Failed, message);
-    let bytes = Bytes::copy_from_slice(text.as_bytes());
-    let kept = parts
-        .artifacts
-        .as_ref()
-        .map(|store| put(store.as_ref(), session, "application/json", bytes));
-    if let Some(Ok(artifact)) = kept {
-        let advice = format!("the result as it came is artifact {}", artifact.reference);
-        stop = stop.advise(advice).with_artifact(artifact);
-    }
-    Err(stop)
+    Some(EarlyEnd::failed(ErrorKind::Failed, message))
 }
 
-/// Keeps bytes for the run.
-fn put(
-    store: &dyn ArtifactStore,
+/// The error with the result as it came, which is stored.
+async fn with_result(
+    parts: &Parts,
     session: &Session,
-    media_type: &str,
-    bytes: Bytes,
-) -> Result<Artifact, ArtifactError> {
-    let size = bytes.len() as u64;
-    let preview = fit::preview(&bytes);
-    let reference = store.put(session.owner(), media_type, bytes)?;
-    Ok(Artifact {
-        reference: reference.as_str().to_owned(),
-        media_type: media_type.to_owned(),
-        bytes: size,
-        preview,
-    })
+    stop: EarlyEnd,
+    result: &ToolResult,
+) -> EarlyEnd {
+    let Some(store) = StoreFor::of(parts, session) else {
+        return stop;
+    };
+    let text = result.data.as_ref().map_or("null", |raw| raw.get());
+    let bytes = Bytes::copy_from_slice(text.as_bytes());
+    match store.keep("application/json", bytes).await {
+        Ok(artifact) => {
+            let advice = format!("the result as it came is artifact {}", artifact.reference);
+            stop.advise(advice).with_artifact(artifact)
+        }
+        Err(_) => stop,
+    }
+}
+
+/// Where the run's artifacts are stored.
+struct StoreFor<'a> {
+    store: &'a dyn ArtifactStore,
+    session: &'a Session,
+}
+
+impl<'a> StoreFor<'a> {
+    /// The host's store, where it has one.
+    fn of(parts: &'a Parts, session: &'a Session) -> Option<Self> {
+        let store = parts.artifacts.as_deref()?;
+        Some(Self { store, session })
+    }
+}
+
+impl Keep for StoreFor<'_> {
+    fn keep<'k>(
+        &'k self,
+        media_type: &'k str,
+        bytes: Bytes,
+    ) -> BoxFuture<'k, Result<Artifact, ArtifactError>> {
+        Box::pin(async move {
+            let size = bytes.len() as u64;
+            let preview = fit::preview(&bytes);
+            let stored = self.store.put(self.session.owner(), media_type, bytes);
+            let reference = stored.await?;
+            Ok(Artifact {
+                reference: reference.as_str().to_owned(),
+                media_type: media_type.to_owned(),
+                bytes: size,
+                preview,
+            })
+        })
+    }
 }

@@ -3,9 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
+use std::future::ready;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustix::fs::OFlags;
@@ -13,8 +15,9 @@ use rustix::fs::OFlags;
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
 use crate::file_lock;
+use crate::future::run_blocking;
 use crate::journal::line::{Line, Reader};
-use crate::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
+use crate::journal::{Answer, ChainStart, Journal, JournalCall, JournalError, Recorded};
 use crate::result::Status;
 
 #[cfg(test)]
@@ -24,11 +27,14 @@ const FILE: &str = "journal.jsonl";
 /// Longest line that is read: a script and its arguments, or a reply, with their escapes.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// Journals in haft's state folder. A run's file is locked while one of its chains is at work.
-#[derive(Debug)]
+/// Journals in haft's state folder. A run's file is locked while one of its chains is at work. Clones are the same journals.
+///
+/// An entry is appended to its file before the call that writes it returns: that is quicker than another thread is woken.
+/// Journals are read on threads for work that blocks.
+#[derive(Debug, Clone)]
 pub struct DirJournal {
-    home: PathBuf,
-    open: Mutex<HashMap<RunId, Open>>,
+    home: Arc<Path>,
+    open: Arc<Mutex<HashMap<RunId, Open>>>,
 }
 
 /// A run's file, held for as long as chains of the run are at work.
@@ -45,8 +51,8 @@ impl DirJournal {
     /// Journals below `home`, haft's state folder.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
-            home: home.into(),
-            open: Mutex::default(),
+            home: home.into().into(),
+            open: Arc::default(),
         }
     }
 
@@ -108,7 +114,7 @@ impl Open {
     }
 }
 
-fn open(path: &std::path::Path, write: bool) -> io::Result<File> {
+fn open(path: &Path, write: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     if write {
@@ -144,28 +150,45 @@ fn end_line(file: &File) -> io::Result<bool> {
     }
 }
 
+/// An answer that is there.
+fn answer<'a>(written: Result<(), JournalError>) -> Answer<'a, ()> {
+    Box::pin(ready(written))
+}
+
 impl Journal for DirJournal {
-    fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError> {
-        let line = Line::begin(chain, start);
-        self.add(run, &line)
+    fn begin<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        start: &'a ChainStart,
+    ) -> Answer<'a, ()> {
+        answer(self.add(run, &Line::begin(chain, start)))
     }
 
-    fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError> {
-        let line = Line::call(chain, call);
-        self.add(run, &line)
+    fn call<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        call: &'a JournalCall,
+    ) -> Answer<'a, ()> {
+        answer(self.add(run, &Line::call(chain, call)))
     }
 
-    fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError> {
-        let line = Line::end(chain, seq, reply);
-        self.add(run, &line)
+    fn end<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        seq: u64,
+        reply: &'a str,
+    ) -> Answer<'a, ()> {
+        answer(self.add(run, &Line::end(chain, seq, reply)))
     }
 
-    fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError> {
-        let line = Line::close(chain, status);
-        self.add(run, &line)
+    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()> {
+        answer(self.add(run, &Line::close(chain, status)))
     }
 
-    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()> {
         let mut all = self.open.lock();
         if let Some(open) = all.get_mut(run) {
             open.chains.remove(chain);
@@ -175,29 +198,49 @@ impl Journal for DirJournal {
                 all.remove(run);
             }
         }
-        Ok(())
+        answer(Ok(()))
     }
 
-    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
-        let Some(read) = self.read(run)? else {
-            return Ok(Vec::new());
-        };
-        let all = self.open.lock();
-        let none = HashSet::new();
-        Ok(read.abandoned(all.get(run).map_or(&none, |open| &open.chains)))
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>> {
+        self.work(run, |journal, run| {
+            let Some(read) = journal.read(run)? else {
+                return Ok(Vec::new());
+            };
+            let all = journal.open.lock();
+            let none = HashSet::new();
+            Ok(read.abandoned(all.get(run).map_or(&none, |open| &open.chains)))
+        })
     }
 
-    fn interrupted(
-        &self,
-        run: &RunId,
-        chain: Option<&CallId>,
-    ) -> Result<Option<Recorded>, JournalError> {
-        let read = self.read(run)?;
-        Ok(read.and_then(|read| read.open(chain, &self.home)))
+    fn interrupted<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: Option<&'a CallId>,
+    ) -> Answer<'a, Option<Recorded>> {
+        let chain = chain.cloned();
+        self.work(run, move |journal, run| {
+            let read = journal.read(run)?;
+            Ok(read.and_then(|read| read.open(chain.as_ref(), &journal.home)))
+        })
     }
 }
 
 impl DirJournal {
+    /// Reads on a thread for that.
+    fn work<T: Send + 'static>(
+        &self,
+        run: &RunId,
+        work: impl FnOnce(&Self, &RunId) -> Result<T, JournalError> + Send + 'static,
+    ) -> Answer<'static, T> {
+        let (journal, run) = (self.clone(), run.clone());
+        let of = run.clone();
+        let working = run_blocking(move || work(&journal, &of));
+        Box::pin(async move {
+            let failed = |source| JournalError::Io { run, source };
+            working.await.map_err(failed)?
+        })
+    }
+
     /// The chains of a run that no other process is at; none where it has no journal.
     fn read<'a>(&self, run: &'a RunId) -> Result<Option<Reader<'a>>, JournalError> {
         let failed = |source| JournalError::Io {

@@ -20,7 +20,7 @@ const BYTES_SHOWN: usize = 4;
 /// Bytes that are shown where the call runs; more is worth another thread.
 const SHORT: u64 = 16 << 10;
 /// The media type of what is kept.
-const TEXT: &str = "text/plain";
+pub(crate) const TEXT: &str = "text/plain";
 
 /// A text that may be very long.
 #[derive(Clone)]
@@ -53,10 +53,6 @@ pub(crate) struct Room<'a> {
     pub(crate) json: bool,
 }
 
-/// Keeps a source as an artifact of the run.
-pub(crate) type KeepSource<'k> =
-    &'k dyn Fn(&str, &Arc<dyn Source>) -> Result<Artifact, ArtifactError>;
-
 impl std::fmt::Debug for Long {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Long")
@@ -70,27 +66,49 @@ pub(crate) fn are_short(texts: &[Long]) -> bool {
     texts.iter().map(|text| text.total).sum::<u64>() <= SHORT
 }
 
-/// Shows the texts within the room, each whole or in part; `keep` is absent where the whole is not to be kept.
-pub(crate) fn show(
-    texts: &[Long],
-    room: Room<'_>,
-    overflow: Overflow,
-    keep: Option<KeepSource<'_>>,
-) -> Result<Vec<ShapedText>, ToolError> {
-    let keep = keep.filter(|_| overflow != Overflow::Clip);
+/// How a text is shown.
+#[derive(Debug)]
+pub(crate) enum Share {
+    /// Whole.
+    Whole(String),
+    /// In part, within so many tokens.
+    Part(usize),
+}
+
+/// Where the whole of a text is that is shown in part; none where it is not to be stored.
+pub(crate) type Stored = Option<Result<ArtifactRef, ArtifactError>>;
+
+/// Reads the texts and says how each is shown within the room.
+pub(crate) fn measure(texts: &[Long], room: Room<'_>) -> Result<Vec<Share>, ToolError> {
     let mut parts = Vec::with_capacity(texts.len());
     for text in texts {
         parts.push(text.whole(room)?);
     }
     let shares = shares(&parts, room.limit);
+    let each = parts.into_iter().zip(shares);
+    Ok(each
+        .map(|(part, share)| match (part, share) {
+            (Some((whole, _)), None) => Share::Whole(whole),
+            (_, share) => Share::Part(share.unwrap_or_default()),
+        })
+        .collect())
+}
+
+/// Shows the texts as they were measured; `kept` says for each where the whole of it is.
+pub(crate) fn show(
+    texts: &[Long],
+    room: Room<'_>,
+    overflow: Overflow,
+    shares: Vec<(Share, Stored)>,
+) -> Result<Vec<ShapedText>, ToolError> {
     let mut shown = Vec::with_capacity(texts.len());
-    for ((text, part), share) in texts.iter().zip(parts).zip(shares) {
-        shown.push(match (part, share) {
-            (Some((whole, _)), None) => ShapedText {
-                text: whole,
+    for (text, (share, kept)) in texts.iter().zip(shares) {
+        shown.push(match share {
+            Share::Whole(text) => ShapedText {
+                text,
                 artifact: None,
             },
-            (_, share) => text.partly(room, share.unwrap_or_default(), keep)?,
+            Share::Part(share) => text.partly(room, share, kept)?,
         });
     }
     if overflow == Overflow::Fail && shown.iter().any(|one| one.artifact.is_some()) {
@@ -160,15 +178,11 @@ impl Long {
     }
 
     /// Its beginning and its end within `share` tokens, the whole kept.
-    fn partly(
-        &self,
-        room: Room<'_>,
-        share: usize,
-        keep: Option<KeepSource<'_>>,
-    ) -> Result<ShapedText, ToolError> {
-        let (artifact, whole) = match keep.map(|keep| keep(TEXT, &self.source)) {
+    fn partly(&self, room: Room<'_>, share: usize, kept: Stored) -> Result<ShapedText, ToolError> {
+        let kept = kept.map(|kept| Ok(to_artifact(&kept?, TEXT, &*self.source)?));
+        let (artifact, whole) = match kept {
             None => (None, Whole::Cut),
-            Some(Err(error)) => (None, Whole::Lost(error.to_string())),
+            Some(Err::<_, ArtifactError>(error)) => (None, Whole::Lost(error.to_string())),
             Some(Ok(artifact)) => {
                 let whole = Whole::Kept(artifact.reference.clone());
                 (Some(artifact), whole)
@@ -234,7 +248,7 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
 }
 
 /// An artifact as an outcome names it.
-pub(crate) fn to_artifact(
+fn to_artifact(
     reference: &ArtifactRef,
     media_type: &str,
     source: &dyn Source,
@@ -253,13 +267,10 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use parking_lot::Mutex;
 
-    use super::{Long, Room, ShapedText, show, to_artifact};
-    use crate::artifact::source::Source;
-    use crate::artifact::{ArtifactError, ArtifactRef};
-    use crate::error::ErrorKind;
-    use crate::result::Artifact;
+    use super::{Long, Room, ShapedText, Share, measure, show};
+    use crate::artifact::ArtifactRef;
+    use crate::error::{ErrorKind, ToolError};
     use crate::spec::Overflow;
     use crate::tokens::{self, Tokenizer};
 
@@ -271,18 +282,33 @@ mod tests {
         }
     }
 
-    /// What is shown, and what was kept.
-    fn shape_all(texts: &[Long], room: Room<'_>) -> (Vec<ShapedText>, Vec<Bytes>) {
-        let all = Mutex::new(Vec::new());
-        let keep =
-            |media_type: &str, source: &Arc<dyn Source>| -> Result<Artifact, ArtifactError> {
-                let whole = source.whole()?;
-                let reference = ArtifactRef::of(&whole);
-                all.lock().push(whole);
-                Ok(to_artifact(&reference, media_type, &**source)?)
+    /// What is shown where each text in part is kept, and what that is.
+    fn show_all(
+        texts: &[Long],
+        room: Room<'_>,
+        overflow: Overflow,
+    ) -> (Result<Vec<ShapedText>, ToolError>, Vec<Bytes>) {
+        let mut all = Vec::new();
+        let shares = measure(texts, room).unwrap().into_iter().zip(texts);
+        let shares = shares.map(|(share, text)| {
+            let kept = match share {
+                Share::Part(_) if overflow != Overflow::Clip => {
+                    let whole = text.source.whole().unwrap();
+                    let reference = ArtifactRef::of(&whole);
+                    all.push(whole);
+                    Some(Ok(reference))
+                }
+                Share::Part(_) | Share::Whole(_) => None,
             };
-        let shown = show(texts, room, Overflow::Store, Some(&keep)).unwrap();
-        (shown, all.into_inner())
+            (share, kept)
+        });
+        let shares = shares.collect();
+        (show(texts, room, overflow, shares), all)
+    }
+
+    fn shape_all(texts: &[Long], room: Room<'_>) -> (Vec<ShapedText>, Vec<Bytes>) {
+        let (shown, kept) = show_all(texts, room, Overflow::Store);
+        (shown.unwrap(), kept)
     }
 
     #[test]
@@ -377,19 +403,14 @@ mod tests {
             limit: 1_000,
             json: false,
         };
-        let keep = |_: &str, _: &Arc<dyn Source>| -> Result<Artifact, ArtifactError> {
-            Ok(Artifact {
-                reference: "sha256-0".into(),
-                media_type: "text/plain".into(),
-                bytes: 5_000,
-                preview: String::new(),
-            })
-        };
         let texts = [long(&"x".repeat(5_000))];
-        let clipped = show(&texts, room, Overflow::Clip, Some(&keep)).unwrap();
+        let (clipped, _) = show_all(&texts, room, Overflow::Clip);
+        let clipped = clipped.unwrap();
         assert!(clipped[0].artifact.is_none() && clipped[0].text.contains(" bytes cut"));
-        let failed = show(&texts, room, Overflow::Fail, Some(&keep)).unwrap_err();
+        let (failed, kept) = show_all(&texts, room, Overflow::Fail);
+        let failed = failed.unwrap_err();
         assert_eq!(failed.kind(), ErrorKind::Failed);
-        assert!(failed.advice().unwrap().contains("sha256-0"));
+        let reference = ArtifactRef::of(&kept[0]);
+        assert!(failed.advice().unwrap().contains(reference.as_str()));
     }
 }

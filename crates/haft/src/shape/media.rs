@@ -26,32 +26,35 @@ pub(super) fn total(content: &[Content]) -> usize {
     sizes.sum()
 }
 
-impl Shaper<'_, '_> {
+impl Shaper<'_> {
     /// Replaces each picture or sound that is over what the ones before it left of the limit.
-    pub(super) fn media(&mut self, content: Vec<Content>) -> Vec<Content> {
+    pub(super) async fn media(&mut self, content: Vec<Content>) -> Vec<Content> {
         let mut left = self.bounds.media_bytes;
-        let mut one = |piece: Content| match piece {
-            Content::Image { data, mime_type } | Content::Audio { data, mime_type }
-                if size(&data) > left =>
-            {
-                self.aside(&data, &mime_type)
-            }
-            Content::Image { ref data, .. } | Content::Audio { ref data, .. } => {
-                left -= size(data);
-                piece
-            }
-            other => other,
-        };
-        content.into_iter().map(&mut one).collect()
+        let mut shaped = Vec::with_capacity(content.len());
+        for piece in content {
+            shaped.push(match piece {
+                Content::Image { data, mime_type } | Content::Audio { data, mime_type }
+                    if size(&data) > left =>
+                {
+                    self.aside(&data, &mime_type).await
+                }
+                Content::Image { ref data, .. } | Content::Audio { ref data, .. } => {
+                    left -= size(data);
+                    piece
+                }
+                other => other,
+            });
+        }
+        shaped
     }
 
-    fn aside(&mut self, data: &str, mime_type: &str) -> Content {
+    async fn aside(&mut self, data: &str, mime_type: &str) -> Content {
         let mime_type = mime_type
             .get(..mime_type.len().min(MAX_TYPE))
             .unwrap_or_default();
         let bytes = STANDARD.decode(data);
         let bytes = bytes.map_or_else(|_| Bytes::copy_from_slice(data.as_bytes()), Bytes::from);
-        match self.keep(mime_type, &bytes) {
+        match self.keep(mime_type, &bytes).await {
             Whole::Kept(reference) => Content::ResourceLink {
                 uri: format!("artifact://{}/{reference}", self.bounds.run),
                 name: reference,

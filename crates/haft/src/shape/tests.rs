@@ -1,17 +1,21 @@
 //! Shaping: what fits is untouched, what does not is within the limit, whole in the store, and still says its shape.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+use std::future::ready;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Bounds, Fitted, fit, object, preview, texts};
+use super::{Bounds, Fitted, Keep, fit, object, preview, texts};
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::call::RunId;
 use crate::error::ErrorKind;
+use crate::future::{BoxFuture, wait};
 use crate::result::{Artifact, Content};
 use crate::spec::Overflow;
 use crate::tokens::{Bytes as ByBytes, O200k, Tokenizer};
@@ -29,17 +33,7 @@ fn run(
     limit: usize,
     overflow: Overflow,
 ) -> (Fitted, Stored) {
-    let mut kept = Vec::new();
-    let mut keep = |media_type: &str, bytes: Bytes| {
-        let artifact = Artifact {
-            reference: ArtifactRef::of(&bytes).as_str().to_owned(),
-            media_type: media_type.to_owned(),
-            bytes: bytes.len() as u64,
-            preview: preview(&bytes),
-        };
-        kept.push((media_type.to_owned(), bytes));
-        Ok(artifact)
-    };
+    let keep = InMemory::default();
     let run = RunId::new("r1");
     let bounds = Bounds {
         tokenizer,
@@ -49,8 +43,38 @@ fn run(
         run: &run,
         typed: false,
     };
-    let fitted = fit(content, data.map(raw), &bounds, Some(&mut keep));
-    (fitted, kept)
+    let fitted = wait(fit(content, data.map(raw), &bounds, Some(&keep)));
+    (fitted, keep.0.into_inner())
+}
+
+/// Remembers what it is to keep.
+#[derive(Default)]
+struct InMemory(Mutex<Stored>);
+
+impl Keep for InMemory {
+    fn keep<'k>(
+        &'k self,
+        media_type: &'k str,
+        bytes: Bytes,
+    ) -> BoxFuture<'k, Result<Artifact, ArtifactError>> {
+        let artifact = Artifact {
+            reference: ArtifactRef::of(&bytes).as_str().to_owned(),
+            media_type: media_type.to_owned(),
+            bytes: bytes.len() as u64,
+            preview: preview(&bytes),
+        };
+        self.0.lock().push((media_type.to_owned(), bytes));
+        Box::pin(ready(Ok(artifact)))
+    }
+}
+
+/// Has no room.
+struct Full;
+
+impl Keep for Full {
+    fn keep<'k>(&'k self, _: &'k str, _: Bytes) -> BoxFuture<'k, Result<Artifact, ArtifactError>> {
+        Box::pin(ready(Err(ArtifactError::Quota { bytes: 9, left: 1 })))
+    }
 }
 
 fn raw(value: &Value) -> Box<RawValue> {
@@ -296,15 +320,10 @@ fn without_a_store_or_with_a_full_one_it_is_cut() {
         run: &run,
         typed: false,
     };
-    let fitted = fit(vec![Content::text(lines(999))], None, &bounds, None);
+    let fitted = wait(fit(vec![Content::text(lines(999))], None, &bounds, None));
     assert!(fitted.artifacts.is_empty() && format!("{:?}", fitted.content).contains("lines cut …"));
-    let mut full = |_: &str, _| Err(ArtifactError::Quota { bytes: 9, left: 1 });
-    let fitted = fit(
-        vec![Content::text(lines(999))],
-        None,
-        &bounds,
-        Some(&mut full),
-    );
+    let long = vec![Content::text(lines(999))];
+    let fitted = wait(fit(long, None, &bounds, Some(&Full)));
     assert!(format!("{:?}", fitted.content).contains("cut and not kept (an artifact of 9 bytes"));
     assert!(cost(&TOKENS, &fitted) <= 200);
 }

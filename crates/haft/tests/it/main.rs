@@ -15,5 +15,6 @@ mod refs;
 mod seed_faults;
 mod shaping;
 mod skills;
+mod slow_store;
 mod spans;
 mod views;

@@ -60,10 +60,10 @@ fn house(executor: Executor) -> House {
 }
 
 impl House {
-    fn put(&self, media_type: &str, bytes: &[u8]) -> Value {
+    async fn put(&self, media_type: &str, bytes: &[u8]) -> Value {
         let bytes = Bytes::copy_from_slice(bytes);
         let owner = self.session.owner();
-        let reference = self.store.put(owner, media_type, bytes).unwrap();
+        let reference = self.store.put(owner, media_type, bytes).await.unwrap();
         json!({"$artifact": reference.as_str()})
     }
 
@@ -80,9 +80,13 @@ impl House {
 #[tokio::test]
 async fn each_argument_takes_of_an_artifact_what_its_schema_says() {
     let house = house(Executor::new(Policy::workspace()));
-    let text = house.put("text/plain", "ein \"Wort\"\n\u{1F600}".as_bytes());
-    let rows = house.put("application/json", br#"[{"n": 12345678901234567890}]"#);
-    let blob = house.put("image/png", &[0x89, 0xFF, 0]);
+    let text = house
+        .put("text/plain", "ein \"Wort\"\n\u{1F600}".as_bytes())
+        .await;
+    let rows = house
+        .put("application/json", br#"[{"n": 12345678901234567890}]"#)
+        .await;
+    let blob = house.put("image/png", &[0x89, 0xFF, 0]).await;
     for (name, given, expect) in [
         ("text", text.clone(), json!("ein \"Wort\"\n\u{1F600}")),
         (
@@ -115,14 +119,15 @@ async fn each_argument_takes_of_an_artifact_what_its_schema_says() {
 #[tokio::test]
 async fn what_cannot_be_bound_is_refused_and_never_passed_on() {
     let house = house(Executor::new(Policy::workspace()));
-    let text = house.put("text/plain", b"plain");
-    let blob = house.put("image/png", &[0xFF]);
+    let text = house.put("text/plain", b"plain").await;
+    let blob = house.put("image/png", &[0xFF]).await;
     let own = text["$artifact"].as_str().unwrap();
     let foreign = Session::new(ToolRegistry::new());
     let other = Bytes::from_static(b"theirs");
     let other = house
         .store
         .put(foreign.owner(), "text/plain", other)
+        .await
         .unwrap();
     let unknown = format!("sha256-{}", "0".repeat(64));
     for (arguments, kind) in [
@@ -162,7 +167,7 @@ async fn a_path_hidden_in_an_artifact_does_not_walk_past_the_policy() {
     };
     let policy = Policy::workspace().with_rules(rules).unwrap();
     let house = house(Executor::new(policy));
-    let path = house.put("text/plain", b"secret/key");
+    let path = house.put("text/plain", b"secret/key").await;
     let outcome = house.take(&json!({"path": path})).await;
     assert_eq!(outcome.status, haft::Status::Denied, "{:?}", outcome.error);
     assert!(house.seen.lock().is_empty());
@@ -178,7 +183,7 @@ async fn a_person_sees_the_ref_and_what_runs_is_what_it_named() {
     };
     let policy = Policy::workspace().with_rules(rules).unwrap();
     let house = house(Executor::new(policy).with_approver(approver));
-    let text = house.put("text/plain", b"the content");
+    let text = house.put("text/plain", b"the content").await;
     let arguments = json!({"text": text});
     let outcome = house.take(&arguments).await;
     assert!(outcome.is_ok(), "{:?}", outcome.error);

@@ -17,6 +17,7 @@ use haft::tool::TypedTool;
 use haft::workspace::{Workspace, WorkspaceError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 
 use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
@@ -141,7 +142,8 @@ impl TypedTool for ApplyChanges {
             if input.part == Part::Allowed {
                 return kept.applied();
             }
-            let result = kept.result(&context)?;
+            // This thread is for work that blocks, and its work is finished where the call is dropped.
+            let result = Handle::current().block_on(kept.result(&context))?;
             if resumed {
                 kept.keep(false);
             }

@@ -166,9 +166,9 @@ impl PendingChanges {
     }
 
     /// The result of the command, with what became of its changes.
-    pub(super) fn result(&self, context: &CallContext) -> Result<ToolResult, ToolError> {
+    pub(super) async fn result(&self, context: &CallContext) -> Result<ToolResult, ToolError> {
         let note = self.with_note(|note| note.clone());
-        let versions = versions::keep(&note, &self.collected, context);
+        let versions = versions::keep(&note, &self.collected, context).await;
         let (changes, more_changes) = data::named(note.applied);
         let (mut not_applied, mut why_not) = (note.dropped.clone(), WhyNot::Refused);
         for (path, fate) in &note.fates {

@@ -48,14 +48,14 @@ pub(crate) async fn settle(
         kept.decide(&Fate::Allowed, |_| Fate::Refused(why.clone()));
     }
     if kept.changes_of(&Fate::Asked).is_empty() {
-        return kept.result(context);
+        return kept.result(context).await;
     }
     let saved = Arc::clone(&kept);
     let saved = blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await;
     if let Err(error) = saved {
         // What cannot be kept cannot be asked about; what the command said is told.
         kept.decide(&Fate::Asked, |_| Fate::Failed(error.message().to_owned()));
-        return kept.result(context);
+        return kept.result(context).await;
     }
     ask(&kept, context).await
 }
@@ -177,7 +177,7 @@ async fn ask(kept: &Arc<PendingChanges>, context: &CallContext) -> Result<ToolRe
             _ => Fate::Refused(why.clone()),
         });
     }
-    kept.result(context)
+    kept.result(context).await
 }
 
 async fn call(kept: &PendingChanges, part: Part, context: &CallContext) -> Outcome {

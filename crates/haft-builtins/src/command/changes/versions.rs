@@ -11,7 +11,7 @@ const MOST: usize = 20;
 const LONGEST: u64 = 16 << 20;
 
 /// The versions that can be kept, by path; without a store for artifacts there are none.
-pub(super) fn keep(
+pub(super) async fn keep(
     note: &Note,
     collected: &Collected,
     context: &CallContext,
@@ -21,8 +21,11 @@ pub(super) fn keep(
     };
     let fates = note.fates.iter();
     let in_conflict = fates.filter(|(_, fate)| matches!(fate, Fate::Conflict(_)));
-    let versions = in_conflict.take(MOST).filter_map(|(path, _)| {
-        let bytes = collected.content(&path.0, LONGEST).ok()?;
+    let mut versions = Vec::new();
+    for (path, _) in in_conflict.take(MOST) {
+        let Ok(bytes) = collected.content(&path.0, LONGEST) else {
+            continue;
+        };
         let text = std::str::from_utf8(&bytes).is_ok();
         let media_type = if text {
             "text/plain; charset=utf-8"
@@ -30,17 +33,20 @@ pub(super) fn keep(
             "application/octet-stream"
         };
         let size = bytes.len() as u64;
-        let reference = artifacts.put(media_type, bytes.into());
-        let reference = reference.inspect_err(|error| {
-            tracing::warn!(%error, path = %path.0.display(), "keep the command's version of a file");
-        });
-        let artifact = Artifact {
-            reference: reference.ok()?.as_str().to_owned(),
-            media_type: media_type.to_owned(),
-            bytes: size,
-            preview: String::new(),
-        };
-        Some((path.to_string_lossy().into_owned(), artifact))
-    });
-    versions.collect()
+        match artifacts.put(media_type, bytes.into()).await {
+            Ok(reference) => {
+                let artifact = Artifact {
+                    reference: reference.as_str().to_owned(),
+                    media_type: media_type.to_owned(),
+                    bytes: size,
+                    preview: String::new(),
+                };
+                versions.push((path.to_string_lossy().into_owned(), artifact));
+            }
+            Err(error) => {
+                tracing::warn!(%error, path = %path.0.display(), "store the command's version of a file");
+            }
+        }
+    }
+    versions
 }

@@ -17,8 +17,38 @@ pub(super) fn heading(data: &PageData) -> String {
     format!("--- {url}{status}")
 }
 
+/// Stores bytes for the run; their ref, or a note why there is none.
+async fn keep(
+    context: &CallContext,
+    notes: &mut Vec<String>,
+    media_type: &str,
+    bytes: Bytes,
+) -> Option<String> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let stored = match context.artifacts() {
+        Ok(artifacts) => artifacts.put(media_type, bytes).await,
+        Err(error) => {
+            notes.push(format!("it is not kept: {error}"));
+            return None;
+        }
+    };
+    match stored {
+        Ok(reference) => Some(reference.as_str().to_owned()),
+        Err(why) => {
+            notes.push(format!("it is not kept: {why}"));
+            None
+        }
+    }
+}
+
 /// Keeps the page, and gives as much of it as may be shown.
-pub(super) fn page_result(got: Got, context: &CallContext, max: usize) -> (PageData, Vec<Content>) {
+pub(super) async fn page_result(
+    got: Got,
+    context: &CallContext,
+    max: usize,
+) -> (PageData, Vec<Content>) {
     let mut data = PageData {
         url: got.url,
         final_url: Some(got.final_url),
@@ -28,20 +58,6 @@ pub(super) fn page_result(got: Got, context: &CallContext, max: usize) -> (PageD
         notes: got.notes,
         ..PageData::default()
     };
-    let mut keep = |media_type: &str, bytes: Bytes| {
-        if bytes.is_empty() {
-            return None;
-        }
-        let kept = context.artifacts().map_err(|e| e.to_string());
-        let kept = kept.and_then(|a| a.put(media_type, bytes).map_err(|e| e.to_string()));
-        match kept {
-            Ok(reference) => Some(reference.as_str().to_owned()),
-            Err(why) => {
-                data.notes.push(format!("it is not kept: {why}"));
-                None
-            }
-        }
-    };
     let mut parts = Vec::new();
     match got.body {
         Body::Text {
@@ -50,10 +66,16 @@ pub(super) fn page_result(got: Got, context: &CallContext, max: usize) -> (PageD
             as_sent,
         } => {
             if as_sent {
-                data.artifact = keep(&got.media_type, got.raw);
+                data.artifact = keep(context, &mut data.notes, &got.media_type, got.raw).await;
             } else {
-                let raw = keep(&got.media_type, got.raw);
-                data.artifact = keep(&media_type, Bytes::from(text.clone()));
+                let raw = keep(context, &mut data.notes, &got.media_type, got.raw).await;
+                data.artifact = keep(
+                    context,
+                    &mut data.notes,
+                    &media_type,
+                    Bytes::from(text.clone()),
+                )
+                .await;
                 data.raw = raw;
             }
             parts.extend(excerpt(&mut data, &text, max));
@@ -63,11 +85,11 @@ pub(super) fn page_result(got: Got, context: &CallContext, max: usize) -> (PageD
                 data: STANDARD.encode(&got.raw),
                 mime_type: got.media_type.clone(),
             });
-            data.artifact = keep(&got.media_type, got.raw);
+            data.artifact = keep(context, &mut data.notes, &got.media_type, got.raw).await;
         }
         Body::Kept => {
             let bytes = got.raw.len();
-            data.artifact = keep(&got.media_type, got.raw);
+            data.artifact = keep(context, &mut data.notes, &got.media_type, got.raw).await;
             let size = grouped(bytes as u64);
             parts.push(Content::text(format!("[{}, {size} bytes]", got.media_type)));
         }

@@ -1,25 +1,22 @@
-//! `Bridge`: operations of a bucket on one thread of their own, for callers within a runtime and without one.
+//! `Bridge`: operations of a bucket on one thread of their own, whatever runs the callers.
 
+use std::future::ready;
 use std::io;
-use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use haft::artifact::ArtifactError;
+use haft::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::Bucket;
-use crate::blocking::may_block;
 
 /// Operations at once; more wait their turn, each with a caller or a pin that waits with it.
 const AT_ONCE: usize = 32;
-
-/// What a caller grants the thread beyond an operation's limit.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// How often it is looked which runs have to be held anew.
 const TICK: Duration = Duration::from_hours(1);
@@ -48,32 +45,35 @@ impl Bridge {
         }
     }
 
-    /// Runs a job and waits for what comes of it, at most so long.
+    /// Runs a job for at most so long. It begins with this call and runs to its end where the answer is dropped.
     pub(super) fn run<T: Send + 'static>(
         &self,
         bucket: &Arc<Bucket>,
         limit: Duration,
         job: impl Future<Output = T> + Send + 'static,
-    ) -> io::Result<T> {
-        let (done, ended) = mpsc::sync_channel(1);
+    ) -> BoxFuture<'static, io::Result<T>> {
+        let (done, ended) = oneshot::channel();
         let room = Arc::clone(&self.room);
         let job = async move {
             let job = async {
                 let _room = room.acquire().await;
                 job.await
             };
-            // Nobody listens any more where the caller gave up.
+            // The caller may have been dropped.
             let _ = done.send(timeout(limit, job).await);
         };
-        self.runtime(bucket)?.spawn(job);
-        match wait(|| ended.recv_timeout(limit.saturating_add(GRACE))) {
-            Ok(Ok(result)) => Ok(result),
-            Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Timeout) => Err(self.late(limit)),
-            Err(mpsc::RecvTimeoutError::Disconnected) => Err(io::Error::other(format!(
-                "{}: its thread ended",
-                self.place
-            ))),
+        match self.runtime(bucket) {
+            Ok(runtime) => drop(runtime.spawn(job)),
+            Err(error) => return Box::pin(ready(Err(error))),
         }
+        let place = Arc::clone(&self.place);
+        Box::pin(async move {
+            match ended.await {
+                Ok(Ok(result)) => Ok(result),
+                Ok(Err(_)) => Err(late(&place, limit)),
+                Err(_) => Err(io::Error::other(format!("{place}: its thread ended"))),
+            }
+        })
     }
 
     /// Runs a job that nobody waits for.
@@ -94,17 +94,6 @@ impl Bridge {
             }
         });
         Ok(())
-    }
-
-    fn late(&self, limit: Duration) -> io::Error {
-        let seconds = limit.as_secs();
-        io::Error::new(
-            io::ErrorKind::TimedOut,
-            format!(
-                "{} did not answer within {seconds} s: try again when it is reachable",
-                self.place
-            ),
-        )
     }
 
     /// The runtime of the thread, which is started where none runs.
@@ -131,13 +120,12 @@ impl Bridge {
     }
 }
 
-/// Waits; a runtime whose worker waits gives that worker's other tasks to another thread, where it has several.
-fn wait<T>(until: impl FnOnce() -> T) -> T {
-    if may_block() {
-        tokio::task::block_in_place(until)
-    } else {
-        until()
-    }
+fn late(place: &str, limit: Duration) -> io::Error {
+    let seconds = limit.as_secs();
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        format!("{place} did not answer within {seconds} s: try again when it is reachable"),
+    )
 }
 
 /// What the store does by itself: sweeps what expired, and holds the runs in use.

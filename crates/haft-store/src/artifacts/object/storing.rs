@@ -1,8 +1,12 @@
 //! Storing: once for each run, within the tenant's quota.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use haft::artifact::source::Source;
 use haft::artifact::{ArtifactError, ArtifactRef, Owner};
 use haft::clock;
+use haft::future::run_blocking;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
 
@@ -18,7 +22,7 @@ impl Bucket {
         owner: &Owner,
         reference: &ArtifactRef,
         media_type: &str,
-        source: &dyn Source,
+        source: &Arc<dyn Source>,
     ) -> Result<(), ArtifactError> {
         let size = source.size();
         self.quota().admit(size)?;
@@ -39,7 +43,7 @@ impl Bucket {
         // First the word that holds it, then what is held.
         self.hold(owner, &folder).await?;
         let tag = if size <= PART {
-            let stored = self.store.put(&path, source.whole()?.into()).await;
+            let stored = self.store.put(&path, whole(source).await?.into()).await;
             stored.map_err(|e| self.to_artifact_error(&e))?.e_tag
         } else {
             self.put_in_parts(&path, source).await?
@@ -52,7 +56,7 @@ impl Bucket {
     async fn put_in_parts(
         &self,
         path: &Path,
-        source: &dyn Source,
+        source: &Arc<dyn Source>,
     ) -> Result<Option<String>, ArtifactError> {
         let begun = self.store.put_multipart(path).await;
         let mut upload = begun.map_err(|e| self.to_artifact_error(&e))?;
@@ -67,11 +71,12 @@ impl Bucket {
     async fn each_part(
         &self,
         upload: &mut dyn MultipartUpload,
-        source: &dyn Source,
+        source: &Arc<dyn Source>,
     ) -> Result<Option<String>, ArtifactError> {
         let mut at = 0;
         while at < source.size() {
-            let part = part(source, at)?;
+            let read = Arc::clone(source);
+            let part = run_blocking(move || part(&*read, at)).await??;
             at += part.content_length() as u64;
             let put = upload.put_part(part);
             put.await.map_err(|e| self.to_artifact_error(&e))?;
@@ -79,6 +84,12 @@ impl Bucket {
         let stored = upload.complete().await;
         Ok(stored.map_err(|e| self.to_artifact_error(&e))?.e_tag)
     }
+}
+
+/// All of a source, read where that may block.
+async fn whole(source: &Arc<dyn Source>) -> std::io::Result<Bytes> {
+    let source = Arc::clone(source);
+    run_blocking(move || source.whole()).await?
 }
 
 /// The part of a source that begins at `from`.

@@ -28,18 +28,20 @@ impl ObjectArtifacts {
     ///
     /// # Errors
     /// [`ArtifactError::Io`] where the bucket does not answer or refuses.
-    pub fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
-        self.run(SWEEP_LIMIT, |bucket| async move {
+    pub async fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
+        let swept = self.run(SWEEP_LIMIT, |bucket| async move {
             bucket.sweep_if_due(every).await
-        })
+        });
+        swept.await
     }
 
     /// Removes what expired, and says how many went. A full quota calls it by itself.
     ///
     /// # Errors
     /// [`ArtifactError::Io`] where the bucket does not answer or refuses.
-    pub fn sweep(&self) -> Result<u64, ArtifactError> {
-        self.run(SWEEP_LIMIT, |bucket| async move { bucket.sweep().await })
+    pub async fn sweep(&self) -> Result<u64, ArtifactError> {
+        let swept = self.run(SWEEP_LIMIT, |bucket| async move { bucket.sweep().await });
+        swept.await
     }
 }
 

@@ -45,7 +45,19 @@ impl DirArtifacts {
     ///
     /// # Errors
     /// [`ArtifactError::Io`] where the store cannot be read or written.
-    pub fn sweep_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
+    pub async fn sweep_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
+        self.work(move |store| store.sweep_all_if_due(every)).await
+    }
+
+    /// Removes what expired. A full quota calls it by itself.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Io`] where the store cannot be read or written.
+    pub async fn sweep(&self) -> Result<Swept, ArtifactError> {
+        self.work(Self::sweep_all).await
+    }
+
+    fn sweep_all_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
         let mark = fs::read_to_string(self.root.join(MARK)).ok();
         let last = mark.and_then(|text| text.trim().parse::<i64>().ok());
         let due = last.map(|last| last.saturating_add(length(every)));
@@ -54,14 +66,10 @@ impl DirArtifacts {
         if due.is_some_and(|due| now < due) && last.is_some_and(|last| last <= now) {
             return Ok(None);
         }
-        self.sweep().map(Some)
+        self.sweep_all().map(Some)
     }
 
-    /// Removes what expired. A full quota calls it by itself.
-    ///
-    /// # Errors
-    /// [`ArtifactError::Io`] where the store cannot be read or written.
-    pub fn sweep(&self) -> Result<Swept, ArtifactError> {
+    fn sweep_all(&self) -> Result<Swept, ArtifactError> {
         if !self.root.exists() {
             return Ok(Swept::default());
         }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::*;
+use crate::future::wait;
 
 const DAY: i128 = 24 * 3_600_000_000_000;
 
@@ -15,17 +16,16 @@ fn owner(run: &str) -> Owner {
 }
 
 fn put(store: &DirArtifacts, run: &str, text: &str) -> ArtifactRef {
-    store
-        .put(
-            &owner(run),
-            "text/plain",
-            Bytes::copy_from_slice(text.as_bytes()),
-        )
-        .unwrap()
+    wait(store.put(
+        &owner(run),
+        "text/plain",
+        Bytes::copy_from_slice(text.as_bytes()),
+    ))
+    .unwrap()
 }
 
 fn read(store: &DirArtifacts, run: &str, reference: &ArtifactRef) -> Result<Bytes, ArtifactError> {
-    store.read(&owner(run), reference, 0..u64::MAX)
+    wait(store.read(&owner(run), reference, 0..u64::MAX))
 }
 
 /// The same folder, seen by another process some days later.
@@ -72,7 +72,7 @@ fn bytes_that_changed_on_the_disk_are_found_out() {
     ] {
         fs::write(&blob, harm).unwrap();
         for store in [&store, &DirArtifacts::new(root.path())] {
-            let error = store.read(&owner("r"), &reference, 0..4).unwrap_err();
+            let error = wait(store.read(&owner("r"), &reference, 0..4)).unwrap_err();
             assert!(
                 matches!(error, ArtifactError::Damaged(_)),
                 "{name}: {error}"
@@ -104,10 +104,10 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run() {
     assert_eq!(held, both);
 
     let in_six_days = later(root.path(), || clock::now() + 6 * DAY);
-    assert_eq!(in_six_days.sweep().unwrap(), Swept::default());
+    assert_eq!(wait(in_six_days.sweep()).unwrap(), Swept::default());
     let in_eight_days = later(root.path(), || clock::now() + 8 * DAY);
     assert_eq!(
-        in_eight_days.sweep().unwrap(),
+        wait(in_eight_days.sweep()).unwrap(),
         Swept {
             artifacts: 2,
             blobs: 1,
@@ -126,16 +126,16 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run() {
 
     // Its time runs from the last unpin on.
     store.unpin(&owner("lives"));
-    assert_eq!(in_eight_days.sweep().unwrap(), Swept::default());
+    assert_eq!(wait(in_eight_days.sweep()).unwrap(), Swept::default());
     let store = DirArtifacts {
         now: || clock::now() + 8 * DAY,
         ..store
     };
     store.unpin(&owner("lives"));
-    assert_eq!(in_eight_days.sweep().unwrap(), Swept::default());
+    assert_eq!(wait(in_eight_days.sweep()).unwrap(), Swept::default());
     let in_sixteen_days = later(root.path(), || clock::now() + 16 * DAY);
     assert_eq!(
-        in_sixteen_days.sweep().unwrap(),
+        wait(in_sixteen_days.sweep()).unwrap(),
         Swept {
             artifacts: 1,
             blobs: 1,
@@ -143,8 +143,7 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run() {
         }
     );
     assert!(
-        store
-            .list(&Principal::local("ada"), None)
+        wait(store.list(&Principal::local("ada"), None))
             .unwrap()
             .is_empty()
     );
@@ -160,7 +159,7 @@ fn the_pins_of_a_process_that_is_gone_end() {
     drop(crashed);
     let in_eight_days = later(root.path(), || clock::now() + 8 * DAY);
     assert_eq!(
-        in_eight_days.sweep().unwrap(),
+        wait(in_eight_days.sweep()).unwrap(),
         Swept::default(),
         "its time runs from now on"
     );
@@ -170,7 +169,7 @@ fn the_pins_of_a_process_that_is_gone_end() {
     );
     let in_sixteen_days = later(root.path(), || clock::now() + 16 * DAY);
     assert_eq!(
-        in_sixteen_days.sweep().unwrap(),
+        wait(in_sixteen_days.sweep()).unwrap(),
         Swept {
             artifacts: 1,
             blobs: 1,
@@ -185,9 +184,7 @@ fn a_full_quota_makes_room_of_what_expired() {
     let store = DirArtifacts::new(root.path()).with_quota(10);
     store.pin(&owner("r"));
     put(&store, "r", "12345678");
-    let error = store
-        .put(&owner("s"), "text/plain", Bytes::from_static(b"abc"))
-        .unwrap_err();
+    let error = wait(store.put(&owner("s"), "text/plain", Bytes::from_static(b"abc"))).unwrap_err();
     assert!(
         matches!(error, ArtifactError::Quota { bytes: 3, left: 2 }),
         "{error}"
@@ -196,8 +193,7 @@ fn a_full_quota_makes_room_of_what_expired() {
     let in_eight_days = later(root.path(), || clock::now() + 8 * DAY).with_quota(10);
     put(&in_eight_days, "s", "abc");
     assert_eq!(
-        in_eight_days
-            .list(&Principal::local("ada"), None)
+        wait(in_eight_days.list(&Principal::local("ada"), None))
             .unwrap()
             .len(),
         1
@@ -220,14 +216,14 @@ fn many_who_store_at_once_keep_all_and_count_right() {
                     put(&store, &run, &format!("own {n} {m}"));
                     assert_eq!(read(&store, &run, &shared).unwrap(), format!("shared {m}"));
                     if m == 4 {
-                        assert_eq!(store.sweep().unwrap(), Swept::default());
+                        assert_eq!(wait(store.sweep()).unwrap(), Swept::default());
                     }
                 }
             });
         }
     });
     let store = DirArtifacts::new(root.path());
-    let all = store.list(&Principal::local("ada"), None).unwrap();
+    let all = wait(store.list(&Principal::local("ada"), None)).unwrap();
     assert_eq!(all.len(), 3 * 8 + 6 * 8);
     let tenant = store.tenant_dir(&Principal::local("ada"));
     let total = all.iter().map(|info| info.bytes).sum::<u64>();
@@ -246,11 +242,7 @@ fn a_folder_that_cannot_be_written_is_an_error_not_a_loss() {
     let file = root.path().join("file");
     fs::write(&file, "in the way").unwrap();
     let store = DirArtifacts::new(&file);
-    assert!(
-        store
-            .put(&owner("r"), "text/plain", Bytes::from_static(b"x"))
-            .is_err()
-    );
+    assert!(wait(store.put(&owner("r"), "text/plain", Bytes::from_static(b"x"))).is_err());
     store.pin(&owner("r"));
     assert!(read(&store, "r", &ArtifactRef::of(b"x")).is_err());
 }
@@ -260,7 +252,7 @@ fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
     let root = tempfile::tempdir().unwrap();
     let day = Duration::from_hours(24);
     put(&DirArtifacts::new(root.path()), "r", "old");
-    let swept = |now| later(root.path(), now).sweep_if_due(day).unwrap();
+    let swept = |now| wait(later(root.path(), now).sweep_if_due(day)).unwrap();
     let some = |artifacts, blobs| {
         Some(Swept {
             artifacts,
@@ -274,6 +266,6 @@ fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
     assert_eq!(swept(|| clock::now() + 8 * DAY), None);
     assert_eq!(swept(clock::now), some(0, 0), "the clock was set back");
     let nowhere = DirArtifacts::new(root.path().join("none"));
-    assert_eq!(nowhere.sweep_if_due(day).unwrap(), some(0, 0));
+    assert_eq!(wait(nowhere.sweep_if_due(day)).unwrap(), some(0, 0));
     assert!(!root.path().join("none").exists(), "nothing is made for it");
 }

@@ -1,6 +1,7 @@
 //! A journal read back says what was written, also when its writer was killed.
 
 use super::*;
+use crate::future::wait;
 
 fn start(code: &str) -> ChainStart {
     ChainStart {
@@ -31,14 +32,14 @@ fn who_reads_a_journal_keeps_nobody_from_going_on_with_it() {
     let (home, run) = home();
     let chain = CallId::new("call-1");
     let killed = DirJournal::new(home.path());
-    killed.begin(&run, &chain, &start("x")).unwrap();
+    wait(killed.begin(&run, &chain, &start("x"))).unwrap();
     drop(killed);
     let journal = DirJournal::new(home.path());
     let reader = File::open(journal.path(&run).unwrap()).unwrap();
     assert!(file_lock::try_lock_shared(&reader).unwrap());
     std::thread::scope(|threads| {
         let begun = std::time::Instant::now();
-        let goes_on = threads.spawn(|| journal.call(&run, &chain, &call(1)));
+        let goes_on = threads.spawn(|| wait(journal.call(&run, &chain, &call(1))));
         // A read that lasts, as on a busy machine.
         while begun.elapsed() < std::time::Duration::from_millis(100) && !goes_on.is_finished() {
             std::thread::yield_now();
@@ -53,21 +54,21 @@ fn an_interrupted_chain_is_read_back_whole() {
     let (home, run) = home();
     let chain = CallId::new("call-1");
     let journal = DirJournal::new(home.path());
-    assert!(journal.interrupted(&run, None).unwrap().is_none());
-    journal.begin(&run, &chain, &start("x")).unwrap();
+    assert!(wait(journal.interrupted(&run, None)).unwrap().is_none());
+    wait(journal.begin(&run, &chain, &start("x"))).unwrap();
     for seq in [1, 2, 3] {
-        journal.call(&run, &chain, &call(seq)).unwrap();
+        wait(journal.call(&run, &chain, &call(seq))).unwrap();
     }
-    journal.end(&run, &chain, 2, "two\n\"").unwrap();
-    journal.end(&run, &chain, 1, "one").unwrap();
+    wait(journal.end(&run, &chain, 2, "two\n\"")).unwrap();
+    wait(journal.end(&run, &chain, 1, "one")).unwrap();
     // While its writer is at it nobody may go on with it.
     let other = DirJournal::new(home.path());
     assert!(matches!(
-        other.interrupted(&run, None),
+        wait(other.interrupted(&run, None)),
         Err(JournalError::Busy(_))
     ));
     drop(journal);
-    let read = other.interrupted(&run, None).unwrap().unwrap();
+    let read = wait(other.interrupted(&run, None)).unwrap().unwrap();
     assert_eq!((read.chain, read.start), (chain.clone(), start("x")));
     let replies: Vec<_> = read.calls.iter().map(|c| c.reply.as_deref()).collect();
     assert_eq!(replies, [Some("one"), Some("two\n\""), None]);
@@ -76,28 +77,27 @@ fn an_interrupted_chain_is_read_back_whole() {
         (call(3), vec![2, 1])
     );
     // Closed, it is over; another chain of the run is its own.
-    other
-        .begin(&run, &CallId::new("call-9"), &start("y"))
-        .unwrap();
-    other
-        .close(&run, &CallId::new("call-9"), Status::Ok)
-        .unwrap();
-    assert_eq!(other.interrupted(&run, None).unwrap().unwrap().chain, chain);
+    wait(other.begin(&run, &CallId::new("call-9"), &start("y"))).unwrap();
+    wait(other.close(&run, &CallId::new("call-9"), Status::Ok)).unwrap();
+    assert_eq!(
+        wait(other.interrupted(&run, None)).unwrap().unwrap().chain,
+        chain
+    );
     // Gone on with, what it did before is still so, also when it is told again.
-    other.begin(&run, &chain, &start("x")).unwrap();
-    other.call(&run, &chain, &call(1)).unwrap();
-    other.end(&run, &chain, 1, "another").unwrap();
-    other.call(&run, &chain, &call(3)).unwrap();
-    other.end(&run, &chain, 3, "three").unwrap();
+    wait(other.begin(&run, &chain, &start("x"))).unwrap();
+    wait(other.call(&run, &chain, &call(1))).unwrap();
+    wait(other.end(&run, &chain, 1, "another")).unwrap();
+    wait(other.call(&run, &chain, &call(3))).unwrap();
+    wait(other.end(&run, &chain, 3, "three")).unwrap();
     drop(other);
     let other = DirJournal::new(home.path());
-    let read = other.interrupted(&run, None).unwrap().unwrap();
+    let read = wait(other.interrupted(&run, None)).unwrap().unwrap();
     let replies: Vec<_> = read.calls.iter().map(|c| c.reply.as_deref()).collect();
     assert_eq!(replies, [Some("one"), Some("two\n\""), Some("three")]);
     assert_eq!(read.ends, [2, 1, 3]);
-    other.begin(&run, &chain, &start("x")).unwrap();
-    other.close(&run, &chain, Status::Timeout).unwrap();
-    assert!(other.interrupted(&run, None).unwrap().is_none());
+    wait(other.begin(&run, &chain, &start("x"))).unwrap();
+    wait(other.close(&run, &chain, Status::Timeout)).unwrap();
+    assert!(wait(other.interrupted(&run, None)).unwrap().is_none());
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
     let (home, run) = home();
     let chain = CallId::new("call-1");
     let journal = DirJournal::new(home.path());
-    journal.begin(&run, &chain, &start("x")).unwrap();
-    journal.call(&run, &chain, &call(1)).unwrap();
-    journal.end(&run, &chain, 1, "one").unwrap();
+    wait(journal.begin(&run, &chain, &start("x"))).unwrap();
+    wait(journal.call(&run, &chain, &call(1))).unwrap();
+    wait(journal.end(&run, &chain, 1, "one")).unwrap();
     drop(journal);
     let path = home.path().join("runs/r1").join(FILE);
     let whole = std::fs::read(&path).unwrap();
@@ -116,19 +116,15 @@ fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
         let lines = memchr::memchr_iter(b'\n', &whole[..cut]).count();
         // A line that only lacks its newline is whole.
         let lines = lines + usize::from(whole.get(cut) == Some(&b'\n'));
-        let read = DirJournal::new(home.path())
-            .interrupted(&run, None)
-            .unwrap();
+        let read = wait(DirJournal::new(home.path()).interrupted(&run, None)).unwrap();
         let seen = read.map(|r| (r.calls.len(), r.ends.len()));
         let expect = [None, Some((0, 0)), Some((1, 0)), Some((1, 1))];
         assert_eq!(seen, expect[lines], "cut at {cut}");
         // Whoever goes on with it finds lines of its own.
         let next = DirJournal::new(home.path());
-        next.begin(&run, &chain, &start("x")).unwrap();
+        wait(next.begin(&run, &chain, &start("x"))).unwrap();
         drop(next);
-        let again = DirJournal::new(home.path())
-            .interrupted(&run, None)
-            .unwrap();
+        let again = wait(DirJournal::new(home.path()).interrupted(&run, None)).unwrap();
         let kept = expect[lines].map_or(0, |(calls, _)| calls);
         assert_eq!(again.unwrap().calls.len(), kept, "cut at {cut}");
     }
@@ -150,9 +146,7 @@ fn a_damaged_journal_says_which_line() {
         ),
     ] {
         std::fs::write(&path, text).unwrap();
-        let error = DirJournal::new(home.path())
-            .interrupted(&run, None)
-            .unwrap_err();
+        let error = wait(DirJournal::new(home.path()).interrupted(&run, None)).unwrap_err();
         let said = error.to_string();
         assert!(said.contains(&format!("line {line}:")), "{said}");
     }
@@ -164,9 +158,9 @@ fn chains_that_ended_leave_an_empty_journal() {
     let journal = DirJournal::new(home.path());
     for number in 0..3 {
         let chain = CallId::new(format!("call-{number}"));
-        journal.begin(&run, &chain, &start("x")).unwrap();
-        journal.call(&run, &chain, &call(1)).unwrap();
-        journal.close(&run, &chain, Status::Ok).unwrap();
+        wait(journal.begin(&run, &chain, &start("x"))).unwrap();
+        wait(journal.call(&run, &chain, &call(1))).unwrap();
+        wait(journal.close(&run, &chain, Status::Ok)).unwrap();
     }
     let left = std::fs::metadata(home.path().join("runs/r1").join(FILE));
     assert_eq!(left.unwrap().len(), 0);
@@ -177,9 +171,9 @@ fn a_call_without_an_end_started_where_the_record_says_so_or_cannot_be_read() {
     let (home, run) = home();
     let chain = CallId::new("call-1");
     let journal = DirJournal::new(home.path());
-    journal.begin(&run, &chain, &start("x")).unwrap();
+    wait(journal.begin(&run, &chain, &start("x"))).unwrap();
     for seq in [1, 2] {
-        journal.call(&run, &chain, &call(seq)).unwrap();
+        wait(journal.call(&run, &chain, &call(seq))).unwrap();
     }
     drop(journal);
     let record = home.path().join("runs/r1/events.jsonl");
@@ -196,9 +190,7 @@ fn a_call_without_an_end_started_where_the_record_says_so_or_cannot_be_read() {
             Some(text) => std::fs::write(&record, text).unwrap(),
             None => assert!(!record.exists()),
         }
-        let read = DirJournal::new(home.path())
-            .interrupted(&run, None)
-            .unwrap();
+        let read = wait(DirJournal::new(home.path()).interrupted(&run, None)).unwrap();
         let started: Vec<_> = read.unwrap().calls.iter().map(|c| c.started).collect();
         assert_eq!(started, expect);
     }
@@ -213,19 +205,19 @@ fn af13_all_chains_that_nobody_is_at_are_seen_and_none_that_is_at_work_here() {
         CallId::new("call-3"),
     );
     let gone = DirJournal::new(home.path());
-    gone.begin(&run, &a, &start("a")).unwrap();
-    gone.begin(&run, &b, &start("b")).unwrap();
+    wait(gone.begin(&run, &a, &start("a"))).unwrap();
+    wait(gone.begin(&run, &b, &start("b"))).unwrap();
     drop(gone);
     let journal = DirJournal::new(home.path());
     let seen = || -> Vec<CallId> {
-        let found = journal.abandoned(&run).unwrap().into_iter();
+        let found = wait(journal.abandoned(&run)).unwrap().into_iter();
         found.map(|one| one.chain).collect()
     };
     assert_eq!(seen(), [a.clone(), b.clone()]);
-    journal.begin(&run, &c, &start("c")).unwrap();
-    journal.begin(&run, &a, &start("a")).unwrap();
+    wait(journal.begin(&run, &c, &start("c"))).unwrap();
+    wait(journal.begin(&run, &a, &start("a"))).unwrap();
     assert_eq!(seen(), std::slice::from_ref(&b));
-    journal.suspend(&run, &a).unwrap();
-    journal.close(&run, &c, Status::Ok).unwrap();
+    wait(journal.suspend(&run, &a)).unwrap();
+    wait(journal.close(&run, &c, Status::Ok)).unwrap();
     assert_eq!(seen(), [a, b]);
 }

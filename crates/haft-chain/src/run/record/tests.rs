@@ -1,0 +1,141 @@
+//! A chain that is dropped at any moment is closed in its journal, once, and waits for nothing.
+
+use std::future::pending;
+use std::task::{Context, Poll, Waker};
+
+use futures_util::FutureExt as _;
+use haft::journal::Answer;
+use parking_lot::Mutex;
+
+use super::*;
+
+/// Takes entries at once, and answers none from `silent_from` on.
+#[derive(Default)]
+struct Slow {
+    entries: Mutex<Vec<&'static str>>,
+    silent_from: usize,
+}
+
+impl Slow {
+    fn after(silent_from: usize) -> Arc<Self> {
+        Arc::new(Self {
+            silent_from,
+            ..Self::default()
+        })
+    }
+
+    fn take(&self, entry: &'static str) -> Answer<'static, ()> {
+        let mut entries = self.entries.lock();
+        entries.push(entry);
+        if entries.len() > self.silent_from {
+            return Box::pin(pending());
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn entries(&self) -> Vec<&'static str> {
+        self.entries.lock().clone()
+    }
+}
+
+impl Journal for Slow {
+    fn begin<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: &'a ChainStart) -> Answer<'a, ()> {
+        self.take("begin")
+    }
+
+    fn call<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: &'a JournalCall) -> Answer<'a, ()> {
+        self.take("call")
+    }
+
+    fn end<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: u64, _: &'a str) -> Answer<'a, ()> {
+        self.take("end")
+    }
+
+    fn close<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: Status) -> Answer<'a, ()> {
+        self.take("close")
+    }
+
+    fn suspend<'a>(&'a self, _: &'a RunId, _: &'a CallId) -> Answer<'a, ()> {
+        self.take("suspend")
+    }
+
+    fn abandoned<'a>(&'a self, _: &'a RunId) -> Answer<'a, Vec<Recorded>> {
+        Box::pin(pending())
+    }
+
+    fn interrupted<'a>(
+        &'a self,
+        _: &'a RunId,
+        _: Option<&'a CallId>,
+    ) -> Answer<'a, Option<Recorded>> {
+        Box::pin(pending())
+    }
+}
+
+fn start() -> ChainStart {
+    ChainStart {
+        code: "1".to_owned(),
+        arguments: "{}".to_owned(),
+        seed: 1,
+        started_ns: 1,
+    }
+}
+
+async fn begun(journal: &Arc<Slow>) -> Result<Record, ToolError> {
+    let journal = Arc::clone(journal) as Arc<dyn Journal>;
+    Record::begin(journal, RunId::new("r"), CallId::new("c"), &start()).await
+}
+
+/// Polls once and drops.
+fn begin_and_drop(future: impl Future) {
+    let mut future = Box::pin(future);
+    let polled = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Pending));
+}
+
+#[test]
+fn a_chain_dropped_while_it_begins_is_closed() {
+    let journal = Slow::after(0);
+    begin_and_drop(begun(&journal));
+    assert_eq!(journal.entries(), ["begin", "close"]);
+}
+
+#[test]
+fn a_chain_dropped_while_it_runs_is_closed() {
+    let journal = Slow::after(1);
+    drop(begun(&journal).now_or_never().unwrap().unwrap());
+    assert_eq!(journal.entries(), ["begin", "close"]);
+}
+
+#[test]
+fn a_chain_dropped_while_a_call_is_written_is_closed() {
+    let journal = Slow::after(1);
+    let mut record = begun(&journal).now_or_never().unwrap().unwrap();
+    begin_and_drop(record.call(CallRequest {
+        seq: 1,
+        id: 1,
+        name: "echo",
+        noise: "[]".to_owned(),
+        arguments: "{}",
+    }));
+    drop(record);
+    assert_eq!(journal.entries(), ["begin", "call", "close"]);
+}
+
+#[test]
+fn a_chain_dropped_while_it_ends_ends_once() {
+    for leaves in [true, false] {
+        let journal = Slow::after(1);
+        let mut record = begun(&journal).now_or_never().unwrap().unwrap();
+        if leaves {
+            begin_and_drop(record.leave());
+        } else {
+            begin_and_drop(record.close(Status::Ok));
+        }
+        drop(record);
+        let end = if leaves { "suspend" } else { "close" };
+        assert_eq!(journal.entries(), ["begin", end]);
+    }
+}

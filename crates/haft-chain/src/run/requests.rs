@@ -1,0 +1,103 @@
+//! Requests of a script about artifacts. A store may take its time: the script's calls go on meanwhile.
+
+use bytes::Bytes;
+use futures_util::stream::FuturesUnordered;
+use haft::artifact::{ArtifactError, ArtifactRef};
+use haft::context::{CallContext, RunArtifacts};
+use haft::error::ToolError;
+use haft::future::BoxFuture;
+use haft::text::clip;
+
+use crate::bridge::{RANGE, reply};
+
+/// Most requests at once. While there are as many, no message of the script is read: each may hold megabytes.
+pub(super) const AT_ONCE: usize = 4;
+
+/// The requests that are under way.
+pub(super) type Requests = FuturesUnordered<BoxFuture<'static, Answered>>;
+
+/// A request that was answered.
+pub(super) struct Answered {
+    /// The request.
+    pub(super) id: u32,
+    /// Its answer, or why there is none.
+    pub(super) answer: Result<Answer, ToolError>,
+}
+
+/// An answer to a request.
+pub(super) enum Answer {
+    /// What is known of an artifact, as JSON.
+    Artifact(String),
+    /// A part of one.
+    Bytes(Bytes),
+}
+
+/// What a script wants of the run's artifacts.
+pub(super) enum Request {
+    /// Stores bytes.
+    Put { media_type: String, bytes: Bytes },
+    /// Reads so many bytes.
+    Read {
+        reference: String,
+        offset: u64,
+        length: u64,
+    },
+    /// Asks what is known of one.
+    Info { reference: String },
+}
+
+impl Request {
+    /// Begins to answer it.
+    pub(super) fn begin(self, id: u32, context: &CallContext) -> BoxFuture<'static, Answered> {
+        let artifacts = context.artifacts();
+        Box::pin(async move {
+            let answer = match artifacts {
+                Ok(artifacts) => self.answer(&artifacts).await,
+                Err(error) => Err(error),
+            };
+            Answered { id, answer }
+        })
+    }
+
+    async fn answer(self, artifacts: &RunArtifacts) -> Result<Answer, ToolError> {
+        match self {
+            Self::Put { media_type, bytes } => {
+                let size = bytes.len() as u64;
+                let stored = artifacts.put(&media_type, bytes).await;
+                let failed = |error| ToolError::failed(format!("keep an artifact: {error}"));
+                let stored = stored.map_err(failed)?;
+                let artifact = reply::artifact(stored.as_str(), &media_type, size);
+                Ok(Answer::Artifact(artifact))
+            }
+            Self::Read {
+                reference,
+                offset,
+                length,
+            } => {
+                let reference = known(&reference)?;
+                let end = offset.saturating_add(length.min(RANGE));
+                let read = artifacts.read(&reference, offset..end).await;
+                read.map(Answer::Bytes).map_err(|error| absent(&error))
+            }
+            Self::Info { reference } => {
+                let info = artifacts.info(&known(&reference)?).await;
+                let info = info.map_err(|error| absent(&error))?;
+                let name = info.reference.as_str();
+                let artifact = reply::artifact(name, &info.media_type, info.bytes);
+                Ok(Answer::Artifact(artifact))
+            }
+        }
+    }
+}
+
+fn absent(error: &ArtifactError) -> ToolError {
+    ToolError::not_found(error.to_string())
+}
+
+/// A ref, as a script writes it.
+fn known(reference: &str) -> Result<ArtifactRef, ToolError> {
+    ArtifactRef::parse(reference).ok_or_else(|| {
+        let shown = clip(reference, 80);
+        ToolError::not_found(format!("no artifact {shown:?}"))
+    })
+}
