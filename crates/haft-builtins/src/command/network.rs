@@ -200,7 +200,7 @@ impl CommandNetwork {
             spec.network = Network::Outlet(outlet);
             connected.refusals = Some(refusals);
             connected.connections = Some(connections);
-            for (name, value) in proxy_variables().chain(patience()) {
+            for (name, value) in proxy_variables().chain(patience()).chain(no_updates()) {
                 spec.env.entry(name.into()).or_insert(value.into());
             }
         }
@@ -244,6 +244,17 @@ fn patience() -> impl Iterator<Item = (&'static str, String)> {
         ("NPM_CONFIG_FETCH_TIMEOUT", "600000"),
         ("CARGO_HTTP_TIMEOUT", "600"),
         ("UV_HTTP_TIMEOUT", "600"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name, value.to_owned()))
+}
+
+/// Programs that look for a newer version of themselves: a user would be asked about a host that the command does not need.
+fn no_updates() -> impl Iterator<Item = (&'static str, String)> {
+    [
+        ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+        ("NO_UPDATE_NOTIFIER", "1"),
+        ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ]
     .into_iter()
     .map(|(name, value)| (name, value.to_owned()))
