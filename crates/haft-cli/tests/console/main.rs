@@ -213,6 +213,45 @@ fn what_a_run_changed_is_shown_and_undone() {
     check("changes.mjs");
 }
 
+/// Plays a job with five steps by a client: the program that runs it, and its file among the clients.
+fn check_job(node: &Path, program: &Path, client: &str) {
+    if !has("npm") {
+        eprintln!("SKIPPED: npm is not installed");
+        return;
+    }
+    let client = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../haft-mcp/tests/clients")
+        .join(client);
+    let line = format!("{}\n{}", program.display(), client.display());
+    let output = ran(node, "job.mjs", &[("HAFT_CLIENT", line.as_ref())]);
+    let text = output_text(&output);
+    assert!(
+        output.status.success() && text.contains("played to the end"),
+        "{line}:\n{text}"
+    );
+}
+
+#[test]
+fn the_python_client_does_a_job_whose_user_approves_and_undoes_in_the_console() {
+    let Some(node) = driver() else { return };
+    let python = node.with_file_name("mcp2").join("bin/python");
+    if !python.exists() {
+        eprintln!("SKIPPED: the Python client is missing; `make needs` installs it");
+        return;
+    }
+    check_job(&node, &python, "python_job.py");
+}
+
+#[test]
+fn the_typescript_client_does_a_job_whose_user_approves_and_undoes_in_the_console() {
+    let Some(node) = driver() else { return };
+    if !node.join("node_modules/@modelcontextprotocol/sdk").is_dir() {
+        eprintln!("SKIPPED: the TypeScript client is missing; `make needs` installs it");
+        return;
+    }
+    check_job(&node, Path::new("node"), "typescript_job.mjs");
+}
+
 #[test]
 fn pages_without_the_approve_button_are_noticed() {
     let Some(node) = driver() else { return };

@@ -198,8 +198,8 @@ export async function visit(page, server, address) {
 }
 
 /** Waits until something holds. */
-export async function until(what, holds) {
-  const end = Date.now() + PATIENCE;
+export async function until(what, holds, patience = PATIENCE) {
+  const end = Date.now() + patience;
   for (;;) {
     const found = await holds();
     if (found) return found;
