@@ -26,6 +26,7 @@ use haft::workspace::Workspace;
 use haft_builtins::command::changes::CommandChanges;
 use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::skills::SkillTools;
+use haft_builtins::web::upstream::UpstreamProxy;
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
@@ -50,6 +51,7 @@ use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
 use crate::wiring::policy::Ground;
 use crate::wiring::stores::Stores;
+use crate::wiring::upstream;
 use crate::wiring::{
     approvals, artifacts, chain, changes, memory, names, policy, selection, skills, stores,
 };
@@ -88,6 +90,7 @@ pub(crate) struct Parts {
     /// What commands run in.
     pub(crate) confined: parts::Confinement,
     pub(crate) code: CodeJail,
+    pub(crate) upstream: Option<UpstreamProxy>,
     /// What happens here, for whoever watches.
     pub(crate) feed: Arc<Feed>,
     /// What lists say of the runs of this process.
@@ -331,6 +334,7 @@ impl App {
             hub: Hub::new(parts::pace(settings)),
             memory_told: memory::describe(settings),
             webhook: asked.webhook,
+            upstream: upstream::upstream(settings)?,
             progress: settings.get(typed::PROGRESS),
             pace: parts::pace(settings),
             notices: basis.notices,
@@ -375,6 +379,11 @@ impl App {
     /// The executor, for what is not a call.
     pub fn executor(&self) -> &Executor {
         &self.0.executor
+    }
+
+    /// The proxy through which haft's own requests leave.
+    pub(crate) fn upstream(&self) -> Option<&UpstreamProxy> {
+        self.0.upstream.as_ref()
     }
 
     /// Where large results are.

@@ -16,6 +16,7 @@ use subtle::ConstantTimeEq as _;
 use crate::config::Settings;
 use crate::problem::Problem;
 use crate::view::approvals::fact::Fact;
+use crate::wiring::upstream::upstream;
 use haft::text::hex;
 
 /// The signature of a body: `sha256=` and the HMAC-SHA-256 as hex.
@@ -71,7 +72,9 @@ impl Webhook {
         };
         Ok(Some(Self(Arc::new(Inner {
             // The operator named the address: one of this network is as good as another.
-            http: Http::trusted().with_limits(limits),
+            http: Http::trusted()
+                .with_limits(limits)
+                .with_upstream(upstream(settings)?),
             url: url.to_owned(),
             secret: secret.to_owned(),
             redactor: Redactor::new(&settings.secrets.values),

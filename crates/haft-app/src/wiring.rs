@@ -19,4 +19,5 @@ pub(crate) mod selection;
 pub(crate) mod skills;
 pub(crate) mod stores;
 pub(crate) mod surroundings;
+pub(crate) mod upstream;
 pub(crate) mod web;

@@ -34,9 +34,10 @@ pub(crate) use refusal::{Refusal, Refusals};
 
 use crate::proxy::counted::{Counted, Moved, idle};
 use crate::proxy::tunnel::Tunnel;
-use crate::web::http::{Http, HttpError};
+use crate::web::http::{Http, HttpError, Reached};
 use crate::web::network::Network;
 use crate::web::target::Target;
+use crate::web::upstream::UpstreamProxy;
 
 /// Most bytes of a request's head.
 const MAX_HEAD: usize = 16 << 10;
@@ -66,6 +67,12 @@ impl Proxy {
     /// The same by another network.
     pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
         self.http = self.http.with_network(network);
+        self
+    }
+
+    /// The same through a further proxy, where there is one.
+    pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
+        self.http = self.http.with_upstream(upstream);
         self
     }
 
@@ -192,7 +199,7 @@ impl Way {
         let target = read(&format!("https://{authority}/"))?;
         same_host(&request, &target, false)?;
         let upstream = self.reach(&target).await?;
-        let tunnel = Tunnel::new(hyper::upgrade::on(request), upstream, &target);
+        let tunnel = Tunnel::new(hyper::upgrade::on(request), upstream.stream, &target);
         *slot.lock() = Some(tunnel);
         Ok(Response::new(empty()))
     }
@@ -220,7 +227,7 @@ impl Way {
     }
 
     /// A connection to a host that may be connected to, at an address that was checked.
-    async fn reach(&self, target: &Target) -> Result<TcpStream, Refusal> {
+    async fn reach(&self, target: &Target) -> Result<Reached, Refusal> {
         let host = bare(target.host());
         let granted = {
             // A person may think for longer than a connection may be idle.
@@ -237,10 +244,11 @@ impl Way {
             .map_err(|why| Refusal::private(host, &why.to_string()))?;
         let connected = tokio::time::timeout(SOON, http.connect(target)).await;
         match connected {
-            Ok(Ok(stream)) => Ok(stream),
+            Ok(Ok(reached)) => Ok(reached),
             Ok(Err(error @ HttpError::ResolvesTo { .. })) => {
                 Err(Refusal::private(host, &error.to_string()))
             }
+            Ok(Err(error @ HttpError::Proxy { .. })) => Err(Refusal::of_upstream(&error)),
             Ok(Err(error)) => Err(Refusal::Unreachable(error.to_string())),
             Err(_) => Err(Refusal::Unreachable(format!(
                 "{host} did not answer in time"

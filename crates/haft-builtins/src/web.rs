@@ -12,7 +12,9 @@ pub(crate) mod redirects;
 mod robots;
 #[cfg(feature = "web")]
 pub mod search;
+pub mod stream;
 pub mod target;
+pub mod upstream;
 #[cfg(feature = "web")]
 pub(crate) mod options;
 

@@ -123,4 +123,11 @@ fn keep(secrets: &mut Secrets, value: &str) {
     if !value.is_empty() {
         secrets.values.push(value.to_owned());
     }
+    // The password of a URL is a secret by itself, too.
+    let login = value
+        .split_once("://")
+        .and_then(|(_, rest)| rest.rsplit_once('@'));
+    if let Some((_, password)) = login.and_then(|(login, _)| login.split_once(':')) {
+        secrets.values.push(password.to_owned());
+    }
 }

@@ -138,6 +138,8 @@ pub const KEYS: &[Key] = &[
     key("web.search.title", Text, "", Ignored, "json: a result's member with its title"),
     key("web.search.link", Text, "", Ignored, "json: a result's member with its URL"),
     key("web.search.snippet", Text, "", Ignored, "json: a result's member with its snippet"),
+    key("network.proxy", Text, "", Ignored, "the proxy through which haft's own requests leave (web tools, webhook, embeddings, buckets) and the connections of commands: http://HOST:PORT or https://HOST:PORT, its password as `${env:NAME}` or `${file:PATH}`; variables such as HTTPS_PROXY are not read"),
+    key("network.no_proxy", Items, "", Ignored, "hosts that are reached without it: `example.com` with all names below, `.example.com`, `10.0.0.0/8`, `example.com:8443`, `*`; this machine always is"),
     key("memory.enabled", Flag, "true", Ignored, "memory across runs"),
     key("memory.provider", Text, "\"local\"", Ignored, "where memory is kept; this release has local alone"),
     key("memory.write_mode", Choice(&["external", "candidate", "disabled"]), "\"candidate\"", Ignored, "what tools write to memory: counts at once, waits for a review, or is not written"),

@@ -20,10 +20,18 @@ use crate::plain_file;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::view::{approvals, when};
-use crate::wiring::chain;
+use crate::wiring::{chain, upstream};
 
 /// What haft can do without.
-const OPTIONAL: [&str; 6] = ["scripts", "git", "skills", "web", "changes", "toolchains"];
+const OPTIONAL: [&str; 7] = [
+    "scripts",
+    "git",
+    "skills",
+    "web",
+    "proxy",
+    "changes",
+    "toolchains",
+];
 
 /// One line (contract §9).
 #[derive(Debug, Serialize)]
@@ -102,6 +110,7 @@ pub async fn report(app: &App) -> Report {
         inbox(app).await,
     ];
     checks.push(web(app).await);
+    checks.extend(proxy(app).await);
     let (jail, sandbox) = confinement(app.sandbox()).await;
     checks.extend(jail);
     checks.push(changes(app.command_changes()));
@@ -163,6 +172,33 @@ async fn web(app: &App) -> Check {
             format!("{e}; {search}"),
             "https needs them: install ca-certificates, or set SSL_CERT_FILE",
         ),
+    }
+}
+
+/// Whether the proxy of settings takes connections, or that one which variables name is not used.
+async fn proxy(app: &App) -> Option<Check> {
+    let http = Http::trusted().with_upstream(app.upstream().cloned());
+    match http.check_upstream().await {
+        Some(Ok(address)) => Some(check(
+            "proxy",
+            true,
+            format!("{address} takes connections"),
+            "",
+        )),
+        Some(Err(why)) => Some(check(
+            "proxy",
+            false,
+            why,
+            "correct `network.proxy`, or start the proxy",
+        )),
+        None => {
+            let environment = &app.site().environment;
+            let name = upstream::unused_variable(|name| environment.get(name).is_some())?;
+            let detail = format!(
+                "{name} is set and not used: `network.proxy = \"${{env:{name}}}\"` has haft's own requests go through it"
+            );
+            Some(check("proxy", true, detail, ""))
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use crate::config::Settings;
 use crate::config::typed::ARTIFACT_BYTES;
 use crate::problem::Problem;
 use crate::site::Site;
+#[cfg(feature = "s3")]
+use crate::wiring::upstream;
 
 /// How often artifacts that expired are looked for.
 const DAY: Duration = Duration::from_hours(24);
@@ -31,7 +33,7 @@ pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn Artifa
             let quota = quota.min(MEMORY);
             return Ok(Arc::new(MemoryArtifacts::new().with_quota(quota)));
         }
-        Some(url) if url.starts_with("s3:") => return bucket(at, url, quota),
+        Some(url) if url.starts_with("s3:") => return bucket(at, settings, url, quota),
         Some(url) => match folder(url) {
             Some(folder) => folder,
             None => return Err(refused("it names no store that is known")),
@@ -55,19 +57,29 @@ async fn sweep_daily(store: Weak<DirArtifacts>) {
 
 /// A bucket, with the credentials of haft's own environment: it is haft's store, and no tool's.
 #[cfg(feature = "s3")]
-fn bucket(at: &Site, url: &str, quota: u64) -> Result<Arc<dyn ArtifactStore>, Problem> {
+fn bucket(
+    at: &Site,
+    settings: &Settings,
+    url: &str,
+    quota: u64,
+) -> Result<Arc<dyn ArtifactStore>, Problem> {
     let terms = Terms {
         quota,
         sweep: Some(DAY),
         ..Terms::default()
     };
     let variable = |name: &str| at.environment.get(name).map(str::to_owned);
-    let store = ObjectArtifacts::s3(url, variable, terms);
+    let store = ObjectArtifacts::s3(url, variable, terms, upstream::dial(settings)?);
     Ok(Arc::new(store.map_err(|e| refused(&e.to_string()))?))
 }
 
 #[cfg(not(feature = "s3"))]
-fn bucket(_at: &Site, _url: &str, _quota: u64) -> Result<Arc<dyn ArtifactStore>, Problem> {
+fn bucket(
+    _at: &Site,
+    _settings: &Settings,
+    _url: &str,
+    _quota: u64,
+) -> Result<Arc<dyn ArtifactStore>, Problem> {
     Err(refused("this haft was built without buckets"))
 }
 

@@ -11,6 +11,7 @@ use haft_builtins::web::target::Target;
 
 use crate::config::Settings;
 use crate::problem::Problem;
+use crate::wiring::upstream::upstream;
 
 /// From `search.*` and the skills there are.
 pub(crate) fn options(
@@ -38,7 +39,8 @@ fn embedder(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>, Problem> {
         let problem = Problem::settings("`search.embeddings.url` needs `search.embeddings.model`");
         return Err(problem.advise("name the model that the service has"));
     };
-    let mut embedder = HttpEmbedder::new(Http::trusted(), url, model);
+    let http = Http::trusted().with_upstream(upstream(settings)?);
+    let mut embedder = HttpEmbedder::new(http, url, model);
     if let Some(key) = settings.text("search.embeddings.api_key") {
         embedder = embedder.with_api_key(key);
     }

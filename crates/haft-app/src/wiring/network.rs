@@ -9,6 +9,7 @@ use crate::config::Settings;
 use crate::config::typed::{SANDBOX_BACKEND, SANDBOX_NETWORK};
 use crate::problem::Problem;
 use crate::site::Site;
+use crate::wiring::upstream::upstream;
 
 /// What commands reach.
 pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, Problem> {
@@ -20,19 +21,24 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
         return Err(Problem::settings(what).advise("take `sandbox.backend` out of the settings"));
     }
     let packages = packages(at);
+    let upstream = upstream(settings)?;
+    let proxy = |built_in| {
+        let proxy = Proxy::new(allowed(settings, built_in)?);
+        Ok::<_, Problem>(proxy.with_upstream(upstream.clone()))
+    };
     let network = match word {
         "none" => CommandNetwork::default(),
         // Without a jail no connection can be held; `haft doctor` says so.
         "ask" if passthrough => CommandNetwork::default(),
-        "ask" => CommandNetwork::ask(Proxy::new(allowed(settings, &[])?)),
-        "allow-list" => CommandNetwork::allow_list(Proxy::new(allowed(settings, &[])?)),
+        "ask" => CommandNetwork::ask(proxy(&[])?),
+        "allow-list" => CommandNetwork::allow_list(proxy(&[])?),
         "install" => {
             let folder = packages.clone().ok_or_else(|| {
                 let what =
                     "there is no folder for packages: neither XDG_CACHE_HOME nor HOME is set";
                 Problem::settings(what).advise("set XDG_CACHE_HOME")
             })?;
-            CommandNetwork::install(Proxy::new(allowed(settings, REGISTRIES)?), folder)
+            CommandNetwork::install(proxy(REGISTRIES)?, folder)
         }
         "full" => CommandNetwork::full(),
         other => return Err(settings.unavailable("sandbox.network", other)),

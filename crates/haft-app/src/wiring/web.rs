@@ -14,6 +14,7 @@ use crate::config::Settings;
 use crate::config::typed::{WEB_MAX_BYTES, WEB_ROBOTS};
 use crate::problem::Problem;
 use crate::wiring::in_force::PolicyInForce;
+use crate::wiring::upstream::upstream;
 
 /// The policy asked about hosts that redirects lead to.
 #[derive(Debug)]
@@ -35,7 +36,10 @@ pub(crate) fn web(
         max_bytes: settings.get(WEB_MAX_BYTES),
         ..FetchLimits::default()
     };
-    let mut http = Http::guarded().with_limits(limits);
+    let upstream = upstream(settings)?;
+    let mut http = Http::guarded()
+        .with_limits(limits)
+        .with_upstream(upstream.clone());
     if let Some(agent) = settings.text("web.user_agent") {
         let told = |e: HttpError| Problem::settings(format!("`web.user_agent`: {e}"));
         http = http.with_user_agent(agent).map_err(told)?;
@@ -51,7 +55,7 @@ pub(crate) fn web(
         robots: settings.get(WEB_ROBOTS),
         reader,
         redirects: Some(Arc::new(Redirects(policy.clone()))),
-        search: search(settings)?,
+        search: search(settings)?.map(|service| service.with_upstream(upstream)),
     })
 }
 

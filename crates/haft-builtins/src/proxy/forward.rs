@@ -10,11 +10,11 @@ use hyper::header::{
 use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use crate::proxy::refusal::Refusal;
 use crate::proxy::{Body, MAX_HEAD};
+use crate::web::http::{HttpError, ProxyFault, Reached};
 use crate::web::target::Target;
 
 /// What a hop alone means, beside what `Connection` names (RFC 9110 §7.6.1).
@@ -43,15 +43,22 @@ impl Drop for Driver {
 /// Sends the request on; its `Host` is made from the URL.
 pub(super) async fn forward(
     request: Request<Incoming>,
-    upstream: TcpStream,
+    upstream: Reached,
     target: &Target,
 ) -> Result<Response<Body>, Refusal> {
     let failed = |error: hyper::Error| Refusal::Unreachable(format!("{}: {error}", target.host()));
     let (mut head, body) = request.into_parts();
     // The path as it was written: the host's own reading of it counts.
     let path = head.uri.path_and_query().cloned();
-    head.uri = Uri::from(path.unwrap_or(PathAndQuery::from_static("/")));
+    let path = path.unwrap_or(PathAndQuery::from_static("/"));
     clean(&mut head.headers);
+    head.uri = match &upstream.relay {
+        None => Uri::from(path),
+        Some(_) => whole(target, path)?,
+    };
+    if let Some(value) = upstream.authorization() {
+        head.headers.insert(PROXY_AUTHORIZATION, value.clone());
+    }
     let host = match target.url().port() {
         Some(port) => format!("{}:{port}", target.host()),
         None => target.host().to_owned(),
@@ -63,7 +70,7 @@ pub(super) async fn forward(
     head.headers.insert(CONNECTION, close);
     let shaken = http1::Builder::new()
         .max_buf_size(MAX_HEAD * 4)
-        .handshake(TokioIo::new(upstream))
+        .handshake(TokioIo::new(upstream.stream))
         .await;
     let (mut sender, connection) = shaken.map_err(failed)?;
     let driver = Driver(tokio::spawn(async move {
@@ -71,13 +78,34 @@ pub(super) async fn forward(
         let _ = connection.await;
     }));
     let answer = sender.send_request(Request::from_parts(head, body)).await;
-    let (mut head, body) = answer.map_err(failed)?.into_parts();
+    let answer = answer.map_err(failed)?;
+    if let Some(proxy) = &upstream.relay
+        && let Some(fault) = ProxyFault::of_relay(answer.status())
+    {
+        let error = HttpError::of_proxy(proxy, target, fault);
+        return Err(Refusal::of_upstream(&error));
+    }
+    let (mut head, body) = answer.into_parts();
     clean(&mut head.headers);
     let body = body.map_frame(move |frame| {
         let _held = &driver;
         frame
     });
     Ok(Response::from_parts(head, body.boxed_unsync()))
+}
+
+/// The URL as a further proxy takes it: the host that was checked, the path as it was written.
+fn whole(target: &Target, path: PathAndQuery) -> Result<Uri, Refusal> {
+    let host = match target.url().port() {
+        Some(port) => format!("{}:{port}", target.host()),
+        None => target.host().to_owned(),
+    };
+    let uri = Uri::builder()
+        .scheme("http")
+        .authority(host)
+        .path_and_query(path);
+    uri.build()
+        .map_err(|_| Refusal::Malformed("the host is not valid in a URL"))
 }
 
 fn clean(headers: &mut HeaderMap) {

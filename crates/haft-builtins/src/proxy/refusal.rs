@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use super::allow::AllowList;
+use crate::web::http::HttpError;
 
 /// Most refusals of one command that are kept; more are counted.
 const KEPT: usize = 16;
@@ -40,6 +41,12 @@ pub(crate) enum Refusal {
     /// What came through the tunnel is not TLS with the host that was asked for.
     #[error("the tunnel to {host} was closed: {why}")]
     Tunnel { host: String, why: String },
+    /// Allowed, and the proxy that settings name did not connect to it.
+    #[error("{message}")]
+    Upstream {
+        message: String,
+        operator: &'static str,
+    },
     /// Allowed, and not to be had.
     #[error("{0}")]
     Unreachable(String),
@@ -67,7 +74,15 @@ impl Refusal {
                 "`sandbox.allow_hosts = [\"{entry}\"]` lets commands connect to it"
             )),
             Self::Judged { operator, .. } => operator.clone(),
+            Self::Upstream { operator, .. } => Some((*operator).to_owned()),
             _ => None,
+        }
+    }
+
+    pub(crate) fn of_upstream(error: &HttpError) -> Self {
+        Self::Upstream {
+            message: error.to_string(),
+            operator: error.operator_advice(),
         }
     }
 
@@ -81,7 +96,7 @@ impl Refusal {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unreachable(_) => StatusCode::BAD_GATEWAY,
+            Self::Unreachable(_) | Self::Upstream { .. } => StatusCode::BAD_GATEWAY,
             _ => StatusCode::FORBIDDEN,
         }
     }

@@ -3,26 +3,26 @@
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::proxy::hello::{Hello, hello};
 use crate::proxy::refusal::Refusal;
 use crate::proxy::{SOON, bare};
+use crate::web::stream::Stream;
 use crate::web::target::Target;
 
 /// A tunnel that has been promised.
 #[derive(Debug)]
 pub(super) struct Tunnel {
     client: OnUpgrade,
-    upstream: TcpStream,
+    upstream: Stream,
     host: String,
     /// The host is an address, which no hello names.
     address: bool,
 }
 
 impl Tunnel {
-    pub(super) fn new(client: OnUpgrade, upstream: TcpStream, target: &Target) -> Self {
+    pub(super) fn new(client: OnUpgrade, upstream: Stream, target: &Target) -> Self {
         Self {
             client,
             upstream,

@@ -3,6 +3,7 @@
 mod body;
 mod error;
 mod exchange;
+mod through;
 mod tls;
 
 use std::sync::Arc;
@@ -18,12 +19,15 @@ use rustls::pki_types::CertificateDer;
 use tokio::time::Instant;
 
 pub use body::Cut;
-pub use error::HttpError;
+pub use error::{HttpError, ProxyFault};
+pub(crate) use through::Reached;
 
 use crate::web::http::exchange::Request;
 use crate::web::http::tls::Tls;
 use crate::web::network::{BoxFuture, Network, System};
+use crate::web::stream::Stream;
 use crate::web::target::{Refused, Target};
+use crate::web::upstream::UpstreamProxy;
 
 /// What one request may take.
 #[derive(Debug, Clone)]
@@ -96,6 +100,8 @@ pub struct Http {
     /// The host and port that may be a private address.
     place: Option<(String, u16)>,
     network: Arc<dyn Network>,
+    /// The proxy that requests go through.
+    upstream: Option<UpstreamProxy>,
     limits: FetchLimits,
     agent: HeaderValue,
     tls: Arc<Tls>,
@@ -138,6 +144,7 @@ impl Http {
             reach,
             place: None,
             network: Arc::new(System),
+            upstream: None,
             limits: FetchLimits::default(),
             agent: HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION"))),
             tls: Arc::default(),
@@ -154,6 +161,21 @@ impl Http {
     pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
         self.network = network;
         self
+    }
+
+    /// The same through a proxy, where there is one.
+    pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
+        self.upstream = upstream;
+        self
+    }
+
+    /// A connection for a protocol of the caller's own: through the proxy by a tunnel, or directly.
+    ///
+    /// # Errors
+    /// [`HttpError`] where the host is refused, is not found or takes no connection.
+    pub async fn dial(&self, host: &str, port: u16) -> Result<Stream, HttpError> {
+        let target = self.target(&format!("https://{host}:{port}/"))?;
+        Ok(self.connect(&target).await?.stream)
     }
 
     /// The same trusting these certificates in place of the system's.

@@ -66,6 +66,7 @@ pub(crate) struct Town {
     secure: SocketAddr,
     answers: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
     connected: Mutex<Vec<SocketAddr>>,
+    tls: TlsAcceptor,
     root: CertificateDer<'static>,
 }
 
@@ -105,9 +106,10 @@ impl Town {
         let tls = TlsAcceptor::from(Arc::new(config));
         Arc::new(Self {
             plain: listen(Arc::clone(&does), None).await,
-            secure: listen(does, Some(tls)).await,
+            secure: listen(does, Some(tls.clone())).await,
             answers: Mutex::default(),
             connected: Mutex::default(),
+            tls,
             root,
         })
     }
@@ -134,6 +136,11 @@ impl Town {
     /// Who certifies its servers.
     pub(crate) fn root(&self) -> &CertificateDer<'static> {
         &self.root
+    }
+
+    /// What shows a certificate of the name that is asked for.
+    pub(crate) fn tls(&self) -> &TlsAcceptor {
+        &self.tls
     }
 
     /// The same under other limits.

@@ -18,6 +18,13 @@ mod rows;
 )]
 #[path = "../it/town.rs"]
 mod town;
+#[expect(
+    dead_code,
+    reason = "the office of the web tools' tests, which use more of it"
+)]
+#[path = "../it/office.rs"]
+mod office;
+mod upstream;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -171,6 +178,7 @@ fn main() {
         modes::all(&sandbox).await;
         ask::all(&sandbox).await;
         pip::all(&sandbox).await;
+        upstream::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });
 }

@@ -29,6 +29,7 @@ use object_store::path::Path;
 use parking_lot::{Mutex, MutexGuard};
 
 mod bridge;
+mod dial;
 mod http;
 mod keys;
 mod listing;
@@ -41,6 +42,7 @@ mod sweep;
 mod trouble;
 
 use bridge::Bridge;
+pub use dial::{Dial, Dialing, Duplex};
 use keys::Keys;
 use pins::Pins;
 use quota::Quotas;

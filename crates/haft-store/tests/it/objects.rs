@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
 use haft::call::{Principal, RunId};
-use haft_store::artifacts::Terms;
+use haft_store::artifacts::{Dial, Dialing, Duplex, Terms};
 
-use crate::places::Place;
+use crate::places::{Place, open_s3_by};
 use crate::server::Server;
 use crate::waiting::wait;
 
@@ -301,4 +301,42 @@ fn many_threads_and_runtimes_use_it_at_once() {
         let ada = Principal::new("t", "ada");
         assert_eq!(wait(store.list(&ada, None)).unwrap().len(), 3 * 4 + 6 * 4);
     });
+}
+
+/// Opens every connection by hand, and notes where to.
+#[derive(Debug, Default)]
+struct Noted(parking_lot::Mutex<Vec<(String, u16)>>);
+
+impl Dial for Noted {
+    fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialing<'a> {
+        self.0.lock().push((host.to_owned(), port));
+        Box::pin(async move {
+            let stream = tokio::net::TcpStream::connect((host, port)).await?;
+            Ok(Box::new(stream) as Box<dyn Duplex>)
+        })
+    }
+}
+
+#[test]
+fn a_bucket_is_reached_over_connections_that_its_host_opens() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let server = Arc::new(server);
+    let Place::S3(_, bucket) = Place::s3(&server) else {
+        unreachable!("it is a bucket of that server")
+    };
+    let noted = Arc::new(Noted::default());
+    let url = format!("s3://{bucket}/x");
+    let store = open_s3_by(&url, &server, Arc::clone(&noted) as _).unwrap();
+    let ada = owner("t", "ada", "r");
+    let reference = put(&store, &ada, "by hand");
+    let read = wait(store.read(&ada, &reference, 0..99)).unwrap();
+    assert_eq!(read, "by hand");
+    let endpoint = &server.variables()[2].1;
+    let places = noted.0.lock();
+    assert!(!places.is_empty());
+    for (host, port) in places.iter() {
+        assert_eq!(format!("http://{host}:{port}"), *endpoint);
+    }
 }

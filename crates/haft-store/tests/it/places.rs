@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use haft_store::artifacts::{ObjectArtifacts, Terms};
+use haft_store::artifacts::{Dial, ObjectArtifacts, Terms};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -160,7 +160,21 @@ pub(crate) fn open_s3(
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.clone())
     };
-    ObjectArtifacts::s3(url, variable, terms)
+    ObjectArtifacts::s3(url, variable, terms, None)
+}
+
+/// The same over connections that `dial` opens.
+pub(crate) fn open_s3_by(
+    url: &str,
+    server: &Server,
+    dial: Arc<dyn Dial>,
+) -> Result<ObjectArtifacts, haft_store::StoreError> {
+    let variables = server.variables();
+    let variable = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.clone())
+    };
+    ObjectArtifacts::s3(url, variable, Terms::default(), Some(dial))
 }
 
 fn keys(store: &dyn ObjectStore) -> Vec<String> {

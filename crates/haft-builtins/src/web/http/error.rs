@@ -4,9 +4,11 @@ use std::net::IpAddr;
 
 use haft::error::ToolError;
 use haft::policy::address::NotPublic;
+use hyper::StatusCode;
 use thiserror::Error;
 
-use crate::web::target::Refused;
+use crate::web::target::{Refused, Target};
+use crate::web::upstream::UpstreamProxy;
 
 /// Why a request got no answer.
 #[derive(Debug, Error)]
@@ -67,6 +69,16 @@ pub enum HttpError {
         address: IpAddr,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// The proxy that settings name did not connect to the host.
+    #[error("the proxy {proxy} did not connect to {place}: {fault}")]
+    Proxy {
+        /// Its address, without user name and password.
+        proxy: String,
+        /// The host and port that were to be reached.
+        place: String,
+        /// What went wrong.
+        fault: ProxyFault,
     },
     /// The server's certificate does not hold.
     #[error("the certificate of {host} does not hold: {why}")]
@@ -134,7 +146,62 @@ pub enum HttpError {
     Header(String),
 }
 
+/// Why a proxy did not connect to a host.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ProxyFault {
+    /// It is not found, or takes no connection.
+    #[error("it cannot be reached ({0})")]
+    Away(String),
+    /// It asks for a user name and a password.
+    #[error("it asks for a user name and a password, or refuses those it got (407)")]
+    Login,
+    /// It answered so.
+    #[error("it answered {0}")]
+    Answered(StatusCode),
+    /// It does not speak as a proxy does.
+    #[error("{0}")]
+    Odd(&'static str),
+}
+
+impl ProxyFault {
+    pub(super) fn of(status: StatusCode) -> Self {
+        match status {
+            StatusCode::PROXY_AUTHENTICATION_REQUIRED => Self::Login,
+            other => Self::Answered(other),
+        }
+    }
+
+    /// What the status of an answer to a whole URL says of the proxy; any other is the server's own.
+    pub(crate) fn of_relay(status: StatusCode) -> Option<Self> {
+        (status == StatusCode::PROXY_AUTHENTICATION_REQUIRED).then_some(Self::Login)
+    }
+
+    /// What the person who runs haft can do about it.
+    fn operator_advice(&self) -> &'static str {
+        match self {
+            Self::Login => {
+                "`network.proxy` takes them as http://USER:${env:PROXY_PASSWORD}@HOST:PORT"
+            }
+            Self::Answered(_) => {
+                "the proxy decides about that host; `network.no_proxy` names hosts that are reached without it"
+            }
+            Self::Away(_) | Self::Odd(_) => {
+                "correct `network.proxy`; `haft doctor` tries it; `network.no_proxy` names hosts that are reached without it"
+            }
+        }
+    }
+}
+
 impl HttpError {
+    pub(crate) fn of_proxy(proxy: &UpstreamProxy, target: &Target, fault: ProxyFault) -> Self {
+        Self::Proxy {
+            proxy: proxy.address(),
+            place: format!("{}:{}", target.host(), target.port()),
+            fault,
+        }
+    }
+
     pub(crate) fn refused(url: &str, why: Refused) -> Self {
         Self::Refused {
             url: clipped(url),
@@ -160,7 +227,9 @@ impl HttpError {
             Self::Robots { .. } => "take another source",
             Self::NoSuchName { .. } => "check the name's spelling",
             Self::Certificate { .. } => "the page cannot be trusted: take another source",
-            Self::TooSlow { .. } | Self::Connect { .. } => "try again later, or another source",
+            Self::TooSlow { .. } | Self::Connect { .. } | Self::Proxy { .. } => {
+                "try again later, or another source"
+            }
             Self::Redirected { .. } => "use another source",
             _ => "",
         }
@@ -169,8 +238,9 @@ impl HttpError {
 
 impl HttpError {
     /// What the person who runs haft can do about it, where there is something.
-    fn operator_advice(&self) -> &'static str {
+    pub(crate) fn operator_advice(&self) -> &'static str {
         match self {
+            Self::Proxy { fault, .. } => fault.operator_advice(),
             Self::Robots { .. } => "`web.robots = false` in settings ignores robots.txt",
             Self::NoRoots(_) => "install the ca-certificates package, or set SSL_CERT_FILE",
             Self::Redirected { .. } => "name the new address in settings",

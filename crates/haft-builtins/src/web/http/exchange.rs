@@ -8,16 +8,19 @@ use haft::policy::address::{address_can_be_opened, check_address};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue};
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION,
+};
 use hyper::{Method, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::web::http::{Http, HttpError, Reach, Reply, body};
+use crate::web::http::{Http, HttpError, ProxyFault, Reach, Reached, Reply, body};
+use crate::web::stream::Stream;
 use crate::web::target::Target;
+use crate::web::upstream::UpstreamProxy;
 
 /// Most addresses of one name that are tried.
 const TRIED: usize = 4;
@@ -67,21 +70,31 @@ impl Http {
         };
         let (connect, whole) = (self.limits.connect, self.limits.whole);
         let reached = async {
-            let stream = self.connect(target).await?;
-            if target.is_secure() {
+            let Reached { stream, relay } = self.connect(target).await?;
+            let started = if target.is_secure() {
                 let stream = self.tls.wrap(stream, target).await?;
-                start(stream, target).await
+                start(stream, target).await?
             } else {
-                start(stream, target).await
-            }
+                start(stream, target).await?
+            };
+            Ok::<_, HttpError>((started, relay))
         };
         let first = deadline.min(Instant::now() + connect);
         let reached = timeout_at(first, reached).await;
-        let (mut sender, driver) = reached.map_err(|_| late("accept a connection", connect))??;
-        let asked = outgoing(target, request)?;
+        let ((mut sender, driver), relay) =
+            reached.map_err(|_| late("accept a connection", connect))??;
+        let mut asked = outgoing(target, request)?;
+        if let Some(proxy) = &relay {
+            relayed(&mut asked, target, proxy)?;
+        }
         let answer = timeout_at(deadline, sender.send_request(asked)).await;
         let answer = answer.map_err(|_| late("answer", whole))?;
         let answer = answer.map_err(|e| protocol(target, &e))?;
+        if let Some(proxy) = &relay
+            && let Some(fault) = ProxyFault::of_relay(answer.status())
+        {
+            return Err(HttpError::of_proxy(proxy, target, fault));
+        }
         let reply = self.read(target, answer, deadline).await;
         drop(driver);
         reply
@@ -109,8 +122,12 @@ impl Http {
         })
     }
 
-    /// A stream to one of the host's addresses; all of them have been checked before the first is tried.
-    pub(crate) async fn connect(&self, target: &Target) -> Result<TcpStream, HttpError> {
+    /// A connection to one of the host's addresses, all of which have been checked before the first is tried, or through the
+    /// proxy of settings.
+    pub(crate) async fn connect(&self, target: &Target) -> Result<Reached, HttpError> {
+        if let Some(proxy) = self.upstream_for(target) {
+            return self.through(proxy, target).await;
+        }
         let addresses = self.addresses(target).await?;
         let share = self.limits.connect / u32::try_from(addresses.len().max(1)).unwrap_or(1);
         let mut failed = None;
@@ -121,7 +138,10 @@ impl Http {
                 Ok(Ok(stream)) => {
                     // A request is one small packet; waiting for more to send would only delay it.
                     let _ = stream.set_nodelay(true);
-                    return Ok(stream);
+                    return Ok(Reached {
+                        stream: Stream::Plain(stream),
+                        relay: None,
+                    });
                 }
                 Ok(Err(source)) => source,
                 Err(_) => std::io::ErrorKind::TimedOut.into(),
@@ -143,23 +163,34 @@ impl Http {
             let found = self.network.resolve(target.host()).await;
             found.map_err(|e| no_such_name(target, &e.to_string()))?
         };
-        if self.reach == Reach::Public {
-            for address in &addresses {
-                match check_address(*address) {
-                    Ok(()) => {}
-                    Err(_) if self.is_place(target) && address_can_be_opened(*address) => {}
-                    Err(why) => {
-                        return Err(HttpError::ResolvesTo {
-                            host: target.host().to_owned(),
-                            address: *address,
-                            why,
-                        });
-                    }
+        self.check_addresses(target, &addresses)?;
+        addresses.truncate(TRIED);
+        Ok(addresses)
+    }
+
+    /// Refuses a name if one of its addresses is refused.
+    pub(super) fn check_addresses(
+        &self,
+        target: &Target,
+        addresses: &[IpAddr],
+    ) -> Result<(), HttpError> {
+        if self.reach == Reach::Named {
+            return Ok(());
+        }
+        for address in addresses {
+            match check_address(*address) {
+                Ok(()) => {}
+                Err(_) if self.is_place(target) && address_can_be_opened(*address) => {}
+                Err(why) => {
+                    return Err(HttpError::ResolvesTo {
+                        host: target.host().to_owned(),
+                        address: *address,
+                        why,
+                    });
                 }
             }
         }
-        addresses.truncate(TRIED);
-        Ok(addresses)
+        Ok(())
     }
 }
 
@@ -199,6 +230,22 @@ where
         let _ = connection.await;
     });
     Ok((sender, Driver(driver)))
+}
+
+/// Names the whole URL, and who asks: the request goes to a proxy (RFC 9112 §3.2.2).
+fn relayed(
+    request: &mut hyper::Request<Full<Bytes>>,
+    target: &Target,
+    proxy: &UpstreamProxy,
+) -> Result<(), HttpError> {
+    let uri = target.url().as_str().parse();
+    *request.uri_mut() = uri.map_err(|_| HttpError::Header("request line".to_owned()))?;
+    if let Some(value) = proxy.authorization() {
+        request
+            .headers_mut()
+            .insert(PROXY_AUTHORIZATION, value.clone());
+    }
+    Ok(())
 }
 
 fn outgoing(

@@ -1,16 +1,18 @@
 //! `Tls`: encrypted streams, checked by root certificates that are loaded once, when first needed.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::web::http::HttpError;
+use crate::web::stream::Stream;
 use crate::web::target::Target;
 
 /// What checks servers' certificates.
@@ -43,18 +45,26 @@ impl Tls {
     /// Encrypts a stream to the host of this URL.
     pub(super) async fn wrap(
         &self,
-        stream: TcpStream,
+        stream: Stream,
         target: &Target,
-    ) -> Result<TlsStream<TcpStream>, HttpError> {
+    ) -> Result<TlsStream<Stream>, HttpError> {
+        self.wrap_for(stream, target.host()).await
+    }
+
+    /// Encrypts a stream to a host, as a URL writes it.
+    pub(super) async fn wrap_for<S>(&self, stream: S, host: &str) -> Result<TlsStream<S>, HttpError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let config = Arc::clone(&self.made().await?.config);
-        let host = target.host();
         let told = |why: String| HttpError::Tls {
             host: host.to_owned(),
             why,
         };
-        let name = match target.address() {
-            Some(address) => ServerName::from(address),
-            None => ServerName::try_from(host.trim_end_matches('.').to_owned())
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let name = match address {
+            Ok(address) => ServerName::from(address),
+            Err(_) => ServerName::try_from(host.trim_end_matches('.').to_owned())
                 .map_err(|e| told(e.to_string()))?,
         };
         let stream = TlsConnector::from(config).connect(name, stream).await;

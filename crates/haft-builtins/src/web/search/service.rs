@@ -13,6 +13,7 @@ use url::form_urlencoded::byte_serialize;
 use crate::web::http::{FetchLimits, Http};
 use crate::web::search::Hit;
 use crate::web::target::Target;
+use crate::web::upstream::UpstreamProxy;
 
 /// Where Brave's service is.
 const BRAVE: &str = "https://api.search.brave.com/res/v1/web/search";
@@ -132,6 +133,12 @@ impl SearchService {
         let asked = service.request_url("x", 1)?;
         Target::parse(&asked).map_err(|why| SearchError::Url(why.to_string()))?;
         Ok(service)
+    }
+
+    /// The same through a proxy, where there is one.
+    pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
+        self.http = self.http.with_upstream(upstream);
+        self
     }
 
     /// The host that is asked.

@@ -2,22 +2,28 @@
 //!
 //! Of what the client that `object_store` brings can do, haft needs this little, at less than half its weight.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector as TcpConnector};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
     HttpResponse, HttpResponseBody, HttpService,
 };
 use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tower_service::Service;
+
+use super::dial::{Dial, Duplex};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -28,15 +34,16 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// Connections that nobody uses are kept open for so long.
 const IDLE: Duration = Duration::from_secs(30);
 
-type Connections = legacy::Client<HttpsConnector<TcpConnector>, HttpRequestBody>;
+type Connections = legacy::Client<HttpsConnector<Dialer>, HttpRequestBody>;
 
 /// A client; its copies share their connections.
 #[derive(Debug, Clone)]
 pub(super) struct Client(Connections);
 
 impl Client {
-    /// A client that speaks to servers without encryption only where they are `plain`.
-    pub(super) fn new(plain: bool) -> Result<Self, rustls::Error> {
+    /// A client that speaks to servers without encryption only where they are `plain`, over connections of its own or those
+    /// that `dial` opens.
+    pub(super) fn new(plain: bool, dial: Option<Arc<dyn Dial>>) -> Result<Self, rustls::Error> {
         let mut roots = RootCertStore::empty();
         if !plain {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -59,7 +66,7 @@ impl Client {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
-            .build(https.enable_http1().wrap_connector(tcp));
+            .build(https.enable_http1().wrap_connector(Dialer { tcp, dial }));
         Ok(Self(client))
     }
 
@@ -74,6 +81,82 @@ impl Client {
         let (parts, body) = answer.map_err(failed)?.into_parts();
         let body = body.map_err(|e| HttpError::new(HttpErrorKind::Interrupted, e));
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
+    }
+}
+
+/// Opens connections: by TCP, or as the host of the store has them opened.
+#[derive(Debug, Clone)]
+struct Dialer {
+    tcp: TcpConnector,
+    dial: Option<Arc<dyn Dial>>,
+}
+
+type Opening = Pin<Box<dyn Future<Output = io::Result<TokioIo<Line>>> + Send>>;
+
+impl Service<hyper::Uri> for Dialer {
+    type Response = TokioIo<Line>;
+    type Error = io::Error;
+    type Future = Opening;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        self.tcp.poll_ready(context).map_err(io::Error::other)
+    }
+
+    fn call(&mut self, uri: hyper::Uri) -> Opening {
+        let Some(dial) = self.dial.clone() else {
+            let opening = self.tcp.call(uri);
+            return Box::pin(async move {
+                let stream = opening.await.map_err(io::Error::other)?.into_inner();
+                Ok(TokioIo::new(Line(Box::new(stream))))
+            });
+        };
+        Box::pin(async move {
+            let host = uri.host().unwrap_or_default();
+            let standard = if uri.scheme_str() == Some("http") {
+                80
+            } else {
+                443
+            };
+            let stream = dial.dial(host, uri.port_u16().unwrap_or(standard)).await?;
+            Ok(TokioIo::new(Line(stream)))
+        })
+    }
+}
+
+/// A connection, however it was opened.
+struct Line(Box<dyn Duplex>);
+
+impl Connection for Line {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }
 

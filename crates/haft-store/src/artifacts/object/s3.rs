@@ -8,14 +8,15 @@ use object_store::{BackoffConfig, RetryConfig};
 use url::Url;
 
 use super::http::Client;
-use super::{ObjectArtifacts, Terms};
+use super::{Dial, ObjectArtifacts, Terms};
 use crate::error::StoreError;
 
 /// Longest prefix: with what haft adds it stays well below the 1,024 bytes of a key.
 const PREFIX: usize = 500;
 
 impl ObjectArtifacts {
-    /// Artifacts in the bucket that `s3://BUCKET/PREFIX` names, with what the variables tell of the server.
+    /// Artifacts in the bucket that `s3://BUCKET/PREFIX` names, with what the variables tell of the server; `dial` opens the
+    /// connections where the store does not do so itself.
     ///
     /// The variables are those of AWS's own tools: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, where there is one,
     /// `AWS_SESSION_TOKEN`; `AWS_REGION` or `AWS_DEFAULT_REGION` (`us-east-1` without); `AWS_ENDPOINT_URL_S3` or
@@ -27,6 +28,7 @@ impl ObjectArtifacts {
         url: &str,
         variable: impl Fn(&str) -> Option<String>,
         terms: Terms,
+        dial: Option<Arc<dyn Dial>>,
     ) -> Result<Self, StoreError> {
         let (bucket, prefix) = place(url).map_err(|why| StoreError(why.into()))?;
         let given = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -55,7 +57,7 @@ impl ObjectArtifacts {
                 break;
             }
         }
-        let client = Client::new(plain)
+        let client = Client::new(plain, dial)
             .map_err(|e| StoreError(format!("set up its encryption: {e}").into()))?;
         let store = builder
             .with_http_connector(client)

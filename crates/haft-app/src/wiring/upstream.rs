@@ -1,0 +1,136 @@
+//! `network.proxy`: the proxy through which haft's own requests leave, from settings.
+
+use std::sync::Arc;
+
+#[cfg(feature = "s3")]
+use haft_builtins::web::http::Http;
+use haft_builtins::web::upstream::{UpstreamError, UpstreamProxy};
+#[cfg(feature = "s3")]
+use haft_store::artifacts::{Dial, Dialing, Duplex};
+
+use crate::config::Settings;
+use crate::problem::Problem;
+
+/// The variables by which other programs are told of a proxy.
+const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// The proxy, where settings name one.
+///
+/// # Errors
+/// It is no proxy's URL, its password stands in the settings, or a host of `network.no_proxy` is none.
+pub(crate) fn upstream(settings: &Settings) -> Result<Option<UpstreamProxy>, Problem> {
+    let Some(entry) = settings.entry(&["network", "proxy"]) else {
+        return Ok(None);
+    };
+    let url = entry.value.as_str().unwrap_or_default();
+    if url.is_empty() {
+        return Ok(None);
+    }
+    let written = entry.written.as_str().unwrap_or_default();
+    if has_password(written) {
+        return Err(
+            wrong("network.proxy", "its password stands in the settings").advise(
+                "write http://USER:${env:PROXY_PASSWORD}@HOST:PORT, or ${file:PATH} in its place",
+            ),
+        );
+    }
+    let direct = settings.items("network.no_proxy");
+    let direct = direct.iter().filter_map(|(value, _)| value.as_str());
+    let proxy = UpstreamProxy::new(url, direct).map_err(|error| match error {
+        UpstreamError::Direct { .. } => wrong("network.no_proxy", &error.to_string()),
+        // The value may hold a password: neither it nor its line is shown.
+        _ => wrong("network.proxy", &error.to_string())
+            .advise("write http://HOST:PORT or https://HOST:PORT, or take it out"),
+    })?;
+    Ok(Some(proxy))
+}
+
+fn wrong(key: &str, why: &str) -> Problem {
+    Problem::settings(format!("`{key}`: {why}"))
+}
+
+/// Whether a URL, as it is written, has a password that is no reference.
+fn has_password(written: &str) -> bool {
+    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
+    let Some((login, _)) = rest.rsplit_once('@') else {
+        return false;
+    };
+    let password = match login.split_once(':') {
+        // A user name or a whole login that is a reference holds a colon of its own.
+        Some((user, password)) if !user.starts_with("${") => password,
+        _ => return false,
+    };
+    !password.is_empty() && !password.contains("${")
+}
+
+/// The variable that names a proxy, which haft does not use by itself.
+pub(crate) fn unused_variable(is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
+    VARIABLES.into_iter().find(|name| is_set(name))
+}
+
+/// Opens the connections of a bucket through the proxy; `None` where there is none.
+#[cfg(feature = "s3")]
+pub(crate) fn dial(settings: &Settings) -> Result<Option<Arc<dyn Dial>>, Problem> {
+    let proxy = upstream(settings)?;
+    Ok(proxy.map(|proxy| {
+        let http = Http::trusted().with_upstream(Some(proxy));
+        Arc::new(ByProxy(http)) as Arc<dyn Dial>
+    }))
+}
+
+/// Connections through the proxy, or directly to the hosts that it is not used for.
+#[cfg(feature = "s3")]
+#[derive(Debug)]
+struct ByProxy(Http);
+
+#[cfg(feature = "s3")]
+impl Dial for ByProxy {
+    fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialing<'a> {
+        Box::pin(async move {
+            let stream = self.0.dial(host, port).await;
+            let stream = stream.map_err(std::io::Error::other)?;
+            Ok(Box::new(stream) as Box<dyn Duplex>)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::upstream;
+    use crate::config::Settings;
+
+    #[test]
+    fn the_proxy_of_settings_is_taken_and_its_password_never_shown() {
+        let none = Settings::of_options(&[]).unwrap();
+        assert!(upstream(&none).unwrap().is_none());
+        let off = Settings::of_options(&["network.proxy="]).unwrap();
+        assert!(upstream(&off).unwrap().is_none());
+        let some = [
+            "network.proxy=http://ann@proxy.example:3128",
+            "network.no_proxy=[\"10.0.0.0/8\"]",
+        ];
+        let proxy = upstream(&Settings::of_options(&some).unwrap())
+            .unwrap()
+            .unwrap();
+        assert_eq!(proxy.address(), "http://proxy.example:3128");
+        assert!(!proxy.serves("10.1.2.3", 443) && proxy.serves("example.com", 443));
+        for (options, say) in [
+            (
+                &["network.proxy=http://ann:hush@proxy.example:3128"][..],
+                "its password stands in the settings",
+            ),
+            (&["network.proxy=socks5://hush.example"], "neither http://"),
+            (
+                &[
+                    "network.proxy=http://p.example",
+                    "network.no_proxy=[\"a b\"]",
+                ],
+                "`network.no_proxy`: `a b`",
+            ),
+        ] {
+            let problem = upstream(&Settings::of_options(options).unwrap()).unwrap_err();
+            let said = format!("{problem} {:?}", problem.advice());
+            assert!(said.contains(say) && !said.contains("hush"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The way to a host through the proxy of settings: a tunnel by `CONNECT` for TLS, the proxy itself for plain requests.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+
+use crate::web::http::{Http, HttpError, ProxyFault, Reach};
+use crate::web::stream::Stream;
+use crate::web::target::Target;
+use crate::web::upstream::UpstreamProxy;
+
+/// Most bytes of the proxy's answer to `CONNECT`.
+const MAX_ANSWER: usize = 16 << 10;
+/// Most addresses of the proxy that are tried.
+const TRIED: usize = 4;
+/// How long this machine's own resolver may take for a name that the proxy will resolve.
+const OWN_LOOK_UP: Duration = Duration::from_secs(2);
+
+/// A connection that requests for a host can be sent on.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    pub(crate) stream: Stream,
+    /// The proxy that is asked for the whole URL, where it is no tunnel.
+    pub(crate) relay: Option<UpstreamProxy>,
+}
+
+impl Reached {
+    /// What the proxy that relays a request is shown of who asks.
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
+        self.relay.as_ref()?.authorization()
+    }
+}
+
+impl Http {
+    /// The proxy that requests to this target go through.
+    pub(super) fn upstream_for(&self, target: &Target) -> Option<&UpstreamProxy> {
+        let proxy = self.upstream.as_ref()?;
+        proxy.serves(target.host(), target.port()).then_some(proxy)
+    }
+
+    /// A way to a target through the proxy: a tunnel where TLS is to be spoken.
+    pub(super) async fn through(
+        &self,
+        proxy: &UpstreamProxy,
+        target: &Target,
+    ) -> Result<Reached, HttpError> {
+        self.check_as_far_as_known(target).await?;
+        let fault = |fault| HttpError::of_proxy(proxy, target, fault);
+        let mut stream = self.to_proxy(proxy).await.map_err(fault)?;
+        if !target.is_secure() {
+            let relay = Some(proxy.clone());
+            return Ok(Reached { stream, relay });
+        }
+        open_tunnel(&mut stream, proxy, target)
+            .await
+            .map_err(fault)?;
+        Ok(Reached {
+            stream,
+            relay: None,
+        })
+    }
+
+    /// Whether the proxy of settings takes connections: its address, or why not. `None` where none is set.
+    pub async fn check_upstream(&self) -> Option<Result<String, String>> {
+        let proxy = self.upstream.as_ref()?;
+        let reached = timeout(self.limits.connect, self.to_proxy(proxy)).await;
+        let why = match reached {
+            Ok(Ok(_)) => return Some(Ok(proxy.address())),
+            Ok(Err(fault)) => fault.to_string(),
+            Err(_) => "it did not answer in time".to_owned(),
+        };
+        Some(Err(format!("{}: {why}", proxy.address())))
+    }
+
+    /// What this machine's own resolver says of the name must not be refused (URL rule 10). The proxy looks the name up again.
+    async fn check_as_far_as_known(&self, target: &Target) -> Result<(), HttpError> {
+        if self.reach != Reach::Public || target.address().is_some() {
+            return Ok(());
+        }
+        let found = timeout(OWN_LOOK_UP, self.network.resolve(target.host())).await;
+        match found {
+            Ok(Ok(addresses)) => self.check_addresses(target, &addresses),
+            // Behind a proxy this machine need not know public names.
+            Ok(Err(_)) | Err(_) => Ok(()),
+        }
+    }
+
+    async fn to_proxy(&self, proxy: &UpstreamProxy) -> Result<Stream, ProxyFault> {
+        let addresses: Vec<IpAddr> = if let Some(address) = proxy.ip() {
+            vec![address]
+        } else {
+            let name = proxy.host().to_string();
+            let found = self.network.resolve(&name).await;
+            found.map_err(|error| ProxyFault::Away(format!("look it up: {error}")))?
+        };
+        let mut failed = "its name has no address".to_owned();
+        let share =
+            self.limits.connect / u32::try_from(addresses.len().clamp(1, TRIED)).unwrap_or(1);
+        for address in addresses.into_iter().take(TRIED) {
+            let place = SocketAddr::new(address.to_canonical(), proxy.port());
+            let stream = match timeout(share, self.network.connect(place)).await {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => {
+                    failed = error.to_string();
+                    continue;
+                }
+                Err(_) => {
+                    "no answer in time".clone_into(&mut failed);
+                    continue;
+                }
+            };
+            let _ = stream.set_nodelay(true);
+            if !proxy.is_secure() {
+                return Ok(Stream::Plain(stream));
+            }
+            let secured = self.tls.wrap_for(stream, &proxy.host().to_string()).await;
+            let secured = secured.map_err(|error| ProxyFault::Away(error.to_string()))?;
+            return Ok(Stream::Secure(Box::new(secured)));
+        }
+        Err(ProxyFault::Away(failed))
+    }
+}
+
+/// Asks the proxy for a tunnel to the target (RFC 9110 §9.3.6).
+async fn open_tunnel(
+    stream: &mut Stream,
+    proxy: &UpstreamProxy,
+    target: &Target,
+) -> Result<(), ProxyFault> {
+    let away = |error: std::io::Error| ProxyFault::Away(error.to_string());
+    let host = target.host().trim_end_matches('.');
+    let place = format!("{host}:{}", target.port());
+    let mut request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n").into_bytes();
+    if let Some(value) = proxy.authorization() {
+        request.extend_from_slice(b"Proxy-Authorization: ");
+        request.extend_from_slice(value.as_bytes());
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"\r\n");
+    stream.write_all(&request).await.map_err(away)?;
+    stream.flush().await.map_err(away)?;
+    let mut head = Vec::with_capacity(512);
+    let end = loop {
+        if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if head.len() >= MAX_ANSWER {
+            return Err(ProxyFault::Odd("the head of its answer is too long"));
+        }
+        if stream.read_buf(&mut head).await.map_err(away)? == 0 {
+            return Err(ProxyFault::Odd(
+                "it closed the connection without an answer",
+            ));
+        }
+    };
+    let status = status_of(&head).ok_or(ProxyFault::Odd("its answer is not HTTP/1.1"))?;
+    if !status.is_success() {
+        return Err(ProxyFault::of(status));
+    }
+    // In the tunnel the client speaks first: bytes that are here already come from no server.
+    if head.len() > end {
+        return Err(ProxyFault::Odd("it sent bytes before the tunnel was used"));
+    }
+    Ok(())
+}
+
+fn status_of(head: &[u8]) -> Option<StatusCode> {
+    let line = head.split(|byte| *byte == b'\r').next()?;
+    let rest = line.strip_prefix(b"HTTP/1.1 ");
+    let rest = rest.or_else(|| line.strip_prefix(b"HTTP/1.0 "))?;
+    let (code, after) = (rest.get(..3)?, rest.get(3));
+    if !matches!(after, None | Some(b' ')) {
+        return None;
+    }
+    StatusCode::from_bytes(code).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::status_of;
+
+    #[test]
+    fn only_status_lines_of_http_are_read() {
+        for (line, status) in [
+            ("HTTP/1.1 200 Connection established\r\n\r\n", Some(200)),
+            ("HTTP/1.0 407\r\n\r\n", Some(407)),
+            ("HTTP/1.1 2000 x\r\n\r\n", None),
+            ("HTTP/2 200\r\n\r\n", None),
+            ("HTTP/1.1 abc\r\n\r\n", None),
+            ("SSH-2.0-x\r\n\r\n", None),
+            ("\r\n\r\n", None),
+        ] {
+            let read = status_of(line.as_bytes()).map(|status| status.as_u16());
+            assert_eq!(read, status, "{line}");
+        }
+    }
+}
