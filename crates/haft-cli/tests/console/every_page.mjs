@@ -1,8 +1,10 @@
-// Every page with the keyboard alone: reached by its letters and by the palette, gone through by Tab with the focus always seen, left again.
+// Every address of the router with the keyboard alone: reached by its letters, its links and the palette, gone through by Tab with the focus always seen, left again.
 
 import { assert, fs, path, play, until } from "./stage.mjs";
+import { addresses, pages } from "./routes.mjs";
 
-const PAGES = [["o", "overview"], ["w", "waiting"], ["r", "runs"], ["t", "tools"], ["s", "skills"], ["m", "memory"], ["p", "policy"], ["h", "health"]];
+/** How often Tab is pressed at most until a link has the focus. */
+const STOPS = 200;
 
 /** What has the focus, and whether it can be seen that it has. */
 const focused = (page) => page.evaluate(() => {
@@ -20,38 +22,71 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
   const skill = path.join(server.file(".agents/skills"), "release");
   fs.mkdirSync(skill, { recursive: true });
   fs.writeFileSync(path.join(skill, "SKILL.md"), "---\nname: release\ndescription: How a release is cut\n---\n# Release\n\nTag it.\n");
-  await server.call("read_file", { path: "a.txt" });
+  const read = await server.call("read_file", { path: "a.txt" });
   await server.call("read_file", { path: "none.txt" });
   await server.call("write_memory", { content: "The tests need Python 3.12", scope: "project", tags: [] });
   const waits = server.call("write_file", { path: "b.txt", content: "two\n" });
   await page.locator(".queue-row", { hasText: "b.txt" }).waitFor();
 
-  for (const [letter, name] of PAGES) {
-    await page.locator("body").press("Escape");
-    await page.evaluate(() => document.activeElement?.blur?.());
+  const pathname = () => new URL(page.url()).pathname;
+  const blur = () => page.evaluate(() => document.activeElement?.blur?.());
+  /** Goes to a page by its two keys. */
+  const leap = async ({ letter, name }) => {
+    await blur();
     await page.keyboard.press("g");
     await page.keyboard.press(letter);
-    await until(`g ${letter} goes to ${name}`, () => new URL(page.url()).pathname.startsWith(`/${name}`));
-    await page.locator("main").getByText("Reading …").waitFor({ state: "detached" });
-    // Tab goes through the page: whatever it stops at is on the screen and shows that it has the focus.
+    await until(`g ${letter} goes to ${name}`, () => pathname() === `/${name}`);
+    await page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+  };
+  /** Goes to an address below the page that is shown: by a link that Tab comes to, else by the keys of a list. */
+  const descend = async (address) => {
+    await page.locator(`main a[href="${address}"], main [role=listbox]`).first().waitFor();
+    await blur();
+    for (let step = 0; step < STOPS; step += 1) {
+      await page.keyboard.press("Tab");
+      const at = await page.evaluate(() => ({ link: document.activeElement?.getAttribute("href"), main: document.activeElement?.closest("main") !== null, list: document.activeElement?.getAttribute("role") === "listbox" }));
+      if (at.main && at.link === address) {
+        await page.keyboard.press("Enter");
+        break;
+      }
+      if (at.list) {
+        // Upwards, to the first.
+        await until(`the list's keys go to ${address}`, async () => { await page.keyboard.press("ArrowUp"); return pathname() === address; });
+        break;
+      }
+    }
+    await until(`the keyboard goes to ${address}`, () => pathname() === address);
+  };
+  /** Tab goes through what is shown: whatever it stops at is on the screen and shows that it has the focus. */
+  const walk = async (address) => {
+    await blur();
     let within = 0;
     const stops = new Set();
     for (let step = 0; step < 40; step += 1) {
       await page.keyboard.press("Tab");
       const at = await focused(page);
       if (!at) break;
-      assert.ok(at.on, `${name}: ${at.name} has the focus and no place on the screen`);
-      assert.ok(at.seen, `${name}: ${at.name} has the focus, which cannot be seen`);
+      assert.ok(at.on, `${address}: ${at.name} has the focus and no place on the screen`);
+      assert.ok(at.seen, `${address}: ${at.name} has the focus, which cannot be seen`);
       within += at.main ? 1 : 0;
       stops.add(at.name);
     }
-    assert.ok(within > 0, `${name}: Tab never comes into the page: ${[...stops].join(", ")}`);
+    assert.ok(within > 0, `${address}: Tab never comes into the page: ${[...stops].join(", ")}`);
     // Every page says its keys.
-    await page.evaluate(() => document.activeElement?.blur?.());
+    await blur();
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "keys" }).getByText("go to Overview").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog", { name: "keys" }).waitFor({ state: "hidden" });
+  };
+  const [request] = (await server.api("GET", "/approvals")).value;
+  for (const { page: name, state, address } of addresses({ request: request.id, run: read.run, call: read.call, tool: "read_file", skill: "release" })) {
+    await leap(pages.find((one) => one.name === name));
+    const steps = state.split("/").filter(Boolean).length;
+    for (let step = 1; step <= steps; step += 1) await descend(address.split("/").slice(0, 2 + step).join("/"));
+    assert.equal(pathname(), address);
+    await page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+    await walk(address);
   }
 
   // The palette, also from within a field: a page, a tool, a run, a request.

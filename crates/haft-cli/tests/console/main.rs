@@ -134,8 +134,13 @@ fn w7_ten_tabs_share_one_stream_of_events() {
 }
 
 #[test]
-fn every_page_is_used_and_is_accessible_in_light_and_dark_wide_and_narrow() {
+fn every_page_is_used_and_stays_accessible_in_light_and_dark_wide_and_narrow() {
     check("pages.mjs");
+}
+
+#[test]
+fn every_address_panel_and_dialog_is_accessible_in_light_and_dark_wide_and_narrow() {
+    check("accessible.mjs");
 }
 
 #[test]
@@ -149,7 +154,7 @@ fn a_person_decides_with_the_keyboard_alone() {
 }
 
 #[test]
-fn every_page_is_used_with_the_keyboard_alone() {
+fn every_address_is_reached_and_used_with_the_keyboard_alone() {
     check("every_page.mjs");
 }
 

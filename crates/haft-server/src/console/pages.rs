@@ -165,7 +165,7 @@ mod tests {
     use http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
     use http::{HeaderMap, Method};
 
-    use super::{BUILT, Pages};
+    use super::{BUILT, PAGES, Pages};
 
     #[test]
     fn files_and_states_are_pages_and_nothing_else_is() {
@@ -190,6 +190,17 @@ mod tests {
         ] {
             assert_eq!(Pages::is_page(path), expect, "{path}");
         }
+    }
+
+    #[test]
+    fn the_documents_router_has_the_same_pages() {
+        let table = include_str!("../../ui/src/routes.json");
+        let table: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(table).unwrap();
+        let (mut routed, mut served) = (table.keys().collect::<Vec<_>>(), PAGES.to_vec());
+        routed.sort_unstable();
+        served.sort_unstable();
+        assert_eq!(routed, served);
     }
 
     #[test]

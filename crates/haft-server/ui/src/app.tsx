@@ -4,7 +4,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { readApprovals } from "./approvals";
 import { connect, opened } from "./live";
-import { follow, go, parts } from "./route";
+import { follow, go, page, parts } from "./route";
 import { begin, login, session } from "./session";
 import { Empty, Frame, LoginBox } from "./parts/frame";
 import { Shown } from "./parts/text";
@@ -19,17 +19,16 @@ import { Waiting } from "./pages/waiting";
 import "./app.css";
 
 function Page() {
-  switch (parts.value[0]) {
+  switch (page.value) {
+    case "overview": return <Overview />;
+    case "waiting": return <Waiting />;
     case "runs": return <Runs />;
     case "tools": return <Tools />;
     case "skills": return <Skills />;
     case "memory": return <Memory />;
     case "policy": return <Policy />;
     case "health": return <HealthPage />;
-    case "waiting": return <Waiting />;
-    case undefined:
-    case "overview": return <Overview />;
-    default: return <NoSuchPage />;
+    case undefined: return <NoSuchPage />;
   }
 }
 

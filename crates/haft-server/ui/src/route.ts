@@ -1,11 +1,31 @@
 // The address as state: every state of the console is a path, so that it can be linked.
 
 import { computed, signal } from "@preact/signals";
+import table from "./routes.json";
+
+/** The pages, in the order of the rail. */
+export type PageName = keyof typeof table;
+export const PAGES = Object.keys(table) as PageName[];
+/** The letter that goes to a page after `g`. */
+export const letterOf = (page: PageName): string => table[page].letter;
 
 const place = signal({ path: location.pathname, query: location.search });
 
 /** The path's parts: `/runs/r-1/call-2` is `["runs", "r-1", "call-2"]`. */
 export const parts = computed(() => place.value.path.split("/").filter(Boolean).map(decode));
+
+/** The page that the address names: nothing where no route fits it. */
+export const page = computed((): PageName | undefined => {
+  const [first = "overview", ...rest] = parts.value;
+  const named = PAGES.find((name) => name === first);
+  return named && table[named].states.some((state) => fits(state, rest)) ? named : undefined;
+});
+
+/** Whether a state's parts are these; one that begins with `:` stands for any. */
+function fits(state: string, rest: string[]): boolean {
+  const wanted = state.split("/").filter(Boolean);
+  return wanted.length === rest.length && wanted.every((part, index) => part.startsWith(":") || part === rest[index]);
+}
 
 /** The query's members. */
 export const query = computed(() => new URLSearchParams(place.value.query));

@@ -7,7 +7,7 @@ import { waiting } from "../approvals";
 import { allKeys, keysShown, openPalette, useKeys } from "../keys";
 import { link, nextTry, tryNow } from "../live";
 import { allow, answered, decline, notify } from "../notify";
-import { follow, go, parts } from "../route";
+import { PAGES, follow, go, letterOf, page as routed } from "../route";
 import { codeIn, leave, login, loginTrouble, redeem, session } from "../session";
 import { theme, turn } from "../theme";
 import { now } from "../time";
@@ -15,9 +15,6 @@ import { spelled } from "../visible";
 import { Icon } from "./icons";
 import { Palette, paletteShown } from "./palette";
 
-export const PAGES = ["overview", "waiting", "runs", "tools", "skills", "memory", "policy", "health"] as const;
-/** The letter that goes to each page after `g`. */
-const LETTERS = { overview: "o", waiting: "w", runs: "r", tools: "t", skills: "s", memory: "m", policy: "p", health: "h" };
 export const titled = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 
 const query = matchMedia("(min-width: 1000px)");
@@ -26,14 +23,13 @@ export const wide = signal(query.matches);
 query.addEventListener("change", () => { wide.value = query.matches; });
 
 export function Frame({ children }: { children: ComponentChildren }) {
-  const named = parts.value[0] ?? "overview";
-  const here = (PAGES as readonly string[]).includes(named) ? named : "no such page";
+  const here = routed.value ?? "no such page";
   const count = waiting.value.length;
   useEffect(() => { document.title = `${count ? `(${count}) ` : ""}${titled(here)} · haft`; }, [here, count]);
   useKeys(() => [
     { key: "?", does: "show all keys", run: () => { keysShown.value = true; } },
     { key: COMMANDS, does: "go to anything by its name", run: () => { paletteShown.value = true; } },
-    ...PAGES.map((page) => ({ key: `g ${LETTERS[page]}`, does: `go to ${titled(page)}`, run: () => go(`/${page}`) })),
+    ...PAGES.map((page) => ({ key: `g ${letterOf(page)}`, does: `go to ${titled(page)}`, run: () => go(`/${page}`) })),
   ]);
   return (
     <div class="frame">
@@ -91,7 +87,7 @@ function Bars() {
 
 /** Asks once whether new requests may be shown on the desktop; only where there was one to show. */
 function AskToNotify() {
-  if (answered.value || !waiting.value.length || !["overview", "waiting"].includes(parts.value[0] ?? "")) return null;
+  if (answered.value || !waiting.value.length || !["overview", "waiting"].includes(routed.value ?? "")) return null;
   return (
     <div class="notice" role="region" aria-label="notifications">
       <span>Show a desktop notification when a request comes while you look elsewhere?</span>

@@ -5,12 +5,12 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { waiting } from "../approvals";
 import { keysShown } from "../keys";
 import { distance } from "../near";
-import { go, pathOf } from "../route";
+import { PAGES, go, pathOf } from "../route";
 import { leave } from "../session";
 import type { Run, Tool } from "../shapes";
 import { turn } from "../theme";
 import { spelled } from "../visible";
-import { PAGES, titled } from "./frame";
+import { titled } from "./frame";
 import { useReading } from "./reading";
 import { Shown } from "./text";
 

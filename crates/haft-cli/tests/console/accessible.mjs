@@ -1,0 +1,137 @@
+// No breach of accessibility in light or dark, wide or narrow: every address of the router, full and empty, every panel and dialog, and what a browser without a session sees.
+
+import { accessible, assert, fs, path, play, until, visit } from "./stage.mjs";
+import { addresses } from "./routes.mjs";
+
+const settings = `
+[tools]
+enable = ["delete_file"]
+[policy]
+ask = ["Bash(make *)"]
+`;
+
+const lists = (page) => page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+
+/** Makes a call that asks, and gives the request. */
+async function asked(server, tool, args) {
+  const before = new Set((await server.api("GET", "/approvals")).value.map((one) => one.id));
+  void server.call(tool, args);
+  return until(`${tool} asks`, async () => (await server.api("GET", "/approvals")).value.find((one) => !before.has(one.id)));
+}
+
+await play({ name: "full", settings, args: ["--trust"], expected: [/status of 404/] }, async ({ server, page }) => {
+  fs.writeFileSync(server.file("a.txt"), "one\ntwo\n");
+  const skill = path.join(server.file(".agents/skills"), "release");
+  fs.mkdirSync(skill, { recursive: true });
+  fs.writeFileSync(path.join(skill, "SKILL.md"), "---\nname: release\ndescription: How a release is cut\n---\n# Release\n\nTag it.\n");
+  const read = await server.call("read_file", { path: "a.txt" });
+  await server.call("read_file", { path: "none.txt" });
+  await server.call("write_memory", { content: "The tests need Python 3.12", scope: "project", tags: ["tests"] });
+  await server.api("POST", "/memory", { content: "Answer in English", tags: ["style"], scope: "user" });
+  const gone = await asked(server, "write_file", { path: "b.txt", content: "two\n" });
+  await server.api("POST", `/approvals/${gone.id}/deny`, { message: "not there" });
+
+  const requests = {
+    "a change": await asked(server, "write_file", { path: "a.txt", content: "one\n2\n" }),
+    "a command": await asked(server, "run_command", { command: "make all > out.txt" }),
+    "an address": await asked(server, "fetch_url", { url: "https://docs.example.org/a" }),
+    "a critical call": await asked(server, "delete_file", { path: "a.txt" }),
+    "a question": await asked(server, "ask_user", { title: "Before I go on", questions: [
+      { id: "db", type: "single", text: "Which database?", options: ["SQLite", "PostgreSQL"] }, { id: "n", type: "number", text: "How many?" }, { id: "sure", type: "confirm", text: "Sure?" },
+    ] }),
+  };
+
+  // Every address that the router knows.
+  const known = addresses({ request: requests["a change"].id, run: read.run, call: read.call, tool: "write_file", skill: "release" });
+  assert.ok(known.length >= 8);
+  for (const { page: name, address } of known) {
+    await visit(page, server, address);
+    assert.equal(await page.getByRole("navigation", { name: "pages" }).locator("[aria-current=page]").count(), 1, `${address} is of no page`);
+    assert.equal(await page.locator("h1").textContent(), name.charAt(0).toUpperCase() + name.slice(1));
+    await lists(page);
+    await accessible(page, address);
+  }
+  await visit(page, server, "/nowhere/at/all");
+  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+  await accessible(page, "an unknown address");
+  await visit(page, server, "/health/of/nobody");
+  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+
+  // Each kind of request, and each panel of its choices.
+  for (const [name, request] of Object.entries(requests)) {
+    await visit(page, server, `/waiting/${request.id}`);
+    await page.locator(`.card[aria-label$="${request.tool}"]`).waitFor();
+    await accessible(page, name);
+  }
+  await visit(page, server, `/waiting/${requests["a change"].id}`);
+  for (const [key, title] of [["e", "Edit the arguments"], ["a", "Always allow"], ["d", "Deny"], ["i", "Answer in place of the tool"]]) {
+    await page.locator(".card.seen").waitFor();
+    await page.evaluate(() => document.activeElement?.blur?.());
+    await page.keyboard.press(key);
+    await page.getByRole("region", { name: title, exact: true }).waitFor();
+    await accessible(page, title);
+    await page.evaluate(() => document.activeElement?.blur?.());
+    await page.keyboard.press("Escape");
+    await page.getByRole("region", { name: title, exact: true }).waitFor({ state: "detached" });
+  }
+  await visit(page, server, `/waiting/${requests["a critical call"].id}`);
+  await page.locator(".card").getByRole("button", { name: /^Approve/ }).click();
+  await page.getByLabel("Type delete_file to approve").waitFor();
+  await accessible(page, "a word to type");
+  await visit(page, server, `/waiting/${gone.id}`);
+  await page.locator(".decided", { hasText: "Denied" }).waitFor();
+  await accessible(page, "a decided request");
+
+  // Several selected.
+  await visit(page, server, "/waiting");
+  for (const box of await page.locator(".queue-row").getByRole("checkbox").all()) await box.check();
+  await page.getByRole("region", { name: "batch" }).waitFor();
+  await accessible(page, "several requests");
+
+  // The dialogs.
+  await visit(page, server, "/overview");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "keys" }).waitFor();
+  await accessible(page, "the keys");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.getByRole("listbox", { name: "what fits" }).getByRole("option").first().waitFor();
+  await accessible(page, "the palette");
+  await page.keyboard.type("nothing has such a name");
+  await page.getByText("Nothing fits").waitFor();
+  await accessible(page, "the palette without a fit");
+  await page.keyboard.press("Escape");
+
+  // A memory that is written.
+  await visit(page, server, "/memory/accepted");
+  await page.getByRole("button", { name: /^Add/ }).click();
+  await page.getByLabel("Text").waitFor();
+  await accessible(page, "a new memory");
+  for (const one of Object.values(requests)) await server.api("POST", `/approvals/${one.id}/deny`, {});
+});
+
+// The same addresses with nothing on them, one that names nothing, and a connection that is lost.
+await play({ name: "empty", expected: [/status of 404/, /net::ERR_/] }, async ({ server, page }) => {
+  for (const { address } of addresses({ request: "ap-none", run: "none", call: "none", tool: "none", skill: "none" })) {
+    await visit(page, server, address);
+    await lists(page);
+    await accessible(page, `empty ${address}`);
+  }
+  await visit(page, server, "/overview");
+  await server.stop();
+  await page.getByText("The connection to haft is lost.").waitFor();
+  await accessible(page, "a lost connection");
+});
+
+// A browser without a session: the same for every address, with a link that is no link, and one that was used.
+await play({ name: "signed out", login: false, expected: [/status of 40[14]/] }, async ({ server, page }) => {
+  await page.goto(`${server.url}/runs`);
+  await page.getByRole("heading", { name: "haft" }).waitFor();
+  await accessible(page, "sign-in");
+  await page.getByLabel(/^Login link/).fill("no link at all");
+  await accessible(page, "sign-in with a wrong link");
+  await page.getByLabel(/^Login link/).fill(`${server.url}/#login=${"0".repeat(64)}`);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("status").waitFor();
+  await accessible(page, "sign-in with a link that counts no longer");
+});
