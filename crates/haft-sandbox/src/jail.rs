@@ -23,8 +23,7 @@ mod zygote;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -33,7 +32,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use seccompiler::BpfProgram;
 use tokio::io::{AsyncWriteExt, Interest};
 
@@ -41,7 +39,7 @@ use self::guards::Guards;
 pub(crate) use self::lock::NO_CORE;
 use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
 pub(crate) use self::probe::probe;
-use self::report::{Held, Report};
+use self::report::{Held, Report, receive, send_file};
 use self::spare::{Spare, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
 use self::watch::names::Names;
@@ -52,7 +50,7 @@ use crate::memory::MemoryBound;
 use crate::memory::cgroup::Groups;
 use crate::outlet::Gate;
 use crate::places::{Places, Wanted};
-use crate::running::{self, Running, Started};
+use crate::running::Started;
 use crate::strength::{Probe, Strength};
 use crate::tree::Tree;
 use crate::{Config, StartError};
@@ -85,8 +83,9 @@ pub(crate) async fn start(
     config: &Config,
     probe: &Probe,
     machine: &Machine,
-    spec: CommandSpec,
-) -> Result<Running, StartError> {
+    spec: &CommandSpec,
+    input: Option<OwnedFd>,
+) -> Result<Started, StartError> {
     if spec.words().first().is_none_or(|word| word.is_empty()) {
         return Err(StartError::Spec("no program".into()));
     }
@@ -106,12 +105,12 @@ pub(crate) async fn start(
         landlock: probe.landlock_abi,
         memory: probe.memory,
     };
-    let (mut started, _) = set_up(config, machine, level, &spec).await?;
+    let (mut started, _) = set_up(config, machine, level, spec, input).await?;
     if probe.level > Strength::LandlockSeccomp {
         machine.spare.refill(config);
     }
     started.strength = probe.strength;
-    running::serve(started, &spec)
+    Ok(started)
 }
 
 /// What all jails of one sandbox find on this machine.
@@ -156,6 +155,7 @@ async fn set_up(
     machine: &Machine,
     level: Level,
     spec: &CommandSpec,
+    input: Option<OwnedFd>,
 ) -> Result<(Started, Held), StartError> {
     let own_network = level.strength > Strength::LandlockSeccomp && spec.network != Network::Host;
     let mut supervisor = match own_network.then(|| machine.spare.take()).flatten() {
@@ -171,20 +171,20 @@ async fn set_up(
     let (stdout, stderr) =
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
+    plan.converses = input.is_some();
     tree.hold(guards);
     bound_memory(&mut tree, &mut plan, machine, level);
-    let (held, listener) = ready(link, &plan).await?;
+    let (held, listener) = ready(link, &plan, input).await?;
     let memory = match &machine.groups {
         Some(groups) if held.grouped => groups.bound(),
         _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
         _ => MemoryBound::Process,
     };
-    let (stdout, stderr) = (stdout.into(), stderr.into());
     let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
     let started = Started {
         tree,
-        stdout,
-        stderr,
+        stdout: Some(stdout.into()),
+        stderr: stderr.into(),
         strength: level.strength,
         memory,
         gate,
@@ -220,13 +220,17 @@ pub(crate) async fn launch(
 ) -> Result<Tree, StartError> {
     let supervisor = Supervisor::start(config, stdout.into(), stderr.into())?;
     let (tree, link) = watched_tree(supervisor)?;
-    ready(link, plan).await?;
+    ready(link, plan, None).await?;
     Ok(tree)
 }
 
 /// Tells a supervisor its plan and hears how far it came, with the listener that may come with that.
-async fn ready(link: UnixStream, plan: &Plan) -> Result<(Held, Option<OwnedFd>), StartError> {
-    let report = tokio::time::timeout(SETUP, talk(link, &plan.encode())).await;
+async fn ready(
+    link: UnixStream,
+    plan: &Plan,
+    input: Option<OwnedFd>,
+) -> Result<(Held, Option<OwnedFd>), StartError> {
+    let report = tokio::time::timeout(SETUP, talk(link, &plan.encode(), input)).await;
     let (report, listener) = match report {
         Ok(Ok((report, listener))) => (Ok(report), listener),
         Ok(Err(error)) => (Err(error), None),
@@ -265,10 +269,18 @@ fn gate(spec: &CommandSpec, listener: Option<OwnedFd>) -> io::Result<Option<Gate
 }
 
 /// Sends the plan and reads the first report, with the listener that may come with it.
-async fn talk(link: UnixStream, plan: &[u8]) -> io::Result<(Report, Option<OwnedFd>)> {
+async fn talk(
+    link: UnixStream,
+    plan: &[u8],
+    input: Option<OwnedFd>,
+) -> io::Result<(Report, Option<OwnedFd>)> {
     link.set_nonblocking(true)?;
     let mut link = tokio::net::UnixStream::from_std(link)?;
     link.write_all(plan).await?;
+    if let Some(input) = input {
+        let send = || send_file(&link, b"i", &input);
+        link.async_io(Interest::WRITABLE, send).await?;
+    }
     // The report and no further: the next one is the end's. Dropping the stream leaves the connection
     // open, as the tree holds another handle on it.
     let (mut bytes, mut listener) = (vec![0; Report::HEAD], None);
@@ -278,34 +290,6 @@ async fn talk(link: UnixStream, plan: &[u8]) -> io::Result<(Report, Option<Owned
     let report = Report::decode(&bytes).map(|(report, _)| report);
     let report = report.ok_or(io::ErrorKind::InvalidData)?;
     Ok((report, listener))
-}
-
-/// Fills `bytes`, and keeps a descriptor that comes with them.
-async fn receive(
-    link: &tokio::net::UnixStream,
-    mut bytes: &mut [u8],
-    file: &mut Option<OwnedFd>,
-) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let read = || {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut control = RecvAncillaryBuffer::new(&mut space);
-            let into = &mut [IoSliceMut::new(bytes)];
-            let got = recvmsg(link, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
-            for message in control.drain() {
-                if let RecvAncillaryMessage::ScmRights(mut files) = message {
-                    *file = files.next().or(file.take());
-                }
-            }
-            Ok(got.bytes)
-        };
-        let count = link.async_io(Interest::READABLE, read).await?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes = &mut bytes[count..];
-    }
-    Ok(())
 }
 
 fn wrong(path: &Path, why: &str) -> StartError {

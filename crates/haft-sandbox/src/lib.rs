@@ -40,10 +40,14 @@ mod strength;
 mod toolchains;
 mod tree;
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use rustix::pipe::PipeFlags;
 use thiserror::Error;
+use tokio::net::unix::pipe;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{
@@ -58,6 +62,7 @@ pub use crate::outlet::{OUTLET_ADDRESS, Outlet, Serving};
 pub use crate::output::{Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Log, SPOOLED, Spool, TextChunk};
 pub use crate::places::{Places, Refused};
 pub use crate::program_pages::release_program_pages;
+use crate::running::Started;
 pub use crate::running::{Exit, Running, Waited};
 pub use crate::strength::{Missing, Probe, Strength};
 pub use crate::toolchains::{FoundToolchain, ToolchainSearch, Toolchains};
@@ -251,9 +256,43 @@ impl Sandbox {
     /// # Errors
     /// Where the command cannot be started, or only below [`Config::require`].
     pub async fn start(&self, spec: CommandSpec) -> Result<Running, StartError> {
+        running::serve(self.begin(&spec, None).await?, &spec)
+    }
+
+    /// Starts a command that is talked to while it runs. Its standard input and output are pipes that this returns the other
+    /// ends of: dropping the sender ends its input, and what it writes waits until it is read. Its standard error goes
+    /// to [`Running::stderr`]; what [`CommandSpec::stdin`] says does not count.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn converse(
+        &self,
+        spec: CommandSpec,
+    ) -> Result<(Running, pipe::Sender, pipe::Receiver), StartError> {
+        runtime()?;
+        let system = |source| StartError::System {
+            step: "make its pipes",
+            source,
+        };
+        let (theirs, ours) =
+            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| system(e.into()))?;
+        let sender = pipe::Sender::from_owned_fd(ours).map_err(system)?;
+        let mut started = self.begin(&spec, Some(theirs)).await?;
+        let output = started.stdout.take();
+        let output = output.ok_or_else(|| system(io::ErrorKind::BrokenPipe.into()))?;
+        let receiver = pipe::Receiver::from_owned_fd(output).map_err(system)?;
+        Ok((running::serve(started, &spec)?, sender, receiver))
+    }
+
+    /// Executes a command, with this input where there is one; nothing reads it yet.
+    async fn begin(
+        &self,
+        spec: &CommandSpec,
+        input: Option<OwnedFd>,
+    ) -> Result<Started, StartError> {
         let config = &self.inner.config;
         match config.backend {
-            Backend::Jail => self.start_jailed(spec).await,
+            Backend::Jail => self.begin_jailed(spec, input).await,
             Backend::Passthrough if config.require > Strength::None => Err(StartError::TooWeak {
                 have: Strength::None,
                 need: config.require,
@@ -261,7 +300,7 @@ impl Sandbox {
             }),
             Backend::Passthrough => {
                 runtime()?;
-                running::passthrough(&spec)
+                running::passthrough(spec, input)
             }
         }
     }
@@ -272,11 +311,19 @@ impl Sandbox {
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn start_jailed(&self, spec: CommandSpec) -> Result<Running, StartError> {
+        running::serve(self.begin_jailed(&spec, None).await?, &spec)
+    }
+
+    async fn begin_jailed(
+        &self,
+        spec: &CommandSpec,
+        input: Option<OwnedFd>,
+    ) -> Result<Started, StartError> {
         runtime()?;
         let inner = &self.inner;
         let probe = self.probe().await;
         probe.admit(inner.config.require)?;
-        jail::start(&inner.config, probe, inner.machine(), spec).await
+        jail::start(&inner.config, probe, inner.machine(), spec, input).await
     }
 }
 

@@ -85,6 +85,7 @@ pub enum Waited {
 #[derive(Debug, Clone, Copy, Default)]
 struct Control {
     kill: bool,
+    terminate: bool,
     deadline: Option<Instant>,
 }
 
@@ -159,6 +160,13 @@ impl Running {
         self.state().exit.borrow().clone()
     }
 
+    /// Asks the command to end by SIGTERM, which it and its process group get and which it may ignore.
+    pub fn terminate(&self) {
+        self.state()
+            .control
+            .send_modify(|control| control.terminate = true);
+    }
+
     /// Ends the whole tree; [`wait`](Self::wait) says when it is gone.
     pub fn kill(&self) {
         self.state()
@@ -230,7 +238,8 @@ impl Running {
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) tree: Tree,
-    pub(crate) stdout: OwnedFd,
+    /// None where it is read elsewhere.
+    pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: OwnedFd,
     pub(crate) strength: Strength,
     pub(crate) memory: MemoryBound,
@@ -239,7 +248,10 @@ pub(crate) struct Started {
 }
 
 /// Starts a command without a jail.
-pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
+pub(crate) fn passthrough(
+    spec: &CommandSpec,
+    input: Option<OwnedFd>,
+) -> Result<Started, StartError> {
     if matches!(spec.network, Network::Outlet(_)) {
         return Err(StartError::NoOutlet(Strength::None));
     }
@@ -263,9 +275,10 @@ pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
     env.insert(Tree::COOKIE.into(), cookie.clone());
     let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let program = spawn::find(name, &path, &spec.cwd).map_err(refused)?;
-    let stdin = match &spec.stdin {
-        Stdin::Null => Stdio::null(),
-        Stdin::Bytes(bytes) => spawn::memory_file(bytes)
+    let stdin = match (input, &spec.stdin) {
+        (Some(input), _) => input.into(),
+        (None, Stdin::Null) => Stdio::null(),
+        (None, Stdin::Bytes(bytes)) => spawn::memory_file(bytes)
             .map_err(system("keep its input"))?
             .into(),
     };
@@ -282,15 +295,14 @@ pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
     let tree = Tree::passthrough(child, cookie).map_err(system("watch it"))?;
     let (stdout, stderr) =
         pipes.ok_or_else(|| system("read it")(io::ErrorKind::BrokenPipe.into()))?;
-    let started = Started {
+    Ok(Started {
         tree,
-        stdout: stdout.into(),
+        stdout: Some(stdout.into()),
         stderr: stderr.into(),
         strength: Strength::None,
         memory: MemoryBound::Process,
         gate: None,
-    };
-    serve(started, spec)
+    })
 }
 
 /// What a command without a jail has of this process's environment.
@@ -318,7 +330,8 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         step: "read it",
         source,
     };
-    let stdout = Receiver::from_owned_fd(stdout).map_err(system)?;
+    let stdout = stdout.map(Receiver::from_owned_fd).transpose();
+    let stdout = stdout.map_err(system)?;
     let stderr = Receiver::from_owned_fd(stderr).map_err(system)?;
     let started = Instant::now();
     let deadline = spec
@@ -336,6 +349,7 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         exit: watch::Sender::new(None),
         control: watch::Sender::new(Control {
             kill: false,
+            terminate: false,
             deadline,
         }),
     });
@@ -343,7 +357,7 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         held: Arc::new(Held(Arc::clone(&state))),
     };
     tokio::spawn(async move {
-        drive(tree, [stdout, stderr], Ending(state)).await;
+        drive(tree, [stdout, Some(stderr)], Ending(state)).await;
         drop(gate);
     });
     Ok(running)
@@ -374,18 +388,26 @@ impl Drop for Ending {
 }
 
 /// Reads both streams, watches the process and the clock, ends the tree, publishes the exit.
-async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
+async fn drive(mut tree: Tree, pipes: [Option<Receiver>; 2], ending: Ending) {
     let state = &*ending.0;
     let [stdout, stderr] = pipes;
     let mut out = Reader::new(stdout, &state.stdout);
     let mut err = Reader::new(stderr, &state.stderr);
     let mut control = state.control.subscribe();
-    let (mut killed, mut timed_out) = (false, false);
+    let (mut killed, mut asked, mut timed_out) = (false, false, false);
     let grouped = matches!(state.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2);
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let Control { kill, deadline } = *control.borrow_and_update();
+        let Control {
+            kill,
+            terminate,
+            deadline,
+        } = *control.borrow_and_update();
+        if terminate && !asked {
+            asked = true;
+            tree.terminate();
+        }
         if kill && !killed {
             killed = true;
             tree.kill();
@@ -405,19 +427,7 @@ async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
         }
     }
     let end = tree.finish();
-    let drain = Instant::now() + DRAIN;
-    out.take_ready();
-    err.take_ready();
-    if out.open() || err.open() {
-        tree.sweep();
-    }
-    while out.open() || err.open() {
-        tokio::select! {
-            () = out.step(), if out.open() => {}
-            () = err.step(), if err.open() => {}
-            () = sleep_until(drain) => break,
-        }
-    }
+    drain(&tree, &mut out, &mut err).await;
     state.stdout.finish();
     state.stderr.finish();
     state.exit.send_replace(Some(Exit {
@@ -432,6 +442,23 @@ async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
     if let Some(group) = end.group {
         // Files of the kernel are slow; nobody waits for these.
         tokio::task::spawn_blocking(move || group.put_away());
+    }
+}
+
+/// Reads what is left once the first process has ended.
+async fn drain(tree: &Tree, out: &mut Reader<'_>, err: &mut Reader<'_>) {
+    let last = Instant::now() + DRAIN;
+    out.take_ready();
+    err.take_ready();
+    if out.open() || err.open() {
+        tree.sweep();
+    }
+    while out.open() || err.open() {
+        tokio::select! {
+            () = out.step(), if out.open() => {}
+            () = err.step(), if err.open() => {}
+            () = sleep_until(last) => break,
+        }
     }
 }
 
@@ -450,9 +477,9 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(pipe: Receiver, log: &'a Log) -> Self {
+    fn new(pipe: Option<Receiver>, log: &'a Log) -> Self {
         Self {
-            pipe: Some(pipe),
+            pipe,
             log,
             buffer: Vec::new(),
         }

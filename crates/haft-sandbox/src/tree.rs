@@ -116,6 +116,19 @@ impl Tree {
         self.child.id()
     }
 
+    /// Sends SIGTERM to the command and its process group.
+    pub(crate) fn terminate(&self) {
+        let first = pid(&self.child);
+        let command = match &self.kind {
+            Kind::Passthrough { .. } => Some(first),
+            // The supervisor has started the first process inside, and that the command.
+            Kind::Jail { .. } => only_child(first).and_then(only_child),
+        };
+        if let Some(command) = command.filter(|_| !self.reaped) {
+            let _ = kill_process_group(command, Signal::TERM);
+        }
+    }
+
     /// Ends everything; [`ended`](Self::ended) says when.
     pub(crate) fn kill(&mut self) {
         if self.reaped {
@@ -201,6 +214,14 @@ impl Drop for Tree {
         let _ = kill_process_group(pid(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
+}
+
+/// The one process that a process started, of those that are left.
+fn only_child(parent: Pid) -> Option<Pid> {
+    let number = parent.as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children"));
+    let children = children.ok()?;
+    Pid::from_raw(children.split_ascii_whitespace().next()?.parse().ok()?)
 }
 
 /// How the command ended, once the supervisor is gone; without a word from inside it was killed.

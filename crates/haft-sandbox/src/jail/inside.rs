@@ -130,6 +130,9 @@ fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail>
 }
 
 fn input(plan: &Plan) -> io::Result<Stdio> {
+    if plan.converses {
+        return Ok(Stdio::inherit());
+    }
     let bytes = plan.stdin.as_ref();
     bytes.map_or_else(
         || Ok(Stdio::null()),

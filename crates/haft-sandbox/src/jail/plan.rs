@@ -149,6 +149,8 @@ pub(crate) struct Plan {
     pub(crate) env: Vec<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) stdin: Option<Vec<u8>>,
+    /// Whether the command's standard input is a descriptor that comes behind the plan.
+    pub(crate) converses: bool,
     pub(crate) entries: Vec<Entry>,
     pub(crate) workspace: PathBuf,
     pub(crate) covers: Vec<(PathBuf, Cover)>,
@@ -187,6 +189,7 @@ impl Plan {
         out.list(&self.env, |out, word| out.text(word));
         out.text(self.cwd.as_os_str());
         out.list(self.stdin.as_slice(), |out, bytes| out.bytes(bytes));
+        out.number(u64::from(self.converses));
         out.list(&self.entries, Out::entry);
         out.text(self.workspace.as_os_str());
         out.list(&self.covers, |out, (path, cover)| {
@@ -236,6 +239,7 @@ impl Plan {
             env: from.list(From::text)?,
             cwd: from.text()?.into(),
             stdin: from.list(|from| Some(from.bytes()?.to_vec()))?.pop(),
+            converses: from.number()? != 0,
             entries: from.list(From::entry)?,
             workspace: from.text()?.into(),
             covers: from.list(|from| Some((from.text()?.into(), from.cover()?)))?,
@@ -485,6 +489,7 @@ mod tests {
             env: vec!["X=1".into()],
             cwd: "/w".into(),
             stdin: Some(b"in\0put".to_vec()),
+            converses: true,
             workspace: "/w".into(),
             entries: vec![
                 bind("/s", "/t", Bind::Device),

@@ -42,7 +42,7 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
             landlock: 0,
             memory: groups.map_or(MemoryBound::Process, Groups::bound),
         };
-        match set_up(config, machine, level, &spec).await {
+        match set_up(config, machine, level, &spec, None).await {
             Ok((_, held)) => {
                 probe.landlock_abi = u32::from(held.landlock);
                 (probe.strength, probe.level) = (strength, strength);

@@ -1,13 +1,18 @@
 //! What the processes of a jail say to the host, as bytes on the link: the step that failed, what holds a command, how it ended.
 
 use std::ffi::OsStr;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+use tokio::io::Interest;
 
 use crate::guard_event::GuardEvent;
 
@@ -156,16 +161,64 @@ pub(crate) fn hand(link: &UnixStream, report: &Report, file: Option<OwnedFd>) {
     let Some(file) = file else {
         return tell(link, report);
     };
+    // One small frame on a socket that nothing else is waiting on: it goes out whole or not at all.
+    let _ = send_file(link, &report.encode(), &file);
+}
+
+/// Sends bytes, and a descriptor with the first of them.
+pub(crate) fn send_file(link: impl AsFd, bytes: &[u8], file: &OwnedFd) -> io::Result<usize> {
     let files = [file.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&files));
-    let bytes = report.encode();
-    // One small frame on a socket that nothing else is waiting on: it goes out whole or not at all.
-    let _ = sendmsg(
+    let sent = sendmsg(
         link,
-        &[IoSlice::new(&bytes)],
+        &[IoSlice::new(bytes)],
         &mut control,
         SendFlags::NOSIGNAL,
     );
+    Ok(sent?)
+}
+
+/// Fills `bytes`, and keeps a descriptor that comes with them.
+pub(crate) async fn receive(
+    link: &tokio::net::UnixStream,
+    mut bytes: &mut [u8],
+    file: &mut Option<OwnedFd>,
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let read = || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let into = &mut [IoSliceMut::new(bytes)];
+            let got = recvmsg(link, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+            for message in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(mut files) = message {
+                    *file = files.next().or(file.take());
+                }
+            }
+            Ok(got.bytes)
+        };
+        let count = link.async_io(Interest::READABLE, read).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes = &mut bytes[count..];
+    }
+    Ok(())
+}
+
+/// Receives one byte and the descriptor that comes with it.
+pub(crate) fn receive_file(link: &UnixStream) -> io::Result<OwnedFd> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let into = &mut [IoSliceMut::new(&mut byte)];
+    recvmsg(link, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let file = files.flatten().next();
+    file.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }

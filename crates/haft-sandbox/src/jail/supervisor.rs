@@ -14,7 +14,7 @@ use rustix::process::getuid;
 use rustix::thread::UnshareFlags;
 
 use super::plan::{Net, Plan, Role};
-use super::report::{Fail, Report, step, tell};
+use super::report::{Fail, Report, receive_file, step, tell};
 use super::shared::{Around, Pipes, open_proc};
 use super::spare::AHEAD;
 use super::sys::leave;
@@ -30,7 +30,11 @@ use crate::strength::Strength;
 pub(crate) fn run() -> ! {
     let Ok(link) = take_link() else { leave(125) };
     let ahead = is_ahead().then(namespaces_ahead);
-    let done = read_plan(&link).and_then(|plan| supervise(&plan, &link, ahead));
+    let plan = read_plan(&link).and_then(|plan| {
+        take_input(&plan, &link).map_err(step("take the input"))?;
+        Ok(plan)
+    });
+    let done = plan.and_then(|plan| supervise(&plan, &link, ahead));
     if let Err(Fail { step, errno }) = done {
         tell(&link, &Report::Failed { step, errno });
         leave(125)
@@ -46,6 +50,15 @@ fn take_link() -> io::Result<UnixStream> {
     let null = std::fs::File::open("/dev/null")?;
     sys::replace(null.as_fd(), 0)?;
     Ok(link.into())
+}
+
+/// The command's standard input, which comes behind the plan; the command inherits it from here.
+fn take_input(plan: &Plan, link: &UnixStream) -> io::Result<()> {
+    if !plan.converses {
+        return Ok(());
+    }
+    let input = receive_file(link)?;
+    sys::replace(input.as_fd(), 0)
 }
 
 fn read_plan(mut link: &UnixStream) -> Result<Plan, Fail> {

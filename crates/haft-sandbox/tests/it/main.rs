@@ -7,6 +7,7 @@
 
 mod ahead;
 mod code;
+mod converse;
 mod direct;
 mod guards;
 mod levels;
@@ -29,6 +30,7 @@ fn main() {
     haft_sandbox::enter();
     let lists = [
         output::TESTS,
+        converse::TESTS,
         tree::TESTS,
         guards::TESTS,
         direct::TESTS,
