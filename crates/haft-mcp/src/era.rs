@@ -38,6 +38,14 @@ impl Revision {
     /// The last revision with a handshake; offered to a client whose own is not known.
     pub const LATEST: Self = Self::V2025_11_25;
 
+    /// All revisions that have a handshake, newest first.
+    pub(crate) const LATEST_FIRST: [Self; 4] = [
+        Self::V2025_11_25,
+        Self::V2025_06_18,
+        Self::V2025_03_26,
+        Self::V2024_11_05,
+    ];
+
     /// Reads a revision that has a handshake.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {

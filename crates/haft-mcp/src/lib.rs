@@ -1,4 +1,4 @@
-//! The Model Context Protocol: our own wire layer and the server side of both eras.
+//! The Model Context Protocol: our own wire layer, and server and client of both eras.
 //!
 //! ```text
 //! bytes ── stdio.rs │ http.rs ──► wire.rs ──► job.rs ──► core.rs ──► run.rs ──► haft::Executor
@@ -8,6 +8,7 @@
 //!
 //! No SDK: arguments reach the executor byte for byte, and a bad message costs one error, never the connection.
 
+pub mod client;
 pub mod elicit;
 pub mod era;
 pub mod guard;

@@ -107,6 +107,8 @@ pub(crate) struct Response<'a> {
     pub(crate) id: Option<Id>,
     /// The result; none where the answer is an error.
     pub(crate) result: Option<&'a RawValue>,
+    /// The error, where the answer is one.
+    pub(crate) error: Option<&'a RawValue>,
 }
 
 /// A request.
@@ -217,7 +219,8 @@ fn classify<'a>(
     let Some(method) = envelope.method else {
         if envelope.result.is_some() || envelope.error.is_some() {
             let result = envelope.result.filter(|_| envelope.error.is_none());
-            return Ok(Message::Response(Response { id, result }));
+            let error = envelope.error;
+            return Ok(Message::Response(Response { id, result, error }));
         }
         return Err((
             id,

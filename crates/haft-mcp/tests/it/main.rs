@@ -9,6 +9,7 @@ mod support;
 
 mod approvals;
 mod approvals_alone;
+mod client;
 mod http_access;
 mod http_bounds;
 mod http_legacy;

@@ -1,0 +1,126 @@
+//! Connections to one HTTP server, kept for the next request.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::client::error::ClientError;
+
+/// Connections that are kept while nobody uses them.
+const IDLE: usize = 32;
+
+/// A connection, encrypted where the server's address says so.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+/// Connects to the one server that a wire is for.
+pub trait Dial: Send + Sync {
+    /// A new connection.
+    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>>;
+}
+
+type Sender = SendRequest<Full<Bytes>>;
+
+/// The connections to a server.
+pub(crate) struct Connections {
+    dial: Box<dyn Dial>,
+    idle: Arc<Mutex<Vec<Sender>>>,
+}
+
+/// A response whose connection goes back to the others once its body has been read.
+pub(crate) struct Exchange {
+    pub(crate) response: Response<Incoming>,
+    sender: Sender,
+    idle: Arc<Mutex<Vec<Sender>>>,
+}
+
+impl Exchange {
+    /// Keeps the connection. To be called when the body has been read to its end; a connection whose body has not is
+    /// closed instead, by dropping this.
+    pub(crate) async fn keep(mut self) {
+        drop(self.response);
+        if self.sender.ready().await.is_ok() {
+            let mut idle = self.idle.lock();
+            if idle.len() < IDLE {
+                idle.push(self.sender);
+            }
+        }
+    }
+}
+
+impl Connections {
+    pub(crate) fn new(dial: Box<dyn Dial>) -> Self {
+        Self {
+            dial,
+            idle: Arc::default(),
+        }
+    }
+
+    /// Sends a request on a connection that is kept, else on a new one. One that the server closed meanwhile, before
+    /// it took anything of the request, is passed over.
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Exchange, ClientError> {
+        loop {
+            let kept = self.idle.lock().pop();
+            let is_new = kept.is_none();
+            let mut sender = match kept {
+                Some(sender) if sender.is_ready() => sender,
+                Some(_) => continue,
+                None => self.connect().await?,
+            };
+            match sender.try_send_request(request).await {
+                Ok(response) => {
+                    return Ok(Exchange {
+                        response,
+                        sender,
+                        idle: Arc::clone(&self.idle),
+                    });
+                }
+                Err(mut failed) => match failed.take_message() {
+                    Some(unsent) if !is_new => request = unsent,
+                    Some(_) => {
+                        let why = failed.into_error().to_string();
+                        return Err(ClientError::Unreachable(why));
+                    }
+                    None => {
+                        let said = failed.into_error().to_string();
+                        return Err(ClientError::Closed { said });
+                    }
+                },
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Sender, ClientError> {
+        let unreachable = |why: String| ClientError::Unreachable(why);
+        let stream = self.dial.dial().await;
+        let stream = stream.map_err(|e| unreachable(e.to_string()))?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|e| unreachable(e.to_string()))?;
+        // It ends with its sender.
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to a server ended");
+            }
+        });
+        Ok(sender)
+    }
+
+    /// Closes what nobody uses.
+    pub(crate) fn close(&self) {
+        self.idle.lock().clear();
+    }
+}

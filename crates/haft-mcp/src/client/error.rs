@@ -1,0 +1,111 @@
+//! Why a server gave no answer.
+
+use std::time::Duration;
+
+use haft::error::ToolError;
+use haft::text::clip;
+
+/// Why a server gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// It could not be reached or started.
+    #[error("reach the server: {0}")]
+    Unreachable(String),
+    /// It broke off; what was asked may have been done.
+    #[error("the server broke off{}", after(.said))]
+    Closed {
+        /// The end of what it wrote for people.
+        said: String,
+    },
+    /// It did not answer in time; what was asked may have been done.
+    #[error("the server did not answer {method} within {} s{}", .limit.as_secs_f32(), after(.said))]
+    Late {
+        /// What was asked.
+        method: String,
+        /// How long was waited.
+        limit: Duration,
+        /// The end of what it wrote for people.
+        said: String,
+    },
+    /// It answered with an error of the protocol.
+    #[error("the server answers {message} ({code})")]
+    Refused {
+        /// JSON-RPC's number.
+        code: i64,
+        /// Its words, cut.
+        message: String,
+        /// Its data as JSON, where there is some.
+        data: Option<String>,
+    },
+    /// It answered something that is no answer.
+    #[error("the server's answer is not understood: {0}")]
+    Malformed(String),
+    /// Its answer is over the limit.
+    #[error("the server's answer is over {0} bytes")]
+    TooLong(usize),
+    /// It speaks no revision that haft speaks.
+    #[error("the server speaks {0}, which haft does not")]
+    Revision(String),
+    /// It wants to know who asks, or does not let them.
+    #[error("the server answers HTTP {status}: it wants other credentials{}", after(.challenge))]
+    Unauthorized {
+        /// 401 or 403.
+        status: u16,
+        /// Its `WWW-Authenticate`.
+        challenge: String,
+    },
+    /// It answered with another status of HTTP.
+    #[error("the server answers HTTP {status}{}", after(.body))]
+    Http {
+        /// The status.
+        status: u16,
+        /// The beginning of the body.
+        body: String,
+    },
+    /// Its session is over; nothing was done.
+    #[error("the server has ended the session")]
+    SessionOver,
+}
+
+fn after(said: &str) -> String {
+    let said = said.trim();
+    if said.is_empty() {
+        return String::new();
+    }
+    format!(": {}", clip(said, 600))
+}
+
+impl ClientError {
+    /// An error with the server's own words, cut to a length that every client can take.
+    pub(crate) fn refused(code: i64, message: &str, data: Option<&str>) -> Self {
+        Self::Refused {
+            code,
+            message: clip(message, 1000).into_owned(),
+            data: data.map(|data| clip(data, 4000).into_owned()),
+        }
+    }
+
+    /// Whether nothing of what was asked can have been done, so that it may be asked again.
+    pub fn is_before_effect(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::SessionOver)
+    }
+
+    /// The failure of a call of one of the server's tools.
+    pub fn into_tool_error(self, server: &str) -> ToolError {
+        let message = format!("{server}: {self}");
+        match self {
+            Self::Unreachable(_) | Self::SessionOver | Self::Revision(_) => {
+                ToolError::unavailable(message)
+            }
+            Self::Unauthorized { .. } => ToolError::unavailable(message).for_operator(format!(
+                "set mcp.servers.{server}.headers to what the server wants"
+            )),
+            // JSON-RPC: invalid params.
+            Self::Refused { code: -32602, .. } => ToolError::invalid_arguments(message),
+            Self::Closed { .. } | Self::Late { .. } => ToolError::failed(message)
+                .with_advice("it may have been done all the same: look before you call it again"),
+            _ => ToolError::failed(message),
+        }
+    }
+}

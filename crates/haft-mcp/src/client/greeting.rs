@@ -1,0 +1,168 @@
+//! How a client finds out what era a server is of, and greets it.
+//!
+//! A server is asked with `server/discover` first. One that does not know it is of the handshake era, and is greeted
+//! with `initialize` (2026-07-28, basic/versioning).
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::error::ClientError;
+use crate::client::speech::{CAPABILITIES, WHO};
+use crate::client::{Client, OFFERED, Question, ServerRecord};
+use crate::era::{Era, MODERN, Revision};
+use crate::wire::RpcError;
+use crate::wire::params::text;
+use crate::wire::reply;
+
+/// How long a server that starts may be silent about `server/discover`, at most, before it is greeted as an older one.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// What `initialize` and `server/discover` answer, as far as a client looks at it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Greeted<'a> {
+    #[serde(borrow)]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(default)]
+    supported_versions: Vec<String>,
+    #[serde(borrow)]
+    server_info: Option<&'a RawValue>,
+    #[serde(borrow)]
+    instructions: Option<&'a RawValue>,
+    #[serde(default)]
+    capabilities: Capabilities<'a>,
+    #[serde(borrow, rename = "_meta", default)]
+    meta: Meta<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Capabilities<'a> {
+    #[serde(borrow)]
+    tools: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, rename = "io.modelcontextprotocol/serverInfo")]
+    server: Option<&'a RawValue>,
+}
+
+impl Greeted<'_> {
+    fn read(raw: &RawValue) -> Result<Greeted<'_>, ClientError> {
+        serde_json::from_str(raw.get())
+            .map_err(|e| ClientError::Malformed(format!("its greeting: {e}")))
+    }
+
+    /// What the server says of itself, at lengths that can be kept.
+    fn record(&self) -> ServerRecord {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Info {
+            name: String,
+            version: String,
+        }
+        let info = self.server_info.or(self.meta.server);
+        let info = info.and_then(|raw| serde_json::from_str::<Info>(raw.get()).ok());
+        let info = info.unwrap_or_default();
+        let cut = |said: &str, most| haft::text::clip(said, most).into_owned();
+        let instructions = self.instructions.and_then(text);
+        ServerRecord {
+            name: cut(&info.name, 200),
+            version: cut(&info.version, 100),
+            instructions: instructions.map(|said| cut(&said, 8000)),
+            has_tools: self.capabilities.tools.is_some(),
+        }
+    }
+}
+
+impl Client {
+    /// Greets the server as it is `known` to speak, else as it turns out to.
+    pub(super) async fn greet(&mut self, known: Option<Era>) -> Result<(), ClientError> {
+        match known {
+            Some(Era::Legacy(_)) => self.initialize().await,
+            // What was true yesterday may not be so today.
+            Some(Era::Modern) | None => {
+                if self.discover().await? {
+                    return Ok(());
+                }
+                self.initialize().await
+            }
+        }
+    }
+
+    /// Asks a server of the stateless era what it is; whether it is one.
+    async fn discover(&mut self) -> Result<bool, ClientError> {
+        let whole = self.limits.connect;
+        let patience = if self.wire.may_stay_silent() {
+            SILENCE.min(whole / 2)
+        } else {
+            whole
+        };
+        let question = Question::new("server/discover", "", patience);
+        let raw = match self.ask_as(Some(Era::Modern), question).await {
+            Ok(raw) => raw,
+            Err(error) => return is_older(error, self.wire.may_stay_silent()).map(|()| false),
+        };
+        let greeted = Greeted::read(&raw)?;
+        if !greeted.supported_versions.iter().any(|v| v == MODERN) {
+            // It knows the method, and none of the stateless revisions that haft knows.
+            return Ok(false);
+        }
+        self.era = Era::Modern;
+        self.server = greeted.record();
+        Ok(true)
+    }
+
+    async fn initialize(&mut self) -> Result<(), ClientError> {
+        let mut params = Vec::new();
+        params.extend_from_slice(b"\"protocolVersion\":");
+        reply::json(&mut params, OFFERED.as_str());
+        let rest = format!(",\"capabilities\":{CAPABILITIES},\"clientInfo\":{WHO}");
+        params.extend_from_slice(rest.as_bytes());
+        let params = String::from_utf8_lossy(&params);
+        let question = Question::new("initialize", &params, self.limits.connect);
+        let raw = self.ask_as(None, question).await?;
+        let greeted = Greeted::read(&raw)?;
+        let version = greeted.protocol_version.and_then(text).unwrap_or_default();
+        let revision = Revision::parse(&version);
+        let revision = revision.ok_or_else(|| {
+            ClientError::Revision(format!("{:?}", haft::text::clip(&version, 100)))
+        })?;
+        self.era = Era::Legacy(revision);
+        self.server = greeted.record();
+        let initialized = reply::notification("notifications/initialized", None);
+        self.wire.tell(initialized, self.era).await
+    }
+}
+
+/// Whether a server that answered this to `server/discover` is to be greeted with `initialize`.
+fn is_older(error: ClientError, may_stay_silent: bool) -> Result<(), ClientError> {
+    match error {
+        // It is of the stateless era, and says which revisions it speaks.
+        ClientError::Refused {
+            code,
+            message,
+            data,
+        } if code == i64::from(RpcError::VERSION) => {
+            let data = data.unwrap_or_default();
+            if Revision::LATEST_FIRST
+                .iter()
+                .any(|old| data.contains(old.as_str()))
+            {
+                return Ok(());
+            }
+            Err(ClientError::Revision(format!("{message} {data}")))
+        }
+        // Servers of the handshake era refuse what comes before it in many ways.
+        ClientError::Refused { .. }
+        | ClientError::Malformed(_)
+        | ClientError::Http {
+            status: 400..=406 | 415 | 422,
+            ..
+        } => Ok(()),
+        ClientError::Late { .. } if may_stay_silent => Ok(()),
+        other => Err(other),
+    }
+}

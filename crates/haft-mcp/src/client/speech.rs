@@ -1,0 +1,189 @@
+//! What a client says and hears, as bytes: requests with what their era wants, answers, notifications.
+
+use std::io::Write;
+
+use haft::progress::Progress;
+use haft::text::clip;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::Question;
+use crate::client::error::ClientError;
+use crate::era::{Era, MODERN};
+use crate::wire::params::text;
+use crate::wire::reply;
+use crate::wire::{self, Id, Message};
+
+/// haft as a client, for `clientInfo`.
+pub(crate) const WHO: &str = concat!(
+    "{\"name\":\"haft\",\"version\":\"",
+    env!("CARGO_PKG_VERSION"),
+    "\"}"
+);
+/// What haft offers to servers.
+pub(crate) const CAPABILITIES: &str = "{}";
+
+/// The members of `_meta` by which a request of the stateless era stands alone, without braces.
+fn standing() -> String {
+    format!(
+        "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\
+         \"io.modelcontextprotocol/clientInfo\":{WHO},\
+         \"io.modelcontextprotocol/clientCapabilities\":{CAPABILITIES}"
+    )
+}
+
+/// A request. Its progress token is its number.
+pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec<u8> {
+    let mut meta = match era {
+        Some(Era::Modern) => standing(),
+        _ => String::new(),
+    };
+    if question.progress.is_some() {
+        let comma = if meta.is_empty() { "" } else { "," };
+        meta = format!("{meta}{comma}\"progressToken\":{id}");
+    }
+    let mut out = Vec::with_capacity(question.params.len() + meta.len() + 128);
+    let _in_memory = write!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":");
+    reply::json(&mut out, question.method);
+    let members = [
+        (!meta.is_empty()).then(|| format!("\"_meta\":{{{meta}}}")),
+        (!question.params.is_empty()).then(|| question.params.to_owned()),
+    ];
+    let members: Vec<String> = members.into_iter().flatten().collect();
+    if !members.is_empty() {
+        out.extend_from_slice(b",\"params\":{");
+        out.extend_from_slice(members.join(",").as_bytes());
+        out.push(b'}');
+    }
+    out.push(b'}');
+    out
+}
+
+/// What a request of a server is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// An empty result.
+    Empty,
+    /// haft does not know the method.
+    Unknown,
+}
+
+impl Answer {
+    /// The message.
+    pub(crate) fn message(self, id: &Id) -> Vec<u8> {
+        match self {
+            Self::Empty => reply::empty(id),
+            Self::Unknown => {
+                let code = wire::RpcError::METHOD_NOT_FOUND;
+                let error = wire::RpcError::new(code, "haft does not offer this to servers");
+                reply::error(Some(id), &error)
+            }
+        }
+    }
+}
+
+/// A notification that a request was cancelled.
+pub(crate) fn cancelled(id: u64) -> Vec<u8> {
+    let params = format!("{{\"requestId\":{id},\"reason\":\"the caller ended the call\"}}");
+    reply::notification("notifications/cancelled", Some(&params))
+}
+
+/// What a message of a server is to a client.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// The answer to a request of ours, by its number.
+    Answer(u64),
+    /// A request of the server's, with its answer.
+    Request(Vec<u8>),
+    /// The list of tools has changed.
+    ListChanged,
+    /// Progress of the request of this number, in words.
+    Progress(u64, String),
+    /// Nothing that a client has to do something about.
+    Nothing,
+    /// Not a message.
+    Garbage,
+}
+
+/// Reads a message.
+pub(crate) fn hear(bytes: &[u8]) -> Heard {
+    match wire::parse(bytes) {
+        Ok(Message::Response(response)) => {
+            let id = response.id.and_then(|id| id.as_str().parse().ok());
+            id.map_or(Heard::Nothing, Heard::Answer)
+        }
+        Ok(Message::Request(request)) => {
+            let answer = crate::client::reply_to(&request.method);
+            Heard::Request(answer.message(&request.id))
+        }
+        Ok(Message::Notification(notification)) => match &*notification.method {
+            "notifications/tools/list_changed" => Heard::ListChanged,
+            "notifications/progress" => progress(notification.params).unwrap_or(Heard::Nothing),
+            _ => Heard::Nothing,
+        },
+        Err(_) => Heard::Garbage,
+    }
+}
+
+fn progress(params: Option<&RawValue>) -> Option<Heard> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        progress_token: u64,
+        #[serde(borrow)]
+        progress: Option<&'a RawValue>,
+        #[serde(borrow)]
+        total: Option<&'a RawValue>,
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
+    }
+    let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
+    let said = params.message.and_then(text);
+    let far = [params.progress, params.total].into_iter().flatten();
+    let far: Vec<&str> = far.map(RawValue::get).collect();
+    let line = match said {
+        Some(said) => clip(&said, 1000).into_owned(),
+        None => clip(&far.join(" of "), 100).into_owned(),
+    };
+    Some(Heard::Progress(params.progress_token, line))
+}
+
+/// Passes a line of progress on.
+pub(crate) fn pass_on(progress: Option<&Progress>, line: String) {
+    if let Some(progress) = progress {
+        progress.info(line);
+    }
+}
+
+/// The result in a message that answers a request.
+pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
+    let malformed = |why: String| Err(ClientError::Malformed(why));
+    match wire::parse(message) {
+        Ok(Message::Response(response)) => match (response.result, response.error) {
+            (Some(result), _) => Ok(result.to_owned()),
+            (None, Some(error)) => Err(refusal(error)),
+            (None, None) => malformed("neither a result nor an error".into()),
+        },
+        Ok(_) => malformed("no response".into()),
+        Err(refused) => malformed(refused.error.message.into_owned()),
+    }
+}
+
+fn refusal(error: &RawValue) -> ClientError {
+    #[derive(Deserialize)]
+    struct Error<'a> {
+        #[serde(default)]
+        code: i64,
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
+        #[serde(borrow)]
+        data: Option<&'a RawValue>,
+    }
+    match serde_json::from_str::<Error<'_>>(error.get()) {
+        Ok(error) => {
+            let message = error.message.and_then(text).unwrap_or_default();
+            ClientError::refused(error.code, &message, error.data.map(RawValue::get))
+        }
+        Err(e) => ClientError::Malformed(format!("its error: {e}")),
+    }
+}

@@ -1,0 +1,153 @@
+//! The tools of a server: listed page by page, called by name.
+
+use std::collections::HashSet;
+
+use haft::progress::Progress;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::error::ClientError;
+use crate::client::{Client, Question};
+use crate::wire::reply;
+
+/// Pages of a list that are read.
+const MOST_PAGES: usize = 1000;
+
+/// A tool as its server describes it.
+#[derive(Debug, Clone)]
+pub struct ToolRecord {
+    /// The name by which the server knows it.
+    pub name: String,
+    /// All that the server says of it: one JSON object, byte for byte.
+    pub raw: Box<RawValue>,
+}
+
+/// What a call of a server's tool came to.
+#[derive(Debug, Clone)]
+pub struct CallReply {
+    /// The blocks of content, byte for byte.
+    pub content: Vec<Box<RawValue>>,
+    /// The structured content, byte for byte.
+    pub structured: Option<Box<RawValue>>,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Called {
+    #[serde(default)]
+    content: Vec<Box<RawValue>>,
+    structured_content: Option<Box<RawValue>>,
+    #[serde(default)]
+    is_error: bool,
+    result_type: Option<String>,
+}
+
+impl Client {
+    /// All tools of the server, in its order; a name that comes twice counts once.
+    ///
+    /// # Errors
+    /// The server does not answer, or has more tools than [`ClientLimits::tools`](crate::client::ClientLimits::tools).
+    pub async fn tools(&self) -> Result<Vec<ToolRecord>, ClientError> {
+        if !self.server.has_tools {
+            return Ok(Vec::new());
+        }
+        let (mut found, mut names, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
+        let mut cursor: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let params = cursor
+                .as_deref()
+                .map_or_else(String::new, |cursor| member("cursor", cursor));
+            let raw = self
+                .ask(Question::new("tools/list", &params, self.limits.list))
+                .await?;
+            let page: Page<'_> = serde_json::from_str(raw.get())
+                .map_err(|e| ClientError::Malformed(format!("its list of tools: {e}")))?;
+            for tool in page.tools {
+                let named: Named = serde_json::from_str(tool.get())
+                    .map_err(|e| ClientError::Malformed(format!("a tool in its list: {e}")))?;
+                if names.insert(named.name.clone()) {
+                    found.push(ToolRecord {
+                        name: named.name,
+                        raw: tool.to_owned(),
+                    });
+                }
+            }
+            if found.len() > self.limits.tools {
+                let most = self.limits.tools;
+                return Err(ClientError::Malformed(format!(
+                    "it lists over {most} tools"
+                )));
+            }
+            match page.next_cursor {
+                Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
+                Some(_) => {
+                    return Err(ClientError::Malformed(
+                        "its list of tools has no end".into(),
+                    ));
+                }
+                None => return Ok(found),
+            }
+        }
+        Err(ClientError::Malformed(format!(
+            "its list of tools is over {MOST_PAGES} pages"
+        )))
+    }
+
+    /// Calls a tool with these arguments, which reach the server byte for byte.
+    ///
+    /// # Errors
+    /// The server does not answer, or refuses. A tool that fails is a reply that says so.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: &str,
+        progress: Option<Progress>,
+    ) -> Result<CallReply, ClientError> {
+        let arguments = if arguments.trim().is_empty() {
+            "{}"
+        } else {
+            arguments
+        };
+        let params = format!("{},\"arguments\":{arguments}", member("name", name));
+        let question = Question {
+            name: Some(name),
+            progress,
+            ..Question::new("tools/call", &params, self.limits.call)
+        };
+        let raw = self.ask(question).await?;
+        let called: Called = serde_json::from_str(raw.get())
+            .map_err(|e| ClientError::Malformed(format!("the result of {name}: {e}")))?;
+        if let Some(other) = called.result_type.filter(|kind| kind != "complete") {
+            return Err(ClientError::Malformed(format!(
+                "the result of {name} is {other:?}, which haft did not offer to take"
+            )));
+        }
+        Ok(CallReply {
+            content: called.content,
+            structured: called.structured_content,
+            is_error: called.is_error,
+        })
+    }
+}
+
+/// A member of `params` that is text.
+fn member(name: &str, value: &str) -> String {
+    let mut out = format!("\"{name}\":").into_bytes();
+    reply::json(&mut out, value);
+    String::from_utf8_lossy(&out).into_owned()
+}
