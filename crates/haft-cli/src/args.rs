@@ -96,7 +96,7 @@ pub(crate) enum Command {
     /// Show the policy, explain a verdict, test the rules' examples
     #[command(after_help = examples::POLICY)]
     Policy(Policy),
-    /// List pending approvals and decide them
+    /// Decide pending approvals: an inbox at a terminal, a list elsewhere
     #[command(after_help = examples::APPROVALS)]
     Approvals(Approvals),
     /// List, inspect, verify and resume runs
@@ -365,7 +365,7 @@ pub(crate) struct Approvals {
 /// What to do about what waits.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsAction {
-    /// List what waits, oldest first (the default)
+    /// List what is pending, oldest first (the default without a terminal)
     List {
         /// Also what was decided or has ended
         #[arg(long)]

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
 
 use haft::approval::Approver;
+use haft_app::clients::text_of;
 use haft_app::config::{FILE_NAME, Settings};
 use haft_app::environment::Environment;
 use haft_app::host::{ApproverParts, Host, MakeApprover};
@@ -63,6 +64,12 @@ impl Invocation {
         }
     }
 
+    /// Reads all settings as [`settings`](Self::settings) does, and asks no one.
+    pub(crate) fn settings_unasked(&self) -> Result<Settings, Problem> {
+        let trusted = self.options.trust || self.site.trust()?.trusts(&self.site.workspace);
+        Ok(self.warned(self.resolve(trusted)?))
+    }
+
     /// What reads all settings again as [`settings`](Self::settings) does, and asks no one.
     pub(crate) fn reload(&self) -> Load {
         let at = self.clone();
@@ -86,6 +93,35 @@ impl Invocation {
             notices: Notices::new(move |text| screen.warn(&visible::line(text))),
             ..Host::default()
         }
+    }
+
+    /// The common options for another start of haft, from any folder and with other variables. `workspace` is whether the folder
+    /// is named even where the user did not.
+    pub(crate) fn carried(&self, workspace: bool) -> Result<Vec<String>, Problem> {
+        let mut args = Vec::new();
+        let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
+        if workspace || self.options.workspace.is_some() {
+            option("--workspace", text_of(&self.site.workspace)?);
+        }
+        let variable = self.site.environment.get("HAFT_HOME");
+        if self.options.home.is_some() || variable.is_some_and(|home| !home.is_empty()) {
+            option("--home", text_of(self.site.home.path())?);
+        }
+        if let Some(config) = &self.options.config {
+            let absolute = std::path::absolute(config)
+                .map_err(|e| Problem::failed(format!("find the settings file: {e}")))?;
+            option("--config", text_of(&absolute)?);
+        }
+        if let Some(profile) = &self.options.profile {
+            option("--profile", profile.clone());
+        }
+        for set in &self.options.set {
+            option("-c", set.clone());
+        }
+        if self.options.trust {
+            args.push("--trust".to_owned());
+        }
+        Ok(args)
     }
 
     fn resolve(&self, trusted: bool) -> Result<Settings, Problem> {

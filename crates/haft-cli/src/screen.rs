@@ -149,9 +149,18 @@ impl Screen {
 
 /// How many columns stdout has; a plain width where it is no terminal.
 fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-    let columns = size.map(|size| usize::from(size.ws_col));
-    columns.filter(|columns| *columns >= 20).unwrap_or(WIDTH)
+    columns_of(io::stdout()).unwrap_or(WIDTH)
+}
+
+/// How many columns stderr has, where requests are shown; a plain width where it is no terminal.
+pub(crate) fn columns() -> usize {
+    columns_of(io::stderr()).unwrap_or(WIDTH)
+}
+
+/// How many columns a terminal has; none where it is no terminal. A width of 0 is one that no one set.
+fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns >= 20)
 }
 
 /// Whether stdout is a terminal: lists are clipped to it, pipes get all.

@@ -1,44 +1,40 @@
 //! `haft approvals`: what waits for an approval, and the decision.
 
 mod confirm;
+mod inbox;
+mod settle;
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::args::{ApprovalsAction, Options};
+use crate::args::ApprovalsAction;
 use crate::commands::{Done, arguments, call};
 use crate::exit::Exit;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, is_interactive};
 use crate::screen::list::{Cut, List};
-use crate::screen::{DIM, Screen, styled, visible};
+use crate::screen::{DIM, Screen, is_terminal, styled, visible};
 use crate::terminal::fact;
 use haft_app::app::App;
-use haft_app::decide::Refused;
-use haft_app::follow::{Followed, unknown};
+use haft_app::follow::unknown;
 use haft_app::problem::Problem;
 use haft_app::view::approvals::whole::Whole;
 use haft_app::view::approvals::{Item, visit, with_status};
 use haft_app::view::prefix::ambiguous;
 use haft_app::view::rule;
 use haft_app::view::when;
-
-/// How long to wait for what another process makes of a decision.
-const ELSEWHERE: Duration = Duration::from_secs(10);
-
-/// How often to look meanwhile.
-const LOOK: Duration = Duration::from_millis(50);
+use settle::Settled;
 
 /// From where this command decides.
 const FROM: &str = "command line";
 
-/// Lists, shows, watches or decides.
+/// Lists, shows, watches or decides; with nothing said, an inbox where a user sits at the terminal.
 pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ApprovalsAction>) -> Done {
     match action {
+        None if is_interactive() && is_terminal() && !at.screen.json => inbox::run(at, app).await,
         None => list(at, app, false).await,
         Some(ApprovalsAction::List { all }) => list(at, app, *all).await,
         Some(ApprovalsAction::Show { id }) => show(at, app, id).await,
@@ -152,17 +148,28 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
             .map(|line| visible::line(&app.redactor().redact(line))),
     );
     let mut out = lines.join("\n");
-    if let Some(decision) = &entry.decision {
-        let how = decision.choice.as_str();
-        let _ = write!(
-            out,
-            "\ndecided {how} by {} ({})",
-            decision.by, decision.from
-        );
+    if entry.decision.is_some() {
+        let _ = write!(out, "\n{}", in_words(&entry));
     }
     out.push('\n');
     at.screen.out(&out)?;
     Ok(Exit::Done)
+}
+
+/// How a request was decided and by whom; else where it stands.
+fn in_words(entry: &StoredApproval) -> String {
+    match &entry.decision {
+        None => entry.status.to_string(),
+        Some(decision) => {
+            let how = match decision.choice {
+                Choice::Approve { .. } => "approved",
+                Choice::Deny { .. } => "denied",
+                Choice::Answer { .. } => "answered",
+            };
+            let (by, from) = (visible::line(&decision.by), visible::line(&decision.from));
+            format!("{how} by {by} ({from})")
+        }
+    }
 }
 
 /// A request whole, in lines for people.
@@ -238,78 +245,47 @@ fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), 
     ))
 }
 
-/// Decides, and sees to it that what was decided happens. Whoever decides at a terminal sees the request first.
+/// Decides, and prints what came of it. At a terminal the request is shown first.
 async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool) -> Done {
     let entry = find_request(app, id).await?;
     if entry.is_open() {
         confirm::confirm(at.screen, &facts(app, &entry), &entry, &choice, yes)?;
     }
-    let id = entry.request.id.clone();
-    if entry.request.workspace != app.workspace() && !entry.request.workspace.is_empty() {
-        let there = elsewhere(at, &entry.request.workspace)?;
+    let denies = matches!(choice, Choice::Deny { .. });
+    let decision = Decision::new(choice, app.principal().subject.to_string(), FROM);
+    let id = &entry.request.id;
+    let settled = if settle::is_elsewhere(app, &entry) {
+        let there = settle::in_folder(at, &entry.request.workspace)?;
         let settings = there.settings()?;
         let app = App::build(&there.site, &settings, there.host(false))?;
-        let done = decided(&there, &app, &id, choice).await;
+        let settled = settle::settle(&there, &app, id, decision).await;
         app.shut().await;
-        return done;
-    }
-    decided(at, app, &id, choice).await
-}
-
-/// The same command in the workspace of the request.
-fn elsewhere(at: &Invocation, workspace: &str) -> Result<Invocation, Problem> {
-    Invocation::new(Options {
-        workspace: Some(workspace.into()),
-        ..at.options.clone()
-    })
-}
-
-async fn decided(at: &Invocation, app: &App, id: &ApprovalId, choice: Choice) -> Done {
-    let by = app.principal().subject.to_string();
-    let denies = matches!(choice, Choice::Deny { .. });
-    let decision = Decision::new(choice, by, FROM);
-    let entry = app.decide(id, decision).await.map_err(Refused::problem)?;
-    match app.follow(id, call::options(at, "approval")).await? {
-        Followed::Ran(outcome) => {
-            call::print_outcome(at, &outcome)?;
-            Ok(if denies {
-                Exit::Done
-            } else {
-                Exit::of(&outcome, true)
-            })
-        }
-        Followed::Elsewhere => elsewhere_told(at, app, id, denies).await,
-        Followed::Foreign => print_status(at, app, &entry),
-    }
-}
-
-/// What another process made of the decision, if it comes to an end within a while.
-async fn elsewhere_told(at: &Invocation, app: &App, id: &ApprovalId, denies: bool) -> Done {
-    let begun = Instant::now();
-    let mut entry = app.entry(id).await?;
-    while entry.outcome.is_none() && begun.elapsed() < ELSEWHERE {
-        tokio::time::sleep(LOOK).await;
-        entry = app.entry(id).await?;
-    }
-    let outcome = entry.outcome.as_deref();
-    let Some(outcome) = outcome.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
-        return print_status(at, app, &entry);
+        settled?
+    } else {
+        settle::settle(at, app, id, decision).await?
     };
-    if at.screen.json {
-        at.screen.document(&outcome)?;
-    } else {
-        let summary = outcome["summary"].as_str().unwrap_or_default();
-        at.screen.out(&format!(
-            "{}  {}\n",
-            entry.request.id,
-            visible::line(summary)
-        ))?;
-    }
-    Ok(if denies {
-        Exit::Done
-    } else {
-        Exit::of_stored(&outcome)
-    })
+    print_settled(at, app, &settled, denies)
+}
+
+fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) -> Done {
+    let exit = match settled {
+        Settled::Ran(outcome) => {
+            call::print_outcome(at, outcome)?;
+            Exit::of(outcome, true)
+        }
+        Settled::Ended { id, outcome } => {
+            if at.screen.json {
+                at.screen.document(outcome)?;
+            } else {
+                let summary = outcome["summary"].as_str().unwrap_or_default();
+                at.screen
+                    .out(&format!("{id}  {}\n", visible::line(summary)))?;
+            }
+            Exit::of_stored(outcome)
+        }
+        Settled::Decided(entry) => return print_status(at, app, entry),
+    };
+    Ok(if denies { Exit::Done } else { exit })
 }
 
 /// A decision that another process acts on.

@@ -199,28 +199,7 @@ fn launch(at: &Invocation, workspace: bool) -> Result<Launch, Problem> {
     let binary = std::env::current_exe()
         .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
-    let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
-    if workspace || at.options.workspace.is_some() {
-        option("--workspace", text_of(&at.site.workspace)?);
-    }
-    let variable = at.site.environment.get("HAFT_HOME");
-    if at.options.home.is_some() || variable.is_some_and(|home| !home.is_empty()) {
-        option("--home", text_of(at.site.home.path())?);
-    }
-    if let Some(config) = &at.options.config {
-        let absolute = std::path::absolute(config)
-            .map_err(|e| Problem::failed(format!("find the settings file: {e}")))?;
-        option("--config", text_of(&absolute)?);
-    }
-    if let Some(profile) = &at.options.profile {
-        option("--profile", profile.clone());
-    }
-    for set in &at.options.set {
-        option("-c", set.clone());
-    }
-    if at.options.trust {
-        args.push("--trust".to_owned());
-    }
+    args.extend(at.carried(workspace)?);
     Ok(Launch {
         command: text_of(&binary)?,
         args,

@@ -195,7 +195,8 @@ fn change(file: &FileChange) -> Vec<String> {
     out
 }
 
-/// Changed lines with three unchanged ones around them.
+/// Changed lines with three unchanged ones around them, each with its number: of the old text where the line is removed, else of
+/// the new one.
 fn diff(old: &str, new: &str) -> Vec<String> {
     const AROUND: usize = 3;
     let diff = TextDiff::from_lines(old, new);
@@ -206,10 +207,12 @@ fn diff(old: &str, new: &str) -> Vec<String> {
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let line = visible::block(change.value().trim_end_matches('\n'));
+            let nth = change.new_index().or(change.old_index());
+            let nth = styled(DIM, &format!("{:>4}", nth.map_or(0, |nth| nth + 1)));
             out.push(match change.tag() {
-                ChangeTag::Delete => styled(RED, &format!("-{line}")),
-                ChangeTag::Insert => styled(GREEN, &format!("+{line}")),
-                ChangeTag::Equal => format!(" {line}"),
+                ChangeTag::Delete => format!("{nth} {}", styled(RED, &format!("-{line}"))),
+                ChangeTag::Insert => format!("{nth} {}", styled(GREEN, &format!("+{line}"))),
+                ChangeTag::Equal => format!("{nth}  {line}"),
             });
         }
     }

@@ -4,7 +4,7 @@ use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
 use haft::permission::Effect;
 use tokio::sync::mpsc;
 
-use super::{FROM, Terminal};
+use super::prompt::Prompt;
 use crate::screen::{BOLD, styled, visible};
 
 /// What a line means where a rule is shown.
@@ -28,7 +28,7 @@ pub(super) fn consent(line: &str) -> Consent {
     }
 }
 
-impl Terminal {
+impl Prompt {
     /// Offers the suggested rules, or one that is typed, as long as under them the same call would run unasked. None where
     /// nothing is kept, and the choice is open again.
     pub(super) async fn always(
@@ -52,7 +52,7 @@ impl Terminal {
                 Consent::No => return None,
                 Consent::Yes => {
                     if let Some(rule) = offered {
-                        let yes = Decision::approve(self.by.as_ref(), FROM);
+                        let yes = Decision::approve(self.by.as_ref(), self.from);
                         return Some(yes.hold_for(HoldFor::Always).with_rule(rule).into());
                     }
                 }

@@ -8,8 +8,9 @@ use haft::spec::Risk;
 use haft::testing::approval_request;
 use serde_json::json;
 
+use super::choice::{Choice, Place, Step, choice};
+use super::fact;
 use super::keep::{Consent, consent};
-use super::{Choice, choice, fact};
 
 fn request(
     tool: &str,
@@ -61,24 +62,53 @@ fn render(request: &ApprovalRequest) -> String {
 fn enter_is_no_and_critical_needs_the_word() {
     let high = request("write_file", "{}", Vec::new(), Risk::High);
     let critical = request("delete_file", "{}", Vec::new(), Risk::Critical);
+    let no = |words: &str| Choice::No(Some(words.to_owned()));
     let rows = [
-        ("", Choice::No, Choice::No),
-        ("n", Choice::No, Choice::No),
+        ("", Choice::No(None), Choice::No(None)),
+        ("n", Choice::No(None), Choice::No(None)),
+        ("n not on main ", no("not on main"), no("not on main")),
+        ("No  use docs/", no("use docs/"), no("use docs/")),
+        ("not on main", Choice::Unclear, Choice::Unclear),
         ("y", Choice::Once, Choice::Unclear),
+        ("y do it", Choice::Unclear, Choice::Unclear),
         (" Y ", Choice::Once, Choice::Unclear),
         ("yes", Choice::Once, Choice::Unclear),
         ("s", Choice::Session, Choice::Unclear),
         ("a", Choice::Always, Choice::Unclear),
         ("e", Choice::Edit, Choice::Unclear),
         ("q", Choice::Stop, Choice::Stop),
+        ("j", Choice::Unclear, Choice::Unclear),
         ("?", Choice::Why, Choice::Why),
         ("delete_file", Choice::Unclear, Choice::Once),
         ("write_file", Choice::Unclear, Choice::Unclear),
         ("yy", Choice::Unclear, Choice::Unclear),
     ];
     for (typed, at_high, at_critical) in rows {
-        assert_eq!(choice(typed, &high), at_high, "{typed:?} high");
-        assert_eq!(choice(typed, &critical), at_critical, "{typed:?} critical");
+        let read = |request| choice(typed, request, Place::Prompt);
+        assert_eq!(read(&high), at_high, "{typed:?} high");
+        assert_eq!(read(&critical), at_critical, "{typed:?} critical");
+    }
+}
+
+#[test]
+fn in_the_inbox_enter_decides_nothing_and_quit_denies_nothing() {
+    let high = request("write_file", "{}", Vec::new(), Risk::High);
+    let critical = request("delete_file", "{}", Vec::new(), Risk::Critical);
+    let rows = [
+        ("", Choice::Unclear, Choice::Unclear),
+        ("q", Choice::Go(Step::Quit), Choice::Go(Step::Quit)),
+        ("j", Choice::Go(Step::Next), Choice::Go(Step::Next)),
+        ("k", Choice::Go(Step::Back), Choice::Go(Step::Back)),
+        ("l", Choice::Go(Step::List), Choice::Go(Step::List)),
+        ("x", Choice::Stop, Choice::Stop),
+        ("n", Choice::No(None), Choice::No(None)),
+        ("y", Choice::Once, Choice::Unclear),
+        ("delete_file", Choice::Unclear, Choice::Once),
+    ];
+    for (typed, at_high, at_critical) in rows {
+        let read = |request| choice(typed, request, Place::Inbox);
+        assert_eq!(read(&high), at_high, "{typed:?} high");
+        assert_eq!(read(&critical), at_critical, "{typed:?} critical");
     }
 }
 
@@ -148,7 +178,7 @@ fn the_deciding_fact_comes_whole() {
                 ),
                 vec![edited.clone()],
             ),
-            "a.txt (changed)\n one\n-two\n+2\n three\n  mode   append",
+            "a.txt (changed)\n   1  one\n   2 -two\n   2 +2\n   3  three\n  mode   append",
         ),
         (
             changing(
@@ -161,7 +191,7 @@ fn the_deciding_fact_comes_whole() {
                     FileChange::new("f", Some(b"\xff"), Some(b"\xfe")),
                 ],
             ),
-            "a.txt → t1 (changed)\n one\n-two\n+2\n three\nb (new file)\n+x\nc (deleted)\nd (moved to e)\nf (changed)\n  not a text: its content is not shown",
+            "a.txt → t1 (changed)\n   1  one\n   2 -two\n   2 +2\n   3  three\nb (new file)\n   1 +x\nc (deleted)\nd (moved to e)\nf (changed)\n  not a text: its content is not shown",
         ),
         (high("other", r#"{"b":1}"#, Vec::new()), "{\n  \"b\": 1\n}"),
     ];

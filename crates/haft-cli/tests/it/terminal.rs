@@ -1,74 +1,19 @@
 //! A person at a terminal: a real one, on which the binary shows and asks, and somebody types.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::process::Stdio;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
 use crate::harness::{Lab, Ran};
-
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::pty::Pty;
 
 /// What a person waits to see, and what they type then.
 pub(crate) type Line<'a> = (&'a str, &'a str);
 
 /// Runs a command whose input and messages are a terminal; `stderr` is all that was seen there.
 pub(crate) fn at_terminal(lab: &Lab, args: &[&str], script: &[Line<'_>]) -> Ran {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = || {
-        let path = name.to_str().unwrap();
-        let file = File::options().read(true).write(true).open(path).unwrap();
-        Stdio::from(file)
-    };
-    let mut command = lab.command(args);
-    command.stdin(slave()).stderr(slave());
-    let child = command.spawn().unwrap();
-    // The parent keeps no end of its own, so that the reader sees the end of the child's.
-    drop(command);
-    let mut typing = File::from(master);
-    let seen = reader(typing.try_clone().unwrap());
-    let mut screen = String::new();
+    let mut pty = Pty::start(lab, args);
     for (expected, typed) in script {
-        let from = screen.len();
-        while !screen[from..].contains(expected) {
-            let more = seen.recv_timeout(PATIENCE);
-            screen.push_str(&more.unwrap_or_else(|e| panic!("{e}: no {expected:?} in {screen}")));
-        }
-        typing.write_all(format!("{typed}\n").as_bytes()).unwrap();
+        pty.expect(expected);
+        pty.enter(typed);
     }
-    let output = child.wait_with_output().unwrap();
-    while let Ok(more) = seen.recv_timeout(PATIENCE) {
-        screen.push_str(&more);
-    }
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: screen,
-    }
-}
-
-/// What appears on the screen, as it comes; closed at its end.
-fn reader(mut screen: File) -> mpsc::Receiver<String> {
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let mut block = [0; 4096];
-        // A terminal that nobody holds any more answers with an error.
-        while let Ok(read @ 1..) = screen.read(&mut block) {
-            let text = String::from_utf8_lossy(&block[..read]).into_owned();
-            if send.send(text).is_err() {
-                return;
-            }
-        }
-    });
-    receive
+    pty.end()
 }
 
 const WRITE: [&str; 4] = [
@@ -155,7 +100,7 @@ fn u2_deciding_at_a_terminal_shows_the_request_and_a_critical_one_needs_its_name
     let ran = at_terminal(&lab, &["approvals", "approve", &id], &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("a.txt") && ran.stderr.contains("+x"),
+        ran.stderr.contains("a.txt") && ran.stderr.contains("1 +x"),
         "{}",
         ran.stderr
     );

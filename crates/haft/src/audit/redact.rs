@@ -28,6 +28,16 @@ pub struct Redactor {
     search: OnceLock<Option<Search>>,
 }
 
+impl Clone for Redactor {
+    /// The same values; the search is built again at its first use.
+    fn clone(&self) -> Self {
+        Self {
+            values: self.values.clone(),
+            search: OnceLock::new(),
+        }
+    }
+}
+
 /// The two automata: known values, and the words that shapes begin with.
 struct Search {
     values: AhoCorasick,

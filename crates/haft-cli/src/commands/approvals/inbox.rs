@@ -1,0 +1,432 @@
+//! `haft approvals` at a terminal: what is pending, one request after the other, shown and decided; new ones as they come.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use haft::approval::inbox::{RequestStatus, StoredApproval};
+use haft::approval::{Answer, ApprovalId, Choice, Decision};
+use haft_app::app::App;
+use haft_app::decide::Refused;
+use haft_app::problem::Problem;
+use haft_app::view::approvals::{Item, visit, with_status};
+use haft_app::view::{rule, when};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc::Receiver;
+use tokio::task::JoinSet;
+
+use super::settle::{self, Settled};
+use super::{FROM, in_words};
+use crate::commands::Done;
+use crate::commands::signals::Signals;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::{self, BOLD, DIM, styled, visible};
+use crate::terminal::choice::{Place, Step};
+use crate::terminal::prompt::{Prompt, Reply};
+use crate::terminal::read_lines;
+
+/// Requests that the list shows.
+const LISTED: usize = 20;
+
+/// How long the next request waits for the outcome of the one that was decided.
+const GLANCE: Duration = Duration::from_millis(300);
+
+/// Shows and decides until the user leaves.
+pub(super) async fn run(at: &Invocation, app: &App) -> Done {
+    let mut inbox = Inbox {
+        at,
+        app,
+        changes: app.executor().inbox().changes(),
+        known: HashSet::new(),
+        skipped: Vec::new(),
+        lists: true,
+        folders: HashMap::new(),
+        followed: JoinSet::new(),
+    };
+    let mut signals = Signals::heard()?;
+    let mut exit = inbox.decide_all(&mut read_lines(), &mut signals).await;
+    if matches!(exit, Ok(Exit::Done)) {
+        exit = Ok(inbox.finish(&mut signals).await);
+    }
+    inbox.followed.shutdown().await;
+    for folder in inbox.folders.into_values().flatten() {
+        folder.app.shut().await;
+    }
+    exit
+}
+
+/// What the user sees, and what they did.
+struct Inbox<'a> {
+    at: &'a Invocation,
+    app: &'a App,
+    changes: broadcast::Receiver<ApprovalId>,
+    /// Requests that were on the screen or counted: all others are new.
+    known: HashSet<ApprovalId>,
+    /// Those that the user left open, in that order.
+    skipped: Vec<ApprovalId>,
+    /// Whether the list is shown before the next request.
+    lists: bool,
+    /// The other folders whose requests were shown; none where there is no application for one.
+    folders: HashMap<String, Option<Folder>>,
+    /// Decisions that are being acted on.
+    followed: JoinSet<Followed>,
+}
+
+/// The application of another folder.
+#[derive(Clone)]
+struct Folder {
+    at: Invocation,
+    app: App,
+}
+
+/// A decision that was acted on.
+struct Followed {
+    id: ApprovalId,
+    denied: bool,
+    what: Result<Settled, Problem>,
+}
+
+/// Why a request leaves the screen.
+enum Left {
+    Reply(Reply),
+    /// It was decided elsewhere, or nothing can be decided any more.
+    Over(Box<StoredApproval>),
+    Signal,
+}
+
+impl Inbox<'_> {
+    async fn decide_all(&mut self, lines: &mut Receiver<String>, signals: &mut Signals) -> Done {
+        loop {
+            let pending = self.pending().await?;
+            if std::mem::take(&mut self.lists) && pending.len() > 1 {
+                self.list().await?;
+            }
+            let nth = pending.iter().position(|id| !self.skipped.contains(id));
+            let Some(nth) = nth else {
+                match self.idle(&pending, lines, signals).await {
+                    Some(exit) => return Ok(exit),
+                    None => continue,
+                }
+            };
+            let place = format!("{} of {}", nth + 1, pending.len());
+            let Some(entry) = self.open(&pending[nth]).await else {
+                // It has just ended: the next look does not find it.
+                self.skipped.push(pending[nth].clone());
+                continue;
+            };
+            match self.show(&entry, &place, lines, signals).await {
+                Left::Signal => return Ok(Exit::Interrupted),
+                Left::Over(entry) => self.print_over(&entry),
+                Left::Reply(Reply::Go(Step::Next)) => self.skipped.push(pending[nth].clone()),
+                Left::Reply(Reply::Go(Step::Back)) => self.back(&pending),
+                Left::Reply(Reply::Go(Step::List)) => self.lists = true,
+                Left::Reply(Reply::Answer(Answer::Decided(decision))) => {
+                    self.decide(&entry, decision).await;
+                }
+                Left::Reply(Reply::Go(Step::Quit) | Reply::Answer(_)) => return Ok(Exit::Done),
+            }
+        }
+    }
+
+    /// The ids of what is pending, oldest first.
+    async fn pending(&mut self) -> Result<Vec<ApprovalId>, Problem> {
+        let mut pending = Vec::new();
+        let keep = |entry: StoredApproval| {
+            if entry.is_open() {
+                pending.push(entry.request.id);
+            }
+        };
+        visit(self.app, with_status(RequestStatus::Pending), keep).await?;
+        self.known.extend(pending.iter().cloned());
+        Ok(pending)
+    }
+
+    /// A request, if it can still be decided.
+    async fn open(&self, id: &ApprovalId) -> Option<StoredApproval> {
+        let entry = self.app.entry(id).await.ok()?;
+        entry.is_open().then_some(entry)
+    }
+
+    /// Prints what is pending, one request a line.
+    async fn list(&self) -> Result<(), Problem> {
+        let (mut lines, mut count) = (Vec::new(), 0);
+        let keep = |entry: StoredApproval| {
+            count += usize::from(entry.is_open());
+            if entry.is_open() && count <= LISTED {
+                lines.push(format!("{count:>3}  {}", self.in_a_line(&entry)));
+            }
+        };
+        visit(self.app, with_status(RequestStatus::Pending), keep).await?;
+        self.at
+            .screen
+            .err(&styled(BOLD, &format!("{count} pending")));
+        for line in &lines {
+            self.at
+                .screen
+                .err(&visible::clipped(line, screen::columns()));
+        }
+        if count > LISTED {
+            let more = format!("  …  {} more", count - LISTED);
+            self.at.screen.err(&styled(DIM, &more));
+        }
+        Ok(())
+    }
+
+    fn in_a_line(&self, entry: &StoredApproval) -> String {
+        let item = Item::of(self.app.redactor(), entry);
+        let what = visible::line(&item.fact.text);
+        let tool = visible::line(&item.tool);
+        format!(
+            "{tool} · {} · {} · {what}",
+            item.risk,
+            when::ago(&item.created)
+        )
+    }
+
+    /// Puts a request on the screen until the user says something, or it is decided elsewhere.
+    async fn show(
+        &mut self,
+        entry: &StoredApproval,
+        place: &str,
+        lines: &mut Receiver<String>,
+        signals: &mut Signals,
+    ) -> Left {
+        let request = &entry.request;
+        let prompt = self.prompt(entry);
+        self.head(entry, place).await;
+        let put = prompt.put(request, lines);
+        tokio::pin!(put);
+        loop {
+            tokio::select! {
+                reply = &mut put => return Left::Reply(reply),
+                changed = self.changes.recv() => match changed {
+                    Ok(id) if id != request.id => self.announce(id).await,
+                    Err(RecvError::Closed) => return Left::Reply(Reply::Answer(Answer::Nobody)),
+                    _ => match self.app.entry(&request.id).await {
+                        Ok(now) if !now.is_open() => return Left::Over(Box::new(now)),
+                        _ => {}
+                    },
+                },
+                Some(followed) = self.followed.join_next() => {
+                    if let Ok(followed) = followed {
+                        self.print(followed);
+                    }
+                }
+                _ = signals.next() => return Left::Signal,
+            }
+        }
+    }
+
+    /// Which of how many it is, and where it comes from.
+    async fn head(&self, entry: &StoredApproval, place: &str) {
+        let item = Item::of(self.app.redactor(), entry);
+        let mut facts = vec![
+            styled(BOLD, place),
+            when::ago(&item.created),
+            visible::line(&item.run),
+        ];
+        if settle::is_elsewhere(self.app, entry) {
+            facts.push(visible::line(&entry.request.workspace));
+        }
+        self.at.screen.err("");
+        self.at.screen.err(&facts.join(" · "));
+        for line in rule::past(self.app, entry).await {
+            let line = self.app.redactor().redact(&line);
+            self.at.screen.err(&visible::line(&line));
+        }
+    }
+
+    /// What puts a request to the user, with the rules of the request's own folder.
+    fn prompt(&mut self, entry: &StoredApproval) -> Prompt {
+        let folder = self.folder(entry);
+        let app = folder.as_ref().map_or(self.app, |folder| &folder.app);
+        Prompt {
+            screen: self.at.screen,
+            place: Place::Inbox,
+            by: self.app.principal().subject.to_string().into(),
+            from: FROM,
+            rules: app.rule_check(),
+            redactor: app.redactor().clone(),
+        }
+    }
+
+    /// The application of a request's folder where that is another one. What is wrong with it is printed once.
+    fn folder(&mut self, entry: &StoredApproval) -> Option<Folder> {
+        if !settle::is_elsewhere(self.app, entry) {
+            return None;
+        }
+        let workspace = &entry.request.workspace;
+        if let Some(known) = self.folders.get(workspace) {
+            return known.clone();
+        }
+        let folder = match self.build(workspace) {
+            Ok(folder) => Some(folder),
+            Err(problem) => {
+                self.print_problem(problem);
+                None
+            }
+        };
+        self.folders.insert(workspace.clone(), folder.clone());
+        folder
+    }
+
+    fn build(&self, workspace: &str) -> Result<Folder, Problem> {
+        let at = settle::in_folder(self.at, workspace)?;
+        // The lines of this terminal are the inbox's: it is not asked here whether the folder is trusted.
+        let settings = at.settings_unasked()?;
+        let app = App::build(&at.site, &settings, at.host(false))?;
+        Ok(Folder { at, app })
+    }
+
+    /// Takes a decision in, and starts what it allows.
+    async fn decide(&mut self, entry: &StoredApproval, decision: Decision) {
+        let denied = matches!(decision.choice, Choice::Deny { .. });
+        let folder = self.folder(entry);
+        if !denied && folder.is_none() && settle::is_elsewhere(self.app, entry) {
+            let workspace = &entry.request.workspace;
+            let problem = Problem::usage(format!("the call cannot run in {workspace} now"));
+            return self.print_problem(problem.advise("nothing was decided; deny it, or skip it"));
+        }
+        let (at, app) = match folder {
+            Some(folder) => (folder.at, folder.app),
+            None => (self.at.clone(), self.app.clone()),
+        };
+        let id = entry.request.id.clone();
+        let decided = match app.decide(&id, decision).await {
+            Ok(decided) => decided,
+            Err(refused) => return self.print_problem(Refused::problem(refused)),
+        };
+        self.say(&format!("{id} {}", in_words(&decided)));
+        self.followed.spawn(async move {
+            let what = settle::follow(&at, &app, decided).await;
+            Followed { id, denied, what }
+        });
+        if let Ok(Some(Ok(ended))) = tokio::time::timeout(GLANCE, self.followed.join_next()).await {
+            self.print(ended);
+        }
+    }
+
+    /// Waits where every request is decided or skipped: for a new one, or for what the user says. The exit where they leave.
+    async fn idle(
+        &mut self,
+        pending: &[ApprovalId],
+        lines: &mut Receiver<String>,
+        signals: &mut Signals,
+    ) -> Option<Exit> {
+        let count = pending.len();
+        self.say(&if count == 0 {
+            "no request is pending; new ones appear here · q quit".to_owned()
+        } else {
+            format!("all {count} skipped; new ones appear here · Enter shows them again · q quit")
+        });
+        loop {
+            tokio::select! {
+                line = lines.recv() => match line.as_deref().map(str::trim) {
+                    None | Some("q" | "quit") => return Some(Exit::Done),
+                    Some("k") if count > 0 => {
+                        self.back(pending);
+                        return None;
+                    }
+                    Some(_) if count > 0 => {
+                        self.skipped.clear();
+                        self.lists = true;
+                        return None;
+                    }
+                    Some(_) => {}
+                },
+                changed = self.changes.recv() => match changed {
+                    Ok(id) => if !self.skipped.contains(&id) && self.open(&id).await.is_some() {
+                        return None;
+                    },
+                    Err(RecvError::Lagged(_)) => return None,
+                    Err(RecvError::Closed) => return Some(Exit::Done),
+                },
+                Some(followed) = self.followed.join_next() => {
+                    if let Ok(followed) = followed {
+                        self.print(followed);
+                    }
+                }
+                _ = signals.next() => return Some(Exit::Interrupted),
+            }
+        }
+    }
+
+    /// Waits for what was approved and runs here; a signal cuts it short.
+    async fn finish(&mut self, signals: &mut Signals) -> Exit {
+        if !self.followed.is_empty() {
+            self.say("waiting for what was approved to end · Ctrl-C stops it");
+        }
+        loop {
+            tokio::select! {
+                ended = self.followed.join_next() => match ended {
+                    Some(Ok(followed)) => self.print(followed),
+                    Some(Err(_)) => {}
+                    None => return Exit::Done,
+                },
+                _ = signals.next() => return Exit::Interrupted,
+            }
+        }
+    }
+
+    /// The last request that was skipped and is still pending is the next one again.
+    fn back(&mut self, pending: &[ApprovalId]) {
+        while let Some(last) = self.skipped.pop() {
+            if pending.contains(&last) {
+                return;
+            }
+        }
+        self.say("this is the first one");
+    }
+
+    /// Says that a request is new.
+    async fn announce(&mut self, id: ApprovalId) {
+        let Some(entry) = self.open(&id).await else {
+            return;
+        };
+        if self.known.insert(id) {
+            self.say(&format!("one more is pending: {}", self.in_a_line(&entry)));
+        }
+    }
+
+    /// Says how a request left the inbox without this user.
+    fn print_over(&self, entry: &StoredApproval) {
+        self.say(&format!("{} {}", entry.request.id, in_words(entry)));
+    }
+
+    /// Prints what came of a decision.
+    fn print(&self, followed: Followed) {
+        let Followed { id, denied, what } = followed;
+        let (status, summary) = match what {
+            Err(problem) => return self.print_problem(problem),
+            // The denial was printed when it was made.
+            Ok(_) if denied => return,
+            Ok(Settled::Ran(outcome)) => {
+                let error = outcome.error.as_ref().map(|error| error.message.clone());
+                let summary = error.unwrap_or_else(|| outcome.summary.clone());
+                (outcome.status.as_str().to_owned(), summary)
+            }
+            Ok(Settled::Ended { outcome, .. }) => {
+                let text =
+                    |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+                let error = outcome["error"]["message"].as_str().map(str::to_owned);
+                let summary = error.unwrap_or_else(|| text(&outcome["summary"]));
+                (text(&outcome["status"]), summary)
+            }
+            Ok(Settled::Decided(entry)) => (entry.status.to_string(), String::new()),
+        };
+        let summary = self.app.redactor().redact(&summary);
+        let line = format!("{id} {status}  {}", visible::line(&summary));
+        self.at.screen.err(line.trim_end());
+    }
+
+    fn print_problem(&self, problem: Problem) {
+        self.at
+            .screen
+            .problem(&problem.redacted(self.app.redactor()));
+    }
+
+    fn say(&self, line: &str) {
+        self.at.screen.err(&styled(DIM, line));
+    }
+}

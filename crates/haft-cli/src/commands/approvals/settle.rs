@@ -1,0 +1,95 @@
+//! A decision made from the command line and what comes of it, here or in the process that waits for it.
+
+use std::time::{Duration, Instant};
+
+use haft::approval::inbox::StoredApproval;
+use haft::approval::{ApprovalId, Decision};
+use haft::result::Outcome;
+use haft_app::app::App;
+use haft_app::decide::Refused;
+use haft_app::follow::Followed;
+use haft_app::problem::Problem;
+use serde_json::Value;
+
+use crate::args::Options;
+use crate::commands::call;
+use crate::invocation::Invocation;
+
+/// How long to wait for what another process makes of a decision.
+const ELSEWHERE: Duration = Duration::from_secs(10);
+
+/// How often to look meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What came of a decision.
+#[derive(Debug)]
+pub(super) enum Settled {
+    /// The call ran here, or its denial was recorded here.
+    Ran(Box<Outcome>),
+    /// Another process acted on it: the outcome that it stored.
+    Ended {
+        /// The request.
+        id: ApprovalId,
+        /// Contract §3.
+        outcome: Value,
+    },
+    /// It is decided, and another process acts on it.
+    Decided(Box<StoredApproval>),
+}
+
+/// Whether a request is of another folder than the application's own.
+pub(super) fn is_elsewhere(app: &App, entry: &StoredApproval) -> bool {
+    entry.request.workspace != app.workspace() && !entry.request.workspace.is_empty()
+}
+
+/// The same command in the workspace of a request.
+pub(super) fn in_folder(at: &Invocation, workspace: &str) -> Result<Invocation, Problem> {
+    Invocation::new(Options {
+        workspace: Some(workspace.into()),
+        ..at.options.clone()
+    })
+}
+
+/// Decides, and sees to it that what was decided happens.
+pub(super) async fn settle(
+    at: &Invocation,
+    app: &App,
+    id: &ApprovalId,
+    decision: Decision,
+) -> Result<Settled, Problem> {
+    let entry = app.decide(id, decision).await.map_err(Refused::problem)?;
+    follow(at, app, entry).await
+}
+
+/// Sees to it that what was decided happens.
+pub(super) async fn follow(
+    at: &Invocation,
+    app: &App,
+    decided: StoredApproval,
+) -> Result<Settled, Problem> {
+    let id = &decided.request.id;
+    match app.follow(id, call::options(at, "approval")).await? {
+        Followed::Ran(outcome) => Ok(Settled::Ran(outcome)),
+        Followed::Elsewhere => elsewhere(app, id).await,
+        Followed::Foreign => Ok(Settled::Decided(Box::new(decided))),
+    }
+}
+
+/// What another process made of the decision, if it comes to an end within a while.
+async fn elsewhere(app: &App, id: &ApprovalId) -> Result<Settled, Problem> {
+    let begun = Instant::now();
+    let mut entry = app.entry(id).await?;
+    while entry.outcome.is_none() && begun.elapsed() < ELSEWHERE {
+        tokio::time::sleep(LOOK).await;
+        entry = app.entry(id).await?;
+    }
+    let outcome = entry.outcome.as_deref();
+    let outcome = outcome.and_then(|text| serde_json::from_str(text).ok());
+    Ok(match outcome {
+        Some(outcome) => Settled::Ended {
+            id: id.clone(),
+            outcome,
+        },
+        None => Settled::Decided(Box::new(entry)),
+    })
+}

@@ -1,0 +1,154 @@
+//! What a line means where a request is shown, and the choices as words with a key.
+
+use haft::approval::ApprovalRequest;
+use haft::spec::Risk;
+
+use crate::screen::{BOLD, YELLOW, styled, visible};
+
+/// Where a request is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The call waits for the answer: Enter alone means no.
+    Prompt,
+    /// One of many that wait: Enter alone decides nothing.
+    Inbox,
+}
+
+/// What a typed line means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Choice {
+    Once,
+    Session,
+    Always,
+    Edit,
+    /// No, with the words for the caller.
+    No(Option<String>),
+    Stop,
+    Why,
+    /// To another request; in the inbox alone.
+    Go(Step),
+    Unclear,
+}
+
+/// Where to go in the inbox with nothing decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// To the next request.
+    Next,
+    /// To the one before.
+    Back,
+    /// Shows the list again.
+    List,
+    /// Out.
+    Quit,
+}
+
+/// Reads a line.
+pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Choice {
+    let word = line.trim();
+    let critical = request.risk == Risk::Critical;
+    let lower = word.to_lowercase();
+    match (place, lower.as_str()) {
+        (Place::Prompt, "") => return Choice::No(None),
+        (Place::Prompt, "q" | "quit") | (Place::Inbox, "x") => return Choice::Stop,
+        (Place::Inbox, "q" | "quit") => return Choice::Go(Step::Quit),
+        (Place::Inbox, "j" | "skip") => return Choice::Go(Step::Next),
+        (Place::Inbox, "k" | "back") => return Choice::Go(Step::Back),
+        (Place::Inbox, "l" | "list") => return Choice::Go(Step::List),
+        _ => {}
+    }
+    match lower.as_str() {
+        "n" | "no" => Choice::No(None),
+        "?" | "why" => Choice::Why,
+        // Changed arguments are judged anew, but no one could type the word for a call not yet seen.
+        "e" | "edit" if !critical => Choice::Edit,
+        "y" | "yes" if !critical => Choice::Once,
+        "s" | "session" if !critical => Choice::Session,
+        "a" | "always" if !critical => Choice::Always,
+        _ if critical && word == request.tool.as_str() => Choice::Once,
+        _ => match word.split_once(char::is_whitespace) {
+            Some(("n" | "N" | "no" | "No", words)) => Choice::No(Some(words.trim().to_owned())),
+            _ => Choice::Unclear,
+        },
+    }
+}
+
+/// The choices, in as many lines as the width takes; `keeps` is whether a rule could be kept under which the same call would run
+/// unasked.
+pub(super) fn choices(
+    request: &ApprovalRequest,
+    place: Place,
+    keeps: bool,
+    columns: usize,
+) -> String {
+    let mut words = Vec::new();
+    if request.is_question() {
+        words.push("y answer".to_owned());
+    } else if request.risk == Risk::Critical {
+        let tool = visible::line(request.tool.as_str());
+        words.push(format!("type {} to run it", styled(BOLD, &tool)));
+    } else {
+        words.extend(["y once", "s session"].map(str::to_owned));
+        words.extend(keeps.then(|| "a always (shows the rule)".to_owned()));
+        words.push("e edit".to_owned());
+    }
+    let rest: &[&str] = match place {
+        Place::Prompt => &["n no", "n WHY no, with your words", "q no and stop"],
+        Place::Inbox => &[
+            "n no",
+            "n WHY no, with your words",
+            "x no and stop",
+            "j skip",
+            "k back",
+            "l list",
+            "q quit",
+        ],
+    };
+    words.extend(rest.iter().map(|word| (*word).to_owned()));
+    words.push("? why".to_owned());
+    let question = if request.is_question() {
+        "answer it?"
+    } else {
+        "run it?"
+    };
+    fill(&styled(YELLOW, question), &words, columns)
+}
+
+/// Words after a head, two blanks apart, broken between words where the line is full.
+fn fill(head: &str, words: &[String], columns: usize) -> String {
+    let width = |text: &str| visible::columns(&anstream::adapter::strip_str(text).to_string());
+    let mut out = head.to_owned();
+    let mut used = width(head);
+    for word in words {
+        let wide = width(word);
+        if used + 2 + wide > columns {
+            out.push_str("\n  ");
+            used = 2;
+        } else {
+            out.push_str("  ");
+            used += 2;
+        }
+        out.push_str(word);
+        used += wide;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill;
+
+    #[test]
+    fn choices_are_broken_between_words() {
+        let words = ["y once", "s session", "n no"].map(str::to_owned);
+        let rows = [
+            (80, "run it?  y once  s session  n no"),
+            (26, "run it?  y once  s session\n  n no"),
+            (12, "run it?\n  y once\n  s session\n  n no"),
+            (1, "run it?\n  y once\n  s session\n  n no"),
+        ];
+        for (columns, expect) in rows {
+            assert_eq!(fill("run it?", &words, columns), expect, "{columns}");
+        }
+    }
+}

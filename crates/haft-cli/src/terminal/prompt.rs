@@ -1,0 +1,194 @@
+//! `Prompt`: one request put to the person at the terminal: what it is, the choices, and what the typed lines come to.
+
+use std::sync::Arc;
+
+use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
+use haft::audit::redact::Redactor;
+use haft::spec::Risk;
+use tokio::sync::mpsc::Receiver;
+
+use super::choice::{Choice, Place, Step, choice, choices};
+use super::fact;
+use super::questions::{self, Answered};
+use crate::screen::{self, BOLD, DIM, Screen, styled, visible};
+use haft_app::rules::RuleCheck;
+
+/// Where requests are put to a person, and in whose name they are decided.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) screen: Screen,
+    pub(crate) place: Place,
+    /// The person, for the record.
+    pub(crate) by: Arc<str>,
+    /// From where they decide, for the record.
+    pub(crate) from: &'static str,
+    /// Says whether a rule may be kept.
+    pub(crate) rules: RuleCheck,
+    /// Hides secrets.
+    pub(crate) redactor: Redactor,
+}
+
+/// What the person typed comes to.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A decision, or the end of what is typed.
+    Answer(Answer),
+    /// To another request.
+    Go(Step),
+}
+
+impl Prompt {
+    /// Shows a request and reads lines until they decide it or lead away from it.
+    pub(crate) async fn put(
+        &self,
+        request: &ApprovalRequest,
+        lines: &mut Receiver<String>,
+    ) -> Reply {
+        // What was typed before the request was on the screen does not answer it.
+        while lines.try_recv().is_ok() {}
+        if self.place == Place::Prompt
+            && let Some(form) = &request.form
+        {
+            let answered = questions::put(self.screen, form, lines).await;
+            return Reply::Answer(self.answered(answered));
+        }
+        self.show(request);
+        let keeps = self.rules.problem(request, None).is_none();
+        loop {
+            let columns = screen::columns();
+            self.screen
+                .err(&choices(request, self.place, keeps, columns));
+            let Some(line) = lines.recv().await else {
+                return Reply::Answer(Answer::Nobody);
+            };
+            let choice = choice(&line, request, self.place);
+            if let Some(reply) = self.act(request, choice, lines).await {
+                return reply;
+            }
+        }
+    }
+
+    /// What a choice comes to; none where the choice is open again.
+    async fn act(
+        &self,
+        request: &ApprovalRequest,
+        choice: Choice,
+        lines: &mut Receiver<String>,
+    ) -> Option<Reply> {
+        let answer = match choice {
+            Choice::Go(step) => return Some(Reply::Go(step)),
+            Choice::No(words) => self.denied(false, words),
+            Choice::Stop => self.denied(true, None),
+            Choice::Why => {
+                self.explain(request);
+                return None;
+            }
+            Choice::Unclear => return None,
+            Choice::Once if request.is_question() => {
+                let form = request.form.as_ref()?;
+                match questions::put(self.screen, form, lines).await {
+                    // The request still waits.
+                    Answered::Refused => return None,
+                    answered => self.answered(answered),
+                }
+            }
+            Choice::Session | Choice::Always | Choice::Edit if request.is_question() => {
+                return None;
+            }
+            Choice::Once => self.approved(HoldFor::Once, None),
+            Choice::Session => self.approved(HoldFor::Session, None),
+            Choice::Always => self.always(request, lines).await?,
+            Choice::Edit => {
+                self.screen
+                    .err("the arguments as JSON on one line; Enter alone leaves them:");
+                match lines.recv().await {
+                    None => Answer::Nobody,
+                    Some(line) if line.trim().is_empty() => return None,
+                    Some(line) => self.approved(HoldFor::Once, Some(line)),
+                }
+            }
+        };
+        Some(Reply::Answer(answer))
+    }
+
+    fn answered(&self, answered: Answered) -> Answer {
+        match answered {
+            Answered::Gone => Answer::Nobody,
+            Answered::Refused => self.denied(false, None),
+            Answered::Answers(answers) => {
+                let answers = serde_json::Value::Object(answers).to_string();
+                let choice = haft::approval::Choice::Answer { answers };
+                Decision::new(choice, self.by.as_ref(), self.from).into()
+            }
+        }
+    }
+
+    fn show(&self, request: &ApprovalRequest) {
+        self.screen.err("");
+        if let Some(form) = &request.form {
+            let title = self.redactor.redact(&form.title).into_owned();
+            self.screen.err(&styled(BOLD, &visible::line(&title)));
+        } else {
+            for line in fact::lines(request, &self.redactor) {
+                self.screen.err(&line);
+            }
+        }
+        let risk = match request.risk {
+            Risk::Critical => styled(BOLD, "critical"),
+            risk => risk.to_string(),
+        };
+        let client = request.client.as_deref().map(|client| {
+            let client = self.redactor.redact(client);
+            format!(" ({})", visible::line(&client))
+        });
+        self.screen.err(&format!(
+            "{} · {risk} · asked by {}{}",
+            visible::line(request.tool.as_str()),
+            request.origin.as_str(),
+            client.unwrap_or_default()
+        ));
+        let redacted = |text: &str| visible::line(&self.redactor.redact(text));
+        self.screen
+            .err(&format!("why: {}", redacted(&request.reason)));
+        let rule = format!("rule: {}", redacted(&request.rule));
+        self.screen.err(&styled(DIM, &rule));
+    }
+
+    fn explain(&self, request: &ApprovalRequest) {
+        for permission in &request.snapshot.permissions {
+            let effect = &permission.effect;
+            let value = visible::line(&self.redactor.redact(effect.value()));
+            self.screen.err(&format!(
+                "  {} {value} ({})",
+                effect.kind(),
+                permission.risk
+            ));
+        }
+        self.screen.err(&format!(
+            "  arguments: {}",
+            visible::line(&self.redactor.redact(&request.arguments))
+        ));
+        for rule in &request.suggested {
+            self.screen.err(&format!(
+                "  `{}` in policy.allow would allow it for good",
+                visible::line(&self.redactor.redact(rule))
+            ));
+        }
+    }
+
+    fn approved(&self, scope: HoldFor, edited: Option<String>) -> Answer {
+        let yes = Decision::approve(self.by.as_ref(), self.from).hold_for(scope);
+        match edited {
+            Some(edited) => yes.with_arguments(edited).into(),
+            None => yes.into(),
+        }
+    }
+
+    fn denied(&self, stop: bool, words: Option<String>) -> Answer {
+        let mut no = Decision::deny(self.by.as_ref(), self.from);
+        if let Some(words) = words {
+            no = no.with_message(words);
+        }
+        if stop { no.end_run().into() } else { no.into() }
+    }
+}

@@ -1,0 +1,130 @@
+//! A real terminal with the binary at it: what appears on the screen, and what a person types.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::harness::{Lab, Ran};
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A terminal with the binary at it.
+pub(crate) struct Pty {
+    child: Child,
+    typing: File,
+    seen: mpsc::Receiver<String>,
+    screen: String,
+    /// How much of the screen was expected already.
+    read: usize,
+}
+
+impl Pty {
+    /// Starts a command whose input and messages are a terminal; its stdout is a pipe.
+    pub(crate) fn start(lab: &Lab, args: &[&str]) -> Self {
+        Self::open(lab, args, 0, false)
+    }
+
+    /// Starts a command all of whose streams are a terminal of so many columns.
+    pub(crate) fn whole(lab: &Lab, args: &[&str], columns: u16) -> Self {
+        Self::open(lab, args, columns, true)
+    }
+
+    fn open(lab: &Lab, args: &[&str], columns: u16, whole: bool) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let slave = || {
+            let path = name.to_str().unwrap();
+            let file = File::options().read(true).write(true).open(path).unwrap();
+            Stdio::from(file)
+        };
+        let mut command = lab.command(args);
+        command.stdin(slave()).stderr(slave());
+        if whole {
+            command.stdout(slave());
+        }
+        let child = command.spawn().unwrap();
+        // The parent keeps no end of its own, so that the reader sees the end of the child's.
+        drop(command);
+        let typing = File::from(master);
+        Self {
+            child,
+            seen: reader(typing.try_clone().unwrap()),
+            typing,
+            screen: String::new(),
+            read: 0,
+        }
+    }
+
+    /// Waits until this appears after what was expected before; what appeared until then.
+    pub(crate) fn expect(&mut self, text: &str) -> &str {
+        let from = self.read;
+        loop {
+            if let Some(at) = self.screen[from..].find(text) {
+                self.read = from + at + text.len();
+                return &self.screen[from..self.read];
+            }
+            let more = self.seen.recv_timeout(PATIENCE);
+            let more = more.unwrap_or_else(|e| panic!("{e}: no {text:?} in {}", self.screen));
+            self.screen.push_str(&more);
+        }
+    }
+
+    /// Types a line.
+    pub(crate) fn enter(&mut self, line: &str) {
+        self.typing
+            .write_all(format!("{line}\n").as_bytes())
+            .unwrap();
+    }
+
+    /// Waits for its end; `stderr` is all that was on the screen.
+    pub(crate) fn end(mut self) -> Ran {
+        let output = self.child.wait_with_output().unwrap();
+        while let Ok(more) = self.seen.recv_timeout(PATIENCE) {
+            self.screen.push_str(&more);
+        }
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: self.screen,
+        }
+    }
+}
+
+/// What appears on the screen, as it comes; closed at its end.
+fn reader(mut screen: File) -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let (mut block, mut rest) = ([0; 4096], Vec::new());
+        // A terminal that no process holds any more answers with an error.
+        while let Ok(read @ 1..) = screen.read(&mut block) {
+            rest.extend_from_slice(&block[..read]);
+            // A character may come in two pieces.
+            let whole = match std::str::from_utf8(&rest) {
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                _ => rest.len(),
+            };
+            let text = String::from_utf8_lossy(&rest[..whole]).into_owned();
+            rest.drain(..whole);
+            if send.send(text).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}
