@@ -84,6 +84,8 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
 
   // Several selected.
   await visit(page, server, "/waiting");
+  // `all` waits for nothing.
+  await page.locator(".queue-row").nth(1).waitFor();
   for (const box of await page.locator(".queue-row").getByRole("checkbox").all()) await box.check();
   await page.getByRole("region", { name: "batch" }).waitFor();
   await accessible(page, "several requests");
