@@ -12,6 +12,9 @@ pub enum ClientError {
     /// It could not be reached or started.
     #[error("reach the server: {0}")]
     Unreachable(String),
+    /// The arguments of a call are not a JSON object; nothing was sent.
+    #[error("the arguments are not a JSON object: {0}")]
+    Arguments(String),
     /// It broke off; what was asked may have been done.
     #[error("the server broke off{}", after(.said))]
     Closed {
@@ -88,7 +91,10 @@ impl ClientError {
 
     /// Whether nothing of what was asked can have been done, so that it may be asked again.
     pub fn is_before_effect(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::SessionOver)
+        matches!(
+            self,
+            Self::Unreachable(_) | Self::SessionOver | Self::Arguments(_)
+        )
     }
 
     /// The failure of a call of one of the server's tools.
@@ -102,7 +108,9 @@ impl ClientError {
                 "set mcp.servers.{server}.headers to what the server wants"
             )),
             // JSON-RPC: invalid params.
-            Self::Refused { code: -32602, .. } => ToolError::invalid_arguments(message),
+            Self::Arguments(_) | Self::Refused { code: -32602, .. } => {
+                ToolError::invalid_arguments(message)
+            }
             Self::Closed { .. } | Self::Late { .. } => ToolError::failed(message)
                 .with_advice("it may have been done all the same: look before you call it again"),
             _ => ToolError::failed(message),

@@ -30,6 +30,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How long to wait before a stream that broke off is asked for again, where the server says nothing.
 const RETRY: Duration = Duration::from_millis(500);
+/// How long a server may take to accept a notice at the end: that a request was cancelled, that a session is over.
+const NOTICE_LIMIT: Duration = Duration::from_secs(5);
 /// How often a stream is asked for again.
 const MOST_RETRIES: usize = 20;
 /// The longest body of a refusal that is read.
@@ -99,7 +101,8 @@ impl Drop for Waiting<'_> {
         let (inner, id) = (Arc::clone(self.inner), self.id);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let _gone = inner.tell(speech::cancelled(id), era).await;
+                let tell = inner.tell(speech::cancelled(id), era);
+                let _gone = tokio::time::timeout(NOTICE_LIMIT, tell).await;
             });
         }
     }
@@ -191,7 +194,8 @@ impl Inner {
         {
             request.headers_mut().insert(SESSION, session);
             // A server may refuse it; there is nothing to do then.
-            let _gone = self.connections.send(request).await;
+            let send = self.connections.send(request);
+            let _gone = tokio::time::timeout(NOTICE_LIMIT, send).await;
         }
         self.connections.close();
     }

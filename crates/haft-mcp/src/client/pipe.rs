@@ -98,7 +98,13 @@ impl PipeWire {
         }
     }
 
-    async fn send(&self, message: Vec<u8>) -> Result<(), ClientError> {
+    async fn send(&self, mut message: Vec<u8>) -> Result<(), ClientError> {
+        // A message is one line. Outside of strings, which hold none as they are, line ends are white space like any other.
+        for byte in &mut message {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
         let sender = self.sender()?;
         sender.send(message).await.map_err(|_| self.closed())
     }

@@ -317,6 +317,42 @@ async fn arguments_and_results_pass_byte_for_byte() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn arguments_become_no_part_of_the_message_around_them() {
+    let (client, seen) = calling(1 << 20, |message| Some(ok(message))).await;
+    let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    for wrong in [
+        "{},\"name\":\"other\"",
+        "{}},\"id\":7,\"x\":{\"y\":{}",
+        "[]",
+        "3",
+        "{",
+        &deep,
+    ] {
+        let error = client.call_tool("t", wrong, None).await.unwrap_err();
+        assert!(
+            matches!(error, ClientError::Arguments(_)),
+            "{wrong}: {error}"
+        );
+    }
+    assert!(!seen.lock().iter().any(|m| m["method"] == "tools/call"));
+    // White space between members is one message on one line all the same.
+    for written in [
+        "{\n  \"a\": 1,\r\n  \"b\": \"x\\ny\"\n}\n",
+        " {\"a\":1,\"b\":\"x\\ny\"}",
+    ] {
+        client.call_tool("t", written, None).await.unwrap();
+        let seen = seen.lock();
+        let call = &seen.last().unwrap()["params"];
+        assert_eq!(call["arguments"], json!({"a": 1, "b": "x\ny"}));
+    }
+    client.call_tool("t", " \n", None).await.unwrap();
+    assert_eq!(
+        seen.lock().last().unwrap()["params"]["arguments"],
+        json!({})
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn lists_are_read_page_by_page_and_have_an_end() {
     let (client, _) = calling(1 << 20, |message| {
         let cursor = message["params"]["cursor"].as_str().map(str::to_owned);

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use haft::json::depth;
 use haft::progress::Progress;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::error::ClientError;
 use crate::client::{Client, Question};
-use crate::wire::reply;
+use crate::wire::{MAX_DEPTH, reply};
 
 /// Pages of a list that are read.
 const MOST_PAGES: usize = 1000;
@@ -111,18 +112,14 @@ impl Client {
     /// Calls a tool with these arguments, which reach the server byte for byte.
     ///
     /// # Errors
-    /// The server does not answer, or refuses. A tool that fails is a reply that says so.
+    /// The arguments are not a JSON object, or the server does not answer, or refuses. A tool that fails is a reply that says so.
     pub async fn call_tool(
         &self,
         name: &str,
         arguments: &str,
         progress: Option<Progress>,
     ) -> Result<CallReply, ClientError> {
-        let arguments = if arguments.trim().is_empty() {
-            "{}"
-        } else {
-            arguments
-        };
+        let arguments = object(arguments)?;
         let params = format!("{},\"arguments\":{arguments}", member("name", name));
         let question = Question {
             name: Some(name),
@@ -143,6 +140,22 @@ impl Client {
             is_error: called.is_error,
         })
     }
+}
+
+/// Arguments as they are to be sent: one JSON object, so that nothing in them becomes a part of the message around them.
+fn object(arguments: &str) -> Result<&str, ClientError> {
+    let wrong = |why: &str| ClientError::Arguments(why.to_owned());
+    if arguments.trim_ascii().is_empty() {
+        return Ok("{}");
+    }
+    if depth::exceeds(arguments.as_bytes(), MAX_DEPTH - 2) {
+        return Err(wrong("they are nested too deep"));
+    }
+    let raw: &RawValue = serde_json::from_str(arguments).map_err(|e| wrong(&e.to_string()))?;
+    if !raw.get().starts_with('{') {
+        return Err(wrong("they are another value"));
+    }
+    Ok(raw.get())
 }
 
 /// A member of `params` that is text.
