@@ -23,7 +23,8 @@ use prompt::{Prompt, Reply};
 /// From where its decisions come.
 const FROM: &str = "terminal";
 
-/// Lines a person may have typed ahead; more wait in the terminal.
+/// Lines that a person may have typed ahead. More are dropped: left in the terminal, they would be read once the next
+/// request is on the screen, and answer it.
 const TYPED_AHEAD: usize = 64;
 
 /// The person at this terminal.
@@ -111,7 +112,7 @@ pub(crate) fn read_lines() -> mpsc::Receiver<String> {
     let started = reader.spawn(move || {
         for line in io::stdin().lock().lines() {
             let Ok(line) = line else { return };
-            if send.blocking_send(line).is_err() {
+            if let Err(mpsc::error::TrySendError::Closed(_)) = send.try_send(line) {
                 return;
             }
         }
