@@ -152,12 +152,12 @@ fn width() -> usize {
     columns_of(io::stdout()).unwrap_or(WIDTH)
 }
 
-/// How many columns stderr has, where requests are shown; a plain width where it is no terminal.
+/// The width of stderr in columns, where requests are shown; a default if it is not a terminal.
 pub(crate) fn columns() -> usize {
     columns_of(io::stderr()).unwrap_or(WIDTH)
 }
 
-/// How many columns a terminal has; none where it is no terminal. A width of 0 is one that no one set.
+/// The width of a terminal in columns; `None` if the stream is not a terminal. A width of 0 means that it was never set.
 fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns >= 20)

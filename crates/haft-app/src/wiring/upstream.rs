@@ -17,7 +17,7 @@ const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_pr
 /// The proxy, where settings name one.
 ///
 /// # Errors
-/// It is no proxy's URL, its password stands in the settings, or a host of `network.no_proxy` is none.
+/// The URL is not that of a proxy, the settings hold its password in plain text, or an entry of `network.no_proxy` is not a host.
 pub(crate) fn upstream(settings: &Settings) -> Result<Option<UpstreamProxy>, Problem> {
     let Some(entry) = settings.entry(&["network", "proxy"]) else {
         return Ok(None);
@@ -49,7 +49,7 @@ fn wrong(key: &str, why: &str) -> Problem {
     Problem::settings(format!("`{key}`: {why}"))
 }
 
-/// Whether a URL, as it is written, has a password that is no reference.
+/// Whether a URL contains a password in plain text instead of a reference such as `${env:NAME}`.
 fn has_password(written: &str) -> bool {
     let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let Some((login, _)) = rest.rsplit_once('@') else {

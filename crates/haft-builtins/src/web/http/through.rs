@@ -24,7 +24,7 @@ const OWN_LOOK_UP: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) stream: Stream,
-    /// The proxy that is asked for the whole URL, where it is no tunnel.
+    /// The proxy that the whole URL is requested from, unless the stream is a tunnel.
     pub(crate) relay: Option<UpstreamProxy>,
 }
 

@@ -60,7 +60,7 @@ impl DirectHost {
             Some((host, port)) => {
                 let port = port
                     .parse()
-                    .map_err(|_| wrong("what follows `:` is no port"))?;
+                    .map_err(|_| wrong("what follows `:` is not a port number"))?;
                 (host, Some(port))
             }
             None => (entry, None),

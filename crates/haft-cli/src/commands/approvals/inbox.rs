@@ -67,7 +67,7 @@ struct Inbox<'a> {
     skipped: Vec<ApprovalId>,
     /// Whether the list is shown before the next request.
     lists: bool,
-    /// The other folders whose requests were shown; none where there is no application for one.
+    /// The other folders whose requests were shown, each with its application unless that could not be built.
     folders: HashMap<String, Option<Folder>>,
     /// Decisions that are being acted on.
     followed: JoinSet<Followed>,
