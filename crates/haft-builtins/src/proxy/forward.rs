@@ -16,6 +16,7 @@ use crate::proxy::refusal::Refusal;
 use crate::proxy::{Body, MAX_HEAD};
 use crate::web::http::{HttpError, ProxyFault, Reached};
 use crate::web::target::Target;
+use crate::web::upstream::UpstreamProxy;
 
 /// What a hop alone means, beside what `Connection` names (RFC 9110 §7.6.1).
 const OF_A_HOP: [HeaderName; 10] = [
@@ -56,7 +57,8 @@ pub(super) async fn forward(
         None => Uri::from(path),
         Some(_) => whole(target, path)?,
     };
-    if let Some(value) = upstream.authorization() {
+    let relay = upstream.relay.as_ref();
+    if let Some(value) = relay.and_then(UpstreamProxy::authorization) {
         head.headers.insert(PROXY_AUTHORIZATION, value.clone());
     }
     let host = match target.url().port() {

@@ -4,7 +4,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -26,13 +25,6 @@ pub(crate) struct Reached {
     pub(crate) stream: Stream,
     /// The proxy that the whole URL is requested from, unless the stream is a tunnel.
     pub(crate) relay: Option<UpstreamProxy>,
-}
-
-impl Reached {
-    /// What the proxy that relays a request is shown of who asks.
-    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
-        self.relay.as_ref()?.authorization()
-    }
 }
 
 impl Http {
