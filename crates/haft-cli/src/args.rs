@@ -292,11 +292,8 @@ pub(crate) struct Runs {
 pub(crate) enum RunsAction {
     /// List runs, newest first (the default)
     List(ListRuns),
-    /// Show what a run did
-    Show {
-        /// The run's id
-        run: String,
-    },
+    /// Show the calls of a run with their results, or one call whole
+    Show(OfRun),
     /// Check the hash chain of a run, or of all
     Verify {
         /// The run's id, or its beginning

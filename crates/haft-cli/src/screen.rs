@@ -148,7 +148,7 @@ impl Screen {
 }
 
 /// How many columns stdout has; a plain width where it is no terminal.
-fn width() -> usize {
+pub(crate) fn width() -> usize {
     columns_of(io::stdout()).unwrap_or(WIDTH)
 }
 

@@ -24,7 +24,7 @@ use haft_app::problem::Problem;
 use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::view::when;
 
-mod data;
+pub(crate) mod data;
 mod live;
 
 use live::Live;
@@ -165,7 +165,7 @@ fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), 
     Ok(())
 }
 
-fn colour(status: Status) -> Style {
+pub(crate) fn colour(status: Status) -> Style {
     match status {
         Status::Ok => GREEN,
         Status::Suspended => YELLOW,

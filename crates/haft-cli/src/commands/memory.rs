@@ -15,7 +15,7 @@ use crate::screen::list::{Cut, List};
 use crate::screen::{DIM, styled, visible};
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::when;
+use haft_app::view::{prefix, when};
 
 mod change;
 
@@ -27,18 +27,37 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&MemoryAction
     match action {
         None | Some(MemoryAction::List) => list(at, app, State::Accepted).await,
         Some(MemoryAction::Candidates) => list(at, app, State::Candidate).await,
-        Some(MemoryAction::Show { id }) => show(at, app, id).await,
-        Some(MemoryAction::Accept { id }) => decide(at, app, id, true).await,
-        Some(MemoryAction::Reject { id }) => decide(at, app, id, false).await,
+        Some(MemoryAction::Show { id }) => show(at, app, find(app, id).await?).await,
+        Some(MemoryAction::Accept { id }) => decide(at, app, &find(app, id).await?, true).await,
+        Some(MemoryAction::Reject { id }) => decide(at, app, &find(app, id).await?, false).await,
         Some(MemoryAction::Search { query }) => search(at, app, query).await,
         Some(MemoryAction::Add { text, scope, tags }) => {
             change::add(at, app, text, scope, tags).await
         }
         Some(MemoryAction::Edit { id, text, tags }) => {
-            change::edit(at, app, id, text.as_deref(), tags).await
+            let id = find(app, id).await?;
+            change::edit(at, app, &id, text.as_deref(), tags).await
         }
-        Some(MemoryAction::Remove { id }) => change::remove(at, app, id).await,
+        Some(MemoryAction::Remove { id }) => change::remove(at, app, &find(app, id).await?).await,
     }
+}
+
+/// The memory that has this id, or alone has one that begins with it.
+async fn find(app: &App, typed: &str) -> Result<MemoryId, Problem> {
+    let id = MemoryId::new(typed);
+    let asker = asker(app);
+    let known = app.memory().get(&asker, &id).await;
+    if known.map_err(|e| to_problem(&e))?.is_some() {
+        return Ok(id);
+    }
+    let filter = Filter {
+        limit: MAX_LISTED,
+        ..Filter::default()
+    };
+    let records = app.memory().list(&asker, &filter).await;
+    let records = records.map_err(|e| to_problem(&e))?;
+    let ids = records.into_iter().map(|record| record.id.to_string());
+    prefix::find("memories", typed, ids).map(MemoryId::new)
 }
 
 fn asker(app: &App) -> Asker {
@@ -112,8 +131,7 @@ fn what(record: &Record) -> String {
     }
 }
 
-async fn show(at: &Invocation, app: &App, id: &str) -> Done {
-    let id = MemoryId::new(id);
+async fn show(at: &Invocation, app: &App, id: MemoryId) -> Done {
     let asker = asker(app);
     let record = app.memory().get(&asker, &id).await;
     let record = record.map_err(|e| to_problem(&e))?;
@@ -156,13 +174,12 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
     Ok(Exit::Done)
 }
 
-async fn decide(at: &Invocation, app: &App, id: &str, accept: bool) -> Done {
+async fn decide(at: &Invocation, app: &App, id: &MemoryId, accept: bool) -> Done {
     let decision = Decision {
         accept,
         by: app.principal().subject.to_string(),
     };
-    let id = MemoryId::new(id);
-    let decided = app.memory().decide(&asker(app), &id, &decision).await;
+    let decided = app.memory().decide(&asker(app), id, &decision).await;
     let record = decided.map_err(|e| to_problem(&e))?;
     if at.screen.json {
         at.screen.document(&record)?;

@@ -8,7 +8,6 @@ use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::runs::Listed;
 use haft_app::view::{runs, when};
-use serde_json::{Value, json};
 
 use crate::args::{ListRuns, OfRun, RunsAction};
 use crate::commands::{Done, changes, resume};
@@ -17,12 +16,14 @@ use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use crate::screen::{DIM, GREEN, RED, is_terminal, styled, visible};
 
+mod show;
+
 /// Lists, shows or verifies.
 pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>) -> Done {
     match action {
         None => list(at, app, &ListRuns::default()).await,
         Some(RunsAction::List(which)) => list(at, app, which).await,
-        Some(RunsAction::Show { run }) => show(at, app, &runs::find(app, run).await?).await,
+        Some(RunsAction::Show(of)) => show::run(at, app, &whole(app, of).await?).await,
         Some(RunsAction::Verify { run: Some(run), .. }) => {
             check(at, app, &runs::find(app, run).await?).await
         }
@@ -134,40 +135,6 @@ fn outcome(run: &Listed) -> String {
         (RunState::Closed, _) if failed > 0 => format!("{failed} of {} failed", run.calls),
         (RunState::Closed, _) => "ok".to_owned(),
     }
-}
-
-async fn show(at: &Invocation, app: &App, run: &str) -> Done {
-    let events = runs::events(app, run).await?;
-    if at.screen.json {
-        at.screen.document(&json!({"run": run, "events": events}))?;
-        return Ok(Exit::Done);
-    }
-    let columns = [
-        ("SEQ", Cut::Never),
-        ("TIME", Cut::Never),
-        ("EVENT", Cut::Never),
-        ("TOOL", Cut::Never),
-        ("STATUS", Cut::Never),
-        ("WHAT", Cut::End),
-    ];
-    let mut list = List::new(&columns);
-    for event in &events {
-        let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
-        let time = text("ts").get(11..19).unwrap_or_default();
-        let what = match text("type") {
-            "call_started" => text("arguments"),
-            "call_ended" => text("summary"),
-            _ => text("workspace"),
-        };
-        let seq = event
-            .get("seq")
-            .and_then(Value::as_u64)
-            .unwrap_or_default()
-            .to_string();
-        list.row([&seq, time, text("type"), text("tool"), text("status"), what]);
-    }
-    at.screen.out(&list.render())?;
-    Ok(Exit::Done)
 }
 
 async fn check(at: &Invocation, app: &App, run: &str) -> Done {

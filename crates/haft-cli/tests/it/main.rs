@@ -45,6 +45,7 @@ mod serve;
 mod settings;
 mod shapes;
 mod shared_inbox;
+mod showing;
 mod signals;
 mod skills;
 mod terminal;

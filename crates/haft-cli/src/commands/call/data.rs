@@ -8,13 +8,13 @@ use crate::screen::{BOLD, DIM, GREEN, RED, styled, visible};
 
 /// The data as text; its error stream apart.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct DataText {
-    pub(super) out: String,
-    pub(super) err: String,
+pub(crate) struct DataText {
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// Renders data. `shown` is whether a command's output was on the terminal while it ran.
-pub(super) fn render(data: &Value, shown: bool) -> DataText {
+pub(crate) fn render(data: &Value, shown: bool) -> DataText {
     if let (Some(stdout), Some(stderr)) = (text(data, "stdout"), text(data, "stderr")) {
         return command(data, [stdout, stderr], shown);
     }

@@ -37,7 +37,7 @@ pub(super) async fn add(
 pub(super) async fn edit(
     at: &Invocation,
     app: &App,
-    id: &str,
+    id: &MemoryId,
     text: Option<&str>,
     tags: &[String],
 ) -> Done {
@@ -48,14 +48,13 @@ pub(super) async fn edit(
         content: text.map(content).transpose()?,
         tags: (!tags.is_empty()).then(|| tags.to_vec()),
     };
-    let id = MemoryId::new(id);
-    let edited = remember::edit(app, &id, None, text, &app.principal().subject).await;
+    let edited = remember::edit(app, id, None, text, &app.principal().subject).await;
     done(at, "changed", &edited.map_err(|e| to_problem(&e))?)
 }
 
 /// Removes one.
-pub(super) async fn remove(at: &Invocation, app: &App, id: &str) -> Done {
-    let removed = remember::remove(app, &MemoryId::new(id), None).await;
+pub(super) async fn remove(at: &Invocation, app: &App, id: &MemoryId) -> Done {
+    let removed = remember::remove(app, id, None).await;
     done(at, "removed", &removed.map_err(|e| to_problem(&e))?)
 }
 

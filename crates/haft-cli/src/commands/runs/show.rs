@@ -1,0 +1,199 @@
+//! `haft runs show`: a run's calls with what they got and gave; one call whole.
+
+use std::fmt::Write as _;
+
+use haft::call::RunId;
+use haft::result::Status;
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::view::runs::Listed;
+use haft_app::view::{runs, timeline, when};
+use serde_json::{Value, json};
+
+use crate::args::OfRun;
+use crate::commands::Done;
+use crate::commands::call::{colour, data};
+use crate::commands::runs::outcome;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::{self, BOLD, DIM, RED, is_terminal, styled, visible};
+
+/// Lines of a result that the list of calls shows.
+const LINES: usize = 6;
+/// Columns of a call's tool and argument where nobody looks at a screen.
+const WIDE: usize = 200;
+
+/// Shows a run, or one call of it whole.
+pub(super) async fn run(at: &Invocation, app: &App, of: &OfRun) -> Done {
+    if at.screen.json {
+        let mut events = runs::events(app, &of.run).await?;
+        if let Some(call) = &of.call {
+            events.retain(|event| text(event, "call") == call);
+            known(of, call, events.is_empty())?;
+        }
+        at.screen
+            .document(&json!({"run": of.run, "events": events}))?;
+        return Ok(Exit::Done);
+    }
+    let calls = timeline::calls(app, &of.run).await?;
+    if let Some(call) = &of.call {
+        let one = calls.iter().find(|one| text(one, "call") == call);
+        known(of, call, one.is_none())?;
+        at.screen.out(&one.map(whole).unwrap_or_default())?;
+        return Ok(Exit::Done);
+    }
+    let listed = runs::list_of(app, Some(vec![RunId::new(of.run.as_str())])).await?;
+    at.screen.out(&head(&of.run, listed.first()))?;
+    for one in &calls {
+        at.screen.out(&row(&of.run, one))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn known(of: &OfRun, call: &str, missing: bool) -> Result<(), Problem> {
+    if !missing {
+        return Ok(());
+    }
+    let problem = Problem::usage(format!("run {} has no call `{call}`", of.run));
+    Err(problem.advise(format!("haft runs show {} lists its calls", of.run)))
+}
+
+fn text<'a>(of: &'a Value, name: &str) -> &'a str {
+    of.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Which run it is: id, outcome, when, for whom, where.
+fn head(run: &str, listed: Option<&Listed>) -> String {
+    let mut facts = Vec::new();
+    if let Some(listed) = listed {
+        facts.push(outcome(listed));
+        facts.push(when::ago(&listed.started));
+        let from = listed.client.as_ref().unwrap_or(&listed.door);
+        facts.push(visible::line(from));
+        facts.extend(listed.workspace.as_deref().map(visible::line));
+    }
+    let run = styled(BOLD, &visible::line(run));
+    format!("{run}  {}\n", styled(DIM, &facts.join(" · ")))
+}
+
+/// A call: how it ended, what it was asked for, how long it took, and the beginning of its result.
+fn row(run: &str, call: &Value) -> String {
+    let indent = if call.get("parent").is_some() {
+        "  "
+    } else {
+        ""
+    };
+    let id = text(call, "call");
+    let room = if is_terminal() { screen::width() } else { WIDE };
+    let asked = format!("{} {}", text(call, "tool"), text(call, "argument"));
+    let asked = visible::clipped(&visible::line(asked.trim_end()), room.saturating_sub(34));
+    let took = call.get("duration_ms").and_then(Value::as_f64);
+    let took = took.map(|took| styled(DIM, &format!("({})", when::duration(took))));
+    let mut out = format!(
+        "{indent}{:<8} {} {asked} {}\n",
+        visible::line(id),
+        status(call),
+        took.unwrap_or_default()
+    );
+    let answer = answer(call);
+    let lines: Vec<&str> = answer.lines().collect();
+    for line in lines.iter().take(LINES) {
+        let line = visible::clipped(line, room.saturating_sub(indent.len() + 9));
+        let _ = writeln!(out, "{indent}         {}", styled(DIM, &line));
+    }
+    if lines.len() > LINES {
+        let more = lines.len() - LINES;
+        let more = format!("… {more} more lines: haft runs show {run} {id}");
+        let _ = writeln!(out, "{indent}         {}", styled(DIM, &more));
+    }
+    out
+}
+
+fn status(call: &Value) -> String {
+    let word = match text(call, "status") {
+        "" => "not ended",
+        word => word,
+    };
+    let padded = format!("{word:<9}");
+    match serde_json::from_value::<Status>(Value::from(word)) {
+        Ok(status) => styled(colour(status), &padded),
+        Err(_) => styled(DIM, &padded),
+    }
+}
+
+/// What the call gave: its error before its result, the result before the sentence about it.
+fn answer(call: &Value) -> String {
+    let error = call.get("error").map(|error| text(error, "message"));
+    let result = text(call, "result");
+    match (error, result) {
+        (Some(message), _) => visible::block(message),
+        (None, "") => visible::block(text(call, "summary")),
+        (None, result) => readable(result),
+    }
+}
+
+/// A result as `haft call` prints it; a text, or the beginning of data, as it is.
+fn readable(result: &str) -> String {
+    match serde_json::from_str::<Value>(result) {
+        Ok(data @ Value::Object(_)) => {
+            let shown = data::render(&data, false);
+            shown.out + &shown.err
+        }
+        _ => visible::block(result),
+    }
+}
+
+/// One call with all that its record holds.
+fn whole(call: &Value) -> String {
+    let mut out = format!(
+        "{} {} {}\n",
+        styled(BOLD, &visible::line(text(call, "call"))),
+        status(call),
+        visible::line(text(call, "tool"))
+    );
+    let names = [
+        "started",
+        "ended",
+        "verdict",
+        "rule",
+        "decided_by",
+        "approval",
+        "parent",
+    ];
+    for name in names {
+        let value = text(call, name);
+        if !value.is_empty() {
+            let value = visible::line(value);
+            let _ = writeln!(out, "{} {value}", styled(DIM, &format!("{name:<10}")));
+        }
+    }
+    section(&mut out, "arguments", &arguments(text(call, "arguments")));
+    if let Some(error) = call.get("error") {
+        let message = visible::block(text(error, "message"));
+        section(&mut out, text(error, "kind"), &styled(RED, &message));
+    }
+    section(&mut out, "summary", &visible::block(text(call, "summary")));
+    section(&mut out, "result", &readable(text(call, "result")));
+    let kept = call.get("artifacts").and_then(Value::as_array);
+    let kept = kept.into_iter().flatten().filter_map(Value::as_str);
+    let kept: Vec<String> = kept
+        .map(|one| format!("haft artifacts get {}", visible::line(one)))
+        .collect();
+    section(&mut out, "artifacts", &kept.join("\n"));
+    out
+}
+
+fn section(out: &mut String, name: &str, text: &str) {
+    if !text.trim().is_empty() {
+        let name = styled(DIM, &visible::line(name));
+        let _ = writeln!(out, "\n{name}\n{}", text.trim_end());
+    }
+}
+
+/// The arguments, a member a line; as they are recorded where only their beginning is.
+fn arguments(recorded: &str) -> String {
+    match serde_json::from_str::<Value>(recorded) {
+        Ok(value) => visible::block(&serde_json::to_string_pretty(&value).unwrap_or_default()),
+        Err(_) => visible::block(recorded),
+    }
+}
