@@ -46,6 +46,7 @@ mod tree;
 mod line;
 mod plain;
 mod fragments;
+mod startup;
 
 pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
 pub use crate::command::SimpleCommand;
@@ -55,5 +56,6 @@ pub use crate::layers::{Layers, is_shell, layers, script};
 pub use crate::line::{Line, MOST_PARTS, parse};
 pub use crate::options::Options;
 pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words};
+pub use crate::startup::STARTUP_FILES;
 pub use crate::word::{AsWord, Expansions, Word};
 pub use crate::wrapper::{Layer, base_name, inner_command, is_wrapper};

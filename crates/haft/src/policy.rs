@@ -70,7 +70,9 @@ pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use places::Places;
 pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal};
-pub use protected::{PROTECTED, is_git_setting, protected, protected_from_commands};
+pub use protected::{
+    ProtectedName, is_git_setting, protected, protected_from_commands, protected_names,
+};
 pub use restriction::{Outside, Restriction};
 pub use rule::List;
 pub use rules::{Finding, RuleSet, RuleText, RulesError};

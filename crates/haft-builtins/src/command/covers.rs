@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::policy::{Denials, PROTECTED};
+use haft::policy::{Denials, protected_names};
 use haft::workspace::Workspace;
 use haft_sandbox::Guard;
 
@@ -21,14 +21,6 @@ const MOST_ENTRIES: usize = 1_000_000;
 const AT_ONCE: usize = 2_000;
 /// How many files and folders that rules deny are covered one by one: each is a mount.
 const MOST_DENIED: usize = 5_000;
-/// The protected names that are folders; the others are files.
-const FOLDERS: [&str; 5] = [
-    ".haft/skills",
-    ".agents/skills",
-    ".claude",
-    ".cursor",
-    ".vscode",
-];
 
 /// The guards of a command in this workspace: haft's own files and what deny rules keep from being read are out of sight. In
 /// the live workspace (not on a view) protected names, the settings of repositories and what deny rules keep from being
@@ -72,7 +64,7 @@ async fn find(
     }
     guards.extend(found.denied);
     if !on_view {
-        guards.extend(protected_names());
+        guards.extend(protected_guards());
         guards.extend(found.git);
     }
     Ok(guards)
@@ -110,15 +102,15 @@ fn own(workspace: &Workspace) -> Vec<Guard> {
 }
 
 /// Protected names, but for `.git`: of a repository only the settings are.
-fn protected_names() -> impl Iterator<Item = Guard> {
-    let names = PROTECTED.iter().filter(|name| **name != ".git");
+fn protected_guards() -> impl Iterator<Item = Guard> {
+    let names = protected_names().filter(|name| name.path != ".git");
     names.map(|name| {
-        let guard = if FOLDERS.contains(name) {
-            Guard::protect_dir(name)
+        let guard = if name.is_folder {
+            Guard::protect_dir(name.path)
         } else {
-            Guard::protect_file(name)
+            Guard::protect_file(name.path)
         };
-        if name.contains('/') {
+        if name.path.contains('/') {
             guard
         } else {
             guard.at_any_depth()

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use haft_shell::STARTUP_FILES;
+
 use super::{Places, Wanted};
 
 /// Credentials, relative to a home folder. A folder that holds one of these is not shown either.
@@ -28,17 +30,9 @@ const CREDENTIALS: &[&str] = &[
     ".config/chromium",
 ];
 
-/// What runs or configures programs outside the jail, relative to a home folder.
+/// What runs or configures programs outside the jail, relative to a home folder, beside the files that shells read when they
+/// start.
 const TRUSTED: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
     ".gitconfig",
     ".config",
     ".local/bin",
@@ -76,7 +70,8 @@ impl Places {
             if wanted != Wanted::Changed {
                 continue;
             }
-            if let Some(name) = TRUSTED.iter().find(named) {
+            let mut trusted = STARTUP_FILES.iter().chain(TRUSTED);
+            if let Some(name) = trusted.find(named) {
                 return Err(format!(
                     "is, or holds, what programs outside the jail run or are configured by (~/{name})"
                 ));

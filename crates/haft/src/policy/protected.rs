@@ -2,39 +2,62 @@
 
 use super::paths::segments;
 
-/// The entry of [`PROTECTED`] for a repository's folder.
+/// The protected name of a repository's folder.
 pub(super) const GIT: &str = ".git";
 
-/// Paths that a file tool may read but not write, at any depth, compared without case.
-pub const PROTECTED: &[&str] = &[
+/// A name that is protected, in any folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProtectedName {
+    /// The path of a file or folder: `.mcp.json`, `.haft/skills`.
+    pub path: &'static str,
+    /// Whether it is a folder with all that lies in it.
+    pub is_folder: bool,
+}
+
+/// Folders that file tools read and do not write: what coding agents and editors run or are told to do.
+const FOLDERS: &[&str] = &[
     GIT,
     ".haft/skills",
     ".agents/skills",
+    ".amp",
     ".claude",
-    ".mcp.json",
+    ".clinerules/hooks",
+    ".codex",
     ".cursor",
+    ".devin",
+    ".factory",
+    ".gemini",
+    ".github/copilot",
+    ".github/hooks",
+    ".idea",
+    ".opencode",
     ".vscode",
-    ".envrc",
-    "haft.toml",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
+    ".windsurf",
+    ".zed",
 ];
 
-/// The entry of `PROTECTED` at or above this path, or that writing the path would replace.
+/// Files of that kind, beside the ones that shells read when they start.
+const FILES: &[&str] = &[
+    ".agents/hooks.json",
+    ".envrc",
+    ".mcp.json",
+    "haft.toml",
+    "opencode.json",
+    "opencode.jsonc",
+];
+
+/// The names that a file tool may read but not write, at any depth, compared without case.
+pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
+    let of = |is_folder| move |path: &&'static str| ProtectedName { path, is_folder };
+    let files = FILES.iter().chain(haft_shell::STARTUP_FILES);
+    FOLDERS.iter().map(of(true)).chain(files.map(of(false)))
+}
+
+/// The protected name at or above this path, or that writing the path would replace.
 pub fn protected(path: &str) -> Option<&'static str> {
     let parts = segments(path);
-    PROTECTED
-        .iter()
-        .copied()
+    protected_names()
+        .map(|name| name.path)
         .find(|entry| (0..parts.len()).any(|from| meets(entry, &parts[from..])))
 }
 
@@ -44,9 +67,8 @@ pub fn protected_from_commands(path: &str) -> Option<&'static str> {
     let parts = segments(path);
     let protects =
         |entry: &str, here: &[&str]| meets(entry, here) && (entry != GIT || is_setting(&here[1..]));
-    PROTECTED
-        .iter()
-        .copied()
+    protected_names()
+        .map(|name| name.path)
         .find(|entry| (0..parts.len()).any(|from| protects(entry, &parts[from..])))
 }
 

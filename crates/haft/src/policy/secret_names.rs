@@ -103,6 +103,7 @@ pub const SECRET_NAMES: &[&str] = &[
     ".env.*",
     ".env-*",
     ".env_*",
+    ".envrc",
     "*.env",
     "!.env.d.ts",
     // Examples of any of these.
@@ -432,7 +433,7 @@ mod tests {
             ".env.dist",
             ".env.local.example",
             "example.env",
-            ".envrc",
+            "envrc",
             "env.ts",
             "src/env.rs",
             "credentials.rs",

@@ -9,7 +9,7 @@ use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
 use haft_sandbox::{Guard, GuardKind};
 
-use super::{find, own, protected_names};
+use super::{find, own, protected_guards};
 use crate::command::walk::{Stop, Walk};
 
 fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
@@ -55,7 +55,7 @@ fn tree(paths: &[&str]) -> (tempfile::TempDir, Workspace) {
 
 /// Guards in words, without those for protected names, which are always the same.
 fn describe(guards: &[Guard]) -> BTreeSet<String> {
-    let names: Vec<Guard> = protected_names().collect();
+    let names: Vec<Guard> = protected_guards().collect();
     let guards = guards.iter().filter(|guard| !names.contains(guard));
     let word = |guard: &Guard| {
         let kind = match guard.kind {
