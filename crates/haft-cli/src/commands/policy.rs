@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use haft::permission::Verdict;
-use haft::policy::{CheckReport, Explanation, PolicyView};
+use haft::policy::{CheckReport, Explanation, Layer, PolicyView};
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::rules::Change;
@@ -114,13 +114,21 @@ fn render_explanation(explanation: &Explanation) -> String {
         ]);
     }
     out.push_str(&parts.render());
-    for layer in &explanation.layers {
+    // A guard that lets a call pass decides nothing: their number is enough.
+    let passes = |layer: &&Layer| layer.layer == "guard" && layer.verdict == Some(Verdict::Allow);
+    for layer in explanation.layers.iter().filter(|layer| !passes(layer)) {
         let verdict = layer.verdict.map_or("–", Verdict::as_str);
         let line = format!(
             "  {}: {verdict} {} {}",
             layer.layer, layer.rule, layer.reason
         );
         out.push_str(&styled(DIM, visible::line(&line).trim_end()));
+        out.push('\n');
+    }
+    let passing = explanation.layers.iter().filter(passes).count();
+    if passing > 0 {
+        let line = format!("  guards that let it pass: {passing} (named with --json)");
+        out.push_str(&styled(DIM, &line));
         out.push('\n');
     }
     out

@@ -12,6 +12,8 @@ use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 /// Arguments that a request shows in a form of their own.
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
+/// What ties a request for a command's changes to them: the diff says what they are.
+const IN_CHANGES: [&str; 4] = ["run", "view", "part", "sha256"];
 
 /// The lines to show, safe to print and without secrets.
 pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<String> {
@@ -29,7 +31,10 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     }
     if !request.snapshot.preview.is_empty() {
         out.extend(request.snapshot.preview.iter().flat_map(change));
-        shown = &IN_PREVIEW;
+        shown = match request.tool.as_str() {
+            "apply_changes" => &IN_CHANGES,
+            _ => &IN_PREVIEW,
+        };
     }
     if let Some(rule) = request.proposal() {
         let reason = arguments.get("reason").and_then(Value::as_str);

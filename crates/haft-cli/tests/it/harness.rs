@@ -59,11 +59,12 @@ impl Lab {
         self.program("sh", &all)
     }
 
+    /// A program in the folder, with the environment of the binary's runs.
     #[expect(
         clippy::disallowed_methods,
         reason = "the test starts the binary under test"
     )]
-    fn program(&self, program: &str, args: &[&str]) -> Command {
+    pub(crate) fn program(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
             .args(args)

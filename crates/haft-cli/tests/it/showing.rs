@@ -38,7 +38,10 @@ fn a_commands_output_is_on_the_terminal_while_it_runs_and_not_twice() {
 #[test]
 fn a_run_is_shown_with_what_its_calls_gave_and_one_call_whole() {
     let lab = Lab::new();
-    let text: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let text = (1..=9)
+        .map(|n| format!("line {n}"))
+        .collect::<Vec<_>>()
+        .join("\n");
     lab.file("nine.txt", &text);
     lab.file("escape.txt", "a\u{1b}[2Jb\n");
     let rows = [
