@@ -1,10 +1,12 @@
 //! `Prompt`: one request put to the person at the terminal: what it is, the choices, and what the typed lines come to.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
 use haft::audit::redact::Redactor;
 use haft::spec::Risk;
+use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc::Receiver;
 
 use super::choice::{Choice, Place, Step, choice, choices};
@@ -37,6 +39,17 @@ pub(crate) enum Reply {
     Go(Step),
 }
 
+/// What was typed before the request was on the screen does not answer it: whole lines, and the beginning of one that waits
+/// in the terminal for its end.
+fn drop_typed(lines: &mut Receiver<String>) {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        // A terminal that is gone has nothing typed.
+        let _gone = tcflush(stdin, QueueSelector::IFlush);
+    }
+    while lines.try_recv().is_ok() {}
+}
+
 impl Prompt {
     /// Shows a request and reads lines until they decide it or lead away from it.
     pub(crate) async fn put(
@@ -44,8 +57,7 @@ impl Prompt {
         request: &ApprovalRequest,
         lines: &mut Receiver<String>,
     ) -> Reply {
-        // What was typed before the request was on the screen does not answer it.
-        while lines.try_recv().is_ok() {}
+        drop_typed(lines);
         if self.place == Place::Prompt
             && let Some(form) = &request.form
         {
@@ -53,6 +65,7 @@ impl Prompt {
             return Reply::Answer(self.answered(answered));
         }
         self.show(request);
+        drop_typed(lines);
         let keeps = self.rules.problem(request, None).is_none();
         loop {
             let columns = screen::columns();

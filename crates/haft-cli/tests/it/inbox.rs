@@ -354,3 +354,32 @@ fn a_request_of_another_folder_is_decided_under_its_own_rules() {
     ];
     assert_eq!(text(&lab.run(&other).json(), "status"), "denied");
 }
+
+#[test]
+fn a_line_that_was_begun_for_one_request_decides_no_other() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let first = call_in_background(&server, "write_file", &append("a.txt"));
+    let id = text(&only_one(&server), "id");
+    let second = call_in_background(&server, "write_file", &append("b.txt"));
+    pending(&server, 2);
+    let mut inbox = Pty::whole(&lab, &INBOX, 100);
+    inbox.expect("1 of 2");
+    inbox.expect("run it?");
+    inbox.type_in("y");
+    // The terminal has taken it: it shows what is typed.
+    inbox.expect("y");
+    assert_eq!(decide(&server, &id, "deny", &json!({})).status, 200);
+    inbox.expect("b.txt (new file)");
+    inbox.expect("run it?");
+    inbox.enter("");
+    inbox.expect("run it?");
+    inbox.enter("n");
+    inbox.expect(" denied by ");
+    assert!(!lab.work().join("b.txt").exists());
+    inbox.enter("q");
+    inbox.end();
+    for call in [first, second] {
+        assert_eq!(call.join().unwrap().unwrap().json()["status"], "denied");
+    }
+}

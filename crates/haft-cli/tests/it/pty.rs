@@ -92,6 +92,11 @@ impl Pty {
             .unwrap();
     }
 
+    /// Types without ending the line.
+    pub(crate) fn type_in(&mut self, text: &str) {
+        self.typing.write_all(text.as_bytes()).unwrap();
+    }
+
     /// Waits for its end; `stderr` is all that was on the screen.
     pub(crate) fn end(mut self) -> Ran {
         let output = self.child.wait_with_output().unwrap();
