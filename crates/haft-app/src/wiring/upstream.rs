@@ -55,12 +55,16 @@ fn has_password(written: &str) -> bool {
     let Some((login, _)) = rest.rsplit_once('@') else {
         return false;
     };
-    let password = match login.split_once(':') {
-        // A user name or a whole login that is a reference holds a colon of its own.
-        Some((user, password)) if !user.starts_with("${") => password,
-        _ => return false,
-    };
-    !password.is_empty() && !password.contains("${")
+    // References hold colons of their own: only what is written beside them is looked at.
+    let (mut plain, mut rest) = (String::new(), login);
+    while let Some((before, after)) = rest.split_once("${") {
+        plain.push_str(before);
+        rest = after.split_once('}').map_or("", |(_, rest)| rest);
+    }
+    plain.push_str(rest);
+    plain
+        .split_once(':')
+        .is_some_and(|(_, password)| !password.is_empty())
 }
 
 /// The variable that names a proxy, which haft does not use by itself.
@@ -96,8 +100,26 @@ impl Dial for ByProxy {
 
 #[cfg(test)]
 mod tests {
-    use super::upstream;
+    use super::{has_password, upstream};
     use crate::config::Settings;
+
+    #[test]
+    fn a_password_is_seen_beside_whatever_references_stand_there() {
+        for (login, expect) in [
+            ("ann", false),
+            ("ann:", false),
+            ("ann:hush", true),
+            ("ann:${env:PW}", false),
+            ("ann:hush${env:EMPTY}", true),
+            ("ann:${env:EMPTY}hush", true),
+            ("${env:USER}:hush", true),
+            ("${env:USER}:${file:pw}", false),
+            ("${env:LOGIN}", false),
+        ] {
+            let url = format!("http://{login}@proxy.example:3128");
+            assert_eq!(has_password(&url), expect, "{url}");
+        }
+    }
 
     #[test]
     fn the_proxy_of_settings_is_taken_and_its_password_never_shown() {

@@ -4,11 +4,11 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{
-    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::uri::PathAndQuery;
-use hyper::{Request, Response, Uri};
+use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 
@@ -19,8 +19,10 @@ use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
 /// What a hop alone means, beside what `Connection` names (RFC 9110 §7.6.1).
-const OF_A_HOP: [HeaderName; 10] = [
+const OF_A_HOP: [HeaderName; 11] = [
     CONNECTION,
+    // Which proxy on the way is to answer is not the command's to say.
+    MAX_FORWARDS,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     PROXY_AUTHENTICATE,
@@ -48,6 +50,10 @@ pub(super) async fn forward(
     target: &Target,
 ) -> Result<Response<Body>, Refusal> {
     let failed = |error: hyper::Error| Refusal::Unreachable(format!("{}: {error}", target.host()));
+    if request.method() == Method::TRACE {
+        // What answers it shows all headers, a further proxy's login among them (RFC 9110 §9.3.8).
+        return Err(Refusal::Malformed("TRACE is not sent on"));
+    }
     let (mut head, body) = request.into_parts();
     // The path as it was written: the host's own reading of it counts.
     let path = head.uri.path_and_query().cloned();

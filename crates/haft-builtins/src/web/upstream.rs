@@ -226,6 +226,8 @@ mod tests {
             "example.com, .below.example",
             "10.0.0.0/8",
             "only.example:8443",
+            "[2001:db8::1]:8443",
+            "[2001:db8::2]",
         ];
         let proxy = UpstreamProxy::new("http://proxy.example:3128", list).unwrap();
         for (host, port, through) in [
@@ -239,6 +241,9 @@ mod tests {
             ("11.1.2.3", 80, true),
             ("only.example", 8443, false),
             ("only.example", 443, true),
+            ("[2001:db8::1]", 8443, false),
+            ("[2001:db8::1]", 443, true),
+            ("[2001:db8::2]", 443, false),
             ("localhost", 80, false),
             ("app.localhost", 80, false),
             ("127.0.0.1", 80, false),

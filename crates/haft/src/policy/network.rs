@@ -127,6 +127,18 @@ mod tests {
             ("npm", "npm", 443, false, false),
             ("[2001:db8::1]:8443", "[2001:db8::1]", 8443, true, true),
             ("*", "example.com", 443, true, true),
+            // An address is one, however it is spelt.
+            ("1.1.1.1", "[::ffff:1.1.1.1]", 443, true, true),
+            ("1.1.1.1", "[::ffff:101:101]", 443, true, true),
+            ("[::ffff:1.1.1.1]", "1.1.1.1", 443, true, true),
+            ("[2001:0db8:0::1]", "[2001:db8::1]", 443, true, true),
+            (
+                "xn--bcher-kva.example",
+                "XN--bcher-kva.example",
+                443,
+                true,
+                true,
+            ),
         ] {
             let pattern = NetworkPattern::parse(text).unwrap();
             assert_eq!(

@@ -1,5 +1,7 @@
 //! What stands in the brackets of a rule: patterns for commands, domains and parameters.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use serde_json::Value;
 
 use super::glob::{Glob, Piece};
@@ -79,9 +81,13 @@ pub(crate) struct DomainPattern {
 }
 
 impl DomainPattern {
-    /// `None` when the text is no host.
+    /// `None` when the text is no host, or is one that no connection has: a name is compared in its form on the wire, without
+    /// letters beyond ASCII, and an address as a URL writes it.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let text = text.trim().trim_end_matches('.').to_ascii_lowercase();
+        let text = canonical_host(text.trim());
+        if !text.is_ascii() || ends_in_a_number(&text) && text.parse::<Ipv4Addr>().is_err() {
+            return None;
+        }
         let (below, rest) = match text.strip_prefix("*.") {
             Some(rest) => (true, rest),
             None if text == "*" => (true, ""),
@@ -118,7 +124,7 @@ impl DomainPattern {
     }
 
     pub(crate) fn matches(&self, host: &str) -> bool {
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let host = canonical_host(host);
         let parts: Vec<&str> = if host.starts_with('[') {
             vec![&host]
         } else {
@@ -137,6 +143,33 @@ impl DomainPattern {
             .zip(parts.iter().rev())
             .all(|(label, part)| label.matches(part))
     }
+}
+
+/// A host in the one form in which hosts are compared: lower case, without the final dot; an address without zeros and
+/// brackets that another spelling has, an IPv4 address in IPv6 as itself.
+fn canonical_host(host: &str) -> String {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    match inner
+        .unwrap_or(&host)
+        .parse::<IpAddr>()
+        .map(|address| address.to_canonical())
+    {
+        Ok(IpAddr::V4(address)) => address.to_string(),
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        Err(_) => host,
+    }
+}
+
+/// Whether a URL takes the host for an IPv4 address, by its last label (WHATWG URL, "ends in a number checker").
+fn ends_in_a_number(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x");
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    !last.is_empty()
+        && (digits(last) || hex.is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit())))
 }
 
 /// A pattern for one scalar argument, named by its dotted path.

@@ -384,14 +384,23 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     }
     DomainPattern::parse(domain)
         .map(Specifier::Domain)
-        .ok_or_else(|| never(format!("{domain:?} is not a host"), &form))
+        .ok_or_else(|| never(no_host(domain, "is not a host"), &form))
+}
+
+fn no_host(text: &str, why: &str) -> String {
+    let form = if text.is_ascii() {
+        ""
+    } else {
+        "; write its form with xn--"
+    };
+    format!("{text:?} {why}{form}")
 }
 
 fn of_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
     let form = format!("{tool}(example.com), {tool}(*.example.com:8443) or {tool}(npm)");
     NetworkPattern::parse(inner)
         .map(Specifier::Network)
-        .ok_or_else(|| never(format!("{inner:?} is no host and no bundle"), &form))
+        .ok_or_else(|| never(no_host(inner, "is no host and no bundle"), &form))
 }
 
 fn of_path(tool: &str, inner: &str, at: At<'_>) -> Read {

@@ -50,8 +50,10 @@ impl DirectHost {
             let hosts = Hosts::Block { address, bits };
             return Ok(Self { hosts, port: None });
         }
-        let bare = entry.trim_start_matches('[').replace(']', "");
-        if let Ok(address) = bare.parse::<IpAddr>() {
+        let inner = entry
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        if let Ok(address) = inner.unwrap_or(entry).parse::<IpAddr>() {
             let bits = width(address);
             let hosts = Hosts::Block { address, bits };
             return Ok(Self { hosts, port: None });

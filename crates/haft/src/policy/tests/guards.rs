@@ -15,33 +15,36 @@ fn everything() -> Lists<'static> {
     }
 }
 
+/// Paths that file tools read and do not write.
+const PROTECTED_PATHS: &[&str] = &[
+    ".git",
+    ".git/config",
+    "sub/.git/hooks/pre-commit",
+    ".GIT/config",
+    ".claude/settings.json",
+    ".haft/skills/x/SKILL.md",
+    ".haft",
+    ".agents/skills/x",
+    ".claude/skills/x",
+    ".mcp.json",
+    ".cursor/rules",
+    ".vscode/tasks.json",
+    ".envrc",
+    "haft.toml",
+    "a/b/.bashrc",
+    ".Profile",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".zed/settings.json",
+    "sub/opencode.json",
+    ".opencode/plugins/x.js",
+    ".github/hooks/x.json",
+    ".idea/workspace.xml",
+];
+
 #[test]
 fn protected_paths_are_read_and_not_written() {
-    for path in [
-        ".git",
-        ".git/config",
-        "sub/.git/hooks/pre-commit",
-        ".GIT/config",
-        ".claude/settings.json",
-        ".haft/skills/x/SKILL.md",
-        ".haft",
-        ".agents/skills/x",
-        ".claude/skills/x",
-        ".mcp.json",
-        ".cursor/rules",
-        ".vscode/tasks.json",
-        ".envrc",
-        "haft.toml",
-        "a/b/.bashrc",
-        ".Profile",
-        ".codex/config.toml",
-        ".gemini/settings.json",
-        ".zed/settings.json",
-        "sub/opencode.json",
-        ".opencode/plugins/x.js",
-        ".github/hooks/x.json",
-        ".idea/workspace.xml",
-    ] {
+    for path in PROTECTED_PATHS.iter().copied() {
         assert!(protected(path).is_some(), "{path}");
         let ruling = judge(everything(), &write(path));
         assert_eq!(
