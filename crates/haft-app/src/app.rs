@@ -43,6 +43,7 @@ use crate::rules::RuleCheck;
 use crate::run::live::Live;
 use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, Runs, Terms};
+use crate::servers::Servers;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::approvals::Asks;
@@ -53,7 +54,7 @@ use crate::wiring::policy::Ground;
 use crate::wiring::stores::Stores;
 use crate::wiring::upstream;
 use crate::wiring::{
-    approvals, artifacts, chain, changes, memory, names, policy, selection, skills, stores,
+    approvals, artifacts, chain, changes, memory, names, policy, selection, servers, skills, stores,
 };
 
 /// The assembled application: everything that an entry point needs. Clones share it.
@@ -69,6 +70,7 @@ pub(crate) struct Parts {
     pub(crate) offered: Arc<Replaceable>,
     /// Every tool there is, on or off.
     pub(crate) all: ToolCatalogue,
+    servers: Servers,
     /// The program's own guards.
     pub(crate) guards: Vec<Arc<dyn Guard>>,
     /// Whether a rule may be kept with a decision; with the policy in force.
@@ -194,6 +196,7 @@ struct Basis {
 struct Offered {
     /// Every tool, on or off.
     all: ToolCatalogue,
+    servers: Servers,
     /// What callers see.
     tools: Arc<Replaceable>,
     skills: Arc<SkillSet>,
@@ -250,10 +253,22 @@ impl Basis {
         let (ground, confined) = (&self.ground, &self.confined);
         let memory = memory::build(at, settings, &self.archive, &self.stores)?;
         let skills = Arc::new(skills::set(at, settings));
+        let servers = servers::servers(servers::Basis {
+            at,
+            settings,
+            ground,
+            confined,
+        })?;
+        let (remote, left_out) = servers.tools();
+        for note in left_out {
+            self.notices.warn(&note);
+        }
         let knowledge = Knowledge {
             skills: &skills,
             memory,
             own: &host.tools,
+            remote,
+            notices: &self.notices,
         };
         let all = parts::standard(at, settings, ground, confined, knowledge)?;
         let on = on(&host.notices, settings, &ground.policy, &all)?;
@@ -274,6 +289,7 @@ impl Basis {
                 at, wishes, tools, &on, scripts,
             )?)),
             all,
+            servers,
             skills,
             skill_tools,
             code,
@@ -311,6 +327,7 @@ impl App {
             tools: Arc::clone(&offered.tools) as _,
             offered: offered.tools,
             all: offered.all,
+            servers: offered.servers,
             guards: host.guards,
             rules: asked.rules,
             site: at.clone(),
@@ -364,6 +381,11 @@ impl App {
     /// Every tool, on or off.
     pub fn all(&self) -> &Arc<ToolRegistry> {
         &self.0.all.registry
+    }
+
+    /// The MCP servers of settings.
+    pub fn servers(&self) -> &Servers {
+        &self.0.servers
     }
 
     /// Where the application works.
@@ -559,6 +581,7 @@ impl App {
     pub async fn shut(&self) {
         self.0.runs.release_all().await;
         self.0.code.shut().await;
+        self.0.servers.close().await;
         let archive = Arc::clone(&self.0.archive);
         if tokio::task::spawn_blocking(move || archive.shut())
             .await

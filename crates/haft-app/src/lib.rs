@@ -68,6 +68,7 @@ pub mod reload;
 pub mod resume;
 pub mod rules;
 pub mod run;
+pub mod servers;
 pub mod site;
 pub mod trust;
 pub mod undo;

@@ -19,5 +19,6 @@ pub(crate) mod selection;
 pub(crate) mod skills;
 pub(crate) mod stores;
 pub(crate) mod surroundings;
+pub(crate) mod servers;
 pub(crate) mod upstream;
 pub(crate) mod web;

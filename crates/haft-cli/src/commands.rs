@@ -18,6 +18,7 @@ mod call;
 mod changes;
 mod chain;
 mod config;
+mod consent;
 pub(crate) mod doctor;
 mod help;
 mod init;
@@ -62,7 +63,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
         Command::Config(config) => config::run(at, config.action.as_ref()),
         Command::Init(init) => init::run(at, &init),
         Command::Trust(trust) => trust::run(at, &trust),
-        Command::Mcp(mcp) => mcp::run(at, &mcp.action),
+        Command::Mcp(mcp) if !mcp.action.is_about_servers() => mcp::run(at, &mcp.action),
         Command::Skills(args::Skills {
             action: Some(SkillsAction::Check { dir, strict }),
         }) => skills::check(at, &dir, strict),
@@ -104,6 +105,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Skills(args) => skills::run(at, &app, args.action.as_ref()),
             Command::Artifacts(args) => artifacts::run(at, &app, args.action.as_ref()).await,
             Command::Memory(args) => memory::run(at, &app, args.action.as_ref()).await,
+            Command::Mcp(args) => mcp::servers::run(at, &app, &args.action).await,
             _ => Ok(Exit::Done),
         };
         app.shut().await;

@@ -17,6 +17,7 @@ pub mod intake;
 pub mod opener;
 pub mod server;
 pub mod stdio;
+pub mod upstream;
 
 mod carrier;
 mod core;

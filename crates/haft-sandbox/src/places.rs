@@ -177,6 +177,15 @@ impl Places {
         Ok(real)
     }
 
+    /// The canonical path of a program that may be started outside a jail: no tool can change it, or which file its name
+    /// leads to.
+    ///
+    /// # Errors
+    /// [`Refused`] where one can, where it is no file, or where it belongs to somebody else.
+    pub fn check_startable(&self, program: &Path) -> Result<PathBuf, Refused> {
+        self.startable(program)
+    }
+
     /// The canonical path of a program that may run before a jail's locks are on: no tool can change
     /// it, or which file its name leads to.
     pub(crate) fn startable(&self, program: &Path) -> Result<PathBuf, Refused> {

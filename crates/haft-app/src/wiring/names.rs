@@ -6,6 +6,7 @@ use haft::policy::{Policy, RulesError, UnknownName};
 use haft::toolset::Toolset;
 
 use crate::config::Settings;
+use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue};
@@ -54,6 +55,8 @@ fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogu
         skills: &skills,
         memory: None,
         own: &[],
+        remote: Vec::new(),
+        notices: &Notices::default(),
     };
     parts::standard(at, settings, ground, &confined, knowledge)
 }

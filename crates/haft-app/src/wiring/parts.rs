@@ -24,11 +24,14 @@ use haft_builtins::files::FileOptions;
 use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_chain::TOOL_CHAIN;
+use haft_mcp::upstream::RemoteTool;
 use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
+use crate::config::layer::Layer;
 use crate::config::{SettingEntry, Settings, typed, value};
 use crate::environment::Environment;
+use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
@@ -74,6 +77,29 @@ fn sandbox(settings: &Settings, places: Places) -> Result<Sandbox, Problem> {
         "passthrough" => Backend::Passthrough,
         other => return Err(settings.unavailable("sandbox.backend", other)),
     };
+    sandbox_with(settings, backend, places)
+}
+
+/// What confines an MCP server. Settings that choose no jail for it choose no strength, either, unless they say one for all.
+pub(crate) fn sandbox_of_server(
+    settings: &Settings,
+    backend: Backend,
+    places: Places,
+) -> Result<Sandbox, Problem> {
+    let source = settings.source(typed::SANDBOX_REQUIRE);
+    let is_said = source.is_some_and(|source| source.layer != Layer::BuiltIn);
+    if backend == Backend::Passthrough && !is_said {
+        return Ok(Sandbox::new(Config {
+            backend,
+            require: Strength::None,
+            places,
+            ..Config::default()
+        }));
+    }
+    sandbox_with(settings, backend, places)
+}
+
+fn sandbox_with(settings: &Settings, backend: Backend, places: Places) -> Result<Sandbox, Problem> {
     let require = settings.get(typed::SANDBOX_REQUIRE);
     Ok(Sandbox::new(Config {
         backend,
@@ -101,6 +127,22 @@ pub(crate) struct ToolCatalogue {
 }
 
 impl ToolCatalogue {
+    /// Adds a tool of an MCP server; one whose schema cannot be used hides itself alone.
+    fn add_remote(&mut self, tool: RemoteTool, notices: &Notices) {
+        let name = tool.spec().name.to_string();
+        let clashes = selection::is_tool(&self.offers, &name);
+        let added = self.registry.add_all([Arc::new(tool) as Arc<dyn Tool>]);
+        if let Err(error) = added {
+            notices.warn(&format!("`{name}` is not offered: {error}"));
+        } else if !clashes {
+            self.offers.push(Offer {
+                name,
+                bundle: "",
+                default: true,
+            });
+        }
+    }
+
     /// The names of all of them, and of those that are made elsewhere.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.offers.iter().map(|offer| offer.name.as_str())
@@ -112,6 +154,8 @@ impl ToolCatalogue {
 pub(crate) struct Confinement {
     /// What confines them.
     pub(crate) sandbox: Sandbox,
+    /// What no jail shows, and from where nothing is started outside of one.
+    pub(crate) places: Places,
     /// What they reach.
     pub(crate) network: CommandNetwork,
     /// What they find beside the workspace.
@@ -129,9 +173,11 @@ impl Confinement {
     pub(crate) fn of(at: &Site, settings: &Settings, ground: &Ground) -> Result<Self, Problem> {
         let base = places(at, &ground.workspace, &[]);
         let written = surroundings::written(at, settings, ground, &base)?;
-        let places = places(at, &ground.workspace, &written);
+        let by_servers = surroundings::written_by_servers(at, settings);
+        let all = [&written[..], &by_servers].concat();
+        let places = places(at, &ground.workspace, &all);
         let around = surroundings::surroundings(at, settings, ground, &places, written)?;
-        let sandbox = sandbox(settings, places)?;
+        let sandbox = sandbox(settings, places.clone())?;
         let log = Arc::new(ChangeLog::new(at.home.path()));
         Ok(Self {
             network: network::network(at, settings)?,
@@ -139,6 +185,7 @@ impl Confinement {
             absent: surroundings::absent(at, settings),
             surroundings: around,
             sandbox,
+            places,
             log,
         })
     }
@@ -149,6 +196,10 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) skills: &'a Arc<SkillSet>,
     pub(crate) memory: Option<Memory>,
     pub(crate) own: &'a [Arc<dyn Tool>],
+    /// The tools of MCP servers that were pinned.
+    pub(crate) remote: Vec<RemoteTool>,
+    /// Who is told of a tool of theirs that cannot be offered.
+    pub(crate) notices: &'a Notices,
 }
 
 /// Every tool there is, on the workspace.
@@ -174,7 +225,11 @@ pub(crate) fn standard(
         check: checkers(settings)?,
     };
     builtins.discover = discover::options(settings, knowledge.skills)?;
-    catalogue(at, &builtins, knowledge.own)
+    let mut all = catalogue(at, &builtins, knowledge.own)?;
+    for tool in knowledge.remote {
+        all.add_remote(tool, knowledge.notices);
+    }
+    Ok(all)
 }
 
 /// The standard tools for their names alone, where what settings wire them to is wrong.

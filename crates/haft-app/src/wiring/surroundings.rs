@@ -37,6 +37,25 @@ pub(crate) fn written(
     Ok(folders)
 }
 
+/// The folders that jailed MCP servers change: nothing in them is started outside a jail.
+pub(crate) fn written_by_servers(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+    let home = at.environment.folder("HOME");
+    let lists = settings.iter().filter_map(|(path, entry)| match path {
+        [mcp, servers, _, sandbox, write]
+            if [&**mcp, servers, sandbox, write] == ["mcp", "servers", "sandbox", "write"] =>
+        {
+            entry.value.as_array()
+        }
+        _ => None,
+    });
+    let texts = lists.flatten().filter_map(toml::Value::as_str);
+    let folders = texts.map(|text| match (text.strip_prefix("~/"), &home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    });
+    folders.collect()
+}
+
 /// Everything that commands find; `write` is what [`written`] returned.
 pub(crate) fn surroundings(
     at: &Site,
@@ -96,17 +115,25 @@ fn denied(denials: &Denials, path: &Path, changed: bool) -> Option<String> {
 }
 
 /// How the paths of one key are read.
-struct Check<'a> {
-    at: &'a Site,
-    ground: &'a Ground,
-    places: &'a Places,
-    key: &'static str,
-    changed: bool,
+pub(super) struct Check<'a> {
+    pub(super) at: &'a Site,
+    pub(super) ground: &'a Ground,
+    pub(super) places: &'a Places,
+    pub(super) key: &'a str,
+    pub(super) changed: bool,
 }
 
 impl Check<'_> {
-    /// The canonical paths that are there; one that must not be shown is an error where it stands.
+    /// The canonical paths that are there, but for those in the workspace, which commands see anyway; one that must not be
+    /// shown is an error where it stands.
     fn all(&self, settings: &Settings) -> Result<Vec<PathBuf>, Problem> {
+        let mut paths = self.with_workspace(settings)?;
+        paths.retain(|path| !path.starts_with(self.ground.workspace.root()));
+        Ok(paths)
+    }
+
+    /// The same with those in the workspace.
+    pub(super) fn with_workspace(&self, settings: &Settings) -> Result<Vec<PathBuf>, Problem> {
         let mut paths = Vec::new();
         for (value, source) in settings.items(self.key) {
             let path = self.path(value.as_str().unwrap_or_default(), source)?;
@@ -128,7 +155,7 @@ impl Check<'_> {
                     return Err(refuse(why));
                 }
             }
-            if !real.starts_with(self.ground.workspace.root()) && !paths.contains(&real) {
+            if !paths.contains(&real) {
                 paths.push(real);
             }
         }

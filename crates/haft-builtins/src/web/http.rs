@@ -17,6 +17,7 @@ use hyper::header::{
 use hyper::{Method, StatusCode};
 use rustls::pki_types::CertificateDer;
 use tokio::time::Instant;
+use tokio_rustls::client::TlsStream;
 
 pub use body::Cut;
 pub use error::{HttpError, ProxyFault};
@@ -176,6 +177,16 @@ impl Http {
     pub async fn dial(&self, host: &str, port: u16) -> Result<Stream, HttpError> {
         let target = self.target(&format!("https://{host}:{port}/"))?;
         Ok(self.connect(&target).await?.stream)
+    }
+
+    /// The same as [`dial`](Self::dial), encrypted: the host must prove its name.
+    ///
+    /// # Errors
+    /// As [`dial`](Self::dial), and where the host's certificate is not valid for it.
+    pub async fn dial_tls(&self, host: &str, port: u16) -> Result<TlsStream<Stream>, HttpError> {
+        let target = self.target(&format!("https://{host}:{port}/"))?;
+        let stream = self.connect(&target).await?.stream;
+        self.tls.wrap(stream, &target).await
     }
 
     /// The same trusting these certificates in place of the system's.

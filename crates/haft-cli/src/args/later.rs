@@ -24,7 +24,7 @@ const LATER: [(&str, &str); 5] = [
 ];
 
 /// What `haft mcp` will also do, with upstream servers.
-const LATER_MCP: [&str; 6] = ["list", "add", "remove", "import", "inspect", "pin"];
+const LATER_MCP: [&str; 3] = ["add", "remove", "import"];
 
 /// The commands of this release.
 const NOW: [&str; 19] = [

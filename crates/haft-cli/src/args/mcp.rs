@@ -1,4 +1,4 @@
-//! `haft mcp`: clients connected and disconnected.
+//! `haft mcp`: clients connected and disconnected; servers looked at and pinned.
 
 use std::ffi::OsString;
 
@@ -46,6 +46,28 @@ pub(crate) enum McpAction {
         #[command(flatten)]
         client: ClientFile,
     },
+    /// List the MCP servers behind haft
+    List,
+    /// Start or reach a server, and show its tools, what changed since it was pinned, and what to look at
+    Inspect {
+        /// The server's name in settings
+        name: String,
+    },
+    /// Take over the tools that a server has now: they are offered from then on, and no others
+    Pin {
+        /// The server's name in settings
+        name: String,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+    },
     #[command(external_subcommand)]
     Other(Vec<OsString>),
+}
+
+impl McpAction {
+    /// Whether it is about servers behind haft: the others are about clients in front of it.
+    pub(crate) fn is_about_servers(&self) -> bool {
+        matches!(self, Self::List | Self::Inspect { .. } | Self::Pin { .. })
+    }
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use crate::args::OfRun;
 use crate::commands::signals::Signals;
-use crate::commands::{Done, call};
+use crate::commands::{Done, call, consent};
 use crate::exit::Exit;
-use crate::invocation::{Invocation, is_interactive};
+use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
 use haft_app::app::App;
 use haft_app::problem::Problem;
@@ -97,20 +97,10 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     if yes {
         return Ok(());
     }
-    if !is_interactive() {
-        return Err(
-            Problem::usage("undo needs confirmation, and stdin is not a terminal")
-                .advise("add --yes in a script; `haft runs diff` shows what would be undone"),
-        );
+    if consent::agree(at, "take this back?", "undo")? {
+        return Ok(());
     }
-    at.screen.err("take this back? [y/N]");
-    let mut line = String::new();
-    let read = std::io::BufRead::read_line(&mut std::io::stdin().lock(), &mut line);
-    read.map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
-    match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Problem::usage("not undone").advise("nothing was changed")),
-    }
+    Err(Problem::usage("not undone").advise("nothing was changed"))
 }
 
 fn line(step: &Step) -> String {

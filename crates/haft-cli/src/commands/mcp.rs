@@ -12,13 +12,15 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
 
+pub(crate) mod servers;
+
 /// Prints the settings of a client, or edits its file.
 pub(crate) fn run(at: &Invocation, action: &McpAction) -> Done {
     match action {
         McpAction::Snippet { client } => snippet(at, client),
         McpAction::Install { client } => connect(at, client),
         McpAction::Uninstall { client } => disconnect(at, client),
-        McpAction::Other(_) => Err(Problem::usage("there is `haft mcp snippet CLIENT`")),
+        _ => Err(Problem::usage("there is `haft mcp snippet CLIENT`")),
     }
 }
 

@@ -42,6 +42,7 @@ mod reload;
 mod relocations;
 mod seed_faults;
 mod serve;
+mod servers;
 mod settings;
 mod shapes;
 mod shared_inbox;

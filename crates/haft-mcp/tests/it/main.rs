@@ -18,3 +18,4 @@ mod http_streams;
 mod skills;
 mod stdio_bad;
 mod stdio_flow;
+mod upstream;

@@ -21,7 +21,7 @@ pub use crate::spec::BUILTIN;
 pub enum RegistryError {
     /// The name is taken.
     #[error(
-        "tool {name:?} of {new} clashes with the one of {existing}; rename or prefix one of them"
+        "tool `{name}` of {new} clashes with the one of {existing}; rename or prefix one of them"
     )]
     Clash {
         /// The name.
@@ -32,7 +32,7 @@ pub enum RegistryError {
         new: String,
     },
     /// A schema cannot be compiled.
-    #[error("{which} schema of tool {name:?}: {source}")]
+    #[error("{which} schema of tool `{name}`: {source}")]
     Schema {
         /// The tool.
         name: ToolName,
@@ -45,7 +45,7 @@ pub enum RegistryError {
     #[error(transparent)]
     Name(#[from] crate::spec::NameError),
     /// A hosted tool without any provider's declaration can never be told to a model.
-    #[error("hosted tool {0:?} has no provider declaration")]
+    #[error("hosted tool `{0}` has no provider declaration")]
     Undeclared(ToolName),
     /// A function does not carry `#[tool]`.
     #[error("function {0} is not a tool; annotate it with #[haft::tool]")]

@@ -41,7 +41,7 @@ fn a_clash_is_refused_and_names_both_sides() {
     assert!(matches!(&refused, RegistryError::Clash { .. }));
     assert_eq!(
         refused.to_string(),
-        "tool ToolName(\"read_file\") of mcp:evil clashes with the one of builtin; rename or prefix one of them"
+        "tool `read_file` of mcp:evil clashes with the one of builtin; rename or prefix one of them"
     );
 }
 

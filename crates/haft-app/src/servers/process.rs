@@ -1,0 +1,115 @@
+//! A server that is a process: started by the sandbox, spoken to over its pipes, ended in steps.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft::future::BoxFuture;
+use haft_builtins::command::CommandSurroundings;
+use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::{ClientError, Wire};
+use haft_mcp::upstream::Open;
+use haft_sandbox::{CommandSpec, Places, Running, Sandbox};
+
+/// How long a process may take to end by itself, and again after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// Bytes of its standard error that stand in an error.
+const LAST_WORDS: usize = 2048;
+
+/// What is started, and within what.
+pub(crate) struct Command {
+    pub(crate) sandbox: Sandbox,
+    /// Whether the sandbox is a jail: else the program must be one that no tool can change.
+    pub(crate) is_jailed: bool,
+    pub(crate) places: Places,
+    /// The program and its arguments.
+    pub(crate) words: Vec<String>,
+    /// Folders in which a program is looked for that is named without one, outside a jail.
+    pub(crate) path: Vec<PathBuf>,
+    /// All but the words.
+    pub(crate) spec: CommandSpec,
+    pub(crate) surroundings: CommandSurroundings,
+}
+
+impl Open for Command {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
+        Box::pin(async move {
+            let unreachable = ClientError::Unreachable;
+            let spec = self.spec().map_err(unreachable)?;
+            let started = self.sandbox.converse(spec).await;
+            let (running, input, output) = started.map_err(|e| unreachable(e.to_string()))?;
+            let process = Box::new(Server { running });
+            Ok(Arc::new(PipeWire::new(input, output, process, LONGEST)) as Arc<dyn Wire>)
+        })
+    }
+}
+
+impl Command {
+    fn spec(&self) -> Result<CommandSpec, String> {
+        let mut words = self.words.clone();
+        let mut spec = self.spec.clone();
+        if self.is_jailed {
+            self.surroundings.add_to(&mut spec);
+        } else if let Some(program) = words.first_mut() {
+            let found = find(program, &self.path)?;
+            let refused = |e: haft_sandbox::Refused| e.to_string();
+            self.places.check_startable(&found).map_err(refused)?;
+            // What it starts by name is looked for beside it first: `npx` starts the `node` that it came with.
+            spec.path_first.extend(found.parent().map(Path::to_owned));
+            *program = found.display().to_string();
+        }
+        spec.program = CommandSpec::argv(words, &spec.cwd).program;
+        Ok(spec)
+    }
+}
+
+/// A program by its path, or by its name in one of these folders.
+fn find(program: &str, path: &[PathBuf]) -> Result<PathBuf, String> {
+    let named = Path::new(program);
+    if named.is_absolute() {
+        return Ok(named.to_owned());
+    }
+    if program.contains('/') {
+        return Err(format!(
+            "`{program}` is neither a name nor an absolute path"
+        ));
+    }
+    let mut places = path.iter().map(|folder| folder.join(program));
+    let found = places.find(|place| place.is_file());
+    found.ok_or_else(|| format!("there is no program `{program}` in PATH"))
+}
+
+struct Server {
+    running: Running,
+}
+
+impl Process for Server {
+    fn last_words(&self) -> String {
+        let log = self.running.stderr();
+        let from = log.total().saturating_sub(LAST_WORDS as u64);
+        String::from_utf8_lossy(&log.read(from, LAST_WORDS).bytes).into_owned()
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if self
+                .running
+                .wait_until(Instant::now() + GRACE)
+                .await
+                .is_some()
+            {
+                return;
+            }
+            self.running.terminate();
+            if self
+                .running
+                .wait_until(Instant::now() + GRACE)
+                .await
+                .is_none()
+            {
+                self.running.kill();
+                self.running.wait().await;
+            }
+        })
+    }
+}

@@ -1,0 +1,314 @@
+//! `mcp.servers.NAME.*`: what settings say of a server, checked and put together.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::policy::join_words;
+use haft_builtins::web::http::Http;
+use haft_mcp::client::ClientLimits;
+use haft_mcp::client::http::Endpoint;
+use haft_mcp::client::pipe::LONGEST;
+use haft_mcp::upstream::{MAX_SERVER_NAME, Open, UpstreamTerms, is_server_name};
+use haft_sandbox::{Backend, CommandSpec, Mounts, Network};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use toml::Value;
+
+use crate::config::{SettingEntry, Settings, value};
+use crate::problem::Problem;
+use crate::servers::endpoint::Address;
+use crate::servers::process::Command;
+use crate::servers::{Made, Server, Servers, Transport};
+use crate::site::Site;
+use crate::wiring::parts::{self, Confinement};
+use crate::wiring::policy::Ground;
+use crate::wiring::surroundings::Check;
+use crate::wiring::upstream::upstream;
+
+/// What servers are put together from.
+#[derive(Clone, Copy)]
+pub(crate) struct Basis<'a> {
+    pub(crate) at: &'a Site,
+    pub(crate) settings: &'a Settings,
+    pub(crate) ground: &'a Ground,
+    pub(crate) confined: &'a Confinement,
+}
+
+/// All servers of settings, with what was pinned of them.
+///
+/// # Errors
+/// What settings say of one of them cannot be.
+pub(crate) fn servers(basis: Basis<'_>) -> Result<Servers, Problem> {
+    let made: Result<Vec<Made>, Problem> = names(basis.settings)
+        .into_iter()
+        .map(|name| One { basis, name }.made())
+        .collect();
+    let known = |made| Server::new(&basis.at.home, made);
+    Ok(Servers::new(made?.into_iter().map(known)))
+}
+
+fn names(settings: &Settings) -> BTreeSet<&str> {
+    let named = settings.iter().filter_map(|(path, _)| match path {
+        [mcp, servers, name, ..] if mcp == "mcp" && servers == "servers" => Some(name.as_str()),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// One server.
+struct One<'a> {
+    basis: Basis<'a>,
+    name: &'a str,
+}
+
+impl One<'_> {
+    fn made(&self) -> Result<Made, Problem> {
+        if !is_server_name(self.name) {
+            let name = self.name;
+            return Err(self
+                .wrong(&format!("`{name}` cannot be a server's name"))
+                .advise(format!(
+                    "take 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
+                )));
+        }
+        let (transport, place, open) = match (self.text("command"), self.text("url")) {
+            (Some(command), None) => (
+                Transport::Stdio,
+                self.command_line(),
+                Arc::new(self.command(command)?) as Arc<dyn Open>,
+            ),
+            (None, Some(url)) => (
+                Transport::Http,
+                self.written("url"),
+                Arc::new(self.address(url)?) as Arc<dyn Open>,
+            ),
+            _ => {
+                return Err(self
+                    .wrong("has neither `command` nor `url`, or both")
+                    .advise("name one of them"));
+            }
+        };
+        Ok(Made {
+            name: self.name.to_owned(),
+            transport,
+            place,
+            enabled: self.flag("enabled").unwrap_or(true),
+            terms: self.terms(),
+            open,
+        })
+    }
+
+    fn entry(&self, key: &str) -> Option<&SettingEntry> {
+        let mut path = vec!["mcp", "servers", self.name];
+        path.extend(key.split('.'));
+        self.basis.settings.entry(&path)
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.entry(key)?.value.as_str()
+    }
+
+    fn flag(&self, key: &str) -> Option<bool> {
+        self.entry(key)?.value.as_bool()
+    }
+
+    fn seconds(&self, key: &str, otherwise: Duration) -> Duration {
+        let seconds = self
+            .entry(key)
+            .and_then(|entry| value::seconds(&entry.value));
+        seconds.map_or(otherwise, Duration::from_secs_f64)
+    }
+
+    /// A text as it was written: references to secrets stay references.
+    fn written(&self, key: &str) -> String {
+        let entry = self.entry(key);
+        let text = entry.and_then(|entry| entry.written.as_str());
+        text.unwrap_or_default().to_owned()
+    }
+
+    fn items(&self, key: &str) -> Vec<String> {
+        let items = self.entry(key).and_then(|entry| entry.value.as_array());
+        let texts = items.into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    fn pairs(&self, key: &str) -> Vec<(String, String)> {
+        let table = self.entry(key).and_then(|entry| entry.value.as_table());
+        let pair =
+            |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+        table.into_iter().flatten().filter_map(pair).collect()
+    }
+
+    fn wrong(&self, why: &str) -> Problem {
+        let problem = Problem::settings(format!("`mcp.servers.{}` {why}", self.name));
+        let first = self.basis.settings.iter().find_map(|(path, entry)| {
+            let ours = path.get(2).is_some_and(|name| name == self.name);
+            (ours && path[0] == "mcp").then_some(entry)
+        });
+        let place = first.and_then(|entry| entry.sources.first()?.place.clone());
+        match place {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+
+    fn terms(&self) -> UpstreamTerms {
+        let usual = ClientLimits::default();
+        let at_once = self
+            .entry("max_calls")
+            .and_then(|entry| entry.value.as_integer());
+        let at_once = at_once.and_then(|count| usize::try_from(count).ok());
+        let terms = UpstreamTerms::default();
+        UpstreamTerms {
+            limits: ClientLimits {
+                connect: self.seconds("connect_timeout_s", usual.connect),
+                list: self.seconds("list_timeout_s", usual.list),
+                call: self.seconds("call_timeout_s", usual.call),
+                ..usual
+            },
+            trusted: self.flag("trusted").unwrap_or(false),
+            concurrency: at_once.unwrap_or(terms.concurrency),
+            ..terms
+        }
+    }
+
+    /// The command line for a person, and to tell one server from another.
+    fn command_line(&self) -> String {
+        let mut words = vec![self.written("command")];
+        let arguments = self
+            .entry("args")
+            .and_then(|entry| entry.written.as_array());
+        let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
+        words.extend(arguments.map(str::to_owned));
+        let mut line = join_words(&words);
+        // What it finds in its variables and in its folder can make it another program.
+        for (name, _) in self.pairs("env") {
+            line.extend([" ", &name, "=…"]);
+        }
+        line
+    }
+
+    fn command(&self, program: &str) -> Result<Command, Problem> {
+        let Basis {
+            at,
+            settings,
+            confined,
+            ..
+        } = self.basis;
+        let is_jailed = self.text("sandbox.backend") != Some("passthrough");
+        let backend = if is_jailed {
+            Backend::Jail
+        } else {
+            Backend::Passthrough
+        };
+        let mut spec = CommandSpec::argv([program], self.folder(is_jailed)?);
+        for (name, value) in self.pairs("env") {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(self.wrong(&format!("`env`: `{name}` cannot be a variable")));
+            }
+            spec = spec.with_env(name, value);
+        }
+        if is_jailed {
+            spec.mounts = Mounts {
+                read_only: self.folders("sandbox.read", false)?,
+                read_write: self.folders("sandbox.write", true)?,
+                ..Mounts::default()
+            };
+            if self.text("sandbox.network") == Some("host") {
+                spec.network = Network::Host;
+            }
+        }
+        let path = at.environment.get("PATH").unwrap_or_default();
+        let mut words = vec![program.to_owned()];
+        words.extend(self.items("args"));
+        Ok(Command {
+            sandbox: parts::sandbox_of_server(settings, backend, confined.places.clone())?,
+            is_jailed,
+            places: confined.places.clone(),
+            words,
+            path: std::env::split_paths(path)
+                .filter(|folder| folder.is_absolute())
+                .collect(),
+            spec,
+            surroundings: confined.surroundings.clone().with_no_writing(),
+        })
+    }
+
+    /// The folder that it starts in.
+    fn folder(&self, is_jailed: bool) -> Result<PathBuf, Problem> {
+        let home = self.basis.at.environment.folder("HOME");
+        let folder = match self.text("cwd") {
+            Some(cwd) => match (cwd.strip_prefix("~/"), home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => PathBuf::from(cwd),
+            },
+            None if is_jailed => PathBuf::from("/tmp"),
+            None => self.basis.ground.workspace.root().to_owned(),
+        };
+        if !folder.is_absolute() {
+            let why = format!("`cwd`: `{}` is not an absolute path", folder.display());
+            return Err(self.wrong(&why));
+        }
+        Ok(folder)
+    }
+
+    fn folders(&self, key: &str, changed: bool) -> Result<Vec<PathBuf>, Problem> {
+        let key = format!("mcp.servers.{}.{key}", self.name);
+        let check = Check {
+            at: self.basis.at,
+            ground: self.basis.ground,
+            places: &self.basis.confined.places,
+            key: &key,
+            changed,
+        };
+        check.with_workspace(self.basis.settings)
+    }
+
+    fn address(&self, url: &str) -> Result<Address, Problem> {
+        // The value may hold a key: it is not shown.
+        let wrong = |why: &str| {
+            self.wrong(&format!("`url`: {why}")).advise(
+                "write https://HOST/PATH, or http://HOST:PORT/PATH for a server of this machine",
+            )
+        };
+        let uri: Uri = url.parse().map_err(|_| wrong("it is not a URL"))?;
+        let secure = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(wrong("it is neither https:// nor http://")),
+        };
+        let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(wrong("it holds a login; name it in `headers`"));
+        }
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let http = Http::trusted().with_upstream(upstream(self.basis.settings)?);
+        Ok(Address {
+            http,
+            secure,
+            host: authority.host().to_owned(),
+            port: authority
+                .port_u16()
+                .unwrap_or(if secure { 443 } else { 80 }),
+            endpoint: Endpoint {
+                authority: authority.as_str().to_owned(),
+                path: path.to_owned(),
+                headers: self.headers()?,
+                longest: LONGEST,
+            },
+        })
+    }
+
+    fn headers(&self) -> Result<HeaderMap, Problem> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in self.pairs("headers") {
+            let wrong = || self.wrong(&format!("`headers`: `{name}` is not valid in a header"));
+            let key = HeaderName::try_from(&name).map_err(|_| wrong())?;
+            let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        Ok(headers)
+    }
+}

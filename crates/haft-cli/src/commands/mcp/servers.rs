@@ -1,0 +1,198 @@
+//! `haft mcp list`, `inspect` and `pin`: the MCP servers behind haft, looked at and taken over.
+
+use std::fmt::Write as _;
+
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::servers::{Look, Manifest, PinnedTool, ServerState};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::args::McpAction;
+use crate::commands::{Done, consent};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::list::{Cut, List};
+use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
+
+/// Columns of a tool's first sentence.
+const SENTENCE: usize = 100;
+
+/// Lists, looks at or pins servers.
+pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> Done {
+    match action {
+        McpAction::Inspect { name } => inspect(at, app, name).await,
+        McpAction::Pin { name, yes } => pin(at, app, name, *yes).await,
+        _ => list(at, app),
+    }
+}
+
+fn list(at: &Invocation, app: &App) -> Done {
+    let servers = app.servers().list();
+    if at.screen.json {
+        at.screen.document(&servers)?;
+        return Ok(Exit::Done);
+    }
+    if servers.is_empty() {
+        at.screen
+            .say("no MCP servers; settings name them: haft config explain mcp.servers");
+        return Ok(Exit::Done);
+    }
+    let columns = [
+        ("NAME", Cut::Never),
+        ("STATE", Cut::Never),
+        ("TOOLS", Cut::Never),
+        ("REVISION", Cut::Never),
+        ("REACHED BY", Cut::Middle),
+        ("PROBLEM", Cut::End),
+    ];
+    let mut list = List::new(&columns);
+    for server in &servers {
+        let state = match server.state {
+            ServerState::Disabled => "disabled",
+            ServerState::Unknown => "not pinned",
+            ServerState::Known => "pinned",
+        };
+        list.row([
+            &server.name,
+            state,
+            &server.tools.to_string(),
+            server.revision.as_deref().unwrap_or_default(),
+            &server.place,
+            server.error.as_deref().unwrap_or_default(),
+        ]);
+    }
+    at.screen.out(&list.render())?;
+    Ok(Exit::Done)
+}
+
+async fn inspect(at: &Invocation, app: &App, name: &str) -> Done {
+    let look = app.servers().look(name).await?;
+    if at.screen.json {
+        at.screen.document(&document(name, &look))?;
+    } else {
+        at.screen.out(&described(&look))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
+    let place = app.servers().place(name)?;
+    at.screen
+        .say(&format!("{name} is reached by: {}", visible::line(place)));
+    if !yes && !consent::agree(at, "start or reach it now?", "pinning a server")? {
+        return Err(Problem::usage("not pinned").advise("nothing was started"));
+    }
+    let look = app.servers().look(name).await?;
+    if !at.screen.json {
+        at.screen.out(&described(&look))?;
+    }
+    let is_new = look.pinned.is_none();
+    if !is_new && look.drift.is_none() {
+        at.screen.say("all is as it was pinned");
+    } else if !yes && !consent::agree(at, "take these tools over?", "pinning a server")? {
+        return Err(Problem::usage("not pinned").advise("what was pinned before still holds"));
+    }
+    look.pin()?;
+    if at.screen.json {
+        at.screen.document(&document(name, &look))?;
+    } else {
+        let count = look.now.tools.len();
+        at.screen.say(&format!(
+            "pinned {count} tools of {name}: haft tools lists them"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Default, Deserialize)]
+struct Words {
+    #[serde(default)]
+    description: String,
+}
+
+/// The first sentence of what a tool says of itself.
+fn sentence(tool: &PinnedTool) -> String {
+    let words: Words = serde_json::from_str(tool.raw.get()).unwrap_or_default();
+    let first = words.description.lines().next().unwrap_or_default();
+    visible::clipped(&visible::line(first), SENTENCE)
+}
+
+fn described(look: &Look) -> String {
+    let now = &look.now;
+    let mut out = format!(
+        "{} {} · {} · {} tools\n",
+        styled(BOLD, &visible::line(&now.server)),
+        visible::line(&now.version),
+        now.revision,
+        now.tools.len()
+    );
+    if let Some(pinned) = &look.pinned {
+        changes(&mut out, pinned, look);
+    }
+    for tool in &now.tools {
+        let name = visible::line(&tool.name);
+        let _ = writeln!(out, "  {name}  {}", styled(DIM, &sentence(tool)));
+    }
+    if !look.findings.is_empty() {
+        let _ = writeln!(
+            out,
+            "{}",
+            styled(YELLOW, "look at what these say before you pin them:")
+        );
+    }
+    for finding in &look.findings {
+        let _ = writeln!(out, "  {}", visible::line(&finding.to_string()));
+    }
+    out
+}
+
+/// What has changed since it was pinned; the texts of a changed tool, before and after.
+fn changes(out: &mut String, pinned: &Manifest, look: &Look) {
+    let of = |manifest: &Manifest, name: &str| -> String {
+        let tool = manifest.tools.iter().find(|tool| tool.name == name);
+        tool.map(|tool| visible::line(tool.raw.get()))
+            .unwrap_or_default()
+    };
+    let drift = &look.drift;
+    for name in &drift.changed {
+        let _ = writeln!(out, "{} {}", styled(YELLOW, "changed"), visible::line(name));
+        let _ = writeln!(out, "  {}", styled(RED, &format!("-{}", of(pinned, name))));
+        let _ = writeln!(
+            out,
+            "  {}",
+            styled(GREEN, &format!("+{}", of(&look.now, name)))
+        );
+    }
+    for (old, new) in &drift.renamed {
+        let (old, new) = (visible::line(old), visible::line(new));
+        let _ = writeln!(out, "{} {old} is now {new}", styled(YELLOW, "renamed"));
+    }
+    for (word, style, names) in [("new", GREEN, &drift.added), ("gone", RED, &drift.removed)] {
+        for name in names {
+            let _ = writeln!(out, "{} {}", styled(style, word), visible::line(name));
+        }
+    }
+}
+
+fn document(name: &str, look: &Look) -> Value {
+    let tools: Vec<&serde_json::value::RawValue> =
+        look.now.tools.iter().map(|tool| &*tool.raw).collect();
+    let findings: Vec<String> = look.findings.iter().map(ToString::to_string).collect();
+    let drift = &look.drift;
+    json!({
+        "name": name,
+        "place": look.now.place,
+        "server": {"name": look.now.server, "version": look.now.version},
+        "revision": look.now.revision,
+        "pinned": look.pinned.is_some(),
+        "drift": {
+            "added": drift.added,
+            "changed": drift.changed,
+            "removed": drift.removed,
+            "renamed": drift.renamed,
+        },
+        "findings": findings,
+        "tools": tools,
+    })
+}

@@ -1,0 +1,196 @@
+//! An MCP server behind haft: its tools as a person pinned them, and the one connection that their calls share.
+//!
+//! ```text
+//! manifest.rs ── what was pinned ──► remote_tool.rs ── tools of the registry ──► link.rs ── checked ──► Client
+//! ```
+//!
+//! A server is started by the first call of one of its tools. What it lists then is compared with what was pinned: a tool
+//! that means something else is not called before a person has looked at it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::error::ToolError;
+use haft::future::BoxFuture;
+use haft::progress::Progress;
+use tokio::sync::Semaphore;
+
+use crate::client::{CallReply, ClientError, ClientLimits, Wire};
+
+mod content;
+mod findings;
+mod link;
+mod manifest;
+mod name;
+mod remote_tool;
+
+pub use findings::{Finding, findings};
+pub use manifest::{Drift, Manifest, ManifestError, PinnedTool};
+pub use name::{MAX_SERVER_NAME, is_server_name, tool_name};
+pub use remote_tool::RemoteTool;
+
+use link::Link;
+
+/// How a server is reached.
+pub trait Open: Send + Sync {
+    /// A new wire to it: a process that was started, an endpoint that takes connections.
+    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>>;
+}
+
+/// What holds for one server.
+#[derive(Debug, Clone)]
+pub struct UpstreamTerms {
+    /// What is waited for at most.
+    pub limits: ClientLimits,
+    /// Whether what its tools say of themselves (`readOnlyHint` and the like) is believed.
+    pub trusted: bool,
+    /// Calls that it gets at the same time; more of them wait.
+    pub concurrency: usize,
+    /// How long a connection is kept that nobody uses.
+    pub idle: Duration,
+}
+
+impl Default for UpstreamTerms {
+    /// Not trusted, 16 calls at a time, closed after five minutes.
+    fn default() -> Self {
+        Self {
+            limits: ClientLimits::default(),
+            trusted: false,
+            concurrency: 16,
+            idle: Duration::from_secs(300),
+        }
+    }
+}
+
+/// A server that is known: what was pinned of it, and how it is reached.
+#[derive(Debug)]
+pub struct Upstream {
+    name: String,
+    manifest: Manifest,
+    terms: UpstreamTerms,
+    link: Arc<Link>,
+    room: Semaphore,
+}
+
+impl Upstream {
+    /// The server of this name; nothing is started yet.
+    pub fn new(
+        name: impl Into<String>,
+        manifest: Manifest,
+        open: Arc<dyn Open>,
+        terms: UpstreamTerms,
+    ) -> Self {
+        let room = Semaphore::new(terms.concurrency.clamp(1, Semaphore::MAX_PERMITS));
+        let link = Arc::new(Link::new(open, terms.limits, terms.idle));
+        Self {
+            name: name.into(),
+            manifest,
+            terms,
+            link,
+            room,
+        }
+    }
+
+    /// Its name in settings and before the names of its tools.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was pinned.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Its tools, as they were pinned. A tool whose description is not one is left out, with the reason.
+    pub fn tools(self: &Arc<Self>) -> (Vec<RemoteTool>, Vec<String>) {
+        let (mut tools, mut refused) = (Vec::new(), Vec::new());
+        for pinned in &self.manifest.tools {
+            match RemoteTool::new(self, pinned) {
+                Ok(tool) => tools.push(tool),
+                Err(why) => refused.push(format!("{}: {why}", pinned.name)),
+            }
+        }
+        (tools, refused)
+    }
+
+    /// Ends the connection, where there is one.
+    pub async fn close(&self) {
+        self.link.close().await;
+    }
+
+    /// Connects, and notes what the server says of itself and its tools, to be looked at and pinned.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or what it says is not understood.
+    pub async fn look(
+        place: String,
+        open: &dyn Open,
+        limits: ClientLimits,
+    ) -> Result<Manifest, ClientError> {
+        let client = link::connect(open, None, limits).await?;
+        let tools = client.tools().await;
+        let server = client.server().clone();
+        let era = client.era();
+        client.close().await;
+        Ok(Manifest::new(place, &server, era, tools?))
+    }
+
+    /// Calls a tool, over a connection that was checked against what is pinned. It is called again only where nothing can
+    /// have been done, or where doing it twice is doing it once.
+    async fn call(
+        &self,
+        tool: &PinnedTool,
+        arguments: &str,
+        progress: Progress,
+        repeatable: bool,
+    ) -> Result<CallReply, ToolError> {
+        let _place = self.room.acquire().await;
+        let mut again = true;
+        loop {
+            let live = self.link.live().await.map_err(|e| self.failure(e))?;
+            let listed = live
+                .name_of(tool)
+                .map_err(|drift| self.refusal(tool, drift))?;
+            let reply = live
+                .client
+                .call_tool(&listed, arguments, Some(progress.clone()));
+            let error = match reply.await {
+                Ok(reply) => {
+                    self.link.works();
+                    return Ok(reply);
+                }
+                Err(error) => error,
+            };
+            let broken = matches!(error, ClientError::Closed { .. });
+            let gone = matches!(
+                error,
+                ClientError::SessionOver | ClientError::Unreachable(_)
+            );
+            if broken || gone {
+                self.link.discard(&live, &error).await;
+            }
+            if !(again && (gone || broken && repeatable)) {
+                return Err(self.failure(error));
+            }
+            again = false;
+        }
+    }
+
+    fn failure(&self, error: ClientError) -> ToolError {
+        error.into_tool_error(&self.name)
+    }
+
+    fn refusal(&self, tool: &PinnedTool, drift: link::Missing) -> ToolError {
+        let (name, server) = (&tool.name, &self.name);
+        match drift {
+            link::Missing::Changed => ToolError::denied(format!(
+                "{server} describes its tool {name} otherwise than when it was pinned"
+            ))
+            .for_operator(format!(
+                "`haft mcp inspect {server}` shows what has changed, `haft mcp pin {server}` accepts it"
+            )),
+            link::Missing::Gone => ToolError::unavailable(format!("{server} has no tool {name} now"))
+                .for_operator(format!("`haft mcp pin {server}` takes over what it has now")),
+        }
+    }
+}

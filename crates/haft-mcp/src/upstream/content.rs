@@ -1,0 +1,150 @@
+//! What a server's tool gave, as a result of haft's: a block that haft has no form for stays whole, as JSON in a text.
+
+use haft::error::ToolError;
+use haft::result::{Content, ToolResult};
+use haft::text::clip;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::CallReply;
+
+/// Bytes of a failed tool's text that stand in the error.
+const REASON: usize = 2000;
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        text: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        data: String,
+        mime_type: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Audio {
+        data: String,
+        mime_type: String,
+    },
+    Resource {
+        resource: Embedded,
+    },
+    #[serde(rename_all = "camelCase")]
+    ResourceLink {
+        uri: String,
+        #[serde(default)]
+        name: String,
+        mime_type: Option<String>,
+        size: Option<u64>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Embedded {
+    uri: String,
+    text: String,
+    mime_type: Option<String>,
+}
+
+/// The result of a call.
+pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
+    let content: Vec<Content> = reply.content.iter().map(|raw| block(raw)).collect();
+    let error = reply.is_error.then(|| {
+        let reason = content.iter().find_map(|one| match one {
+            Content::Text { text } if !text.trim().is_empty() => Some(clip(text, REASON)),
+            _ => None,
+        });
+        match reason {
+            Some(reason) => ToolError::failed(reason.into_owned()),
+            None => ToolError::failed(format!("{tool} failed and does not say why")),
+        }
+    });
+    ToolResult {
+        content,
+        data: reply.structured,
+        error,
+        ..ToolResult::default()
+    }
+}
+
+fn block(raw: &RawValue) -> Content {
+    match serde_json::from_str(raw.get()) {
+        Ok(Block::Text { text }) => Content::Text { text },
+        Ok(Block::Image { data, mime_type }) => Content::Image { data, mime_type },
+        Ok(Block::Audio { data, mime_type }) => Content::Audio { data, mime_type },
+        Ok(Block::Resource { resource }) => Content::Resource {
+            uri: resource.uri,
+            text: resource.text,
+            mime_type: resource.mime_type,
+        },
+        Ok(Block::ResourceLink {
+            uri,
+            name,
+            mime_type,
+            size,
+        }) => Content::ResourceLink {
+            uri,
+            name,
+            mime_type,
+            bytes: size,
+        },
+        // Another kind, or a resource of bytes: nothing of it is lost.
+        Err(_) => Content::text(raw.get()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft::result::Content;
+    use serde_json::value::RawValue;
+
+    use super::result;
+    use crate::client::CallReply;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_block_that_is_not_known_stays_whole() {
+        let odd = r#"{"type":"hologram","depth":12345678901234567890123}"#;
+        let blob = r#"{"type":"resource","resource":{"uri":"x:y","blob":"AAAA"}}"#;
+        let reply = CallReply {
+            content: vec![
+                raw(r#"{"type":"text","text":"a","_meta":{}}"#),
+                raw(odd),
+                raw(blob),
+            ],
+            structured: Some(raw(r#"{"n":12345678901234567890123}"#)),
+            is_error: false,
+        };
+        let result = result(reply, "t");
+        let texts = ["a", odd, blob].map(Content::text);
+        assert_eq!(result.content, texts);
+        assert_eq!(
+            result.data.unwrap().get(),
+            r#"{"n":12345678901234567890123}"#
+        );
+    }
+
+    #[test]
+    fn a_failed_tool_is_an_error_with_its_own_words() {
+        for (content, expect) in [
+            (
+                vec![raw(r#"{"type":"text","text":"no such page"}"#)],
+                "no such page",
+            ),
+            (Vec::new(), "t failed and does not say why"),
+        ] {
+            let reply = CallReply {
+                content,
+                structured: None,
+                is_error: true,
+            };
+            let error = result(reply, "t").error.unwrap();
+            assert_eq!(error.message(), expect);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The connection to a server behind haft: opened by the first call, shared by all, checked whenever the server says that its
+//! list of tools has changed, closed when nobody uses it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::client::{Client, ClientError, ClientLimits};
+use crate::era::Era;
+use crate::upstream::Open;
+use crate::upstream::manifest::{PinnedTool, digest};
+
+/// How long a server is left alone after it failed once; twice as long after each further failure.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How long at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The connection, where there is one.
+pub(crate) struct Link {
+    open: Arc<dyn Open>,
+    limits: ClientLimits,
+    idle: Duration,
+    /// How the server speaks, once that was found out.
+    era: Mutex<Option<Era>>,
+    failures: Mutex<Failures>,
+    /// Held while connecting: others wait for that connection.
+    live: tokio::sync::Mutex<Option<Arc<Live>>>,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link").finish_non_exhaustive()
+    }
+}
+
+/// Failures since the last success.
+#[derive(Debug, Default)]
+struct Failures {
+    count: u32,
+    /// Until when the server is left alone, and why.
+    pause: Option<(Instant, String)>,
+}
+
+/// An open connection, with what its server lists.
+pub(crate) struct Live {
+    pub(crate) client: Client,
+    listed: Mutex<Listed>,
+    used: Mutex<Instant>,
+}
+
+/// The tools of a server as it lists them now, by the digest of what they say of themselves.
+struct Listed {
+    by_name: HashMap<String, String>,
+    changes: watch::Receiver<u64>,
+}
+
+/// Why a pinned tool is not called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The server describes it otherwise.
+    Changed,
+    /// The server has none like it.
+    Gone,
+}
+
+impl Live {
+    /// The name by which the server knows a pinned tool now: its own, or another one of the very same description.
+    pub(crate) fn name_of(&self, tool: &PinnedTool) -> Result<String, Missing> {
+        let listed = self.listed.lock();
+        match listed.by_name.get(&tool.name) {
+            Some(now) if *now == tool.digest => return Ok(tool.name.clone()),
+            Some(_) => return Err(Missing::Changed),
+            None => {}
+        }
+        let mut same = listed
+            .by_name
+            .iter()
+            .filter(|(_, digest)| **digest == tool.digest);
+        match (same.next(), same.next()) {
+            (Some((name, _)), None) => Ok(name.clone()),
+            _ => Err(Missing::Gone),
+        }
+    }
+
+    fn is_current(&self) -> bool {
+        self.client.is_open() && !self.listed.lock().changes.has_changed().unwrap_or(false)
+    }
+
+    /// Asks for the list again.
+    async fn list(&self) -> Result<(), ClientError> {
+        // A change that is announced meanwhile is a further one.
+        self.listed.lock().changes.mark_unchanged();
+        let tools = self.client.tools().await?;
+        self.listed.lock().by_name = tools
+            .into_iter()
+            .map(|tool| (tool.name, digest(&tool.raw)))
+            .collect();
+        Ok(())
+    }
+}
+
+/// Opens a wire and greets the server, all within the time for it.
+pub(crate) async fn connect(
+    open: &dyn Open,
+    era: Option<Era>,
+    limits: ClientLimits,
+) -> Result<Client, ClientError> {
+    let opened = timeout(limits.connect, open.open()).await;
+    let late = || ClientError::Late {
+        method: "connect".to_owned(),
+        limit: limits.connect,
+        said: String::new(),
+    };
+    Client::connect(opened.map_err(|_| late())??, era, limits).await
+}
+
+impl Link {
+    pub(crate) fn new(open: Arc<dyn Open>, limits: ClientLimits, idle: Duration) -> Self {
+        Self {
+            open,
+            limits,
+            idle,
+            era: Mutex::default(),
+            failures: Mutex::default(),
+            live: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The connection, opened where there is none, with what the server lists now.
+    pub(crate) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, ClientError> {
+        let mut slot = self.live.lock().await;
+        if let Some(live) = slot.as_ref().filter(|live| live.client.is_open()) {
+            if !live.is_current()
+                && let Err(error) = live.list().await
+            {
+                self.fails(&error);
+                return Err(error);
+            }
+            *live.used.lock() = Instant::now();
+            return Ok(Arc::clone(live));
+        }
+        *slot = None;
+        self.check_pause()?;
+        let live = match self.begin().await {
+            Ok(live) => Arc::new(live),
+            Err(error) => {
+                self.fails(&error);
+                return Err(error);
+            }
+        };
+        *slot = Some(Arc::clone(&live));
+        tokio::spawn(reap(Arc::downgrade(self), Arc::downgrade(&live)));
+        Ok(live)
+    }
+
+    async fn begin(&self) -> Result<Live, ClientError> {
+        let era = *self.era.lock();
+        let client = connect(&*self.open, era, self.limits).await?;
+        *self.era.lock() = Some(client.era());
+        let changes = client.list_changes();
+        let live = Live {
+            client,
+            listed: Mutex::new(Listed {
+                by_name: HashMap::new(),
+                changes,
+            }),
+            used: Mutex::new(Instant::now()),
+        };
+        live.list().await?;
+        Ok(live)
+    }
+
+    /// Refuses while the server is left alone.
+    fn check_pause(&self) -> Result<(), ClientError> {
+        let failures = self.failures.lock();
+        match &failures.pause {
+            Some((until, why)) if Instant::now() < *until => {
+                let left = until.saturating_duration_since(Instant::now());
+                let seconds = left.as_secs() + 1;
+                Err(ClientError::Unreachable(format!(
+                    "it failed {} times and is tried again in {seconds} s; the last time: {why}",
+                    failures.count
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fails(&self, error: &ClientError) {
+        // An era that is no longer spoken is found out anew.
+        *self.era.lock() = None;
+        let mut failures = self.failures.lock();
+        // A server that worked and broke off once is started again at once.
+        if failures.count == 0 && matches!(error, ClientError::Closed { .. }) {
+            failures.count = 1;
+            return;
+        }
+        let pause = FIRST_PAUSE.saturating_mul(1 << failures.count.min(16));
+        let until = Instant::now() + pause.min(LONGEST_PAUSE);
+        failures.count = failures.count.saturating_add(1);
+        failures.pause = Some((until, error.to_string()));
+    }
+
+    /// The server did what was asked.
+    pub(crate) fn works(&self) {
+        *self.failures.lock() = Failures::default();
+    }
+
+    /// Gives up a connection that carries nothing any more. A server that broke off in the middle of a call counts as failed.
+    pub(crate) async fn discard(&self, live: &Arc<Live>, error: &ClientError) {
+        let mut slot = self.live.lock().await;
+        if !slot.as_ref().is_some_and(|now| Arc::ptr_eq(now, live)) {
+            return;
+        }
+        *slot = None;
+        drop(slot);
+        if matches!(error, ClientError::Closed { .. }) {
+            self.fails(error);
+        }
+        live.client.close().await;
+    }
+
+    pub(crate) async fn close(&self) {
+        let live = self.live.lock().await.take();
+        if let Some(live) = live {
+            live.client.close().await;
+        }
+    }
+}
+
+/// Closes a connection that nobody has used for long.
+async fn reap(link: Weak<Link>, live: Weak<Live>) {
+    loop {
+        let (Some(of), Some(connection)) = (link.upgrade(), live.upgrade()) else {
+            return;
+        };
+        let due = *connection.used.lock() + of.idle;
+        drop((of, connection));
+        sleep_until(due).await;
+        let (Some(of), Some(connection)) = (link.upgrade(), live.upgrade()) else {
+            return;
+        };
+        let mut slot = of.live.lock().await;
+        let is_ours = slot
+            .as_ref()
+            .is_some_and(|now| Arc::ptr_eq(now, &connection));
+        if !is_ours {
+            return;
+        }
+        // The slot's and this one: no call holds it.
+        let is_idle = Arc::strong_count(&connection) == 2;
+        if !is_idle {
+            *connection.used.lock() = Instant::now();
+        } else if connection.used.lock().elapsed() >= of.idle {
+            *slot = None;
+            drop(slot);
+            connection.client.close().await;
+            return;
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! `Manifest`: what a person pinned of a server: how it is reached, what it says of itself, its tools byte for byte.
+
+use std::collections::BTreeMap;
+
+use haft::json::canonical::canonical;
+use haft::text::hex;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::client::{ServerRecord, ToolRecord};
+use crate::era::Era;
+
+/// The form of the file.
+const VERSION: u32 = 1;
+/// The largest file that is read.
+pub(crate) const LARGEST: usize = 64 << 20;
+
+/// What decides whether a tool is still the one that was pinned. Icons and `_meta` do not count: no model reads them.
+const MEANING: [&str; 5] = [
+    "annotations",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "title",
+];
+
+/// What was pinned of a server.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    /// How it was reached: the command line or the URL, as settings say it.
+    pub place: String,
+    /// The name that it gives itself.
+    pub server: String,
+    /// Its version.
+    pub version: String,
+    /// What it tells those who use it.
+    pub instructions: Option<String>,
+    /// The revision of the protocol that it spoke.
+    pub revision: String,
+    /// Its tools.
+    pub tools: Vec<PinnedTool>,
+}
+
+/// A tool as it was pinned.
+#[derive(Debug, Clone)]
+pub struct PinnedTool {
+    /// The name by which the server knows it.
+    pub name: String,
+    /// All that the server says of it: one JSON object, byte for byte.
+    pub raw: Box<RawValue>,
+    /// The SHA-256 of what it means: description, title, schemas and annotations in canonical form; in hex.
+    pub digest: String,
+}
+
+/// Why a file is no manifest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// It is not JSON of this form.
+    #[error("it is not a manifest: {0}")]
+    Form(#[from] serde_json::Error),
+    /// It was written by a newer haft.
+    #[error("it has the form {0}, which this haft does not know")]
+    Version(u32),
+    /// It is too large.
+    #[error("it is over {LARGEST} bytes")]
+    TooLarge,
+}
+
+/// What has changed since a server was pinned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// Tools that were not there.
+    pub added: Vec<String>,
+    /// Tools that mean something else.
+    pub changed: Vec<String>,
+    /// Tools that are gone.
+    pub removed: Vec<String>,
+    /// Tools with another name and the same meaning: the old name and the new one.
+    pub renamed: Vec<(String, String)>,
+}
+
+impl Drift {
+    /// Whether all is as it was.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    version: u32,
+    place: String,
+    server: FileServer,
+    revision: String,
+    tools: Vec<FileTool>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FileServer {
+    name: String,
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FileTool {
+    name: String,
+    raw: Box<RawValue>,
+}
+
+impl From<ToolRecord> for PinnedTool {
+    fn from(tool: ToolRecord) -> Self {
+        Self {
+            digest: digest(&tool.raw),
+            name: tool.name,
+            raw: tool.raw,
+        }
+    }
+}
+
+impl Manifest {
+    pub(crate) fn new(
+        place: String,
+        server: &ServerRecord,
+        era: Era,
+        tools: Vec<ToolRecord>,
+    ) -> Self {
+        Self {
+            place,
+            server: server.name.clone(),
+            version: server.version.clone(),
+            instructions: server.instructions.clone(),
+            revision: era.as_str().to_owned(),
+            tools: tools.into_iter().map(PinnedTool::from).collect(),
+        }
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        let tool = |tool: &PinnedTool| FileTool {
+            name: tool.name.clone(),
+            raw: tool.raw.clone(),
+        };
+        let file = File {
+            version: VERSION,
+            place: self.place.clone(),
+            server: FileServer {
+                name: self.server.clone(),
+                version: self.version.clone(),
+                instructions: self.instructions.clone(),
+            },
+            revision: self.revision.clone(),
+            tools: self.tools.iter().map(tool).collect(),
+        };
+        // Texts, and JSON that was JSON before.
+        serde_json::to_string(&file).unwrap_or_default()
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The text is too large, not a manifest, or one of a newer form.
+    pub fn parse(text: &str) -> Result<Self, ManifestError> {
+        if text.len() > LARGEST {
+            return Err(ManifestError::TooLarge);
+        }
+        let file: File = serde_json::from_str(text)?;
+        if file.version != VERSION {
+            return Err(ManifestError::Version(file.version));
+        }
+        let tools = file.tools.into_iter().map(|tool| {
+            PinnedTool::from(ToolRecord {
+                name: tool.name,
+                raw: tool.raw,
+            })
+        });
+        Ok(Self {
+            place: file.place,
+            server: file.server.name,
+            version: file.server.version,
+            instructions: file.server.instructions,
+            revision: file.revision,
+            tools: tools.collect(),
+        })
+    }
+
+    /// What has changed from this manifest to that one.
+    pub fn drift(&self, now: &Self) -> Drift {
+        let names = |of: &Self| -> BTreeMap<String, String> {
+            let pair = |tool: &PinnedTool| (tool.name.clone(), tool.digest.clone());
+            of.tools.iter().map(pair).collect()
+        };
+        let (before, mut after) = (names(self), names(now));
+        let mut drift = Drift::default();
+        let mut gone = Vec::new();
+        for (name, digest) in before {
+            match after.remove(&name) {
+                Some(now) if now == digest => {}
+                Some(_) => drift.changed.push(name),
+                None => gone.push((name, digest)),
+            }
+        }
+        for (name, digest) in gone {
+            let same = after.iter().find(|(_, now)| **now == digest);
+            match same.map(|(new, _)| new.clone()) {
+                Some(new) => {
+                    after.remove(&new);
+                    drift.renamed.push((name, new));
+                }
+                None => drift.removed.push(name),
+            }
+        }
+        drift.added = after.into_keys().collect();
+        drift
+    }
+}
+
+/// The digest of what a tool means. Its description's exact text counts; the order of members and white space do not.
+pub(crate) fn digest(raw: &RawValue) -> String {
+    let members: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(raw.get()).unwrap_or_default();
+    let mut hasher = Sha256::new();
+    for name in MEANING {
+        let text = members.get(name).map_or("", |value| value.get());
+        // A number that only the exact text tells from another has no canonical form: the text counts.
+        let text = canonical(text).unwrap_or_else(|_| text.to_owned());
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hex(&hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::{Manifest, PinnedTool, digest};
+    use crate::client::ToolRecord;
+
+    fn tool(name: &str, raw: &str) -> PinnedTool {
+        PinnedTool::from(ToolRecord {
+            name: name.to_owned(),
+            raw: RawValue::from_string(raw.to_owned()).unwrap(),
+        })
+    }
+
+    fn manifest(tools: &[(&str, &str)]) -> Manifest {
+        Manifest {
+            place: "npx server".to_owned(),
+            server: "s".to_owned(),
+            version: "1".to_owned(),
+            instructions: None,
+            revision: "2025-11-25".to_owned(),
+            tools: tools.iter().map(|(name, raw)| tool(name, raw)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_tool_is_the_same_while_it_means_the_same() {
+        let raw = |text: &str| digest(&RawValue::from_string(text.to_owned()).unwrap());
+        let base = raw(r#"{"name":"a","description":"x","inputSchema":{"type":"object","a":1}}"#);
+        for same in [
+            r#"{"inputSchema":{"a":1, "type":"object"},"description":"x","name":"a"}"#,
+            r#"{"name":"b","description":"x","inputSchema":{"type":"object","a":1},"_meta":{"v":2},"icons":[]}"#,
+        ] {
+            assert_eq!(raw(same), base, "{same}");
+        }
+        for other in [
+            r#"{"name":"a","description":"x ","inputSchema":{"type":"object","a":1}}"#,
+            r#"{"name":"a","description":"x","inputSchema":{"type":"object","a":2}}"#,
+            r#"{"name":"a","description":"x","inputSchema":{"type":"object","a":1},"annotations":{"readOnlyHint":true}}"#,
+            r#"{"name":"a","title":"x","description":"","inputSchema":{"type":"object","a":1}}"#,
+        ] {
+            assert_ne!(raw(other), base, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_comes_back_from_its_text_byte_for_byte() {
+        let odd = r#"{"z":12345678901234567890123,"name":"a","a":[ 1 ]}"#;
+        let text = manifest(&[("a", odd)]).to_text();
+        let again = Manifest::parse(&text).unwrap();
+        assert_eq!(again.tools[0].raw.get(), odd);
+        assert_eq!(again.to_text(), text);
+        for wrong in [
+            "",
+            "{}",
+            "[]",
+            &text.replace("\"version\":1,\"place", "\"version\":2,\"place"),
+        ] {
+            assert!(Manifest::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_has_changed_is_named_and_a_renamed_tool_is_the_same_one() {
+        let (a, b, c) = (
+            r#"{"description":"a"}"#,
+            r#"{"description":"b"}"#,
+            r#"{"description":"c"}"#,
+        );
+        let before = manifest(&[("one", a), ("two", b), ("three", c)]);
+        let after = manifest(&[("one", b), ("zwei", b), ("four", r#"{"description":"d"}"#)]);
+        let drift = before.drift(&after);
+        assert_eq!(drift.changed, ["one"]);
+        assert_eq!(drift.renamed, [("two".to_owned(), "zwei".to_owned())]);
+        assert_eq!(drift.removed, ["three"]);
+        assert_eq!(drift.added, ["four"]);
+        assert!(before.drift(&before).is_none());
+    }
+}

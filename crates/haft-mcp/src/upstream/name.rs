@@ -1,0 +1,80 @@
+//! The names of a server's tools in haft: `server.tool`.
+
+use haft::spec::{NameError, ToolName};
+use haft::text::hex;
+use sha2::{Digest, Sha256};
+
+/// The longest name of a server.
+pub const MAX_SERVER_NAME: usize = 48;
+
+/// Bytes of the digest in a name that could not be kept.
+const DIGEST: usize = 5;
+/// The longest name of a tool (the guidance of MCP 2025-11-25).
+const MAX_NAME: usize = 128;
+
+/// Whether a server may have this name: 1 to 48 of `a-z A-Z 0-9 _ -`. No dot: what stands before the first one is the server.
+pub fn is_server_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    (1..=MAX_SERVER_NAME).contains(&name.len()) && name.bytes().all(plain)
+}
+
+/// The name of a server's tool in haft. A name that haft cannot take loses what it cannot take and gains a digest of the whole,
+/// so that two tools of a server never share one.
+///
+/// # Errors
+/// The server's name is not one.
+pub fn tool_name(server: &str, tool: &str) -> Result<ToolName, NameError> {
+    if !is_server_name(server) {
+        return ToolName::new(&format!("{server}\n"));
+    }
+    let whole = format!("{server}.{tool}");
+    if let Ok(name) = ToolName::new(&whole)
+        && !tool.is_empty()
+    {
+        return Ok(name);
+    }
+    let digest = hex(&Sha256::digest(tool.as_bytes())[..DIGEST]);
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let kept: String = tool
+        .chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect();
+    let room = MAX_NAME - server.len() - digest.len() - 2;
+    let kept = &kept[..kept.len().min(room)];
+    ToolName::new(&format!("{server}.{kept}-{digest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_server_name, tool_name};
+
+    #[test]
+    fn every_tool_of_a_server_has_a_name_of_its_own() {
+        let long = "x".repeat(300);
+        let names = [
+            "read",
+            "a.b",
+            "a b",
+            "a_b",
+            "a/b",
+            "ä",
+            "",
+            "..",
+            &long,
+            &long[1..],
+        ];
+        let mut seen = std::collections::BTreeSet::new();
+        for name in names {
+            let known = tool_name("docs", name).unwrap();
+            assert!(known.as_str().starts_with("docs."), "{known}");
+            assert!(seen.insert(known.to_string()), "{name:?} as {known}");
+        }
+        assert_eq!(tool_name("docs", "read").unwrap().as_str(), "docs.read");
+        for wrong in ["", "a.b", "a b", "ä", &"x".repeat(49)] {
+            assert!(
+                !is_server_name(wrong) && tool_name(wrong, "x").is_err(),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! `RemoteTool`: a tool of an MCP server behind haft, called, judged and recorded like any other.
+
+use std::sync::Arc;
+
+use haft::arguments::Arguments;
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::future::BoxFuture;
+use haft::permission::{Condition, Effect, Permission};
+use haft::result::ToolResult;
+use haft::spec::{Annotations, Risk, ToolSpec};
+use haft::tool::Tool;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::upstream::manifest::PinnedTool;
+use crate::upstream::{Upstream, content, name};
+
+/// A tool of a server.
+#[derive(Debug)]
+pub struct RemoteTool {
+    spec: Arc<ToolSpec>,
+    pinned: PinnedTool,
+    server: Arc<Upstream>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Described {
+    title: Option<String>,
+    #[serde(default)]
+    description: String,
+    input_schema: Option<Value>,
+    output_schema: Option<Value>,
+    #[serde(default)]
+    annotations: Annotations,
+}
+
+impl RemoteTool {
+    /// The tool as it was pinned.
+    pub(crate) fn new(server: &Arc<Upstream>, pinned: &PinnedTool) -> Result<Self, String> {
+        let described: Described =
+            serde_json::from_str(pinned.raw.get()).map_err(|e| e.to_string())?;
+        let name = name::tool_name(&server.name, &pinned.name).map_err(|e| e.to_string())?;
+        let schema = described
+            .input_schema
+            .unwrap_or_else(|| json!({"type": "object"}));
+        let hints = described.annotations;
+        let believed = server.terms.trusted;
+        let spec = ToolSpec {
+            title: described.title,
+            output_schema: described.output_schema.map(Arc::new),
+            risk: risk(hints, believed),
+            annotations: hints,
+            idempotent: believed && is_repeatable(hints),
+            concurrency_safe: believed && hints.read_only_hint == Some(true),
+            category: Some(server.name.clone()),
+            source: format!("mcp:{}", server.name),
+            timeout: Some(server.terms.limits.call),
+            ..ToolSpec::new(name, described.description, schema)
+        };
+        Ok(Self {
+            spec: Arc::new(spec),
+            pinned: pinned.clone(),
+            server: Arc::clone(server),
+        })
+    }
+}
+
+/// What a call can do: a server that is not trusted may do anything, and so may a tool that says nothing of itself.
+fn risk(hints: Annotations, believed: bool) -> Risk {
+    if believed && hints.read_only_hint == Some(true) {
+        return Risk::Safe;
+    }
+    Risk::High
+}
+
+fn is_repeatable(hints: Annotations) -> bool {
+    hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
+}
+
+impl Tool for RemoteTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        let effect = Effect::Other {
+            kind: "server".to_owned(),
+            value: self.server.name.clone(),
+        };
+        Ok(vec![Permission {
+            effect,
+            risk: self.spec.risk,
+        }])
+    }
+
+    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
+        vec![Condition::new("server", self.server.manifest.place.clone())]
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let reply = self
+                .server
+                .call(
+                    &self.pinned,
+                    arguments.as_str(),
+                    context.progress(),
+                    self.spec.idempotent,
+                )
+                .await?;
+            Ok(content::result(reply, &self.pinned.name))
+        })
+    }
+}
