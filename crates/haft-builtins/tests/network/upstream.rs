@@ -48,7 +48,11 @@ pub(crate) async fn all(sandbox: &Sandbox) {
             // Whoever answers TRACE shows the login of this proxy's own.
             let traced = "raw('TRACE http://example.com:8080/b HTTP/1.1\\r\\nHost: example.com:8080\\r\\nMax-Forwards: 0\\r\\n\\r\\n')";
             let traced = scene.script(traced).await;
-            assert!(traced.shown.contains("TRACE is not sent on"), "{}", traced.shown);
+            assert!(
+                traced.shown.contains("TRACE is not sent on"),
+                "{}",
+                traced.shown
+            );
             let inside = scene.script("connect('inside.example.com:443')").await;
             assert!(inside.shown.contains("10.0.0.7"), "{}", inside.shown);
             assert_eq!(office.heads().len(), seen);
