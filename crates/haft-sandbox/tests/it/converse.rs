@@ -18,6 +18,10 @@ pub(crate) const TESTS: &[Test] = &[
         hears,
     ),
     ("a_command_whose_handles_are_gone_is_gone", gone),
+    (
+        "a_thousand_commands_that_are_let_go_leave_no_process",
+        let_go,
+    ),
 ];
 
 fn answers() {
@@ -103,4 +107,31 @@ fn gone() {
             assert_eq!(output.read(&mut [0]).await.unwrap(), 0);
         });
     }
+}
+
+/// Half of them after a line was said, half at once; each had a child that ignores signals. Both drivers run it, as root and as
+/// another user: 1,000 commands in all.
+fn let_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = if soak() { 2_500 } else { 250 };
+    for sandbox in drivers() {
+        wait(async {
+            for nth in 0..count {
+                let spec = line("trap '' TERM; sleep 1000 & cat", folder.path());
+                let (running, mut input, mut output) = sandbox.converse(spec).await.unwrap();
+                if nth % 2 == 0 {
+                    input.write_all(b"x").await.unwrap();
+                    output.read_exact(&mut [0]).await.unwrap();
+                }
+                drop(running);
+                // Every process of its tree had the other end.
+                assert_eq!(output.read(&mut [0]).await.unwrap(), 0, "{nth}");
+            }
+        });
+    }
+}
+
+/// Whether the numbers of a long run are wanted.
+fn soak() -> bool {
+    std::env::var_os("HAFT_SOAK").is_some_and(|value| value == "1")
 }
