@@ -29,6 +29,7 @@ mod command;
 mod filter;
 mod jail;
 mod guard_event;
+mod host_program;
 mod memory;
 mod outlet;
 mod output;
@@ -55,6 +56,7 @@ pub use crate::command::{
     Stdin, View,
 };
 pub use crate::guard_event::GuardEvent;
+pub use crate::host_program::{Detached, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::memory::MemoryBound;

@@ -11,6 +11,7 @@ mod private;
 pub(crate) mod toolchain;
 mod way;
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ use thiserror::Error;
 
 use self::toolchain::is_part;
 use self::way::resolved;
+use crate::host_program::on_path;
 
 /// The system's folders of programs and libraries: every jail shows them, and only an administrator
 /// changes them.
@@ -211,6 +213,21 @@ impl Places {
         }
         owner::check(&real).map_err(|why| refuse(&why))?;
         Ok(real)
+    }
+
+    /// The first program of this name on a `PATH` that may run outside a jail; none where there is none of the name.
+    ///
+    /// # Errors
+    /// [`Refused`] where no program of the name may: tools could have put it there, or another user could change it.
+    pub fn program(&self, name: &str, path: &OsStr) -> Option<Result<PathBuf, Refused>> {
+        let mut first = None;
+        for file in on_path(name, path) {
+            match self.startable(&file) {
+                Ok(program) => return Some(Ok(program)),
+                Err(refused) => first = first.or(Some(refused)),
+            }
+        }
+        first.map(Err)
     }
 
     /// The own paths below a workspace, relative to it.

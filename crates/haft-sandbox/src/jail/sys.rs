@@ -43,6 +43,24 @@ pub(crate) fn close_from(first: u32) -> io::Result<()> {
     }
 }
 
+/// Keeps every descriptor from `first` on from programs that are started: those that this process was started with, too.
+pub(crate) fn keep_from_programs(first: u32) -> io::Result<()> {
+    // SAFETY: it closes nothing; what haft gives to a program goes by its standard streams, which lie below.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
 /// Adds attributes (`MOUNT_ATTR_*`) to a mount, and to those below it.
 pub(crate) fn mount_setattr(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> io::Result<()> {
     let attr = libc::mount_attr {

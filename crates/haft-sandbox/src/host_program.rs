@@ -1,0 +1,250 @@
+//! `HostProgram`: a program of this machine that haft starts for the user and not for a tool: a notice on the desktop, the
+//! browser, haft itself in the background.
+//!
+//! It runs outside any jail, so its path comes from [`Places::program`](crate::places::Places::program), and never through a shell.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::jail::sys::keep_from_programs;
+use crate::spawn::{self, Start};
+
+/// How often a program with a limit is asked whether it has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A program and what it is started with: nothing on its input, its output thrown away, in a process group of its own.
+#[derive(Debug)]
+pub struct HostProgram {
+    program: PathBuf,
+    argv: Vec<OsString>,
+    env: BTreeMap<OsString, OsString>,
+    folder: PathBuf,
+    log: Option<File>,
+}
+
+impl HostProgram {
+    /// The program at this path, under the name by which it was looked for: some programs do what their name says.
+    pub fn new(program: &Path, name: &str) -> Self {
+        Self {
+            program: program.to_owned(),
+            argv: vec![name.into()],
+            env: BTreeMap::new(),
+            folder: PathBuf::from("/"),
+            log: None,
+        }
+    }
+
+    /// This program again: the very file that runs, whatever lies at its path by now.
+    pub fn this(name: &str) -> Self {
+        Self::new(Path::new("/proc/self/exe"), name)
+    }
+
+    /// With these arguments.
+    #[must_use]
+    pub fn with_arguments<A: Into<OsString>>(
+        mut self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        self.argv.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// With these variables and no others.
+    #[must_use]
+    pub fn with_variables<'a>(
+        mut self,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let pairs = variables.into_iter();
+        self.env
+            .extend(pairs.map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
+    /// In this folder instead of the root.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        folder.clone_into(&mut self.folder);
+        self
+    }
+
+    /// What it writes to its standard error goes to this file.
+    #[must_use]
+    pub fn with_log(mut self, log: File) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Runs it to its end. One that takes longer than `limit` is ended with all of its process group. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be started, or took too long.
+    pub fn run(self, limit: Duration) -> io::Result<ExitStatus> {
+        let mut child = self.spawn()?;
+        let until = Instant::now() + limit;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if Instant::now() >= until {
+                end(&mut child);
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Starts it and leaves it running, also after the end of this process.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn detach(self) -> io::Result<Detached> {
+        let mut child = self.spawn()?;
+        let pid = child.id();
+        let (tell, ended) = sync_channel(1);
+        // Whoever ends before this process does is waited for, or it would stay in the table of processes.
+        thread::Builder::new()
+            .name("haft-detached".to_owned())
+            .spawn(move || {
+                if let Ok(status) = child.wait() {
+                    // Often nobody asks.
+                    let _ = tell.send(status);
+                }
+            })?;
+        Ok(Detached { pid, ended })
+    }
+
+    fn spawn(self) -> io::Result<Child> {
+        let start = Start {
+            program: &self.program,
+            argv: &self.argv,
+            env: &self.env,
+            cwd: &self.folder,
+        };
+        // One that stays would hold what whoever started haft had open: a lock, or a pipe that its reader waits to see closed.
+        // Linux before 5.11 does not know how.
+        let _ = keep_from_programs(3);
+        let log = self.log.map_or_else(Stdio::null, Stdio::from);
+        start.spawn(Stdio::null(), Stdio::null(), log)
+    }
+}
+
+/// Ends a child with its process group, and waits for it.
+fn end(child: &mut Child) {
+    // It may have ended by itself just now.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.wait();
+}
+
+/// A program that was started and left running.
+#[derive(Debug)]
+pub struct Detached {
+    pid: u32,
+    ended: Receiver<ExitStatus>,
+}
+
+impl Detached {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How it ended, if it does within this time. Blocks.
+    pub fn ended_within(&self, limit: Duration) -> Option<ExitStatus> {
+        self.ended.recv_timeout(limit).ok()
+    }
+}
+
+/// The programs of this name on a `PATH`, in its order; folders that are not absolute do not count.
+pub(crate) fn on_path(name: &str, path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let folders: Vec<_> = std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .collect();
+    let name = name.to_owned();
+    folders.into_iter().filter_map(move |folder| {
+        spawn::find(OsStr::new(&name), folder.as_os_str(), Path::new("/")).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::HostProgram;
+    use crate::places::Places;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn shell(script: &str) -> HostProgram {
+        HostProgram::new(Path::new("/bin/sh"), "sh")
+            .with_arguments(["-c", script])
+            .with_variables([("ONLY", "this one")])
+    }
+
+    #[test]
+    fn a_program_sees_its_own_variables_and_its_end_is_heard() {
+        let status = shell("test \"$ONLY\" = 'this one' && test -z \"$HOME\" && ! read line");
+        assert!(status.run(LONG).unwrap().success());
+        assert_eq!(shell("exit 3").run(LONG).unwrap().code(), Some(3));
+        let ended = shell("exit 4").detach().unwrap().ended_within(LONG);
+        assert_eq!(ended.unwrap().code(), Some(4));
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_ended_with_what_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = shell("sleep 1000 & echo $! > child; wait").in_folder(folder.path());
+        let error = program
+            .with_variables([("PATH", "/usr/bin:/bin")])
+            .run(Duration::from_secs(2))
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let child = fs::read_to_string(folder.path().join("child")).unwrap();
+        let status = format!("/proc/{}/stat", child.trim());
+        // It is a zombie until the system's first process has waited for it.
+        let is_over = || fs::read_to_string(&status).map_or(true, |stat| stat.contains(") Z"));
+        while !is_over() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_program_on_the_path_is_started_only_where_no_tool_could_have_put_it() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let program = |folder: &str| {
+            let folder = root.join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            let file = folder.join("tell");
+            fs::write(&file, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            file
+        };
+        let (work, state, bin) = (program("work/bin"), program("state"), program("bin"));
+        let places = Places::declared([root.join("state")], [root.join("work")]);
+        let path = |files: &[&Path]| {
+            let folders = files.iter().map(|file| file.parent().unwrap());
+            std::env::join_paths(folders).unwrap()
+        };
+        let found = places.program("tell", &path(&[&work, &state, &bin]));
+        assert_eq!(found.unwrap().unwrap(), bin);
+        let found = places.program("tell", &path(&[&work]));
+        let refused = found.unwrap().unwrap_err().to_string();
+        assert!(refused.contains("tools may change"), "{refused}");
+        assert!(places.program("other", &path(&[&bin])).is_none());
+        assert!(places.program("tell", "bin:.".as_ref()).is_none());
+    }
+}
