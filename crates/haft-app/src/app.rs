@@ -34,6 +34,7 @@ use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
 use crate::config::{Settings, typed};
+use crate::desktop::DesktopState;
 use crate::disk::{DiskUse, Gauge};
 use crate::feed::Feed;
 use crate::host::Host;
@@ -44,6 +45,7 @@ use crate::run::live::Live;
 use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, Runs, Terms};
 use crate::servers::Servers;
+use crate::running::background::Wanted;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::approvals::Asks;
@@ -114,6 +116,15 @@ pub(crate) struct Parts {
     pub(crate) pace: progress::Pace,
     /// Where warnings go.
     pub(crate) notices: Notices,
+    /// How a console comes to be, and how a person hears that one is wanted.
+    pub(crate) console: ConsoleTerms,
+}
+
+/// What settings and this machine say of consoles and notices.
+#[derive(Debug)]
+pub(crate) struct ConsoleTerms {
+    pub(crate) wanted: Wanted,
+    pub(crate) desktop: DesktopState,
 }
 
 /// A tool that is only switched off is told so.
@@ -306,6 +317,10 @@ impl App {
         let basis = Basis::open(at, settings, &host)?;
         let offered = basis.offer(at, settings, &host)?;
         let artifacts = artifacts::artifacts(at, settings)?;
+        let console = ConsoleTerms {
+            wanted: Wanted::new(at, settings),
+            desktop: DesktopState::of(at, settings, &basis.confined.sandbox.config().places),
+        };
         let wiring = approvals::Wiring {
             policy: basis.ground.in_force.clone(),
             tools: &offered.all.registry,
@@ -315,6 +330,7 @@ impl App {
             feed: &basis.feed,
             tally: &basis.tally,
             when_asked: host.when_asked,
+            desktop: host.desktop.then_some(&console.desktop),
             inbox: Arc::clone(&basis.stores.inbox),
             suspended: Arc::clone(&basis.stores.suspended),
         };
@@ -355,6 +371,7 @@ impl App {
             progress: settings.get(typed::PROGRESS),
             pace: parts::pace(settings),
             notices: basis.notices,
+            console,
         })))
     }
 
@@ -471,6 +488,11 @@ impl App {
     /// Tells the host what went wrong beside what it asked for.
     pub fn warn(&self, text: &str) {
         self.0.notices.warn(text);
+    }
+
+    /// Where a console is wanted for what is asked here.
+    pub fn wanted_console(&self) -> &Wanted {
+        &self.0.console.wanted
     }
 
     /// Who else hears of what is asked.

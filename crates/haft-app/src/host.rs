@@ -69,6 +69,8 @@ pub struct Host {
     pub guards: Vec<Arc<dyn Guard>>,
     /// Where warnings go.
     pub notices: Notices,
+    /// Whether requests that no approver here shows are told on the user's desktop, where settings allow it (`console.notify`).
+    pub desktop: bool,
 }
 
 impl fmt::Debug for Host {
@@ -80,6 +82,7 @@ impl fmt::Debug for Host {
             .field("tools", &tools.collect::<Vec<_>>())
             .field("guards", &self.guards.len())
             .field("notices", &self.notices)
+            .field("desktop", &self.desktop)
             .finish()
     }
 }

@@ -69,6 +69,7 @@ pub mod resume;
 pub mod rules;
 pub mod run;
 pub mod servers;
+pub mod running;
 pub mod site;
 pub mod trust;
 pub mod undo;
@@ -76,6 +77,7 @@ pub mod view;
 pub mod webhook;
 
 mod change_texts;
+mod desktop;
 mod metrics;
 mod refusal;
 mod repeat;

@@ -12,8 +12,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod examples;
 pub(crate) mod later;
 mod mcp;
+mod serve;
 
 pub(crate) use mcp::{ClientFile, Mcp, McpAction};
+pub(crate) use serve::{Console, Serve};
 
 /// The tool runtime for agents: one governed path between a language model and the world.
 #[derive(Debug, Parser)]
@@ -84,6 +86,9 @@ pub(crate) enum Command {
     /// Serve the governed tools over MCP, with the HTTP API
     #[command(after_help = examples::SERVE)]
     Serve(Serve),
+    /// Open the console in the browser, for all folders
+    #[command(after_help = examples::CONSOLE)]
+    Console(Console),
     /// List tools, or show one
     #[command(after_help = examples::TOOLS)]
     Tools(Tools),
@@ -150,20 +155,6 @@ pub(crate) struct Init {
     /// Show what would be written, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-/// `haft serve`.
-#[derive(Debug, Args)]
-pub(crate) struct Serve {
-    /// Listen here; port 0 takes a free one [default: 127.0.0.1:7420]
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) http: Option<String>,
-    /// Speak MCP on stdin and stdout; opens no port unless --http is given, too
-    #[arg(long)]
-    pub(crate) stdio: bool,
-    /// Ask no token of callers; on loopback only
-    #[arg(long)]
-    pub(crate) no_auth: bool,
 }
 
 /// `haft tools`.

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::Screen;
 use haft_app::app::App;
+use haft_app::host::Host;
 use haft_app::problem::Problem;
 
 pub(crate) mod approvals;
@@ -19,6 +20,7 @@ mod changes;
 mod chain;
 mod config;
 mod consent;
+mod console;
 pub(crate) mod doctor;
 mod help;
 mod init;
@@ -62,6 +64,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
     match command {
         Command::Config(config) => config::run(at, config.action.as_ref()),
         Command::Init(init) => init::run(at, &init),
+        Command::Console(args) => console::run(at, &args),
         Command::Trust(trust) => trust::run(at, &trust),
         Command::Mcp(mcp) if !mcp.action.is_about_servers() => mcp::run(at, &mcp.action),
         Command::Skills(args::Skills {
@@ -91,7 +94,11 @@ fn in_house(command: Command, at: &Invocation) -> Done {
     let runtime =
         runtime(serves).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
     let done = runtime.block_on(async {
-        let app = App::build(&at.site, &settings, at.host(asks(&command)))?;
+        let host = Host {
+            desktop: serves,
+            ..at.host(asks(&command))
+        };
+        let app = App::build(&at.site, &settings, host)?;
         // It ends with the runtime.
         let _ = app.sweep();
         let done = match command {
@@ -129,7 +136,7 @@ fn runs_tools(command: &Command) -> bool {
 /// Whether a person at this terminal may be asked: not where stdin is an MCP client's.
 fn asks(command: &Command) -> bool {
     match command {
-        Command::Serve(serve) => !serve.stdio,
+        Command::Serve(serve) => !serve.stdio && !serve.background,
         Command::Call(call) => !call.arguments.are_from_stdin(),
         Command::Chain(chain) => chain.file.as_os_str() != "-",
         Command::Runs(runs) => matches!(runs.action, Some(RunsAction::Resume { .. })),

@@ -52,6 +52,8 @@ fn run(scene: &Path, line: &str) -> (i32, String) {
         .env("HOME", scene)
         .env("HAFT_HOME", scene.join("home"))
         .env("XDG_CONFIG_HOME", scene.join("config"))
+        // No server is left in the background.
+        .env("CI", "1")
         .output()
         .unwrap();
     let said = format!(

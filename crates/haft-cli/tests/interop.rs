@@ -44,6 +44,8 @@ fn command(scene: &Path, program: &Path) -> Command {
         .env("HOME", scene)
         .env("HAFT_HOME", scene.join("home"))
         .env("XDG_CONFIG_HOME", scene.join("config"))
+        // No server is left in the background.
+        .env("CI", "1")
         .current_dir(scene.join("ws"));
     command
 }

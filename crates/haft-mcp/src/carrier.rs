@@ -1,6 +1,6 @@
 //! `Carrier`: takes a request to the person behind one MCP call, by the ways that its client has and may use.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
@@ -13,10 +13,14 @@ use tokio::time::Instant;
 
 use crate::elicit::{self, ElicitReply, Elicitation, Way};
 use crate::era::Era;
+use crate::opener::RunFactory;
 use crate::progress::ProgressLine;
 use crate::replies::{Expected, Replies, Reply};
 use crate::seal::MOST_REQUESTS;
 use crate::wire::reply;
+
+/// How long a console may take to be found.
+const FIND: Duration = Duration::from_secs(10);
 
 /// How often a call that waits says so.
 const REMIND: Duration = Duration::from_secs(10);
@@ -28,8 +32,10 @@ pub(crate) struct Carrier {
     pub(crate) can: Elicitation,
     /// Its forms may decide: settings name it, and it came with the operator's token.
     pub(crate) trusted: bool,
-    /// The console's address, where there is one.
-    pub(crate) console: Option<String>,
+    /// Knows where the console is.
+    pub(crate) opener: Arc<dyn RunFactory>,
+    /// The console's address, where there is one; looked for when a person is asked.
+    pub(crate) console: OnceLock<String>,
     /// Whether somebody could decide elsewhere: in the console, or in a durable inbox.
     pub(crate) elsewhere: bool,
     /// What goes to the client before the answer.
@@ -77,6 +83,7 @@ impl Back {
 impl Approver for Carrier {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
+            self.find_console().await;
             let question = self.question(request);
             if self.era.is_modern() {
                 self.ask_back(request, question).await
@@ -114,9 +121,18 @@ impl Carrier {
         })
     }
 
+    /// Looks where people decide. Without it they are asked all the same, in whatever other ways there are.
+    async fn find_console(&self) {
+        let found = tokio::time::timeout(FIND, self.opener.reach_console()).await;
+        if let Ok(Some(console)) = found {
+            // Another request of the same call may have found it.
+            let _ = self.console.set(console);
+        }
+    }
+
     /// Where the request stands in the console.
     pub(crate) fn address(&self, id: &str) -> Option<String> {
-        let console = self.console.as_deref()?.trim_end_matches('/');
+        let console = self.console.get()?.trim_end_matches('/');
         Some(format!("{console}/waiting/{id}"))
     }
 

@@ -46,6 +46,11 @@ pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// The same when a person is about to be asked: it may take a moment until there is a console.
+    fn reach_console(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async { self.console() })
+    }
+
     /// Whether settings name a client whose forms may decide about calls. Asked about one that came with the operator's
     /// token alone, and never about a critical call.
     fn trusts(&self, client: &str) -> bool {

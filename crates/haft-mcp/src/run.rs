@@ -226,15 +226,15 @@ impl Run {
             Some(alone) => (alone.can, alone.client.as_str()),
             None => (self.client.elicitation, self.client.name.as_str()),
         };
-        let console = opener.console();
-        let elsewhere = console.is_some() || self.executor.inbox().is_durable();
+        let elsewhere = opener.console().is_some() || self.executor.inbox().is_durable();
         let trusted = can.form && job.operator && opener.trusts(client);
         (elsewhere || can.form).then(|| {
             Arc::new(Carrier {
                 era: self.era,
                 can,
                 trusted,
-                console,
+                opener: Arc::clone(opener),
+                console: OnceLock::new(),
                 elsewhere,
                 notes,
                 line,

@@ -20,6 +20,7 @@ use crate::console::one_time::{CODE_LIFE, OneTime, TICKET_LIFE};
 use crate::console::pages::Pages;
 use crate::console::secret::ConsoleError;
 use crate::console::sessions::{ConsoleSession, Fresh, SECRET_HEADER, Sessions};
+use crate::tabs::Tabs;
 
 pub(crate) mod cookie;
 pub(crate) mod one_time;
@@ -45,7 +46,7 @@ pub(crate) struct About {
 }
 
 /// How the console is served.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// The port listened on: part of the cookie's name.
     pub(crate) port: u16,
@@ -53,6 +54,8 @@ pub(crate) struct Options {
     pub(crate) https: bool,
     /// What the top bar says.
     pub(crate) about: About,
+    /// The pages that are open.
+    pub(crate) tabs: Arc<Tabs>,
     /// A folder with other pages than the built-in ones.
     #[cfg(feature = "testing")]
     pub(crate) pages: Option<std::path::PathBuf>,
@@ -65,6 +68,7 @@ pub(crate) struct Console {
     pub(crate) cookie: Cookie,
     pub(crate) pages: Pages,
     pub(crate) strength: OnceLock<String>,
+    pub(crate) tabs: Arc<Tabs>,
     https: bool,
     codes: Mutex<OneTime>,
     tickets: Mutex<OneTime>,
@@ -83,6 +87,7 @@ impl Console {
             cookie: Cookie::new(options.port, options.https),
             pages,
             strength: OnceLock::new(),
+            tabs: options.tabs,
             https: options.https,
             codes: Mutex::new(OneTime::new(CODE_LIFE)),
             tickets: Mutex::new(OneTime::new(TICKET_LIFE)),

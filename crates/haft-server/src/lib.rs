@@ -27,6 +27,7 @@ pub mod mount;
 pub mod server;
 
 mod api;
+mod attach;
 mod bounds;
 mod caller;
 mod console;
@@ -36,6 +37,7 @@ mod opener;
 mod query;
 mod reach;
 mod reply;
+mod tabs;
 mod tokens;
 
 pub use haft_mcp::guard::{HostGuard, same_token};

@@ -55,7 +55,11 @@ pub(crate) struct Listener {
 impl Listener {
     /// Binds; port 0 takes a free one.
     pub(crate) async fn bind(reach: &Reach) -> std::io::Result<Self> {
-        let socket = TcpListener::bind(reach.address).await?;
+        let bound = TcpListener::bind(reach.address).await;
+        let socket = match (bound, reach.instead) {
+            (Err(_), Some(instead)) => TcpListener::bind(instead).await?,
+            (bound, _) => bound?,
+        };
         Ok(Self {
             address: socket.local_addr()?,
             tls: reach.tls.clone(),

@@ -20,6 +20,7 @@ use crate::bounds::Bounds;
 use crate::caller::{Caller, Peer, Way};
 use crate::gate::{Refusal, harden};
 use crate::opener::ClientRuns;
+use crate::tabs::Tabs;
 
 /// An application's tools over MCP: on stdin and stdout, or as an HTTP service among a program's own routes. Every client's calls are a
 /// run of the application.
@@ -124,7 +125,12 @@ pub fn approvals(haft: &Haft, access: Access) -> Router {
     let bounds = Arc::new(Bounds::default());
     // Nothing here follows events, which end when a server stops.
     let (_, stopped) = watch::channel(false);
-    let api = Api::new(haft.app().clone(), stopped, Arc::clone(&bounds));
+    let api = Api::new(
+        haft.app().clone(),
+        stopped,
+        Arc::clone(&bounds),
+        Tabs::new(haft.app().site().home.clone()),
+    );
     let entrance = Arc::new(Entrance { access, bounds });
     Router::new()
         .route("/", get(approvals::list))

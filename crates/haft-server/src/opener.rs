@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
+use crate::attach::Attach;
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::run::{RunHandle, RunOptions};
@@ -42,6 +43,8 @@ pub(crate) struct ClientRuns {
     trusted: Vec<String>,
     /// Where people decide, once that is known.
     web: OnceLock<Web>,
+    /// Finds where they do when it is wanted, for a server that opens no port.
+    attach: OnceLock<Attach>,
     refusals: AtomicU64,
     /// The runs of clients that are connected.
     held: Mutex<HashMap<RunId, Arc<RunHandle>>>,
@@ -71,6 +74,7 @@ impl ClientRuns {
             app,
             trusted,
             web: OnceLock::new(),
+            attach: OnceLock::new(),
             refusals: AtomicU64::new(0),
             held: Mutex::default(),
             recording: Mutex::default(),
@@ -92,6 +96,12 @@ impl ClientRuns {
         };
         // Said once: a listener is bound once.
         let _ = self.web.set(web);
+    }
+
+    /// People decide in the console that this finds.
+    pub(crate) fn attaches(&self, attach: Attach) {
+        // Said once: a server begins once.
+        let _ = self.attach.set(attach);
     }
 
     /// Suspends or finishes every run of the application, those that no hang-up ended (a signal did) among them, and waits until each is.
@@ -175,6 +185,15 @@ impl RunFactory for ClientRuns {
 
     fn console(&self) -> Option<String> {
         self.web.get().map(|web| web.console.clone())
+    }
+
+    fn reach_console(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            match (self.console(), self.attach.get()) {
+                (None, Some(attach)) => attach.console().await,
+                (console, _) => console,
+            }
+        })
     }
 
     fn trusts(&self, client: &str) -> bool {

@@ -1,7 +1,7 @@
 //! `Reach`: where haft listens, under which names it is reached, and who encrypts what is said: itself, a proxy, or nobody
 //! on this machine alone.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,10 +18,15 @@ use haft_app::problem::{Place, Problem};
 /// The settings that name the files of `serve.tls`.
 const TLS: [&str; 2] = ["serve.tls.cert", "serve.tls.key"];
 
+/// The port of the server in the background: beside that of `haft serve`.
+const BACKGROUND: u16 = 7421;
+
 /// Where haft is to listen, and how it will be reached.
 pub(crate) struct Reach {
     /// Where it listens; port 0 takes a free one.
     pub(crate) address: SocketAddr,
+    /// Where to listen if another program listens there.
+    pub(crate) instead: Option<SocketAddr>,
     /// Encrypts connections, where haft does that itself.
     pub(crate) tls: Option<TlsAcceptor>,
     /// A proxy stands before it and encrypts.
@@ -53,6 +58,7 @@ impl Reach {
         let hosts = hosts.filter_map(|(host, _)| host.as_str().map(str::to_owned));
         let reach = Self {
             address: address(http, settings)?,
+            instead: None,
             tls: tls(settings)?,
             behind_proxy: settings.get(BEHIND_PROXY),
             hosts: hosts.collect(),
@@ -60,6 +66,18 @@ impl Reach {
         reach.guard(reach.address)?;
         reach.check(no_auth)?;
         Ok(reach)
+    }
+
+    /// That of the server in the background: the same port of loopback each time where it is free, else any.
+    pub(crate) fn background() -> Self {
+        let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Self {
+            address: at(BACKGROUND),
+            instead: Some(at(0)),
+            tls: None,
+            behind_proxy: false,
+            hosts: Vec::new(),
+        }
     }
 
     /// Whether what would be reached is encrypted and named.

@@ -1,17 +1,21 @@
 //! Serving: one listener with MCP, the HTTP API, the console and health; or MCP on stdin and stdout.
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
+use haft::clock;
 use haft::toolset::Toolset as _;
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::problem::{Place, Problem};
+use haft_app::running::background::trim_log;
+use haft_app::running::{Announced, Record};
 use haft_app::{follower, others};
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::http::{Access, McpService};
@@ -21,6 +25,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::api;
 use crate::api::state::Api;
+use crate::attach::Attach;
 use crate::bounds::Bounds;
 use crate::console::{About, Console, Options, routes as pages};
 use crate::gate::{self, Gate};
@@ -28,10 +33,18 @@ use crate::listen::Listener;
 use crate::opener::ClientRuns;
 use crate::reach::{Reach, Reached};
 use crate::reply;
+use crate::tabs::Tabs;
 use crate::tokens::TokenFile;
 
 /// How often skills are looked at; the look is about a microsecond a file.
 const SKILL_WATCH: Duration = Duration::from_secs(2);
+
+/// How often the server in the background looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long it stays without an open page.
+const QUIET: Duration = Duration::from_secs(4 * 60 * 60);
+/// What its console says in place of a folder.
+const ALL_FOLDERS: &str = "all folders";
 
 /// What a model is told about the server.
 const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
@@ -45,6 +58,22 @@ pub struct ServeOptions {
     pub stdio: bool,
     /// Ask no token of callers; on loopback only.
     pub no_auth: bool,
+    /// Its part in the server in the background, which has the console for all folders.
+    pub background: Background,
+}
+
+/// A server's part in the one in the background. For the `haft` command alone: the program is started again as
+/// `haft serve --background`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Background {
+    /// None: it starts no program.
+    #[default]
+    Never,
+    /// Where it opens no port and no haft server runs, it starts one when a request waits.
+    WhenAsked,
+    /// It is that server: the console and its API, on a port of loopback, without MCP. It ends when it is asked to by
+    /// [`stop`](haft_app::running::background::stop), or when no page has been open for some hours.
+    Itself,
 }
 
 /// A server whose routes all answer, and how it is reached.
@@ -133,11 +162,26 @@ impl Serving<'_> {
         ready: impl FnOnce(&Ready) -> Result<(), Problem>,
     ) -> Result<Option<T>, Problem> {
         if self.options.stdio && self.options.http.is_none() {
+            let starts = self.options.background == Background::WhenAsked;
+            self.runs.attaches(Attach::new(self.app, starts));
             return self.over_pipes(stop).await;
         }
-        let reach = Reach::of(self.options.http.as_deref(), self.options.no_auth, settings)?;
         raise_open_files();
+        if self.is_background() {
+            let alone = self.app.wanted_console().lock()?;
+            let _alone = alone.ok_or_else(|| {
+                Problem::failed("a haft server runs in the background already")
+                    .advise("`haft console` opens its console; `haft console --stop` ends it")
+            })?;
+            let reach = Reach::background();
+            return self.over_http(reach, stop, ready).await;
+        }
+        let reach = Reach::of(self.options.http.as_deref(), self.options.no_auth, settings)?;
         self.over_http(reach, stop, ready).await
+    }
+
+    fn is_background(&self) -> bool {
+        self.options.background == Background::Itself
     }
 
     async fn over_pipes<T>(self, stop: impl Future<Output = T>) -> Result<Option<T>, Problem> {
@@ -171,24 +215,28 @@ impl Serving<'_> {
         }
         self.runs
             .listens(reached.url.clone(), tokens.operator.secret());
-        let console = console(self.app, &reached);
+        let tabs = Tabs::new(self.app.site().home.clone());
+        let console = self.console(&reached, &tabs);
         let bounds = Arc::new(Bounds::default());
         let gate = self.gate(&console, &reached, &tokens, &bounds);
         let (tell, told) = watch::channel(false);
-        let api = Api::new(self.app.clone(), told.clone(), bounds);
+        let api = Api::new(self.app.clone(), told.clone(), bounds, Arc::clone(&tabs));
         // The gate stands before it.
         let mcp = self.server.http(Access::checked_before());
-        let routes = routes(Arc::clone(&api), &console, mcp.clone());
+        let served = (!self.is_background()).then(|| mcp.clone());
+        let routes = routes(Arc::clone(&api), &console, served);
         let listening = tokio::spawn(listener.serve(gate::before(Arc::new(gate), routes), told));
+        let announced = Announced::new(&self.app.site().home, &self.record(&reached))?;
         ready(&tokens.ready(&reached, &console)?)?;
-        let stopped = if self.options.stdio {
-            tokio::select! {
-                stopped = stop => Some(stopped),
-                _ = self.server.serve_stdio(std::io::stdin(), std::io::stdout()) => None,
-            }
-        } else {
-            Some(stop.await)
+        let counting = tokio::spawn(Arc::clone(&tabs).watch());
+        let stopped = tokio::select! {
+            stopped = stop => Some(stopped),
+            () = self.hung_up() => None,
+            () = self.left_alone(&announced, &tabs) => None,
         };
+        counting.abort();
+        // Before the port is free: whoever finds the record may rely on who answers there.
+        drop(announced);
         // No new client is let in; what waits for an approval goes on waiting; then what runs is cancelled and recorded.
         let _ = tell.send(true);
         self.app.runs().stop_waiting();
@@ -198,6 +246,79 @@ impl Serving<'_> {
             self.app.warn("the listener stopped early");
         }
         Ok(stopped)
+    }
+
+    /// Waits until the client on stdin hangs up; for ever where there is none.
+    async fn hung_up(&self) {
+        if !self.options.stdio {
+            return pending().await;
+        }
+        // However it ends, nobody is there any more.
+        let _ended = self
+            .server
+            .serve_stdio(std::io::stdin(), std::io::stdout())
+            .await;
+    }
+
+    /// Waits until the server in the background is not wanted any more; for ever where it is another one.
+    async fn left_alone(&self, announced: &Announced, tabs: &Tabs) {
+        if !self.is_background() {
+            return pending().await;
+        }
+        let home = &self.app.site().home;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let quiet = tabs.quiet(Instant::now()).unwrap_or_default();
+            if quiet > QUIET || !announced.stands() {
+                return;
+            }
+            trim_log(home);
+        }
+    }
+
+    /// What other processes find of this server.
+    fn record(&self, reached: &Reached) -> Record {
+        let workspace = self.app.workspace().to_owned();
+        Record {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            url: reached.url.clone(),
+            workspace: (!self.is_background()).then_some(workspace),
+            store: self.app.wanted_console().store().to_owned(),
+            pid: std::process::id(),
+            began: clock::now(),
+        }
+    }
+
+    /// The console of this server; how strong the sandbox is comes to it as soon as that is tried.
+    fn console(&self, reached: &Reached, tabs: &Arc<Tabs>) -> Arc<Console> {
+        let app = self.app.clone();
+        let workspace = if self.is_background() {
+            ALL_FOLDERS
+        } else {
+            app.workspace()
+        };
+        let console = Console::new(Options {
+            port: reached.address.port(),
+            https: reached.https,
+            tabs: Arc::clone(tabs),
+            about: About {
+                workspace: workspace.to_owned(),
+                profile: app.profile().to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                user: app.principal().subject.to_string(),
+            },
+            #[cfg(feature = "testing")]
+            pages: app
+                .site()
+                .environment
+                .get("HAFT_TESTING_UI_DIR")
+                .map(Into::into),
+        });
+        let shared = Arc::clone(&console);
+        tokio::spawn(async move {
+            shared.found_strength(app.sandbox().probe().await.strength.word());
+        });
+        console
     }
 
     fn gate(
@@ -218,13 +339,17 @@ impl Serving<'_> {
     }
 }
 
-fn routes(api: Arc<Api>, console: &Arc<Console>, mcp: McpService) -> Router {
-    Router::new()
+fn routes(api: Arc<Api>, console: &Arc<Console>, mcp: Option<McpService>) -> Router {
+    let router = Router::new()
         .fallback(pages::unknown)
         .with_state(Arc::clone(console))
-        .merge(pages::router(Arc::clone(console)))
+        .merge(pages::router(Arc::clone(console)));
+    let router = match mcp {
+        Some(mcp) => router.route_service("/mcp", mcp),
+        None => router,
+    };
+    router
         .route("/healthz", get(health))
-        .route_service("/mcp", mcp)
         .route(
             "/metrics",
             get(api::metrics::show).with_state(Arc::clone(&api)),
@@ -234,31 +359,6 @@ fn routes(api: Arc<Api>, console: &Arc<Console>, mcp: McpService) -> Router {
 
 async fn health() -> Response {
     reply::document(&json!({"ok": true, "version": env!("CARGO_PKG_VERSION")}))
-}
-
-/// The console of this server; how strong the sandbox is comes to it as soon as that is tried.
-fn console(app: &App, reached: &Reached) -> Arc<Console> {
-    let console = Console::new(Options {
-        port: reached.address.port(),
-        https: reached.https,
-        about: About {
-            workspace: app.workspace().to_owned(),
-            profile: app.profile().to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            user: app.principal().subject.to_string(),
-        },
-        #[cfg(feature = "testing")]
-        pages: app
-            .site()
-            .environment
-            .get("HAFT_TESTING_UI_DIR")
-            .map(Into::into),
-    });
-    let (shared, app) = (Arc::clone(&console), app.clone());
-    tokio::spawn(async move {
-        shared.found_strength(app.sandbox().probe().await.strength.word());
-    });
-    console
 }
 
 fn info() -> ServerInfo {

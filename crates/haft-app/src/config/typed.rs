@@ -196,6 +196,10 @@ settings! {
     FLUSH_MS: u64 = "progress.flush_ms";
     /// `progress.flush_bytes`
     FLUSH_BYTES: usize = "progress.flush_bytes";
+    /// `console.start`
+    CONSOLE_START: String = "console.start";
+    /// `console.notify`
+    CONSOLE_NOTIFY: String = "console.notify";
     /// `serve.http`
     HTTP: String = "serve.http";
     /// `serve.behind_proxy`

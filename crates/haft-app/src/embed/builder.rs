@@ -173,6 +173,8 @@ impl HaftBuilder {
             tools: self.tools,
             guards: self.policy.map(|policy| policy.guards).unwrap_or_default(),
             notices: self.notices,
+            // What a program shows to its users is its own.
+            desktop: false,
         };
         let app = App::build(&site, &settings, host)?;
         let sweeps = self.standard.contains(Standard::COMMANDS);

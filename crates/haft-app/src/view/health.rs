@@ -1,5 +1,6 @@
 //! What works here, found by trying; each check says what to do if it does not.
 
+mod console;
 mod toolchains;
 
 use std::fmt::Write as _;
@@ -23,7 +24,9 @@ use crate::view::{approvals, when};
 use crate::wiring::{chain, upstream};
 
 /// What haft can do without.
-const OPTIONAL: [&str; 7] = [
+const OPTIONAL: [&str; 9] = [
+    "console",
+    "notices",
     "scripts",
     "git",
     "skills",
@@ -109,6 +112,7 @@ pub async fn report(app: &App) -> Report {
         memory(app).await,
         inbox(app).await,
     ];
+    checks.extend(console::checks(app).await);
     checks.push(web(app).await);
     checks.extend(proxy(app).await);
     let (jail, sandbox) = confinement(app.sandbox()).await;

@@ -17,6 +17,7 @@ use haft::toolset::registry::ToolRegistry;
 
 use crate::config::Settings;
 use crate::config::typed::APPROVAL_MODE;
+use crate::desktop::{Desktop, DesktopState};
 use crate::feed::Feed;
 use crate::host::{ApproverParts, MakeApprover, WhenAsked};
 use crate::problem::Problem;
@@ -27,12 +28,24 @@ use crate::webhook::Webhook;
 use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::{changes, parts};
 
-/// Says yes up to a risk, asks the person about the rest and tells the webhook.
+/// Says yes up to a risk, asks the person about the rest, tells the webhook and the desktop.
 #[derive(Debug)]
 struct RiskApprover {
     yes_up_to: Option<Risk>,
     person: Option<Arc<dyn Approver>>,
     webhook: Option<Webhook>,
+    /// Tells it on the desktop, where no person is asked by this process.
+    desktop: Option<Desktop>,
+}
+
+impl RiskApprover {
+    /// Whether it has anything to say or anyone to tell.
+    fn asks_anyone(&self) -> bool {
+        self.yes_up_to.is_some()
+            || self.person.is_some()
+            || self.webhook.is_some()
+            || self.desktop.is_some()
+    }
 }
 
 impl Approver for RiskApprover {
@@ -46,6 +59,9 @@ impl Approver for RiskApprover {
             let request = request.clone();
             tokio::spawn(async move { webhook.notify(&request).await });
         }
+        if let Some(desktop) = &self.desktop {
+            desktop.tell(request);
+        }
         match &self.person {
             Some(person) => person.ask(request),
             None => Box::pin(async { Answer::Nobody }),
@@ -54,6 +70,9 @@ impl Approver for RiskApprover {
 
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            if let Some(desktop) = &self.desktop {
+                desktop.tell(request);
+            }
             if let Some(webhook) = &self.webhook {
                 webhook.notify(request).await;
             }
@@ -97,6 +116,8 @@ pub(crate) struct Wiring<'a> {
     pub(crate) tally: &'a Arc<Tally>,
     /// What becomes of calls that the policy asks about, where it is the host that says so.
     pub(crate) when_asked: Option<WhenAsked>,
+    /// Whether requests are told on the desktop, and how; none where the host wants no notices.
+    pub(crate) desktop: Option<&'a DesktopState>,
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) suspended: Arc<dyn SuspendedCalls>,
 }
@@ -145,6 +166,13 @@ pub(crate) fn executor(
         })
     });
     let webhook = Webhook::of(settings)?;
+    let state = wiring
+        .desktop
+        .filter(|_| mode == Mode::Ask && person.is_none());
+    let desktop = state.and_then(|state| {
+        let redactor = Redactor::new(&settings.secrets.values);
+        Desktop::new(state, at, &wiring.inbox, redactor)
+    });
     let asked = RiskApprover {
         yes_up_to: match mode {
             Mode::Auto(risk) => Some(risk),
@@ -152,8 +180,9 @@ pub(crate) fn executor(
         },
         person,
         webhook: webhook.clone().filter(|_| mode == Mode::Ask),
+        desktop,
     };
-    if asked.yes_up_to.is_some() || asked.person.is_some() || asked.webhook.is_some() {
+    if asked.asks_anyone() {
         executor = executor.with_approver(asked);
     }
     // Where no one is to be asked, or the host's approver alone, nothing is kept for others.

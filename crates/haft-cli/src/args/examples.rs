@@ -25,6 +25,13 @@ Examples:
   haft serve --stdio                MCP on stdin and stdout, for a client that starts haft
   haft serve --http 127.0.0.1:0 --json";
 
+/// Of `haft console`.
+pub(crate) const CONSOLE: &str = "\
+Examples:
+  haft console                      start a server where none runs, and open its console
+  haft console --no-open            print a login link for another browser
+  haft console --stop               stop the server in the background";
+
 /// Of `haft tools`.
 pub(crate) const TOOLS: &str = "\
 Examples:

@@ -27,11 +27,12 @@ const LATER: [(&str, &str); 5] = [
 const LATER_MCP: [&str; 3] = ["add", "remove", "import"];
 
 /// The commands of this release.
-const NOW: [&str; 19] = [
+const NOW: [&str; 20] = [
     "help",
     "version",
     "init",
     "serve",
+    "console",
     "tools",
     "call",
     "chain",

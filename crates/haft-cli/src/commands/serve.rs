@@ -5,7 +5,7 @@ use haft_app::config::Settings;
 use haft_app::problem::Problem;
 use haft_app::reload::Reloader;
 use haft_sandbox::Sandbox;
-use haft_server::server::{self, Ready, ServeOptions};
+use haft_server::server::{self, Background, Ready, ServeOptions};
 use serde_json::json;
 
 use crate::args;
@@ -28,6 +28,11 @@ pub(crate) async fn run(
         http: args.http.clone(),
         stdio: args.stdio,
         no_auth: args.no_auth,
+        background: if args.background {
+            Background::Itself
+        } else {
+            Background::WhenAsked
+        },
     };
     if args.stdio && args.http.is_none() {
         tokio::spawn(release_start(app.sandbox().clone()));
@@ -37,7 +42,7 @@ pub(crate) async fn run(
     let reloading = tokio::spawn(reloader.watch());
     let ready = |ready: &Ready| {
         tokio::spawn(release_start(app.sandbox().clone()));
-        print(at, app, ready)
+        print(at, app, ready, args.background)
     };
     let signal = server::serve(app, settings, &options, signals.next(), ready).await;
     reloading.abort();
@@ -60,13 +65,16 @@ async fn release_start(sandbox: Sandbox) {
     }
 }
 
-/// Says that all routes answer, then how to connect.
-fn print(at: &Invocation, app: &App, ready: &Ready) -> Result<(), Problem> {
+/// Says that all routes answer, then how to connect; the server in the background keeps its login link out of its log.
+fn print(at: &Invocation, app: &App, ready: &Ready, background: bool) -> Result<(), Problem> {
     let (screen, url) = (at.screen, &ready.url);
     let (token, operator) = (&ready.token_file, &ready.operator_token_file);
     screen.err(&format!("listening on {url}"));
     if !url.ends_with(&ready.address.to_string()) {
         screen.err(&format!("socket     {}", ready.address));
+    }
+    if background {
+        return Ok(());
     }
     if screen.json {
         return screen.document(&json!({

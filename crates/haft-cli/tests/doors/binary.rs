@@ -28,6 +28,8 @@ pub(crate) fn asking(scene: &Path, row: &Row) -> Command {
         .env("HOME", scene)
         .env("HAFT_HOME", scene.join("home"))
         .env("XDG_CONFIG_HOME", scene.join("config"))
+        // No server is left in the background.
+        .env("CI", "1")
         .current_dir(scene.join("ws"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

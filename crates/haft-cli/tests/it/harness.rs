@@ -1,6 +1,9 @@
 //! Runs the built `haft` in folders of its own, with nothing of this machine's settings.
 
+use std::ffi::OsString;
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -10,6 +13,8 @@ use tempfile::TempDir;
 /// A workspace, a home and a user's settings folder that no other test sees.
 pub(crate) struct Lab {
     root: TempDir,
+    /// Variables beside the usual ones.
+    more: Vec<(&'static str, OsString)>,
 }
 
 /// What one run of the binary left.
@@ -25,7 +30,13 @@ impl Lab {
         for folder in ["work", "home", "config"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
-        Self { root }
+        let more = Vec::new();
+        Self { root, more }
+    }
+
+    /// Every command of this lab has this variable.
+    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.more.push((name, value.into()));
     }
 
     pub(crate) fn work(&self) -> PathBuf {
@@ -44,6 +55,21 @@ impl Lab {
     /// Writes the user's settings.
     pub(crate) fn user_settings(&self, text: &str) -> PathBuf {
         write(&self.root.path().join("config/haft/config.toml"), text)
+    }
+
+    /// Puts a program into a folder of its own, which this gives; its script finds what to note it in as `$NOTE`.
+    pub(crate) fn program_folder(&self, name: &str, script: &str) -> PathBuf {
+        let folder = self.root.path().canonicalize().unwrap().join("bin");
+        let note = self.note();
+        let text = format!("#!/bin/sh\nNOTE='{}'\n{script}\n", note.display());
+        let file = write(&folder.join(name), &text);
+        std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        folder
+    }
+
+    /// Where programs of this lab note what they were called with.
+    pub(crate) fn note(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join("note")
     }
 
     /// The command, ready to be changed or started.
@@ -77,6 +103,11 @@ impl Lab {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if args.contains(&"serve") {
+            // No server is left in the background by a test about something else.
+            command.env("CI", "1");
+        }
+        command.envs(self.more.iter().cloned());
         command
     }
 

@@ -97,6 +97,12 @@ impl Pty {
         self.typing.write_all(text.as_bytes()).unwrap();
     }
 
+    /// Ends it at once.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Waits for its end; `stderr` is all that was on the screen.
     pub(crate) fn end(mut self) -> Ran {
         let output = self.child.wait_with_output().unwrap();

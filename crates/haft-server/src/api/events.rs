@@ -29,6 +29,7 @@ use tokio::sync::watch;
 use crate::api::state::{Api, Shared};
 use crate::bounds::Busy;
 use crate::caller::Caller;
+use crate::tabs::OpenStream;
 use crate::{query, reply};
 use haft_app::feed::{CallEvent, FeedEvent};
 use haft_app::view::approvals::Item;
@@ -52,6 +53,8 @@ struct Watch {
     greeted: bool,
     number: u64,
     _place: Place,
+    /// Says that a page of the console is open.
+    _page: Option<OpenStream>,
 }
 
 /// What came first.
@@ -86,6 +89,7 @@ pub(crate) async fn events(
         changes: api.app.executor().changes().map(|log| log.watch()),
         progress: api.app.hub().listen_to(hears, charge),
         stopped: api.stopped.clone(),
+        _page: session.as_ref().map(|_| api.tabs.open()),
         session: session.map(|Extension(session)| session),
         greeted: false,
         number: 0,

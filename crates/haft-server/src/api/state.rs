@@ -14,6 +14,7 @@ use crate::api::own::OwnRuns;
 use crate::bounds::Bounds;
 use crate::caller::Caller;
 use crate::reply;
+use crate::tabs::Tabs;
 
 /// What the routes share.
 #[derive(Debug)]
@@ -26,16 +27,24 @@ pub(crate) struct Api {
     pub(crate) own: OwnRuns,
     /// What callers may make the server hold.
     pub(crate) bounds: Arc<Bounds>,
+    /// The console's pages.
+    pub(crate) tabs: Arc<Tabs>,
 }
 
 impl Api {
     /// The API of this app, whose callers keep within these bounds.
-    pub(crate) fn new(app: App, stopped: watch::Receiver<bool>, bounds: Arc<Bounds>) -> Arc<Self> {
+    pub(crate) fn new(
+        app: App,
+        stopped: watch::Receiver<bool>,
+        bounds: Arc<Bounds>,
+        tabs: Arc<Tabs>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             app,
             stopped,
             own: OwnRuns::default(),
             bounds,
+            tabs,
         })
     }
 

@@ -1,6 +1,7 @@
 //! The routes: the pages, logging in and out, and tickets.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -20,10 +21,13 @@ use crate::reply;
 
 /// The largest body here: a code or a path, and its braces.
 const MAX_BODY: usize = 4096;
+/// The longest name of a page, in bytes.
+const MAX_TAB: usize = 64;
 
 type Shared = State<Arc<Console>>;
 
-/// The pages, and below `/api/v1`: `POST login`, `POST login-link`, `POST tickets`, `GET session`, `POST logout`. Who may come
+/// The pages, and below `/api/v1`: `POST login`, `POST login-link`, `POST tickets`, `GET session`, `POST tabs`,
+/// `POST logout`. Who may come
 /// here is checked before: everybody to the pages and to `login`, the operator to the rest.
 pub(crate) fn router(console: Arc<Console>) -> Router {
     let pages = get(page);
@@ -36,6 +40,7 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         .route("/api/v1/login-link", post(link))
         .route("/api/v1/tickets", post(ticket))
         .route("/api/v1/session", get(session))
+        .route("/api/v1/tabs", post(tab))
         .route("/api/v1/logout", post(logout))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(console)
@@ -70,7 +75,7 @@ async fn login(State(console): Shared, body: Bytes) -> Response {
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
     if !console.redeem(&asked.code) {
-        let message = "the login code is wrong, was used or is older than 5 minutes; `haft serve` prints another when it starts";
+        let message = "the login code is wrong, was used or is older than 5 minutes; `haft console` gives another";
         return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
     }
     let fresh = match console.open() {
@@ -115,6 +120,31 @@ async fn ticket(State(console): Shared, body: Bytes) -> Response {
         Ok(ticket) => document(StatusCode::OK, &json!({"ticket": ticket})),
         Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
     }
+}
+
+/// What a page says of itself.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TabSays {
+    tab: String,
+    /// Whether a person sees it, or would see a notice that it shows.
+    attentive: bool,
+}
+
+/// A page says whether it is seen: while one is, no notice is shown on the desktop.
+async fn tab(
+    State(console): Shared,
+    session: Option<Extension<ConsoleSession>>,
+    body: Bytes,
+) -> Response {
+    let says = serde_json::from_slice::<TabSays>(&body).ok();
+    let says = says.filter(|says| (1..=MAX_TAB).contains(&says.tab.len()));
+    let (Some(says), Some(_)) = (says, session) else {
+        let message = "a page of the console sends {\"tab\", \"attentive\"}";
+        return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+    };
+    console.tabs.hear(&says.tab, says.attentive, Instant::now());
+    StatusCode::NO_CONTENT.into_response()
 }
 
 #[derive(Serialize)]

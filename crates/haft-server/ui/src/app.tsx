@@ -6,6 +6,7 @@ import { readApprovals } from "./approvals";
 import { connect, opened } from "./live";
 import { follow, go, page, parts } from "./route";
 import { begin, login, session } from "./session";
+import { sayWhetherSeen } from "./tabs";
 import { Empty, Frame, LoginBox } from "./parts/frame";
 import { Shown } from "./parts/text";
 import { HealthPage } from "./pages/health";
@@ -48,9 +49,9 @@ function SignIn() {
     <main class="front">
       <h1>haft</h1>
       <p>The console shows what your agents do and ask for, and lets you decide. Each browser signs in with a link that works once.</p>
-      <p>On the machine that runs haft, in the folder that your agents work in:</p>
-      <pre class="block">haft serve</pre>
-      <p class="dim">It prints such a link when it starts.</p>
+      <p>On the machine that runs haft, in any folder:</p>
+      <pre class="block">haft console</pre>
+      <p class="dim">It opens the console in your browser, logged in. With <code>--no-open</code> it prints the link.</p>
       <LoginBox />
     </main>
   );
@@ -67,6 +68,7 @@ function App() {
 
 // The code is read before the address changes.
 void begin();
+sayWhetherSeen();
 if (!parts.value.length) go("/overview", true);
 const root = document.getElementById("app");
 if (root) render(<App />, root);

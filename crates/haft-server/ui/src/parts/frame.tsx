@@ -110,7 +110,7 @@ export function LoginBox({ short = false }: { short?: boolean }) {
       void redeem(code).then(() => { setBusy(false); setText(""); tryNow(); });
     }}>
       {loginTrouble.value && <p class={short ? "" : "note warn"} role="status">{loginTrouble.value}</p>}
-      <label for="login-link">Login link or code, as <code>haft serve</code> printed it</label>
+      <label for="login-link">Login link or code, as <code>haft console --no-open</code> prints it</label>
       <div class="login-row">
         <input id="login-link" type="text" autocomplete="off" spellcheck={false} value={text} aria-invalid={wrong || undefined} onInput={(e) => setText(e.currentTarget.value)} />
         <button type="submit" class="primary" disabled={!code || busy}>Log in</button>

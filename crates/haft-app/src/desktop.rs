@@ -1,0 +1,248 @@
+//! `Desktop`: notices on the user's desktop that requests wait, where there is a desktop and no console is looked at.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::approval::inbox::{Inbox, RequestStatus};
+use haft::approval::{ApprovalId, ApprovalRequest};
+use haft::audit::redact::Redactor;
+use haft_sandbox::{HostProgram, Places};
+use parking_lot::Mutex;
+
+use crate::config::{Settings, typed};
+use crate::environment::Environment;
+use crate::running::watched::is_watched;
+use crate::site::Site;
+use crate::view::approvals::fact::Fact;
+
+mod pace;
+mod words;
+
+use pace::Turn;
+use words::{Notice, Program};
+
+/// Requests that come within this time are told together; one that is decided at once is not told at all.
+const GATHER: Duration = Duration::from_millis(300);
+/// How long the program may take.
+const TAKES: Duration = Duration::from_secs(10);
+/// Most requests that are waited for; of more, the first ones are told.
+const MOST: usize = 1000;
+
+/// The variables that the program gets: what it needs to find the desktop.
+const VARIABLES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_TYPE",
+    "XDG_CURRENT_DESKTOP",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+];
+
+/// Whether there are notices, and by what.
+#[derive(Debug, Clone)]
+pub(crate) enum DesktopState {
+    /// This program shows them.
+    Shown(Program, PathBuf),
+    /// Settings say that there are none.
+    Off,
+    /// There is no desktop here.
+    NoDesktop,
+    /// The program is missing.
+    NoProgram(&'static str),
+    /// The program may not be started, for this reason.
+    Refused(String),
+}
+
+impl DesktopState {
+    /// What there is here, as settings want it.
+    pub(crate) fn of(at: &Site, settings: &Settings, places: &Places) -> Self {
+        if settings.get(typed::CONSOLE_NOTIFY) != "auto" {
+            return Self::Off;
+        }
+        let program = Program::of_this_system();
+        if !program.has_desktop(&at.environment) {
+            return Self::NoDesktop;
+        }
+        let path = at.environment.get("PATH").unwrap_or_default();
+        match places.program(program.name(), OsStr::new(path)) {
+            Some(Ok(path)) => Self::Shown(program, path),
+            Some(Err(refused)) => Self::Refused(refused.to_string()),
+            None => Self::NoProgram(program.name()),
+        }
+    }
+}
+
+/// Shows notices; clones share what waits to be told.
+#[derive(Clone)]
+pub(crate) struct Desktop(Arc<Inner>);
+
+struct Inner {
+    program: Program,
+    path: PathBuf,
+    site: Site,
+    inbox: Arc<dyn Inbox>,
+    redactor: Redactor,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    untold: Vec<Untold>,
+    /// Whether a task tells them.
+    telling: bool,
+}
+
+/// A request that waits to be told.
+struct Untold {
+    id: ApprovalId,
+    notice: Notice,
+}
+
+impl fmt::Debug for Desktop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desktop")
+            .field("path", &self.0.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Desktop {
+    /// What shows notices about requests of this inbox, where there is something that does.
+    pub(crate) fn new(
+        state: &DesktopState,
+        site: &Site,
+        inbox: &Arc<dyn Inbox>,
+        redactor: Redactor,
+    ) -> Option<Self> {
+        let DesktopState::Shown(program, path) = state else {
+            return None;
+        };
+        Some(Self(Arc::new(Inner {
+            program: *program,
+            path: path.clone(),
+            site: site.clone(),
+            inbox: Arc::clone(inbox),
+            redactor,
+            state: Mutex::default(),
+        })))
+    }
+
+    /// Shows a notice soon, if the request still waits then and no one looks at a console. Does not wait for that.
+    pub(crate) fn tell(&self, request: &ApprovalRequest) {
+        let notice = Notice::of(request, &Fact::of(request, &self.0.redactor).text);
+        let mut state = self.0.state.lock();
+        if state.untold.len() < MOST {
+            let id = request.id.clone();
+            state.untold.push(Untold { id, notice });
+        }
+        if !std::mem::replace(&mut state.telling, true) {
+            let desktop = self.clone();
+            tokio::spawn(async move { desktop.tell_all().await });
+        }
+    }
+
+    /// Tells what waits, in as many notices as their pace allows.
+    async fn tell_all(&self) {
+        tokio::time::sleep(GATHER).await;
+        loop {
+            let Some(turn) = self.turn().await else {
+                // No notice without a pace: the log says why.
+                self.0.state.lock().untold.clear();
+                if self.is_done() {
+                    return;
+                }
+                continue;
+            };
+            let notices = self.pending().await;
+            if !notices.is_empty() && !self.is_watched().await {
+                turn.use_up();
+                self.show(notices).await;
+            }
+            if self.is_done() {
+                return;
+            }
+        }
+    }
+
+    /// Whether nothing came meanwhile; the next request is told by another task then.
+    fn is_done(&self) -> bool {
+        let mut state = self.0.state.lock();
+        state.telling = !state.untold.is_empty();
+        !state.telling
+    }
+
+    /// Waits until a notice may be shown by this process.
+    async fn turn(&self) -> Option<Turn> {
+        loop {
+            let home = self.0.site.home.clone();
+            let tried = tokio::task::spawn_blocking(move || Turn::take(&home)).await;
+            match tried {
+                Ok(Ok(Ok(turn))) => return Some(turn),
+                Ok(Ok(Err(wait))) => tokio::time::sleep(wait).await,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "keep the pace of notices");
+                    return None;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "keep the pace of notices");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// What is to be told of those that still wait.
+    async fn pending(&self) -> Vec<Notice> {
+        let untold = std::mem::take(&mut self.0.state.lock().untold);
+        let mut pending = Vec::new();
+        for Untold { id, notice } in untold {
+            let entry = self.0.inbox.get(&id).await;
+            let waits = entry.is_ok_and(|entry| {
+                entry.is_some_and(|entry| entry.status == RequestStatus::Pending && entry.is_open())
+            });
+            if waits {
+                pending.push(notice);
+            }
+        }
+        pending
+    }
+
+    async fn is_watched(&self) -> bool {
+        let home = self.0.site.home.clone();
+        let looked = tokio::task::spawn_blocking(move || is_watched(&home)).await;
+        looked.unwrap_or(false)
+    }
+
+    async fn show(&self, notices: Vec<Notice>) {
+        let inner = &self.0;
+        let arguments = inner.program.arguments(&Notice::sum(notices));
+        let program = HostProgram::new(&inner.path, inner.program.name())
+            .with_arguments(arguments)
+            .with_variables(variables(&inner.site.environment));
+        let shown = tokio::task::spawn_blocking(move || program.run(TAKES)).await;
+        let why = match shown {
+            Ok(Ok(status)) if status.success() => return,
+            Ok(Ok(status)) => status.to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(program = %inner.path.display(), why, "show a notice");
+    }
+}
+
+fn variables(environment: &Environment) -> impl Iterator<Item = (&str, &str)> {
+    environment
+        .iter()
+        .filter(|(name, _)| VARIABLES.contains(name))
+}

@@ -1,0 +1,82 @@
+//! The pace of notices: at most one in some seconds, of all haft processes of a user together.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::home::Home;
+use crate::plain_file;
+
+/// From one notice to the next.
+const PERIOD: Duration = Duration::from_secs(10);
+/// How soon to try again while another process shows one.
+const SOON: Duration = Duration::from_millis(500);
+
+/// Held by the process whose turn it is; its time of change is that of the last notice.
+const FILE: &str = "servers/notified.lock";
+
+/// The turn to show a notice.
+#[derive(Debug)]
+pub(super) struct Turn(File);
+
+impl Turn {
+    /// Takes the turn; how long to wait where it is too early.
+    pub(super) fn take(home: &Home) -> io::Result<Result<Self, Duration>> {
+        let path = home.join(FILE);
+        plain_file::private_folder(path.parent().unwrap_or(home.path()))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        // One that is made now was never changed for a notice.
+        let (file, fresh) = match options.clone().create_new(true).open(&path) {
+            Ok(file) => (file, true),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => (options.open(&path)?, false),
+            Err(e) => return Err(e),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Ok(Err(SOON)),
+            locked => locked?,
+        }
+        let meta = file.metadata()?;
+        if fresh || meta.len() == 0 {
+            return Ok(Ok(Self(file)));
+        }
+        // A clock that was put back must not silence it.
+        let age = meta.modified()?.elapsed().unwrap_or(PERIOD);
+        match PERIOD.checked_sub(age) {
+            Some(rest) if !rest.is_zero() => Ok(Err(rest)),
+            _ => Ok(Ok(Self(file))),
+        }
+    }
+
+    /// Notes that a notice is shown now.
+    pub(super) fn use_up(mut self) {
+        let noted = self.0.set_len(0).and_then(|()| self.0.write_all(b"\n"));
+        if let Err(error) = noted {
+            tracing::warn!(%error, "note that a notice was shown");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PERIOD, SOON, Turn};
+    use crate::environment::Environment;
+    use crate::home::Home;
+
+    #[test]
+    fn one_process_at_a_time_shows_one_notice_in_a_period() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(folder.path()), &Environment::default()).unwrap();
+        let turn = Turn::take(&home).unwrap().unwrap();
+        assert_eq!(Turn::take(&home).unwrap().unwrap_err(), SOON);
+        // Nothing was shown: the next one may.
+        drop(turn);
+        Turn::take(&home).unwrap().unwrap().use_up();
+        let wait = Turn::take(&home).unwrap().unwrap_err();
+        assert!(wait > SOON && wait <= PERIOD, "{wait:?}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Servers that run over this state folder: each keeps a record while it lives, by which other processes find its console.
+//!
+//! A record is a file whose lock its server holds. The system frees the lock when the process ends, however it ends, so a
+//! record that can be locked is of a server that is gone.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft::text::hex;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::config::Settings;
+use crate::home::Home;
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+
+pub mod background;
+pub mod login;
+pub mod watched;
+
+/// The folder below haft's state folder.
+const FOLDER: &str = "servers";
+/// How a record's name ends.
+const RECORD: &str = ".json";
+/// The largest record that is read, in bytes.
+const LARGEST: u64 = 64 << 10;
+/// Most records that are looked at.
+const MOST: usize = 256;
+/// Age of a record that was never finished at which it is removed.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// haft's version.
+    pub version: String,
+    /// What browsers write to reach its console, without a slash at its end.
+    pub url: String,
+    /// The folder that it serves; none for the server in the background, which has no folder.
+    pub workspace: Option<String>,
+    /// Which database it shows; see [`store`].
+    pub store: String,
+    /// Its process, for people: it may be one of another container.
+    pub pid: u32,
+    /// Nanoseconds since 1970, UTC, when it was ready.
+    pub began: i128,
+}
+
+/// Names the database of approvals that settings choose: servers with the same name show the same requests.
+pub fn store(settings: &Settings) -> String {
+    match settings.text("store.url") {
+        None => "home".to_owned(),
+        // A URL may hold a password.
+        Some(url) => {
+            let digest = Sha256::digest(url.as_bytes());
+            hex(digest.get(..16).unwrap_or_default())
+        }
+    }
+}
+
+/// A record that stands as long as this value lives.
+#[derive(Debug)]
+pub struct Announced {
+    path: PathBuf,
+    /// Holds the lock.
+    file: File,
+}
+
+impl Announced {
+    /// Writes the record of this server.
+    ///
+    /// # Errors
+    /// The state folder cannot be written.
+    pub fn new(home: &Home, record: &Record) -> Result<Self, Problem> {
+        let folder = folder(home);
+        let place = |e: io::Error| cannot("announce the server", &folder, &e);
+        plain_file::private_folder(&folder).map_err(place)?;
+        let name = plain_file::random_hex(8).map_err(place)?;
+        let draft = folder.join(format!(".{name}"));
+        let path = folder.join(format!("{name}{RECORD}"));
+        let published = publish(&draft, &path, record);
+        if published.is_err() {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&draft);
+        }
+        let file = published.map_err(place)?;
+        Ok(Self { path, file })
+    }
+
+    /// Whether the record still stands: removing it is how a server in the background is asked to end.
+    pub fn stands(&self) -> bool {
+        let (Ok(there), Ok(ours)) = (fs::symlink_metadata(&self.path), self.file.metadata()) else {
+            return false;
+        };
+        (there.dev(), there.ino()) == (ours.dev(), ours.ino())
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if self.stands() {
+            // Without it the record is that of a server that is gone, which is found out.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Locked before it has its name: nobody finds one that is not.
+fn publish(draft: &Path, path: &Path, record: &Record) -> io::Result<File> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(draft)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    let text = serde_json::to_string(record).map_err(io::Error::other)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(draft, path)?;
+    Ok(file)
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    /// What it says of itself.
+    pub record: Record,
+    path: PathBuf,
+    file: File,
+}
+
+impl Server {
+    /// Whether it is the one in the background.
+    pub fn is_background(&self) -> bool {
+        self.record.workspace.is_none()
+    }
+
+    /// Takes its record away, which ends a server in the background, and waits until it is gone. Blocks.
+    ///
+    /// # Errors
+    /// The record cannot be removed, or the server has not ended within this time.
+    pub fn stop(self, within: Duration) -> Result<(), Problem> {
+        match fs::remove_file(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(cannot("stop the server", &self.path, &e));
+            }
+            _ => {}
+        }
+        if waits_for(&self.file, within) {
+            return Ok(());
+        }
+        let problem = format!(
+            "the server did not end within {} s: process {}",
+            within.as_secs(),
+            self.record.pid
+        );
+        Err(Problem::failed(problem).advise("end the process"))
+    }
+}
+
+/// Waits until a lock is free, at most this long.
+fn waits_for(file: &File, within: Duration) -> bool {
+    const LOOK: Duration = Duration::from_millis(20);
+    let looks = within.as_millis() / LOOK.as_millis();
+    for _ in 0..=looks {
+        if flock(file, FlockOperation::NonBlockingLockShared).is_ok() {
+            return true;
+        }
+        std::thread::sleep(LOOK);
+    }
+    false
+}
+
+/// The servers that run, the newest first. Removes the records of those that are gone. Blocks for as long as the disk takes.
+///
+/// # Errors
+/// The folder of records cannot be read.
+pub fn servers(home: &Home) -> Result<Vec<Server>, Problem> {
+    let folder = folder(home);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(cannot("look for running servers", &folder, &e)),
+    };
+    let mut found = Vec::new();
+    for entry in entries.take(MOST).flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if name.starts_with('.') {
+            remove_abandoned(&path);
+        } else if name.ends_with(RECORD) {
+            found.extend(living(path));
+        }
+    }
+    found.sort_by_key(|server| std::cmp::Reverse(server.record.began));
+    Ok(found)
+}
+
+/// The server of a record, if it lives and says what this haft understands.
+fn living(path: PathBuf) -> Option<Server> {
+    let file = File::open(&path).ok()?;
+    if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+        // Whoever looks at the same time does the same.
+        let _ = fs::remove_file(&path);
+        return None;
+    }
+    let text = plain_file::read(&path, LARGEST).ok()?;
+    let record: Record = serde_json::from_str(&text).ok()?;
+    let is_address = |url: &str| {
+        let plain = url.bytes().all(|b| b.is_ascii_graphic());
+        plain && (url.starts_with("http://") || url.starts_with("https://"))
+    };
+    let server = Server { record, path, file };
+    is_address(&server.record.url).then_some(server)
+}
+
+/// Removes a record whose server ended before it was finished.
+fn remove_abandoned(path: &Path) {
+    let age = fs::metadata(path).and_then(|meta| meta.modified());
+    let age = age.ok().and_then(|time| time.elapsed().ok());
+    let Ok(file) = File::open(path) else { return };
+    let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    if free && age.is_some_and(|age| age > ABANDONED) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Of the servers that show this database: that of this folder, else the one in the background, else the newest.
+pub fn choose(servers: Vec<Server>, workspace: &str, store: &str) -> Option<Server> {
+    let rank = |server: &Server| match &server.record.workspace {
+        Some(folder) if folder == workspace => 0,
+        None => 1,
+        Some(_) => 2,
+    };
+    let shows = servers
+        .into_iter()
+        .filter(|server| server.record.store == store);
+    // The first of those of the same rank is the newest.
+    shows.min_by_key(rank)
+}
+
+fn folder(home: &Home) -> PathBuf {
+    home.join(FOLDER)
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> Problem {
+    Problem::failed(format!("{what}: {error}"))
+        .at(Place::file(path))
+        .advise("make the state folder writable, or choose another with --home or HAFT_HOME")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! Links that log a browser in, asked of a running server with the operator's token.
+
+use std::time::Duration;
+
+use haft_builtins::web::http::{FetchLimits, Http};
+use serde::Deserialize;
+
+use crate::home::Home;
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+use crate::running::Server;
+
+/// How long a server may take to answer.
+const TAKES: Duration = Duration::from_secs(10);
+/// The largest answer that is read, in bytes.
+const ANSWER: usize = 64 << 10;
+/// The largest token, in bytes.
+const TOKEN: u64 = 4096;
+
+#[derive(Deserialize)]
+struct Link {
+    url: String,
+}
+
+impl Server {
+    /// A link to its console that logs in, once, within 5 minutes.
+    ///
+    /// # Errors
+    /// The operator's token cannot be read, or the server does not answer or gives no link.
+    pub async fn login_link(&self, home: &Home) -> Result<String, Problem> {
+        let path = home.join("operator-token");
+        let token = plain_file::read(&path, TOKEN).map_err(|e| {
+            Problem::failed(format!("read the operator's token: {e}"))
+                .at(Place::file(&path))
+                .advise("start the server again: it makes the file")
+        })?;
+        let limits = FetchLimits {
+            max_bytes: ANSWER,
+            whole: TAKES,
+            ..FetchLimits::default()
+        };
+        let http = Http::trusted().with_limits(limits);
+        let url = format!("{}/api/v1/login-link", self.record.url);
+        let bearer = format!("Bearer {}", token.trim());
+        let headers = [("authorization", &*bearer)];
+        let reply = http.post_json(&url, &headers, "{}").await;
+        let reply = reply.map_err(|e| self.silent(&e.to_string()))?;
+        let link = serde_json::from_slice::<Link>(&reply.body).ok();
+        let link = link.filter(|link| reply.is_success() && link.url.starts_with("http"));
+        let link = link.ok_or_else(|| self.silent(&format!("status {}", reply.status)))?;
+        Ok(link.url)
+    }
+
+    fn silent(&self, why: &str) -> Problem {
+        let Self { record, .. } = self;
+        let advice = if self.is_background() {
+            "end it with `haft console --stop`, then try again".to_owned()
+        } else {
+            format!(
+                "it is haft {} (process {}): take the link that `haft serve` printed, or start it again",
+                record.version, record.pid
+            )
+        };
+        Problem::failed(format!("ask the running server for a login link: {why}"))
+            .at(Place::named(&record.url))
+            .advise(advice)
+    }
+}

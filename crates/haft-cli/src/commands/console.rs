@@ -1,0 +1,142 @@
+//! `haft console`: the console of the running server in the browser, logged in; starts a server where none runs.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use haft_app::problem::Problem;
+use haft_app::running::background::{self, Reached, Wanted};
+use haft_sandbox::{HostProgram, Places};
+use serde_json::json;
+
+use crate::args;
+use crate::commands::{Done, runtime};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::{DIM, styled};
+
+/// What opens an address in the user's browser, the first one that there is.
+const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
+/// One that fails does so at once; one that stays is the browser itself.
+const FAILS: Duration = Duration::from_secs(2);
+
+/// Opens the console, or stops its server.
+pub(crate) fn run(at: &Invocation, args: &args::Console) -> Done {
+    if args.stop {
+        return stop(at);
+    }
+    let settings = at.settings_unasked()?;
+    let found = Wanted::new(&at.site, &settings).find_or_start()?;
+    say_what_runs(at, &found);
+    let runtime = runtime(false).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
+    let link = runtime.block_on(found.server.login_link(&at.site.home))?;
+    let console = format!("{}/", found.server.record.url);
+    let opened = if args.no_open || at.screen.json {
+        Ok(false)
+    } else {
+        open(at, &link).map(|()| true)
+    };
+    if at.screen.json {
+        at.screen.document(&json!({
+            "console": console,
+            "login": link,
+            "started": found.fresh,
+            "workspace": found.server.record.workspace,
+            "version": found.server.record.version,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    if opened == Ok(true) {
+        at.screen.out(&format!("{console}\n"))?;
+        at.screen.say("opened in the browser, logged in");
+        return Ok(Exit::Done);
+    }
+    at.screen.out(&format!("{link}\n"))?;
+    if let Err(why) = opened {
+        at.screen.say(&format!("no browser was opened: {why}"));
+    }
+    at.screen
+        .say("open the link in a browser; it logs in once, within 5 minutes");
+    if is_remote(at) {
+        at.screen.say(&styled(DIM, &forwarding(&found)));
+    }
+    Ok(Exit::Done)
+}
+
+fn stop(at: &Invocation) -> Done {
+    let stopped = background::stop(&at.site.home)?;
+    if at.screen.json {
+        at.screen.document(&json!({ "stopped": stopped }))?;
+    } else if stopped {
+        at.screen.say("the server in the background has ended");
+    } else {
+        at.screen.say("no server runs in the background");
+    }
+    Ok(Exit::Done)
+}
+
+/// Says which server it is, where that is not what the user expects.
+fn say_what_runs(at: &Invocation, found: &Reached) {
+    let record = &found.server.record;
+    if found.fresh {
+        at.screen
+            .say("started a server in the background; `haft console --stop` ends it");
+    }
+    let own = env!("CARGO_PKG_VERSION");
+    if record.version == own {
+        return;
+    }
+    let what = if found.server.is_background() {
+        "`haft console --stop`, then `haft console` starts this one"
+    } else {
+        "start `haft serve` again"
+    };
+    at.screen.warn(&format!(
+        "the server is haft {}, and this is haft {own}: {what}",
+        record.version
+    ));
+}
+
+/// Opens a link in the user's browser; why that cannot be done.
+fn open(at: &Invocation, link: &str) -> Result<(), String> {
+    let environment = &at.site.environment;
+    let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
+    let screen = ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "BROWSER"];
+    if !cfg!(target_os = "macos") && !screen.into_iter().any(set) {
+        return Err("there is no desktop session here".to_owned());
+    }
+    let home = at.site.home.path().to_owned();
+    let places = Places::declared([home], [at.site.workspace.clone()]);
+    let path = OsStr::new(environment.get("PATH").unwrap_or_default());
+    let mut why = format!("none of {} is on PATH", OPENERS.join(", "));
+    for name in OPENERS {
+        let program = match places.program(name, path) {
+            Some(Ok(program)) => program,
+            Some(Err(refused)) => {
+                why = refused.to_string();
+                continue;
+            }
+            None => continue,
+        };
+        let started = HostProgram::new(&program, name)
+            .with_arguments([link])
+            .with_variables(environment.iter())
+            .detach();
+        match started.map(|started| started.ended_within(FAILS)) {
+            Ok(Some(status)) if !status.success() => why = format!("{name} failed ({status})"),
+            Ok(_) => return Ok(()),
+            Err(error) => why = format!("start {name}: {error}"),
+        }
+    }
+    Err(why)
+}
+
+/// Whether the user came from another machine, whose browser does not reach this one's loopback.
+fn is_remote(at: &Invocation) -> bool {
+    at.site.environment.get("SSH_CONNECTION").is_some()
+}
+
+fn forwarding(found: &Reached) -> String {
+    let url = &found.server.record.url;
+    let port = url.rsplit(':').next().unwrap_or_default();
+    format!("from another machine, first: ssh -L {port}:127.0.0.1:{port} HOST")
+}

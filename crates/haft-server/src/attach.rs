@@ -1,0 +1,64 @@
+//! `Attach`: the console of a server that opens no port: that of a server which runs over the same state, in the background if need be.
+
+use std::time::{Duration, Instant};
+
+use haft_app::app::App;
+use haft_app::running::background::Wanted;
+use tokio::sync::Mutex;
+
+/// How long no server is started after one did not start.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Finds the console when a person is about to be asked.
+#[derive(Debug)]
+pub(crate) struct Attach {
+    app: App,
+    wanted: Wanted,
+    /// When a server did not start; one request at a time looks.
+    failed: Mutex<Option<Instant>>,
+}
+
+impl Attach {
+    /// For what this application asks. `starts` is whether the program may start a server.
+    pub(crate) fn new(app: &App, starts: bool) -> Self {
+        let wanted = app.wanted_console().clone().unasked();
+        Self {
+            app: app.clone(),
+            wanted: if starts {
+                wanted
+            } else {
+                wanted.without_start()
+            },
+            failed: Mutex::default(),
+        }
+    }
+
+    /// The console's address; none where there is none and none can be started.
+    pub(crate) async fn console(&self) -> Option<String> {
+        let mut failed = self.failed.lock().await;
+        let starts = self.wanted.starts() && failed.is_none_or(|at| at.elapsed() >= PAUSE);
+        let wanted = self.wanted.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            if starts {
+                wanted.find_or_start().map(|found| Some(found.server))
+            } else {
+                wanted.find()
+            }
+        });
+        match looked.await {
+            Ok(Ok(server)) => server.map(|server| server.record.url.clone()),
+            Ok(Err(problem)) => {
+                *failed = Some(Instant::now());
+                let advice = problem.advice().unwrap_or_default();
+                self.app.warn(&format!(
+                    "there is no console for what waits: {problem}; {advice}"
+                ));
+                None
+            }
+            Err(error) => {
+                tracing::error!(%error, "look for a console");
+                None
+            }
+        }
+    }
+}
