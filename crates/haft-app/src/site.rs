@@ -70,6 +70,13 @@ impl Site {
         })
     }
 
+    /// Whether it works in a folder of the user's: the server in the background stands in one of haft's own, where nothing lies.
+    pub fn has_folder(&self) -> bool {
+        let home = self.home.path();
+        let real = home.canonicalize();
+        !self.workspace.starts_with(real.as_deref().unwrap_or(home))
+    }
+
     /// Refuses a home folder, or one that holds it, for what runs tools in the workspace. Other commands may be given there:
     /// they only look at haft's own state.
     ///

@@ -31,12 +31,15 @@ pub(crate) mod sessions;
 
 /// What a login code is good for.
 const LOGIN: &str = "login";
+/// The same, for a program of the server's own user alone.
+const OWN_LOGIN: &str = "login of the same user";
 
 /// What a person sees of the server in the top bar.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct About {
-    /// The workspace's path.
-    pub(crate) workspace: String,
+    /// The workspace's path; none where the server stands in no folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workspace: Option<String>,
     /// The profile in force.
     pub(crate) profile: String,
     /// haft's version.
@@ -104,7 +107,16 @@ impl Console {
     /// A link that logs in once, within [`CODE_LIFE`]. `base_url` is the server's, with or without a slash
     /// at its end. The code stands in the fragment, which no browser sends and no log keeps.
     pub(crate) fn login_link(&self, base_url: &str) -> Result<String, ConsoleError> {
-        let code = self.codes.lock().issue(LOGIN, Instant::now())?;
+        self.link(base_url, LOGIN)
+    }
+
+    /// The same for a browser of the user for whom this server runs: others may have read the link.
+    pub(crate) fn own_login_link(&self, base_url: &str) -> Result<String, ConsoleError> {
+        self.link(base_url, OWN_LOGIN)
+    }
+
+    fn link(&self, base_url: &str, purpose: &str) -> Result<String, ConsoleError> {
+        let code = self.codes.lock().issue(purpose, Instant::now())?;
         Ok(format!("{}/#login={code}", base_url.trim_end_matches('/')))
     }
 
@@ -131,8 +143,19 @@ impl Console {
         good.then_some(session)
     }
 
+    /// Uses a code up that anyone may use who has it.
     pub(crate) fn redeem(&self, code: &str) -> bool {
         self.codes.lock().redeem(code, LOGIN, Instant::now())
+    }
+
+    /// Whether a code is for programs of the server's own user. It stays as it is.
+    pub(crate) fn is_own(&self, code: &str) -> bool {
+        self.codes.lock().holds(code, OWN_LOGIN, Instant::now())
+    }
+
+    /// Uses such a code up.
+    pub(crate) fn redeem_own(&self, code: &str) -> bool {
+        self.codes.lock().redeem(code, OWN_LOGIN, Instant::now())
     }
 
     pub(crate) fn ticket(&self, path: &str) -> Result<String, ConsoleError> {

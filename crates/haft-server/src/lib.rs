@@ -37,6 +37,7 @@ mod opener;
 mod query;
 mod reach;
 mod reply;
+mod same_user;
 mod tabs;
 mod tokens;
 

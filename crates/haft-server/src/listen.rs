@@ -19,6 +19,7 @@ use tower_service::Service as _;
 
 use crate::caller::Peer;
 use crate::reach::Reach;
+use crate::same_user::Ends;
 
 mod crowd;
 mod unblocked;
@@ -80,10 +81,16 @@ impl Listener {
             while connections.try_join_next().is_some() {}
             match accepted {
                 Ok((stream, from)) => {
+                    let Ok(local) = stream.local_addr() else {
+                        continue;
+                    };
                     let served = Served {
                         tls: self.tls.clone(),
                         routes: routes.clone(),
-                        peer: Peer(from.ip()),
+                        ends: Ends {
+                            remote: from,
+                            local,
+                        },
                         guest: Arc::new(crowd.enter()),
                         stop: stop.clone(),
                     };
@@ -123,7 +130,7 @@ async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
 struct Served {
     tls: Option<TlsAcceptor>,
     routes: Router,
-    peer: Peer,
+    ends: Ends,
     guest: Arc<Guest>,
     stop: watch::Receiver<bool>,
 }
@@ -154,13 +161,14 @@ async fn secured(stream: TcpStream, served: Served) {
 async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Served) {
     let Served {
         routes,
-        peer,
+        ends,
         guest,
         mut stop,
         ..
     } = served;
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(Peer(ends.remote.ip()));
+        request.extensions_mut().insert(ends);
         request.extensions_mut().insert(Arc::clone(&guest));
         routes.clone().call(request)
     });

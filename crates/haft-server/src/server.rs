@@ -43,9 +43,6 @@ const SKILL_WATCH: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(500);
 /// How long it stays without an open page.
 const QUIET: Duration = Duration::from_secs(4 * 60 * 60);
-/// What its console says in place of a folder.
-const ALL_FOLDERS: &str = "all folders";
-
 /// What a model is told about the server.
 const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
 
@@ -276,13 +273,18 @@ impl Serving<'_> {
         }
     }
 
+    /// The folder that it serves; none where it stands in no folder of the user's.
+    fn folder(&self) -> Option<String> {
+        let has_folder = self.app.site().has_folder();
+        has_folder.then(|| self.app.workspace().to_owned())
+    }
+
     /// What other processes find of this server.
     fn record(&self, reached: &Reached) -> Record {
-        let workspace = self.app.workspace().to_owned();
         Record {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             url: reached.url.clone(),
-            workspace: (!self.is_background()).then_some(workspace),
+            workspace: self.folder(),
             store: self.app.wanted_console().store().to_owned(),
             pid: std::process::id(),
             began: clock::now(),
@@ -292,17 +294,12 @@ impl Serving<'_> {
     /// The console of this server; how strong the sandbox is comes to it as soon as that is tried.
     fn console(&self, reached: &Reached, tabs: &Arc<Tabs>) -> Arc<Console> {
         let app = self.app.clone();
-        let workspace = if self.is_background() {
-            ALL_FOLDERS
-        } else {
-            app.workspace()
-        };
         let console = Console::new(Options {
             port: reached.address.port(),
             https: reached.https,
             tabs: Arc::clone(tabs),
             about: About {
-                workspace: workspace.to_owned(),
+                workspace: self.folder(),
                 profile: app.profile().to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 user: app.principal().subject.to_string(),

@@ -23,11 +23,12 @@ struct Link {
 }
 
 impl Server {
-    /// A link to its console that logs in, once, within 5 minutes.
+    /// A link to its console that logs in, once, within 5 minutes. `opens` is whether it opens a browser of this user on this
+    /// machine: other users may read it in the list of processes then, and it is of no use to them.
     ///
     /// # Errors
     /// The operator's token cannot be read, or the server does not answer or gives no link.
-    pub async fn login_link(&self, home: &Home) -> Result<String, Problem> {
+    pub async fn login_link(&self, home: &Home, opens: bool) -> Result<String, Problem> {
         let path = home.join("operator-token");
         let token = plain_file::read(&path, TOKEN).map_err(|e| {
             Problem::failed(format!("read the operator's token: {e}"))
@@ -43,7 +44,10 @@ impl Server {
         let url = format!("{}/api/v1/login-link", self.record.url);
         let bearer = format!("Bearer {}", token.trim());
         let headers = [("authorization", &*bearer)];
-        let reply = http.post_json(&url, &headers, "{}").await;
+        // Where a proxy encrypts, the connection that the server sees is the proxy's.
+        let same_user = opens && self.record.url.starts_with("http://");
+        let body = format!("{{\"same_user\":{same_user}}}");
+        let reply = http.post_json(&url, &headers, body).await;
         let reply = reply.map_err(|e| self.silent(&e.to_string()))?;
         let link = serde_json::from_slice::<Link>(&reply.body).ok();
         let link = link.filter(|link| reply.is_success() && link.url.starts_with("http"));

@@ -117,7 +117,9 @@ pub async fn report(app: &App) -> Report {
     checks.extend(proxy(app).await);
     let (jail, sandbox) = confinement(app.sandbox()).await;
     checks.extend(jail);
-    checks.push(changes(app.command_changes()));
+    if at.has_folder() {
+        checks.push(changes(app.command_changes()));
+    }
     checks.push(network(app, &sandbox));
     checks.extend(toolchains::checks(app));
     checks.push(scripts(at, app).await);
@@ -126,6 +128,10 @@ pub async fn report(app: &App) -> Report {
 }
 
 fn workspace(at: &Site) -> Check {
+    if !at.has_folder() {
+        let detail = "none: this server shows what happens in all folders, and makes no calls";
+        return check("workspace", true, detail, "");
+    }
     let shown = at.workspace.display().to_string();
     match at.check_workspace() {
         Ok(()) => check("workspace", true, shown, ""),

@@ -1,6 +1,7 @@
 //! `haft console`: the console of the running server in the browser, logged in; starts a server where none runs.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use haft_app::problem::Problem;
@@ -28,17 +29,20 @@ pub(crate) fn run(at: &Invocation, args: &args::Console) -> Done {
     let found = Wanted::new(&at.site, &settings).find_or_start()?;
     say_what_runs(at, &found);
     let runtime = runtime(false).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
-    let link = runtime.block_on(found.server.login_link(&at.site.home))?;
+    let link = |opens| runtime.block_on(found.server.login_link(&at.site.home, opens));
     let console = format!("{}/", found.server.record.url);
     let opened = if args.no_open || at.screen.json {
         Ok(false)
     } else {
-        open(at, &link).map(|()| true)
+        match opener(at) {
+            Ok(openers) => open(at, &openers, &link(true)?),
+            Err(why) => Err(why),
+        }
     };
     if at.screen.json {
         at.screen.document(&json!({
             "console": console,
-            "login": link,
+            "login": link(false)?,
             "started": found.fresh,
             "workspace": found.server.record.workspace,
             "version": found.server.record.version,
@@ -50,7 +54,7 @@ pub(crate) fn run(at: &Invocation, args: &args::Console) -> Done {
         at.screen.say("opened in the browser, logged in");
         return Ok(Exit::Done);
     }
-    at.screen.out(&format!("{link}\n"))?;
+    at.screen.out(&format!("{}\n", link(false)?))?;
     if let Err(why) = opened {
         at.screen.say(&format!("no browser was opened: {why}"));
     }
@@ -96,8 +100,8 @@ fn say_what_runs(at: &Invocation, found: &Reached) {
     ));
 }
 
-/// Opens a link in the user's browser; why that cannot be done.
-fn open(at: &Invocation, link: &str) -> Result<(), String> {
+/// The programs that open an address in the user's browser, the first one first; why there is none.
+fn opener(at: &Invocation) -> Result<Vec<(&'static str, PathBuf)>, String> {
     let environment = &at.site.environment;
     let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
     let screen = ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "BROWSER"];
@@ -108,22 +112,32 @@ fn open(at: &Invocation, link: &str) -> Result<(), String> {
     let places = Places::declared([home], [at.site.workspace.clone()]);
     let path = OsStr::new(environment.get("PATH").unwrap_or_default());
     let mut why = format!("none of {} is on PATH", OPENERS.join(", "));
+    let mut openers = Vec::new();
     for name in OPENERS {
-        let program = match places.program(name, path) {
-            Some(Ok(program)) => program,
-            Some(Err(refused)) => {
-                why = refused.to_string();
-                continue;
-            }
-            None => continue,
-        };
-        let started = HostProgram::new(&program, name)
+        match places.program(name, path) {
+            Some(Ok(program)) => openers.push((name, program)),
+            Some(Err(refused)) => why = refused.to_string(),
+            None => {}
+        }
+    }
+    if openers.is_empty() {
+        Err(why)
+    } else {
+        Ok(openers)
+    }
+}
+
+/// Opens a link with the first of these programs that can; why none could.
+fn open(at: &Invocation, openers: &[(&str, PathBuf)], link: &str) -> Result<bool, String> {
+    let mut why = String::new();
+    for (name, program) in openers {
+        let started = HostProgram::new(program, name)
             .with_arguments([link])
-            .with_variables(environment.iter())
+            .with_variables(at.site.environment.iter())
             .detach();
         match started.map(|started| started.ended_within(FAILS)) {
             Ok(Some(status)) if !status.success() => why = format!("{name} failed ({status})"),
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(true),
             Err(error) => why = format!("start {name}: {error}"),
         }
     }

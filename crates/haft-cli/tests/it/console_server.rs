@@ -116,9 +116,39 @@ fn the_link_logs_in_once_and_the_server_serves_no_mcp() {
     login(401);
     assert_eq!(scene.ask(&get("/api/v1/approvals", None)).status, 200);
     assert_eq!(scene.ask(&post("/mcp", "", "{}")).status, 404);
-    // It stands in no folder of the user's.
-    let health = scene.ask(&get("/api/v1/overview", None));
-    assert_eq!(health.status, 200, "{}", health.body);
+    // It stands in no folder of the user's, and makes no calls.
+    let overview = scene.ask(&get("/api/v1/overview", None));
+    assert_eq!(overview.status, 200, "{}", overview.body);
+    let call = json!({"tool": "list_files", "arguments": {}}).to_string();
+    let refused = scene.ask(&post("/api/v1/calls", "", &call));
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(
+        refused.body.contains("stands in no folder"),
+        "{}",
+        refused.body
+    );
+}
+
+#[test]
+fn w17_a_link_that_opens_a_browser_logs_in_a_browser_of_the_same_user_once() {
+    let scene = Scene::new();
+    console(&scene.0);
+    let asked = post("/api/v1/login-link", "", r#"{"same_user":true}"#);
+    let link = scene.ask(&asked).json()["url"].as_str().unwrap().to_owned();
+    let body = json!({"code": link.split_once("#login=").unwrap().1}).to_string();
+    let login = post("/api/v1/login", "", &body);
+    let caller = Caller::at(&address(&scene.record()));
+    for expect in [200, 401] {
+        let reply = caller
+            .try_ask(&Request {
+                token: None,
+                ..login
+            })
+            .unwrap();
+        assert_eq!(reply.status, expect, "{}", reply.body);
+    }
+    let wrong = post("/api/v1/login-link", "", r#"{"same":true}"#);
+    assert_eq!(scene.ask(&wrong).status, 400);
 }
 
 #[test]

@@ -53,7 +53,12 @@ impl Api {
         self.own.release().await;
     }
 
+    /// The session for calls of this caller.
     pub(crate) async fn session(&self, caller: Caller) -> Result<Session, Response> {
+        if !self.app.site().has_folder() {
+            let what = "this server stands in no folder: make the call at a `haft serve` of the folder, or with `haft call`";
+            return Err(reply::error(StatusCode::CONFLICT, "unavailable", what));
+        }
         let session = self.own.session(&self.app, caller).await;
         session.map_err(|problem| {
             reply::error(

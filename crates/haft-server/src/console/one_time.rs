@@ -54,6 +54,15 @@ impl OneTime {
         Ok(secret)
     }
 
+    /// Whether a secret is good for this purpose; it stays.
+    pub(crate) fn holds(&self, secret: &str, purpose: &str, now: Instant) -> bool {
+        let given = Digest::of(secret);
+        let age = |issued: &Issued| now.saturating_duration_since(issued.at);
+        self.out.iter().any(|issued| {
+            issued.secret.same(&given) && issued.purpose == purpose && age(issued) < self.life
+        })
+    }
+
     /// Uses a secret up; true if it was good for this purpose.
     pub(crate) fn redeem(&mut self, secret: &str, purpose: &str, now: Instant) -> bool {
         let age = |issued: &Issued| now.saturating_duration_since(issued.at);
@@ -79,6 +88,9 @@ mod tests {
         assert!(!codes.redeem("", "login", start));
         assert!(!codes.redeem(&code[1..], "login", start));
         assert!(!codes.redeem(&code, "/other", start));
+        assert!(!codes.holds(&code, "/other", start));
+        assert!(!codes.holds(&code, "login", start + CODE_LIFE));
+        assert!(codes.holds(&code, "login", start));
         assert!(codes.redeem(&code, "login", start));
         assert!(!codes.redeem(&code, "login", start), "used");
         for (age, expect) in [

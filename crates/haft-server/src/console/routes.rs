@@ -18,6 +18,7 @@ use crate::console::pages::{Pages, guarded};
 use crate::console::sessions::{ConsoleSession, IDLE};
 use crate::console::{About, Console};
 use crate::reply;
+use crate::same_user::Ends;
 
 /// The largest body here: a code or a path, and its braces.
 const MAX_BODY: usize = 4096;
@@ -69,13 +70,13 @@ struct Login {
     code: String,
 }
 
-async fn login(State(console): Shared, body: Bytes) -> Response {
+async fn login(State(console): Shared, ends: Option<Extension<Ends>>, body: Bytes) -> Response {
     let Ok(asked) = serde_json::from_slice::<Login>(&body) else {
         let message = "the body is not {\"code\"}";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
-    if !console.redeem(&asked.code) {
-        let message = "the login code is wrong, was used or is older than 5 minutes; `haft console` gives another";
+    if !(console.redeem(&asked.code) || redeem_own(&console, &asked.code, ends).await) {
+        let message = "the login code is wrong, was used, is older than 5 minutes or was given to another user; `haft console` gives another, `haft console --no-open` one for any browser";
         return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
     }
     let fresh = match console.open() {
@@ -91,14 +92,45 @@ async fn login(State(console): Shared, body: Bytes) -> Response {
     )
 }
 
+/// Uses a code up that only a program of this server's user may use. Whoever else has it does not.
+async fn redeem_own(console: &Console, code: &str, ends: Option<Extension<Ends>>) -> bool {
+    let (true, Some(Extension(ends))) = (console.is_own(code), ends) else {
+        return false;
+    };
+    let same = tokio::task::spawn_blocking(move || ends.are_of_one_user()).await;
+    same.unwrap_or(false) && console.redeem_own(code)
+}
+
+/// What a link is wanted for.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct LinkAsked {
+    /// A browser of the server's own user: others may read the link on its way there.
+    same_user: bool,
+}
+
 /// A link for a later visit, under the name by which this request found the server.
-async fn link(State(console): Shared, headers: HeaderMap) -> Response {
+async fn link(State(console): Shared, headers: HeaderMap, body: Bytes) -> Response {
+    let asked = match serde_json::from_slice::<LinkAsked>(&body) {
+        Ok(asked) => asked,
+        Err(_) if body.is_empty() => LinkAsked::default(),
+        Err(_) => {
+            let message = "the body is not {\"same_user\"}";
+            return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+        }
+    };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let Some(host) = host else {
         let message = "the request names no host";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
-    match console.login_link(&format!("{}://{host}", console.scheme())) {
+    let base = format!("{}://{host}", console.scheme());
+    let link = if asked.same_user {
+        console.own_login_link(&base)
+    } else {
+        console.login_link(&base)
+    };
+    match link {
         Ok(url) => document(StatusCode::OK, &json!({"url": url})),
         Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
     }

@@ -316,7 +316,8 @@ export interface Found {
 }
 
 export interface Session {
-  workspace: string;
+  /** None for the server in the background, which shows all folders and stands in none. */
+  workspace?: string;
   profile: string;
   strength?: string;
   version: string;

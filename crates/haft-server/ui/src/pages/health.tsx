@@ -29,7 +29,7 @@ export function HealthPage() {
             <div><dt>version</dt><dd>haft {health.version}</dd></div>
             <div><dt>running for</dt><dd>{span(health.uptime_s * 1000)}</dd></div>
             <div><dt>disk</dt><dd>{health.disk ? <>{bytes(health.disk.total)}: runs {bytes(health.disk.runs)}, artifacts {bytes(health.disk.artifacts)}, database {bytes(health.disk.database)} <span class="dim">measured <When at={health.disk.measured} /></span></> : "being measured"}</dd></div>
-            <div><dt>you</dt><dd>{session.value?.user}, profile {session.value?.profile}, in <span class="mono">{session.value?.workspace}</span></dd></div>
+            <div><dt>you</dt><dd>{session.value?.user}, profile {session.value?.profile}, in {session.value?.workspace === undefined ? "all folders" : <span class="mono">{session.value.workspace}</span>}</dd></div>
           </dl>
           <Connected clients={health.clients ?? []} />
           <h2>Checks</h2>

@@ -6,6 +6,7 @@ import { steps, useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
 import { fieldsOf } from "../schema";
+import { session } from "../session";
 import type { Json, Outcome, Schema, Tool } from "../shapes";
 import { RiskWord, StateWord } from "../parts/badges";
 import { SchemaForm, faultsOf, type Values } from "../parts/form";
@@ -157,6 +158,9 @@ function Try({ tool }: { tool: Tool }) {
       (error) => setState({ busy: false, problem: told(error) }),
     );
   };
+  if (session.value && session.value.workspace === undefined) {
+    return <p class="dim">This console is for all folders. To try the tool, open the console of a <code>haft serve</code> in a folder, or use <code>haft call</code>.</p>;
+  }
   return (
     <details class="try">
       <summary>Try it</summary>

@@ -118,7 +118,9 @@ function Clock({ detail }: { detail: ApprovalDetail }) {
     <>
       <span class="dim">pending for {span(Math.max(0, now.value - created))}</span>
       <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `expires in ${span(left)}` : "expires now"}</span>
-      {!detail.attended && <span class="dim">The client is gone. If you approve, haft runs the call now.</span>}
+      {!detail.attended && <span class="dim">{detail.workspace === session.value?.workspace
+        ? "The client is gone. If you approve, haft runs the call now."
+        : "The client is gone. If you approve, haft runs the call as soon as it works in that folder."}</span>}
       <Remaining created={created} expires={expires} />
     </>
   );

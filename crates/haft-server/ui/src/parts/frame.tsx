@@ -60,7 +60,7 @@ function TopBar() {
   return (
     <header class="top">
       <a class="brand" href="/overview" onClick={follow}>haft</a>
-      {who && <span class="where" title={who.workspace}><bdi>{spelled(who.workspace)}</bdi></span>}
+      {who && <span class="where" title={who.workspace}><bdi>{who.workspace === undefined ? "all folders" : spelled(who.workspace)}</bdi></span>}
       {who && <span class="profile"><span class="dim">profile</span> {who.profile}</span>}
       {who?.strength && <span class="profile strength"><span class="dim">sandbox</span> {who.strength}</span>}
       <span class="gap" />
