@@ -129,6 +129,11 @@ fn u12_over_tls_a_person_logs_in_and_decides() {
 }
 
 #[test]
+fn a_client_on_pipes_has_a_console_and_its_user_is_told_where_nobody_looks() {
+    check("background.mjs");
+}
+
+#[test]
 fn w7_ten_tabs_share_one_stream_of_events() {
     check("tabs.mjs");
 }

@@ -1,0 +1,86 @@
+// A client that starts haft on pipes, and its user: told on the desktop, deciding in the console of the server in the background,
+// and not told while a page is looked at.
+
+import { spawn, spawnSync } from "node:child_process";
+import readline from "node:readline";
+import { assert, connected, fs, path, play, until, watch } from "./stage.mjs";
+
+await play({ login: false, expected: [/status of 401/] }, async ({ server, context, page, expected }) => {
+  const { root } = server;
+  const home = path.join(root, "state");
+  const bin = path.join(root, "bin");
+  const note = path.join(root, "note");
+  fs.mkdirSync(bin);
+  fs.writeFileSync(path.join(bin, "notify-send"), `#!/bin/sh\nprintf '%s\\n' "$@" end >> '${note}'\n`, { mode: 0o755 });
+  const env = {
+    PATH: `${bin}:${process.env.PATH}`, HOME: root, HAFT_HOME: home, XDG_CONFIG_HOME: path.join(root, "config"),
+    DBUS_SESSION_BUS_ADDRESS: "unix:path=/none",
+  };
+  const cwd = path.join(root, "ws");
+  const haft = (...args) => spawnSync(process.env.HAFT_BIN, args, { cwd, env, encoding: "utf8" });
+  const notices = () => (fs.existsSync(note) ? fs.readFileSync(note, "utf8") : "").split("end\n").slice(0, -1);
+
+  const child = spawn(process.env.HAFT_BIN, ["serve", "--stdio"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+  const answers = new Map();
+  readline.createInterface({ input: child.stdout }).on("line", (line) => {
+    const message = JSON.parse(line);
+    if (message.id !== undefined && !message.method) answers.set(message.id, message);
+  });
+  const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const call = (id, name) => send({ id, method: "tools/call", params: { name: "write_file", arguments: { path: name, content: "x" } } });
+  try {
+    send({ id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "agent", version: "1" } } });
+    await until("the handshake", () => answers.has(1));
+    send({ method: "notifications/initialized" });
+
+    // Nobody looks: the desktop says it.
+    call(2, "first.txt");
+    const [first] = await until("a notice", () => notices().length && notices());
+    assert.match(first, /haft: write_file needs approval\nfirst\.txt\nDecide with: haft console\n$/);
+
+    // The console is there by now, for all folders, and opens logged in.
+    const opened = JSON.parse(haft("console", "--json").stdout);
+    assert.equal(opened.started, false, "the server on pipes has started it");
+    await page.goto(opened.login);
+    watch(page, expected);
+    await connected(page);
+    await page.locator(".where", { hasText: "all folders" }).waitFor();
+    await page.getByRole("navigation", { name: "pages" }).getByRole("link", { name: /^Waiting/ }).click();
+    await page.getByText("first.txt").first().waitFor();
+    await page.getByText("requested by agent").waitFor();
+    await page.keyboard.press("y");
+    await until("the answer", () => answers.has(2));
+    assert.equal(answers.get(2).result.isError, false, JSON.stringify(answers.get(2)));
+    assert.equal(server.read("first.txt"), "x");
+
+    // While the page is looked at, the request comes to the page alone.
+    call(3, "second.txt");
+    await page.getByText("second.txt").first().waitFor();
+    // The pace of notices alone would hold one back: it is taken away.
+    fs.rmSync(path.join(home, "servers", "notified.lock"));
+    call(4, "third.txt");
+    await page.getByText("third.txt").first().waitFor();
+    await page.waitForTimeout(1500);
+    assert.equal(notices().length, 1);
+
+    // The page is closed: the next one is told.
+    await page.close();
+    await until("the page is gone", () => {
+      fs.rmSync(path.join(home, "servers", "notified.lock"), { force: true });
+      return true;
+    });
+    call(5, "fourth.txt");
+    const all = await until("a second notice", () => notices().length > 1 && notices());
+    assert.match(all[1], /fourth\.txt/);
+
+    // No tool can be tried where there is no folder.
+    const tools = await context.newPage();
+    watch(tools, expected);
+    await tools.goto(`${opened.console}tools/read_file`);
+    await tools.getByText("This console is for all folders").waitFor();
+  } finally {
+    child.stdin.end();
+    await new Promise((resolve) => child.on("exit", resolve));
+    assert.equal(haft("console", "--stop").status, 0);
+  }
+});
