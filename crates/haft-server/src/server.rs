@@ -15,7 +15,7 @@ use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::problem::{Place, Problem};
 use haft_app::running::background::trim_log;
-use haft_app::running::{Announced, Record};
+use haft_app::running::{Announced, Record, servers};
 use haft_app::{follower, others};
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::http::{Access, McpService};
@@ -197,11 +197,9 @@ impl Serving<'_> {
         stop: impl Future<Output = T>,
         ready: impl FnOnce(&Ready) -> Result<(), Problem>,
     ) -> Result<Option<T>, Problem> {
-        let listener = Listener::bind(&reach).await.map_err(|e| {
-            Problem::failed(format!("listen: {e}"))
-                .at(Place::named(reach.address.to_string()))
-                .advise("choose another: --http 127.0.0.1:0 takes a free port")
-        })?;
+        let listener = Listener::bind(&reach)
+            .await
+            .map_err(|e| self.cannot_listen(&reach, &e))?;
         let reached = reach.at(listener.address)?;
         let tokens = Tokens {
             call: TokenFile::call(&self.app.site().home)?,
@@ -243,6 +241,23 @@ impl Serving<'_> {
             self.app.warn("the listener stopped early");
         }
         Ok(stopped)
+    }
+
+    /// Why there is no listener; where another server of this user has the port, which one that is.
+    fn cannot_listen(&self, reach: &Reach, error: &std::io::Error) -> Problem {
+        let address = reach.address.to_string();
+        let servers = servers(&self.app.site().home).unwrap_or_default();
+        let has_port = |url: &str| url.strip_suffix(&address).is_some();
+        let other = servers.iter().find(|server| has_port(&server.record.url));
+        let advice = match other.and_then(|server| server.record.workspace.as_deref()) {
+            Some(folder) => format!(
+                "a `haft serve` in {folder} has it, and `haft console` opens its console; --http 127.0.0.1:0 takes a free port"
+            ),
+            None => "choose another: --http 127.0.0.1:0 takes a free port".to_owned(),
+        };
+        Problem::failed(format!("listen: {error}"))
+            .at(Place::named(address))
+            .advise(advice)
     }
 
     /// Waits until the client on stdin hangs up; for ever where there is none.

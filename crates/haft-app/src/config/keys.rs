@@ -176,7 +176,7 @@ pub const KEYS: &[Key] = &[
     key("progress.flush_ms", Whole(0), "50", Ignored, "live output is sent after this many milliseconds; 0: at once"),
     key("progress.flush_bytes", Whole(1), "16384", Ignored, "or after this many bytes"),
     key("console.start", Choice(&["auto", "never"]), "\"auto\"", Ignored, "whether a server with a console is started in the background where none runs: by `haft console`, and by `haft serve --stdio` when a request waits (there not where the variable CI is set)"),
-    key("console.notify", Choice(&["auto", "never"]), "\"auto\"", Ignored, "whether `haft serve` shows a notice on the desktop when a request waits and no page of a console is looked at"),
+    key("console.notify", Choice(&["auto", "never"]), "\"auto\"", Ignored, "whether `haft serve` shows a notice on the desktop when a request waits and neither a page of a console nor the inbox of `haft approvals` is looked at"),
     key("serve.http", Text, "\"127.0.0.1:7420\"", Ignored, "where `haft serve` listens; an address that other machines reach needs serve.tls or serve.behind_proxy, and serve.hosts"),
     key("serve.behind_proxy", Flag, "false", Ignored, "a proxy that encrypts stands before `haft serve`; serve.hosts has its name"),
     key("serve.hosts", Items, "", Ignored, "names under which `haft serve` is reached: `haft.example`, `haft.example:8443`; requests for others are refused"),

@@ -1,4 +1,5 @@
-//! Whether a person looks at a console: a lock that every server holds together with others while one of its pages is seen.
+//! Whether a person looks at what waits: a lock that processes hold together, each while a page of its console is seen or its
+//! inbox is open at a terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,7 +16,7 @@ const FILE: &str = "watched.lock";
 /// How often a lock is tried that somebody looks at in this very moment.
 const TRIES: usize = 20;
 
-/// A console of this process is looked at, as long as this value lives.
+/// What waits is looked at by way of this process, as long as this value lives.
 #[derive(Debug)]
 pub struct Watching {
     _lock: File,
@@ -45,7 +46,7 @@ impl Watching {
     }
 }
 
-/// Whether a console of any process is looked at.
+/// Whether what waits is looked at by way of any process.
 pub fn is_watched(home: &Home) -> bool {
     let Ok(file) = File::open(folder(home).join(FILE)) else {
         return false;

@@ -5,9 +5,10 @@ use crate::harness::Lab;
 #[test]
 fn help_of_every_command() {
     let lab = Lab::new();
-    let commands: [&[&str]; 20] = [
+    let commands: [&[&str]; 21] = [
         &[],
         &["serve"],
+        &["console"],
         &["tools"],
         &["call"],
         &["chain"],

@@ -148,6 +148,26 @@ fn what_is_shown_at_a_terminal_or_switched_off_is_not_told() {
 }
 
 #[test]
+fn what_comes_while_the_inbox_is_open_at_a_terminal_is_not_told() {
+    let lab = lab();
+    let server = Server::start(&lab, &[]);
+    let first = call_in_background(&server, "write_file", &write("first.txt"));
+    let said = wait("a notice", || notices(&lab).into_iter().next());
+    assert_eq!(said[3], "first.txt");
+    let mut inbox = Pty::whole(&lab, &["approvals", "--color", "never"], 100);
+    inbox.expect("first.txt");
+    // The pace alone would hold a second one back.
+    fs::remove_file(lab.home().join("servers/notified.lock")).unwrap();
+    let second = call_in_background(&server, "write_file", &write("second.txt"));
+    give_a_notice_time();
+    assert_eq!(notices(&lab).len(), 1);
+    inbox.kill();
+    drop(server);
+    first.join().unwrap();
+    second.join().unwrap();
+}
+
+#[test]
 fn doctor_names_the_console_and_what_shows_notices() {
     let lab = lab();
     let detail = |options: &[&str], name: &str| {

@@ -434,6 +434,8 @@ fn an_address_in_use_is_told() {
         "{}",
         ran.stderr
     );
+    let other = format!("a `haft serve` in {} has it", lab.work().display());
+    assert!(ran.stderr.contains(&other), "{}", ran.stderr);
     for wrong in ["nonsense", "127.0.0.1", "127.0.0.1:99999"] {
         assert_eq!(lab.run(&["serve", "--http", wrong]).code, 2, "{wrong}");
     }

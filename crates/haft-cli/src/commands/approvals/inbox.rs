@@ -8,6 +8,7 @@ use haft::approval::{Answer, ApprovalId, Choice, Decision};
 use haft_app::app::App;
 use haft_app::decide::Refused;
 use haft_app::problem::Problem;
+use haft_app::running::watched::Watching;
 use haft_app::view::approvals::{Item, visit, with_status};
 use haft_app::view::{rule, when};
 use tokio::sync::broadcast;
@@ -45,6 +46,8 @@ pub(super) async fn run(at: &Invocation, app: &App) -> Done {
         followed: JoinSet::new(),
     };
     let mut signals = Signals::heard()?;
+    // What is shown here needs no notice on the desktop. Where that cannot be said, there are notices.
+    let _watching = Watching::begin(&app.site().home).ok();
     let mut exit = inbox.decide_all(&mut read_lines(), &mut signals).await;
     if matches!(exit, Ok(Exit::Done)) {
         exit = Ok(inbox.finish(&mut signals).await);
