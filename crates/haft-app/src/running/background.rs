@@ -129,13 +129,15 @@ impl Wanted {
         self.check_store()?;
         let until = Instant::now() + TAKES;
         // Freed with this process, however it ends.
-        let _alone = self.turn(until)?;
+        let _turn = wait_for(home, START, until)?;
         if let Some(server) = self.find()? {
             return Ok(Reached {
                 server,
                 fresh: false,
             });
         }
+        // One that is ending has no record any more.
+        drop(wait_for(home, ALONE, until)?);
         let started = self.start().map_err(|e| {
             let path = home.join(LOG);
             cannot("start a server in the background", &path, &e)
@@ -158,26 +160,6 @@ impl Wanted {
         Err(Problem::failed(what)
             .at(Place::named("store.url"))
             .advise("start a server for this folder: `haft serve`"))
-    }
-
-    /// The turn to start a server. Blocks while another process has it.
-    fn turn(&self, until: Instant) -> Result<File, Problem> {
-        let home = &self.site.home;
-        loop {
-            let wrong =
-                |e: io::Error| cannot("start a server in the background", &folder(home), &e);
-            if let Some(lock) = lock(home, START).map_err(wrong)? {
-                return Ok(lock);
-            }
-            if Instant::now() >= until {
-                return Err(Problem::failed(
-                    "another haft has been starting a server for too long",
-                )
-                .at(Place::file(&folder(home)))
-                .advise("end it and try again; `haft serve` starts one in the foreground"));
-            }
-            thread::sleep(LOOK);
-        }
     }
 
     fn start(&self) -> io::Result<Detached> {
@@ -236,6 +218,7 @@ pub fn stop(home: &Home) -> Result<bool, Problem> {
         return Ok(false);
     };
     server.stop(TAKES)?;
+    drop(wait_for(home, ALONE, Instant::now() + TAKES)?);
     Ok(true)
 }
 
@@ -273,6 +256,25 @@ fn tail(log: &Path) -> String {
 /// The folder of the server in the background.
 fn nowhere(home: &Home) -> PathBuf {
     home.join(NOWHERE)
+}
+
+/// A lock of this name below the state folder, once no other process has it. Blocks until then.
+fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
+    loop {
+        let wrong = |e: io::Error| cannot("start a server in the background", &folder(home), &e);
+        if let Some(lock) = lock(home, name).map_err(wrong)? {
+            return Ok(lock);
+        }
+        if Instant::now() >= until {
+            let place = Place::file(&folder(home).join(name));
+            let problem =
+                Problem::failed("another haft has been starting or ending a server for too long");
+            return Err(problem.at(place).advise(
+                "end the process that has the file open, and try again; `haft serve` starts a server in the foreground",
+            ));
+        }
+        thread::sleep(LOOK);
+    }
 }
 
 /// A lock of this name below the state folder; none where another process has it.

@@ -172,6 +172,9 @@ fn a_server_that_was_killed_is_replaced_and_one_that_is_stopped_is_gone() {
     assert_eq!(scene.records().len(), 1);
     assert_ne!(scene.record()["pid"], first["pid"]);
 
+    // One that is started while another one ends takes its place.
+    assert_eq!(scene.0.run(&["console", "--stop"]).code, 0);
+    assert_eq!(console(&scene.0).json()["started"], true);
     for (stopped, says) in [(true, "has ended"), (false, "no server runs")] {
         let ran = scene.0.run(&["console", "--stop"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
