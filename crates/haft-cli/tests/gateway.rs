@@ -189,6 +189,8 @@ impl Scene {
             .env("HOME", root)
             .env("HAFT_HOME", root.join("home"))
             .env("XDG_CONFIG_HOME", root.join("config"))
+            // No server is left in the background.
+            .env("CI", "1")
             .env("HAFT_CALLS", self.calls.to_string())
             .current_dir(root.join("ws"));
         command

@@ -271,7 +271,7 @@ fn haft_behind_haft_over_http_and_over_pipes() {
     let (address, token) = (&server.address, &server.call);
     outer.user_settings(&format!(
         "[mcp.servers.far]\nurl = \"http://{address}/mcp\"\nheaders = {{ Authorization = \"Bearer {token}\" }}\n\
-         [mcp.servers.near]\ncommand = \"{}\"\nargs = [\"serve\", \"--stdio\", \"--workspace\", \"{}\", \"--home\", \"{}\"]\n\
+         [mcp.servers.near]\ncommand = \"{}\"\nargs = [\"serve\", \"--stdio\", \"-c\", \"console.start=never\", \"--workspace\", \"{}\", \"--home\", \"{}\"]\n\
          sandbox.backend = \"passthrough\"\n",
         env!("CARGO_BIN_EXE_haft"),
         inner.work().display(),
