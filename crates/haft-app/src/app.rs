@@ -27,7 +27,6 @@ use haft_builtins::command::changes::CommandChanges;
 use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::skills::SkillTools;
 use haft_builtins::web::upstream::UpstreamProxy;
-use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
 use parking_lot::RwLock;
@@ -44,8 +43,8 @@ use crate::rules::RuleCheck;
 use crate::run::live::Live;
 use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, Runs, Terms};
-use crate::servers::Servers;
 use crate::running::background::Wanted;
+use crate::servers::Servers;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::approvals::Asks;
@@ -56,7 +55,7 @@ use crate::wiring::policy::Ground;
 use crate::wiring::stores::Stores;
 use crate::wiring::upstream;
 use crate::wiring::{
-    approvals, artifacts, chain, changes, memory, names, policy, selection, servers, skills, stores,
+    absent, approvals, artifacts, chain, changes, memory, names, policy, servers, skills, stores,
 };
 
 /// The assembled application: everything that an entry point needs. Clones share it.
@@ -127,25 +126,6 @@ pub(crate) struct ConsoleTerms {
     pub(crate) desktop: DesktopState,
 }
 
-/// A tool that is only switched off is told so.
-#[derive(Debug)]
-struct SwitchedOff {
-    all: Arc<ToolRegistry>,
-    /// Whether there is an interpreter for scripts.
-    python: bool,
-}
-
-impl UnknownToolHint for SwitchedOff {
-    fn advice(&self, name: &str) -> Option<String> {
-        let script = self.python && name == TOOL_CHAIN;
-        if self.all.snapshot().entry(name).is_none() && !script {
-            let unconfigured = selection::unconfigured(name).map(str::to_owned);
-            return unconfigured.or_else(|| memory::absent(name));
-        }
-        Some(selection::how_to_enable(name))
-    }
-}
-
 /// The records of runs, without secrets.
 fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
     let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
@@ -168,14 +148,6 @@ pub(crate) fn on(
         notices.warn(&absent);
     }
     parts::on(all, settings)
-}
-
-/// What is said of tools that are off.
-fn absent(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn UnknownToolHint> {
-    Arc::new(SwitchedOff {
-        all: Arc::clone(all),
-        python: chain::has_python(&at.environment),
-    })
 }
 
 /// What settings say of every run.
@@ -295,7 +267,7 @@ impl Basis {
             journal: &self.stores.journal,
         };
         Ok(Offered {
-            absent: absent(at, &all.registry),
+            absent: absent::hint(at, &all.registry),
             tools: Arc::new(Replaceable::new(parts::with_chain(
                 at, wishes, tools, &on, scripts,
             )?)),

@@ -1,5 +1,6 @@
 //! Parts made from settings, a file each; none of them knows the application that they become.
 
+pub(crate) mod absent;
 pub(crate) mod approvals;
 pub(crate) mod artifacts;
 pub(crate) mod changes;

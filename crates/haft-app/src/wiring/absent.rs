@@ -1,0 +1,38 @@
+//! What is said of tools that are off: which setting turns them on.
+
+use std::sync::Arc;
+
+use haft::session::UnknownToolHint;
+use haft::toolset::Toolset as _;
+use haft::toolset::registry::ToolRegistry;
+use haft_chain::TOOL_CHAIN;
+
+use crate::site::Site;
+use crate::wiring::{chain, memory, selection};
+
+/// A tool that is only switched off is told so.
+#[derive(Debug)]
+struct SwitchedOff {
+    all: Arc<ToolRegistry>,
+    /// Whether there is an interpreter for scripts.
+    python: bool,
+}
+
+impl UnknownToolHint for SwitchedOff {
+    fn advice(&self, name: &str) -> Option<String> {
+        let script = self.python && name == TOOL_CHAIN;
+        if self.all.snapshot().entry(name).is_none() && !script {
+            let unconfigured = selection::unconfigured(name).map(str::to_owned);
+            return unconfigured.or_else(|| memory::absent(name));
+        }
+        Some(selection::how_to_enable(name))
+    }
+}
+
+/// What is said of tools that are off.
+pub(crate) fn hint(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn UnknownToolHint> {
+    Arc::new(SwitchedOff {
+        all: Arc::clone(all),
+        python: chain::has_python(&at.environment),
+    })
+}
