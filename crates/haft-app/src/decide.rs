@@ -6,7 +6,6 @@ use haft::approval::inbox::{InboxError, StoredApproval};
 use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, HoldFor};
 use haft::error::ErrorKind;
 use haft::session::Session;
-use haft::spec::Risk;
 use haft::toolset::Toolset;
 
 use crate::app::App;
@@ -82,7 +81,7 @@ impl App {
         scope: HoldFor,
         rule: Option<&str>,
     ) -> Result<(), Refused> {
-        if scope != HoldFor::Once && request.risk == Risk::Critical {
+        if scope != HoldFor::Once && request.is_decided_each_time() {
             return Err(unfit(
                 "a critical call is approved each time: approve it once",
             ));

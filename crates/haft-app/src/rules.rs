@@ -8,7 +8,6 @@ use std::{fs, io};
 use haft::approval::{ApprovalRequest, KeptRules, RuleStore};
 use haft::clock;
 use haft::policy::{Policy, Profile, RuleSet, RuleText};
-use haft::spec::Risk;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use rustix::fs::FlockOperation;
@@ -51,7 +50,7 @@ impl RuleCheck {
     /// Why an approval of the request for good cannot keep this rule, or the suggested ones where none is written; none where
     /// it can: the rule is one, and under it the same call would run unasked.
     pub fn problem(&self, request: &ApprovalRequest, rule: Option<&str>) -> Option<String> {
-        if request.risk == Risk::Critical {
+        if request.is_decided_each_time() {
             return Some("a critical call is approved each time: no rule is kept".to_owned());
         }
         if let Some(problem) = rule.and_then(problem) {

@@ -126,6 +126,9 @@ pub struct CommandData {
     /// How long to wait for it next, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_timeout_s: Option<u64>,
+    /// Places that it connected to, where each connection is judged by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network_reached: Vec<String>,
     /// Connections that were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_refused: Vec<String>,
@@ -169,6 +172,7 @@ impl CommandData {
             stderr: told.stderr,
             stdout_bytes: running.stdout().total(),
             truncated: told.cut,
+            network_reached: started.connected.reached(),
             network_refused: started.connected.refused(),
             ..Self::default()
         };
@@ -352,7 +356,9 @@ impl TypedTool for RunCommand {
             direct,
         };
         let (exit, screen) = followed(&input, &started, context, wait).await;
-        drop(asking);
+        if let Some(asking) = asking {
+            asking.end().await;
+        }
         let mut told = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut told, exit.as_ref(), context).await?;
         if exit.is_some() {

@@ -250,10 +250,7 @@ impl TypedTool for ViewImage {
 /// The connection to a picture.
 fn connection(url: &str) -> Result<Effect, ToolError> {
     let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
-    Ok(Effect::Connect {
-        url: url.to_owned(),
-        host: target.host().to_owned(),
-    })
+    Ok(Effect::connect(url, target.host()))
 }
 
 /// The whole file.

@@ -13,6 +13,7 @@ mod refusal;
 mod tunnel;
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub(crate) use refusal::{Refusal, Refusals};
 use crate::proxy::counted::{Counted, Moved, idle};
 use crate::proxy::tunnel::Tunnel;
 use crate::web::http::{Http, HttpError, Reached};
-use crate::web::network::Network;
+use crate::web::network::{Network, OwnListeners};
 use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
@@ -74,6 +75,18 @@ impl Proxy {
     pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
         self.http = self.http.with_upstream(upstream);
         self
+    }
+
+    /// The same, which connects nowhere that haft itself listens.
+    pub fn without_own_listeners(mut self, own: Arc<dyn OwnListeners>) -> Self {
+        self.http = self.http.without_own(own);
+        self
+    }
+
+    /// The private addresses that a host leads to, for whoever is asked about them.
+    pub(crate) async fn private_addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
+        let found = self.http.private_addresses(target).await;
+        found.map_err(|error| refusal_of(bare(target.host()), &error))
     }
 
     /// How many hosts its list names.
@@ -228,32 +241,55 @@ impl Way {
 
     /// A connection to a host that may be connected to, at an address that was checked.
     async fn reach(&self, target: &Target) -> Result<Reached, Refusal> {
-        let host = bare(target.host());
-        let granted = {
-            // A person may think for longer than a connection may be idle.
-            let _held = self.moved.hold();
-            self.judge.judge(target).await?
+        let refusal = |error: &HttpError| refusal_of(bare(target.host()), error);
+        let granted = self.judged(target, &[]).await?;
+        let refused = match self.connect_as(target, granted).await {
+            Ok(reached) => return Ok(reached),
+            Err(error @ HttpError::ResolvesTo { .. }) if self.judge.opens_private() => error,
+            Err(error) => return Err(refusal(&error)),
         };
-        // No decision lowers this guard, save a rule that names the very place.
-        let http = if granted.names_place {
-            self.http.for_place(target)
-        } else {
-            self.http.clone()
-        };
-        http.check(target)
-            .map_err(|why| Refusal::private(host, &why.to_string()))?;
-        let connected = tokio::time::timeout(SOON, http.connect(target)).await;
-        match connected {
-            Ok(Ok(reached)) => Ok(reached),
-            Ok(Err(error @ HttpError::ResolvesTo { .. })) => {
-                Err(Refusal::private(host, &error.to_string()))
-            }
-            Ok(Err(error @ HttpError::Proxy { .. })) => Err(Refusal::of_upstream(&error)),
-            Ok(Err(error)) => Err(Refusal::Unreachable(error.to_string())),
-            Err(_) => Err(Refusal::Unreachable(format!(
-                "{host} did not answer in time"
-            ))),
+        // The name leads to a private address that no one was asked about: it was not looked up before, or leads elsewhere now.
+        let found = self.http.private_addresses(target).await;
+        let leads_to = found.map_err(|error| refusal(&error))?;
+        if leads_to.is_empty() {
+            return Err(refusal(&refused));
         }
+        let granted = self.judged(target, &leads_to).await?;
+        let connected = self.connect_as(target, granted).await;
+        connected.map_err(|error| refusal(&error))
+    }
+
+    async fn judged(&self, target: &Target, leads_to: &[IpAddr]) -> Result<Granted, Refusal> {
+        // A person may think for longer than a connection may be idle.
+        let _held = self.moved.hold();
+        self.judge.judge(target, leads_to).await
+    }
+
+    /// Connects as far as it was granted: no decision opens a private place that it does not name.
+    async fn connect_as(&self, target: &Target, granted: Granted) -> Result<Reached, HttpError> {
+        let http = match &granted {
+            Granted::Public => self.http.clone(),
+            Granted::Private(addresses) => self.http.opening(target, addresses.clone()),
+        };
+        let refused = |why| HttpError::refused(target.url().as_str(), why);
+        http.check(target).map_err(refused)?;
+        let connected = tokio::time::timeout(SOON, http.connect(target)).await;
+        let late = |_| HttpError::too_slow(target, "answer", SOON);
+        let reached = connected.map_err(late)??;
+        self.judge.note_connected(target, &granted);
+        Ok(reached)
+    }
+}
+
+/// Why a host is not connected to, by what its client says.
+fn refusal_of(host: &str, error: &HttpError) -> Refusal {
+    match error {
+        HttpError::Refused { why, .. } => Refusal::private(host, &why.to_string()),
+        HttpError::ResolvesTo { .. } | HttpError::OwnListener { .. } => {
+            Refusal::private(host, &error.to_string())
+        }
+        HttpError::Proxy { .. } => Refusal::of_upstream(error),
+        _ => Refusal::Unreachable(error.to_string()),
     }
 }
 

@@ -13,6 +13,7 @@ use haft::clock;
 use haft::toolset::Toolset as _;
 use haft_app::app::App;
 use haft_app::config::Settings;
+use haft_app::listening::Listening;
 use haft_app::problem::{Place, Problem};
 use haft_app::running::background::trim_log;
 use haft_app::running::{Announced, Record, servers};
@@ -200,6 +201,10 @@ impl Serving<'_> {
         let listener = Listener::bind(&reach)
             .await
             .map_err(|e| self.cannot_listen(&reach, &e))?;
+        let home = self.app.site().home.path();
+        let _noted = Listening::note(home, listener.address).map_err(|e| {
+            Problem::failed(format!("note where it listens: {e}")).at(Place::file(home))
+        })?;
         let reached = reach.at(listener.address)?;
         let tokens = Tokens {
             call: TokenFile::call(&self.app.site().home)?,

@@ -123,6 +123,12 @@ impl ApprovalRequest {
         self.form.is_some()
     }
 
+    /// Whether an approval holds for this one call alone: it is critical, and there is no rule that could be kept for it. For
+    /// a connection to a private place there is one, which names host and port.
+    pub fn is_decided_each_time(&self) -> bool {
+        self.risk == Risk::Critical && self.suggested.is_empty()
+    }
+
     /// What of this request is not as it was shown, where `now` is what the same call would be asked about at this moment;
     /// none where an approval of it still holds. The files' contents are not compared here but just before the call runs.
     pub fn difference(&self, now: &Self) -> Option<String> {

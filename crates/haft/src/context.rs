@@ -1,6 +1,7 @@
 //! `CallContext`: all that a running tool may touch; made only by the executor.
 
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,8 +33,10 @@ use crate::workspace::{PathFilter, Workspace, WorkspaceView};
 
 mod proposal;
 mod resumption;
+mod rules;
 
 pub use resumption::Resumption;
+pub use rules::CurrentRules;
 
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
@@ -354,16 +357,24 @@ impl CallContext {
     }
 
     /// The same for a call that is decided while it waits: it is denied at once where no one can decide now, and when no one
-    /// did in time. It is not suspended, save where the session is left meanwhile.
+    /// did in time. It is not suspended, save where the session is left meanwhile. When `ended` completes it is of no use any
+    /// more: it is cancelled, and what is asked about it withdrawn.
     pub async fn call_internal_now(
         &self,
         name: impl Into<String>,
         arguments: impl Into<String>,
+        ended: impl Future<Output = ()>,
     ) -> Outcome {
         let call = ToolCall::new(name, arguments).from_origin(self.origin);
         let nested = self.session.nested(&self.nest, None, None);
         let nested = nested.deciding_now(self.host.has_approver());
-        Arc::clone(&self.host).execute_internal(&nested, call).await
+        let mut called = pin!(Arc::clone(&self.host).execute_internal(&nested, call));
+        tokio::select! {
+            biased;
+            outcome = called.as_mut() => return outcome,
+            () = ended => nested.cancel(),
+        }
+        called.await
     }
 
     /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
@@ -374,7 +385,7 @@ impl CallContext {
 
     /// What the policy says, also when the call has ended. It holds nothing of the call or its session.
     pub fn rules(&self) -> CurrentRules {
-        CurrentRules(Arc::clone(&self.host))
+        CurrentRules::of(&self.host)
     }
 
     /// Whether the policy allows this call's tool these permissions without a person.
@@ -448,35 +459,6 @@ impl std::fmt::Debug for CallContext {
             .field("call", &self.call)
             .field("origin", &self.origin)
             .finish_non_exhaustive()
-    }
-}
-
-/// The policy as it is at each moment, for what goes on after its call.
-#[derive(Clone)]
-pub struct CurrentRules(Arc<dyn Host>);
-
-impl CurrentRules {
-    /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
-    /// there is no such tool.
-    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
-        let tools = self.0.internal_tools();
-        let Some(entry) = tools.entry(name) else {
-            let denied = EffectVerdict {
-                verdict: Verdict::Deny,
-                reason: format!("this host has no tool {name:?} of its own"),
-                names_place: false,
-            };
-            return vec![denied; permissions.len()];
-        };
-        let arguments = Arguments::new("{}".to_owned());
-        let call = JudgedCall::new(entry.spec(), &arguments, permissions);
-        self.0.policy().effect_verdicts(&call)
-    }
-}
-
-impl std::fmt::Debug for CurrentRules {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CurrentRules").finish_non_exhaustive()
     }
 }
 

@@ -157,10 +157,7 @@ mod tests {
     use crate::workspace::Workspace;
 
     fn connect(host: &str) -> Effect {
-        Effect::Connect {
-            url: format!("https://{host}/"),
-            host: host.to_owned(),
-        }
+        Effect::connect(format!("https://{host}/"), host)
     }
 
     #[test]

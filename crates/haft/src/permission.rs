@@ -1,6 +1,7 @@
 //! What a call wants to do (`Permission`), and how a policy rules on it (`Verdict`).
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +99,10 @@ pub enum Effect {
         url: String,
         /// Its host, lower case, without port.
         host: String,
+        /// Where its name leads, sorted, when those are no addresses of the public network and the name was looked up
+        /// before. An approval holds for these alone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        leads_to: Vec<IpAddr>,
     },
     /// Writes to memory.
     Remember {
@@ -160,6 +165,15 @@ impl Permission {
 }
 
 impl Effect {
+    /// Opening a connection whose host is looked up when it is opened.
+    pub fn connect(url: impl Into<String>, host: impl Into<String>) -> Self {
+        Self::Connect {
+            url: url.into(),
+            host: host.into(),
+            leads_to: Vec::new(),
+        }
+    }
+
     /// The word for this effect in `policy explain`.
     pub fn kind(&self) -> &str {
         match self {

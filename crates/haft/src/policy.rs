@@ -67,6 +67,7 @@ pub use guard::{
 pub use haft_shell::{join_words, plain_words};
 pub use judge::EffectVerdict;
 pub use names::UnknownName;
+pub use network::NetworkBundle;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use places::Places;
 pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal};
@@ -349,10 +350,7 @@ impl Policy {
     /// a redirect leads.
     pub fn connects(&self, spec: &ToolSpec, url: &str, host: &str) -> Verdict {
         let permissions = [Permission {
-            effect: Effect::Connect {
-                url: url.to_owned(),
-                host: host.to_owned(),
-            },
+            effect: Effect::connect(url, host),
             risk: Risk::High,
         }];
         let arguments = Arguments::new(serde_json::json!({ "url": url }).to_string());

@@ -1,12 +1,14 @@
 //! What commands reach over the network, from settings: the mode, its hosts, and where packages of this workspace are.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use haft_builtins::command::{CommandNetwork, REGISTRIES, packages_of};
 use haft_builtins::proxy::{AllowList, Proxy};
 
 use crate::config::Settings;
 use crate::config::typed::{SANDBOX_BACKEND, SANDBOX_NETWORK};
+use crate::listening::Listeners;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::upstream::upstream;
@@ -24,7 +26,12 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
     let upstream = upstream(settings)?;
     let proxy = |built_in| {
         let proxy = Proxy::new(allowed(settings, built_in)?);
-        Ok::<_, Problem>(proxy.with_upstream(upstream.clone()))
+        let own = Arc::new(Listeners::of(at.home.path()));
+        Ok::<_, Problem>(
+            proxy
+                .with_upstream(upstream.clone())
+                .without_own_listeners(own),
+        )
     };
     let network = match word {
         "none" => CommandNetwork::default(),

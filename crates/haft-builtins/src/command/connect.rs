@@ -1,11 +1,14 @@
 //! `connect`: the host's own tool by which a command's connection is judged, asked about and recorded like every call.
 
 use std::collections::HashSet;
+use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Condition, Effect, Permission};
+use haft::policy::address::check_host;
 use haft::result::ToolResult;
 use haft::spec::{NameError, Risk, ToolSpec};
 use haft::tool::{Tool, TypedTool};
@@ -15,9 +18,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::COMMANDS;
 use crate::describe::{builtin, writes};
+use crate::proxy::{Granted, Refusal};
+use crate::web::http::OpenAddresses;
+use crate::web::target::Target;
 
 /// The tool's name.
 pub(crate) const CONNECT: &str = "connect";
+
+/// The call of a command that is to be connected, and what people see of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandCall<'a> {
+    pub(crate) context: &'a CallContext,
+    pub(crate) line: &'a str,
+    pub(crate) program: &'a str,
+}
 
 /// What `connect` takes. Only a command's own network writes it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -25,21 +39,123 @@ pub(crate) const CONNECT: &str = "connect";
 pub(crate) struct ConnectInput {
     /// The program that the command line starts, for the person who decides.
     pub(crate) program: String,
-    /// The host.
+    /// The host that it connects to.
     pub(crate) host: String,
     /// Its port.
     pub(crate) port: u16,
+    /// The private addresses that the host's name leads to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) leads_to: Vec<IpAddr>,
+    /// The other hosts of the same registry, which such a program asks, too: one decision covers all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) also: Vec<OtherHost>,
     /// The command line.
     pub(crate) command: String,
     /// The command itself, which may have ended by the time of the decision.
     pub(crate) task: String,
 }
 
+/// A host at the same port.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OtherHost {
+    /// The host.
+    pub(crate) host: String,
+    /// The private addresses that its name leads to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) leads_to: Vec<IpAddr>,
+}
+
+impl ConnectInput {
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let first = (&self.host, &self.leads_to);
+        let others = self.also.iter().map(|other| (&other.host, &other.leads_to));
+        let port = self.port;
+        std::iter::once(first)
+            .chain(others)
+            .map(move |(host, leads_to)| Place {
+                host: host.clone(),
+                port,
+                leads_to: leads_to.clone(),
+            })
+    }
+}
+
 /// What `connect` gives.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ConnectData {
-    /// `HOST:PORT`.
-    connected: String,
+    /// `HOST:PORT`, with the private addresses that were agreed to.
+    pub(crate) connected: Vec<String>,
+}
+
+/// A host and port, and the private addresses that the host leads to, as far as it was looked up.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) leads_to: Vec<IpAddr>,
+}
+
+impl Place {
+    /// A place whose host was not looked up.
+    pub(super) fn named(host: impl Into<String>, port: u16) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            leads_to: Vec::new(),
+        }
+    }
+
+    /// The same for the client that connects.
+    pub(super) fn target(&self) -> Result<Target, Refusal> {
+        let target = Target::parse(&format!("https://{}:{}/", self.host, self.port));
+        target.map_err(|why| Refusal::Unclear(why.to_string()))
+    }
+
+    /// Whether it is known to be private: by its name, its address, or where its name leads.
+    pub(super) fn is_private(&self) -> bool {
+        check_host(&self.host).is_err() || !self.leads_to.is_empty()
+    }
+
+    /// The permission to connect to it.
+    pub(super) fn permission(&self) -> Permission {
+        Permission {
+            effect: Effect::Connect {
+                url: format!("{}:{}", self.host, self.port),
+                host: self.host.clone(),
+                leads_to: self.leads_to.clone(),
+            },
+            risk: if self.is_private() {
+                Risk::Critical
+            } else {
+                Risk::High
+            },
+        }
+    }
+
+    /// What an approval of it opens.
+    pub(super) fn granted(&self) -> Granted {
+        if !self.is_private() {
+            return Granted::Public;
+        }
+        let host = self.host.trim_start_matches('[').trim_end_matches(']');
+        let literal = host.parse().ok().as_ref().map(IpAddr::to_canonical);
+        let shown = self.leads_to.iter().copied().chain(literal).collect();
+        Granted::Private(OpenAddresses::These(shown))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)?;
+        for (nth, address) in self.leads_to.iter().enumerate() {
+            let before = if nth == 0 { " at " } else { ", " };
+            write!(f, "{before}{address}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The commands whose connections are asked about, by the names in their requests. Clones share them.
@@ -57,17 +173,6 @@ impl OpenCommands {
 
     fn has(&self, task: &str) -> bool {
         self.0.lock().contains(task)
-    }
-}
-
-/// The permission to connect to a host.
-pub(super) fn permission(host: &str, port: u16) -> Permission {
-    Permission {
-        effect: Effect::Connect {
-            url: format!("{host}:{port}"),
-            host: host.to_owned(),
-        },
-        risk: Risk::High,
     }
 }
 
@@ -95,12 +200,14 @@ impl TypedTool for Connect {
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(vec![permission(&input.host, input.port)])
+        Ok(input.places().map(|place| place.permission()).collect())
     }
 
     fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
         // A rule that is kept covers every command; an approval for the session holds for one, by its condition.
-        &["program", "host", "port", "command", "task"]
+        &[
+            "program", "host", "port", "leads_to", "also", "command", "task",
+        ]
     }
 
     fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
@@ -108,13 +215,14 @@ impl TypedTool for Connect {
     }
 
     async fn run(&self, input: Self::Input, _: &CallContext) -> Result<ToolResult, ToolError> {
-        let connected = format!("{}:{}", input.host, input.port);
+        let connected: Vec<String> = input.places().map(|place| place.to_string()).collect();
+        let places = connected.join(", ");
         if self.0.has(&input.task) {
-            let summary = format!("{} connects to {connected}", input.program);
+            let summary = format!("{} connects to {places}", input.program);
             return Ok(ToolResult::data(&ConnectData { connected })?.with_summary(summary));
         }
         let message = format!(
-            "`{}` has ended: nothing was connected to {connected}, and this decision changes nothing for it",
+            "`{}` has ended: nothing was connected to {places}, and this decision changes nothing for it",
             input.program
         );
         Err(ToolError::conflict(message).with_advice("run the command again"))

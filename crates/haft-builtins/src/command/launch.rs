@@ -21,11 +21,12 @@ use haft_sandbox::{
 
 use crate::command::RunCommandInput;
 use crate::command::changes::{CommandChanges, OpenView, Views};
+use crate::command::connect::CommandCall;
 use crate::command::covers;
 use crate::command::git::{self, Settings};
 use crate::command::index;
 use crate::command::lexical::cleaned;
-use crate::command::network::{CommandCall, CommandNetwork, Connected};
+use crate::command::network::{CommandNetwork, Connected};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::Tasks;
 use crate::files::check::{Checker, Finding};

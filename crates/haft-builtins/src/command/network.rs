@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::spec::{NameError, Risk};
 use haft::tool::Tool;
 use haft_sandbox::{CommandSpec, Guard, Mounts, Network, OUTLET_ADDRESS, Running};
 
-use crate::command::connect::{Connect, OpenCommands};
+use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::{Asking, ByConnections, Connections};
 use crate::command::{CommandData, packages};
 use crate::proxy::{Proxy, Refusals};
@@ -189,12 +188,7 @@ impl CommandNetwork {
         if let Mode::Ask(proxy, open) = &self.mode
             && !spec.mounts.only_reads
         {
-            let CommandCall {
-                context,
-                line,
-                program,
-            } = call;
-            let connections = Connections::new(proxy, open, context, line, program);
+            let connections = Connections::new(proxy, open, call);
             let judge = Arc::new(ByConnections(Arc::clone(&connections)));
             let (outlet, refusals) = proxy.outlet_judged_by(judge);
             spec.network = Network::Outlet(outlet);
@@ -287,14 +281,6 @@ pub(crate) struct Connected {
     connections: Option<Arc<Connections>>,
 }
 
-/// The call of a command that is to be connected, and what people see of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CommandCall<'a> {
-    pub(crate) context: &'a CallContext,
-    pub(crate) line: &'a str,
-    pub(crate) program: &'a str,
-}
-
 /// What programs say that did not get a connection, or look for one on their own.
 const UNREACHED: [&str; 8] = [
     "Network is unreachable",
@@ -314,7 +300,7 @@ impl Connected {
         match self.mode {
             "none" => running.strength().word().to_owned(),
             // It reached nothing.
-            "ask" if !judged.is_some_and(|judged| judged.any_allowed()) => {
+            "ask" if judged.is_none_or(|judged| judged.reached().is_empty()) => {
                 running.strength().word().to_owned()
             }
             mode => format!("{}, network {mode}", running.strength()),
@@ -356,6 +342,12 @@ impl Connected {
     /// What decides about its connections, where each is judged.
     pub(crate) fn connections(&self) -> Option<&Arc<Connections>> {
         self.connections.as_ref()
+    }
+
+    /// The places that were connected to so far, where each connection is judged.
+    pub(crate) fn reached(&self) -> Vec<String> {
+        let judged = self.connections.as_ref();
+        judged.map(|judged| judged.reached()).unwrap_or_default()
     }
 
     /// What was refused so far.

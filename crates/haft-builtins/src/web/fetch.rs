@@ -204,10 +204,8 @@ impl TypedTool for FetchUrl {
 /// The connection to a page.
 fn connection(url: &str) -> Result<Effect, ToolError> {
     let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
-    Ok(Effect::Connect {
-        url: target.url().to_string(),
-        host: target.host().trim_end_matches('.').to_owned(),
-    })
+    let host = target.host().trim_end_matches('.');
+    Ok(Effect::connect(target.url().to_string(), host))
 }
 
 impl FetchUrl {

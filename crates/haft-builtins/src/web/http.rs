@@ -3,6 +3,7 @@
 mod body;
 mod error;
 mod exchange;
+mod private;
 mod through;
 mod tls;
 
@@ -21,11 +22,14 @@ use tokio_rustls::client::TlsStream;
 
 pub use body::Cut;
 pub use error::{HttpError, ProxyFault};
+#[cfg(feature = "commands")]
+pub(crate) use private::OpenAddresses;
 pub(crate) use through::Reached;
 
 use crate::web::http::exchange::Request;
+use crate::web::http::private::PrivatePlace;
 use crate::web::http::tls::Tls;
-use crate::web::network::{BoxFuture, Network, System};
+use crate::web::network::{BoxFuture, Network, OwnListeners, System};
 use crate::web::stream::Stream;
 use crate::web::target::{Refused, Target};
 use crate::web::upstream::UpstreamProxy;
@@ -98,8 +102,10 @@ enum Reach {
 #[derive(Debug, Clone)]
 pub struct Http {
     reach: Reach,
-    /// The host and port that may be a private address.
-    place: Option<(String, u16)>,
+    /// The host and port that may be private.
+    place: Option<PrivatePlace>,
+    /// Where haft itself listens, which this client does not connect to.
+    own: Option<Arc<dyn OwnListeners>>,
     network: Arc<dyn Network>,
     /// The proxy that requests go through.
     upstream: Option<UpstreamProxy>,
@@ -144,6 +150,7 @@ impl Http {
         Self {
             reach,
             place: None,
+            own: None,
             network: Arc::new(System),
             upstream: None,
             limits: FetchLimits::default(),
@@ -304,26 +311,12 @@ impl Http {
         Ok(target)
     }
 
-    /// The same, which also connects to the host and port of this target where they are private: a rule names them.
-    pub(crate) fn for_place(&self, target: &Target) -> Self {
-        Self {
-            place: Some((target.host().to_owned(), target.port())),
-            ..self.clone()
-        }
-    }
-
-    /// Whether a rule names the host and port of this target.
-    fn is_place(&self, target: &Target) -> bool {
-        let place = self.place.as_ref();
-        place.is_some_and(|(host, port)| host == target.host() && *port == target.port())
-    }
-
     /// Refuses hosts that this client does not connect to.
     pub(crate) fn check(&self, target: &Target) -> Result<(), Refused> {
         match (self.reach, target.check_public()) {
             (Reach::Named, _) => Ok(()),
             (Reach::Public, Err(Refused::Host(host, _)))
-                if self.is_place(target) && can_be_opened(&host) =>
+                if self.place_of(target).is_some() && can_be_opened(&host) =>
             {
                 Ok(())
             }

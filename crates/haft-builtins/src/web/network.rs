@@ -21,6 +21,12 @@ pub trait Network: Send + Sync + fmt::Debug {
     fn connect(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<TcpStream>>;
 }
 
+/// Knows where haft itself listens on this machine: the console and the HTTP API, by which requests are decided.
+pub trait OwnListeners: Send + Sync + fmt::Debug {
+    /// Whether a haft of this user listens at this address.
+    fn listen_at(&self, address: SocketAddr) -> bool;
+}
+
 /// This machine's resolver and its network. No proxy is ever used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System;

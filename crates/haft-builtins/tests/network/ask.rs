@@ -6,7 +6,6 @@ use std::time::Duration;
 use haft::approval::{Decision, HoldFor, PendingRequest, Requests, channel};
 use haft::permission::Effect;
 use haft::policy::{Policy, Profile, RuleSet};
-use haft::toolset::registry::ToolRegistry;
 use haft_builtins::command::CommandNetwork;
 use haft_sandbox::Sandbox;
 use serde_json::json;
@@ -20,36 +19,47 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     without_anyone_to_ask_it_fails_at_once(sandbox).await;
     rules_decide_before_people(sandbox).await;
     a_thousand_connections_share_one_request(sandbox).await;
+    a_thousand_hosts_are_a_few_requests_at_a_time(sandbox).await;
+    a_decision_that_was_changed_to_another_host_opens_none(sandbox).await;
     time_stands_still_while_a_person_thinks(sandbox).await;
     an_answer_after_the_end_changes_nothing(sandbox).await;
     a_command_in_the_background_is_not_asked_about(sandbox).await;
     a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox).await;
 }
 
+/// A thousand connections at once, each to a host of its own or all to one.
+const CROWD: &str = "
+import net, threading
+heads = []
+net.print = heads.append
+def some(n):
+    for i in range(5): opened(place(n * 5 + i)).close()
+threads = [threading.Thread(target=some, args=(n,)) for n in range(200)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print({head: heads.count(head) for head in heads})";
+
 const GET: &str = "get('https://example.com/')";
 
-async fn town() -> Arc<Town> {
+pub(crate) async fn town() -> Arc<Town> {
     Town::new(|_| page("text/plain", "here")).await
 }
 
-fn scene(sandbox: &Sandbox, town: &Arc<Town>, rules: RuleSet) -> Scene {
+pub(crate) fn scene(sandbox: &Sandbox, town: &Arc<Town>, rules: RuleSet) -> Scene {
     let network = CommandNetwork::ask(allow(&[], town));
     let policy = Policy::builder(Profile::Trusted).rules(rules);
-    let own = ToolRegistry::new();
-    own.add_all(network.tool().unwrap()).unwrap();
-    let mut scene = Scene::judged(sandbox, network, policy.build().unwrap());
-    scene.executor = scene.executor.with_internal_tools(Arc::new(own));
+    let scene = Scene::judged(sandbox, network, policy.build().unwrap());
     scene.trust(town);
     scene
 }
 
-fn with_people(scene: Scene) -> (Scene, Requests) {
+pub(crate) fn with_people(scene: Scene) -> (Scene, Requests) {
     let (approver, requests) = channel(8);
     let executor = scene.executor.clone().with_approver(approver);
     (Scene { executor, ..scene }, requests)
 }
 
-fn allowing(rules: &[&str]) -> RuleSet {
+pub(crate) fn allowing(rules: &[&str]) -> RuleSet {
     RuleSet {
         allow: rules.iter().map(|rule| (*rule).into()).collect(),
         ..RuleSet::default()
@@ -57,7 +67,7 @@ fn allowing(rules: &[&str]) -> RuleSet {
 }
 
 /// The next request, which is about this host and port.
-async fn next(requests: &mut Requests, place: &str) -> PendingRequest {
+pub(crate) async fn next(requests: &mut Requests, place: &str) -> PendingRequest {
     let pending = requests.next().await.unwrap();
     let request = pending.request();
     assert_eq!(request.tool.as_str(), "connect");
@@ -69,7 +79,7 @@ async fn next(requests: &mut Requests, place: &str) -> PendingRequest {
     pending
 }
 
-fn yes() -> Decision {
+pub(crate) fn yes() -> Decision {
     Decision::approve("ann", "test")
 }
 
@@ -162,33 +172,65 @@ async fn rules_decide_before_people(sandbox: &Sandbox) {
         let seen = scene.script(GET).await;
         assert_eq!(seen.ok, reached, "{}", seen.shown);
     }
-    // What resolves to a private address is not reached, whatever was decided.
+    // What resolves to a private address is not reached by a rule for the name.
     town.answers("inside.example.com", &[&["10.0.0.7"]]);
     let scene = scene(sandbox, &town, allowing(&["Network"]));
     let seen = scene.script("connect('inside.example.com:443')").await;
-    assert!(seen.shown.contains("10.0.0.7"), "{}", seen.shown);
+    assert!(seen.shown.contains("no approver"), "{}", seen.shown);
+    assert!(seen.shown.contains("private-addresses"), "{}", seen.shown);
+    assert_eq!(seen.data.get("network_reached"), None);
+    assert_eq!(town.connected().len(), 1);
 }
 
 async fn a_thousand_connections_share_one_request(sandbox: &Sandbox) {
     let town = town().await;
     let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
-    let script = "
-import threading
-def some():
-    for _ in range(5): opened('example.com:443').close()
-threads = [threading.Thread(target=some) for _ in range(200)]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]";
+    let script = format!("place = lambda n: 'example.com:443'\n{CROWD}");
     let people = async {
         next(&mut requests, "example.com:443").await.decide(yes());
         requests.next().await.is_none()
     };
     let seen = tokio::select! {
-        seen = scene.script(script) => seen,
+        seen = scene.script(&script) => seen,
         _ = people => panic!("it was asked about twice"),
     };
     let out = seen.data["stdout"].as_str().unwrap();
-    assert_eq!(out.matches("HTTP/1.1 200").count(), 1000);
+    assert_eq!(out, "{'HTTP/1.1 200 OK': 1000}\n");
+}
+
+async fn a_thousand_hosts_are_a_few_requests_at_a_time(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let script = format!("place = lambda n: f'h{{n}}.example.com:443'\n{CROWD}");
+    let mut asked = 0;
+    let people = async {
+        let mut open = Vec::new();
+        while open.len() < 8 {
+            open.push(requests.next().await.unwrap());
+        }
+        // The ninth comes when one of these is decided.
+        tokio::select! {
+            biased;
+            _ = requests.next() => panic!("nine requests at once"),
+            () = std::future::ready(()) => {}
+        }
+        loop {
+            for pending in open.drain(..) {
+                asked += 1;
+                pending.decide(Decision::deny("ann", "test"));
+            }
+            open.push(requests.next().await.unwrap());
+        }
+    };
+    let seen = tokio::select! {
+        seen = scene.script(&script) => seen,
+        () = people => unreachable!(),
+    };
+    assert!(asked <= 64, "{asked}");
+    let out = seen.data["stdout"].as_str().unwrap();
+    assert_eq!(out, "{'HTTP/1.1 403 Forbidden': 1000}\n");
+    assert!(seen.shown.contains("64 hosts already") || seen.shown.contains("more were refused"));
+    assert_eq!(town.connected().len(), 0);
 }
 
 async fn time_stands_still_while_a_person_thinks(sandbox: &Sandbox) {
@@ -229,6 +271,26 @@ while not os.path.exists('asked'): time.sleep(0.01)
         tokio::task::yield_now().await;
     }
     pending.decide(yes());
+    assert_eq!(town.connected().len(), 0);
+}
+
+async fn a_decision_that_was_changed_to_another_host_opens_none(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let people = async {
+        let pending = next(&mut requests, "example.com:443").await;
+        let edited = pending
+            .request()
+            .arguments
+            .replace("example.com\",", "other.example.com\",");
+        pending.decide(yes().with_arguments(edited));
+    };
+    let (seen, ()) = tokio::join!(scene.script("connect('example.com:443')"), people);
+    assert!(
+        seen.shown.contains("changed to another host"),
+        "{}",
+        seen.shown
+    );
     assert_eq!(town.connected().len(), 0);
 }
 

@@ -11,6 +11,7 @@
 mod ask;
 mod modes;
 mod pip;
+mod private;
 mod rows;
 #[expect(
     dead_code,
@@ -76,13 +77,15 @@ impl Scene {
         let mut builtins = Builtins::new(workspace);
         builtins.sandbox = Some(sandbox.clone());
         builtins.network = network;
+        let own = ToolRegistry::new();
+        own.add_all(builtins.network.tool().unwrap()).unwrap();
         let registry = ToolRegistry::new();
         let tools = builtins.tools().unwrap();
         let tools = tools.into_iter().map(|tool| tool.tool);
         registry.replace_all("builtin", tools).unwrap();
         Self {
             dir,
-            executor: Executor::new(policy),
+            executor: Executor::new(policy).with_internal_tools(Arc::new(own)),
             session: Session::builder(Arc::new(registry)).build().unwrap(),
         }
     }
@@ -177,6 +180,7 @@ fn main() {
         let rows = rows::all(&sandbox).await;
         modes::all(&sandbox).await;
         ask::all(&sandbox).await;
+        private::all(&sandbox).await;
         pip::all(&sandbox).await;
         upstream::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");

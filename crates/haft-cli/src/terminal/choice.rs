@@ -47,6 +47,7 @@ pub(crate) enum Step {
 pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Choice {
     let word = line.trim();
     let critical = request.risk == Risk::Critical;
+    let lasts = !request.is_decided_each_time();
     let lower = word.to_lowercase();
     match (place, lower.as_str()) {
         (Place::Prompt, "") => return Choice::No(None),
@@ -63,8 +64,9 @@ pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Cho
         // Changed arguments are judged anew, but no one could type the word for a call not yet seen.
         "e" | "edit" if !critical => Choice::Edit,
         "y" | "yes" if !critical => Choice::Once,
-        "s" | "session" if !critical => Choice::Session,
-        "a" | "always" if !critical => Choice::Always,
+        "s" | "session" if lasts && !critical => Choice::Session,
+        // The rule is shown, and agreed to by itself.
+        "a" | "always" if lasts => Choice::Always,
         _ if critical && word == request.tool.as_str() => Choice::Once,
         _ => match word.split_once(char::is_whitespace) {
             Some(("n" | "N" | "no" | "No", words)) => Choice::No(Some(words.trim().to_owned())),
@@ -87,6 +89,7 @@ pub(super) fn choices(
     } else if request.risk == Risk::Critical {
         let tool = visible::line(request.tool.as_str());
         words.push(format!("type {} to run it", styled(BOLD, &tool)));
+        words.extend(keeps.then(|| "a always (shows the rule)".to_owned()));
     } else {
         words.extend(["y once", "s session"].map(str::to_owned));
         words.extend(keeps.then(|| "a always (shows the rule)".to_owned()));

@@ -11,6 +11,7 @@ use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
 /// Arguments that a request shows in a form of their own.
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
+const IN_CONNECTION: [&str; 7] = ["url", "urls", "host", "port", "leads_to", "also", "task"];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
 /// What ties a request for a command's changes to them: the diff says what they are.
 const IN_CHANGES: [&str; 4] = ["run", "view", "part", "sha256"];
@@ -24,9 +25,19 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     let mut out = run(request, &arguments);
     let mut shown: &[&str] = if out.is_empty() { &[] } else { &IN_COMMAND };
     for permission in &request.snapshot.permissions {
-        if let Effect::Connect { url, host } = &permission.effect {
+        if let Effect::Connect {
+            url,
+            host,
+            leads_to,
+        } = &permission.effect
+        {
             out.push(connect(url, host));
-            shown = &["url", "urls"];
+            out.extend(
+                leads_to
+                    .iter()
+                    .map(|to| field("at", &styled(YELLOW, &format!("{to}, a private address")))),
+            );
+            shown = &IN_CONNECTION;
         }
     }
     if !request.snapshot.preview.is_empty() {

@@ -135,10 +135,7 @@ fn u1_nothing_but_a_yes_is_consent_to_a_rule() {
 fn the_deciding_fact_comes_whole() {
     let run = part("rm -rf build\n# \u{202e}hidden\x1b[2K");
     let connect = Permission {
-        effect: Effect::Connect {
-            url: "https://good.example@evil.example/x".into(),
-            host: "evil.example".into(),
-        },
+        effect: Effect::connect("https://good.example@evil.example/x", "evil.example"),
         risk: Risk::High,
     };
     let write = Permission::write(PathClaim::plain("a.txt"));

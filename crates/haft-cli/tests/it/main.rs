@@ -21,6 +21,7 @@ mod copies;
 mod deciding;
 mod discover;
 mod first_minutes;
+mod held;
 mod help;
 mod gate;
 mod harness;

@@ -48,6 +48,8 @@ export interface Approval {
 export interface Permission {
   kind: string;
   value: string;
+  /** Where links lead, or the name of a host: private addresses. */
+  target?: string;
   risk: Risk;
   /** What the policy says of it by itself. */
   verdict?: "allow" | "ask" | "deny";

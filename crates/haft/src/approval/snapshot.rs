@@ -1,5 +1,7 @@
 //! `Snapshot`: what a call would do at one moment, as the person who decides is shown it. An approval holds for exactly this.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::approval::preview::FileChange;
@@ -85,6 +87,12 @@ impl Snapshot {
     }
 }
 
+/// Addresses as people read them.
+fn join_addresses(addresses: &[IpAddr]) -> String {
+    let each: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    each.join(", ")
+}
+
 /// An effect in a few words, with where links lead and how it is confined.
 fn described(permission: &Permission) -> String {
     let claim = |claim: &PathClaim| match &claim.target {
@@ -95,6 +103,9 @@ fn described(permission: &Permission) -> String {
     let value = match effect {
         Effect::Run { jailed: false, .. } => format!("{} without the jail", effect.value()),
         Effect::Remember { scope, digest } => format!("{scope} {digest}"),
+        Effect::Connect { url, leads_to, .. } if !leads_to.is_empty() => {
+            format!("{url} at {}", join_addresses(leads_to))
+        }
         other => other.path().map_or_else(|| other.value().to_owned(), claim),
     };
     let value: String = value.chars().take(160).collect();

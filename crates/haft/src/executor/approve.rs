@@ -20,7 +20,6 @@ use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{PROPOSED_RULE, Ruling};
 use crate::result::{Content, Status};
 use crate::session::Session;
-use crate::spec::Risk;
 
 /// Asks the person. Nobody to ask, or no answer, is a denial, or a call that waits.
 pub(super) async fn ask_user(
@@ -201,11 +200,11 @@ async fn settle(
             consented(open, judged, Consent { by, approval }, seen.snapshot)
         }
         Choice::Approve { scope, rule, .. } => {
-            // A critical call is approved each time.
-            if shown.risk < Risk::Critical && scope != HoldFor::Once {
+            let lasts = !shown.is_decided_each_time();
+            if lasts && scope != HoldFor::Once {
                 session.grants().push(Grant::of(&shown, &by));
             }
-            if shown.risk < Risk::Critical && scope == HoldFor::Always {
+            if lasts && scope == HoldFor::Always {
                 parts.policy.keep(&shown, rule.as_deref(), &by);
             }
             consented(open, judged, Consent { by, approval }, shown.snapshot)

@@ -22,8 +22,13 @@ pub enum NotPublic {
     Unclear,
 }
 
-/// Metadata services on addresses that are otherwise public: Azure's virtual machine host (URL rule 4).
-const METADATA: [Ipv4Addr; 1] = [Ipv4Addr::new(168, 63, 129, 16)];
+/// Metadata services outside the link-local range: Azure's virtual machine host, which is otherwise public, Alibaba's and
+/// Oracle's (URL rule 4).
+const METADATA: [Ipv4Addr; 3] = [
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
 
 /// Names that end in one of these are of this machine or of a private network (RFC 6761, RFC 6762, RFC 8375, RFC 9476,
 /// ICANN's `.internal`, Kubernetes, and what routers hand out): URL rule 5.
@@ -115,7 +120,11 @@ pub fn can_be_opened(host: &str) -> bool {
 /// The same of an address that a name leads to.
 pub fn address_can_be_opened(address: IpAddr) -> bool {
     match address.to_canonical() {
-        IpAddr::V4(v4) => !v4.is_link_local() && !v4.is_multicast() && !METADATA.contains(&v4),
+        IpAddr::V4(v4) => {
+            // `0.0.0.0` is another way to write this machine.
+            let odd = v4.is_unspecified() || v4.is_broadcast() || v4.is_multicast();
+            !odd && !v4.is_link_local() && !METADATA.contains(&v4)
+        }
         IpAddr::V6(v6) => {
             // `fd00:ec2::254` and its like.
             let metadata = matches!(v6.segments(), [0xfd00, 0xec2, ..]);
@@ -185,7 +194,37 @@ pub fn refusal(host: impl fmt::Display, why: NotPublic) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NotPublic, check_host};
+    use super::{NotPublic, can_be_opened, check_host};
+
+    #[test]
+    fn no_rule_and_no_person_opens_a_metadata_service() {
+        for (host, opened) in [
+            ("10.0.0.7", true),
+            ("127.0.0.1", true),
+            ("localhost", true),
+            ("registry.internal", true),
+            ("[fd12:3456::1]", true),
+            ("[::1]", true),
+            ("169.254.169.254", false),
+            ("[::ffff:169.254.169.254]", false),
+            ("[64:ff9b::a9fe:a9fe]", false),
+            ("[2002:a9fe:a9fe::]", false),
+            ("169.254.170.2", false),
+            ("100.100.100.200", false),
+            ("192.0.0.192", false),
+            ("168.63.129.16", false),
+            ("[fd00:ec2::254]", false),
+            ("[fe80::a9fe:a9fe]", false),
+            ("metadata.google.internal", false),
+            ("metadata.goog", false),
+            ("0.0.0.0", false),
+            ("[::]", false),
+            ("255.255.255.255", false),
+            ("224.0.0.1", false),
+        ] {
+            assert_eq!(can_be_opened(host), opened, "{host}");
+        }
+    }
 
     #[test]
     fn only_public_hosts_pass() {

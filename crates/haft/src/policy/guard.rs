@@ -6,14 +6,15 @@ use std::sync::Arc;
 use haft_shell::{Word, fragments, plain_words};
 
 use super::JudgedCall;
-use super::address::{can_be_opened, check_host, refusal};
+use super::address::{address_can_be_opened, can_be_opened, check_address, check_host, refusal};
+use super::network::{port_of, rule_for};
 use super::paths::clean;
 use super::protected::{GIT, protected, protected_from_commands};
 use super::remembered::take_apart;
 use super::ruling::Label;
 use crate::opaque::opaque_debug;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
-use crate::spec::Risk;
+use crate::spec::{Risk, ToolClass};
 
 /// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -289,7 +290,8 @@ impl Guard for ProtectedPaths {
     }
 }
 
-/// Addresses of this machine and of private networks are not connected to. What a name resolves to is checked again at the connection.
+/// Addresses of this machine and of private networks are not connected to, save by a command when a person agrees: its
+/// connection is held meanwhile. What a name resolves to is checked again at the connection.
 #[derive(Debug, Clone, Copy)]
 pub struct PrivateAddresses;
 
@@ -303,24 +305,42 @@ impl Guard for PrivateAddresses {
     }
 
     fn yields_to_named_place(&self, effect: &Effect) -> bool {
-        let Effect::Connect { host, .. } = effect else {
+        let Effect::Connect { host, leads_to, .. } = effect else {
             return false;
         };
-        can_be_opened(host)
+        can_be_opened(host) && leads_to.iter().all(|to| address_can_be_opened(*to))
     }
 
     fn floor(
         &self,
-        _call: &JudgedCall<'_>,
+        call: &JudgedCall<'_>,
         permission: &Permission,
     ) -> Result<MinimumVerdict, String> {
-        let Effect::Connect { host, .. } = &permission.effect else {
+        let Effect::Connect {
+            url,
+            host,
+            leads_to,
+        } = &permission.effect
+        else {
             return Ok(MinimumVerdict::NONE);
         };
-        if let Err(why) = check_host(host) {
-            return Ok(MinimumVerdict::deny(refusal(host, why)).advise("use a public address"));
+        let private = check_host(host).err().map(|why| (host.clone(), why));
+        let private = private.or_else(|| {
+            let mut each = leads_to.iter();
+            each.find_map(|to| Some((format!("{host} at {to}"), check_address(*to).err()?)))
+        });
+        let Some((what, why)) = private else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        let is_held = call.spec.class == Some(ToolClass::Network);
+        if !is_held || !self.yields_to_named_place(&permission.effect) {
+            return Ok(MinimumVerdict::deny(refusal(what, why)).advise("use a public address"));
         }
-        Ok(MinimumVerdict::NONE)
+        let rule = rule_for(host, port_of(url), leads_to);
+        Ok(MinimumVerdict::ask(format!(
+            "{what} is private ({why}): what answers there may trust every program of this machine"
+        ))
+        .for_operator(format!("allow it with the rule {rule}")))
     }
 }
 

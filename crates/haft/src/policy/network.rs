@@ -1,23 +1,59 @@
 //! `NetworkPattern`: hosts that commands connect to, as `Network(…)` rules name them.
 
+use std::net::IpAddr;
+
+use super::address::check_host;
+use super::parts::CommandLine;
 use super::pattern::DomainPattern;
 
 /// The ports of a host that an allow rule names without one.
 const PORTS: [u16; 2] = [80, 443];
 
-/// Names that stand for the hosts of a package registry or a service. None is a public host: none has a dot.
-const BUNDLES: &[(&str, &[&str])] = &[
-    ("npm", &["registry.npmjs.org", "registry.yarnpkg.com"]),
-    ("pypi", &["pypi.org", "files.pythonhosted.org"]),
-    (
-        "crates",
-        &["crates.io", "index.crates.io", "static.crates.io"],
-    ),
-    ("go", &["proxy.golang.org", "sum.golang.org"]),
-    ("debian", &["deb.debian.org", "security.debian.org"]),
-    (
-        "github",
-        &[
+/// What a rule for a public name begins with where it opens the private address that the name leads to.
+const PRIVATE: &str = "private:";
+
+/// A package registry or a service: its hosts, which are useful only together, and the programs that ask them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NetworkBundle {
+    /// Its name in rules. It is no public host, for it has no dot.
+    pub name: &'static str,
+    /// Its hosts.
+    pub hosts: &'static [&'static str],
+    /// The programs that reach its hosts by themselves.
+    programs: &'static [&'static str],
+}
+
+const BUNDLES: &[NetworkBundle] = &[
+    NetworkBundle {
+        name: "npm",
+        hosts: &["registry.npmjs.org", "registry.yarnpkg.com"],
+        programs: &[
+            "npm", "npx", "pnpm", "pnpx", "yarn", "corepack", "bun", "bunx",
+        ],
+    },
+    NetworkBundle {
+        name: "pypi",
+        hosts: &["pypi.org", "files.pythonhosted.org"],
+        programs: &["pip", "pipx", "uv", "uvx", "poetry", "pdm", "hatch"],
+    },
+    NetworkBundle {
+        name: "crates",
+        hosts: &["crates.io", "index.crates.io", "static.crates.io"],
+        programs: &["cargo"],
+    },
+    NetworkBundle {
+        name: "go",
+        hosts: &["proxy.golang.org", "sum.golang.org"],
+        programs: &["go"],
+    },
+    NetworkBundle {
+        name: "debian",
+        hosts: &["deb.debian.org", "security.debian.org"],
+        programs: &["apt", "apt-get"],
+    },
+    NetworkBundle {
+        name: "github",
+        hosts: &[
             "github.com",
             "api.github.com",
             "codeload.github.com",
@@ -25,34 +61,106 @@ const BUNDLES: &[(&str, &[&str])] = &[
             "objects.githubusercontent.com",
             "release-assets.githubusercontent.com",
         ],
-    ),
+        programs: &[],
+    },
 ];
 
-/// A host with its port: `example.com`, `*.example.com`, `example.com:8443`, or a bundle such as `npm`.
+impl NetworkBundle {
+    /// The bundle that holds this host, lower case.
+    pub fn of_host(host: &str) -> Option<&'static Self> {
+        BUNDLES.iter().find(|bundle| bundle.hosts.contains(&host))
+    }
+
+    /// Whether a part of this command line is one of its programs, by the name: such a program reaches all its hosts.
+    pub fn is_used_by(&self, line: &CommandLine) -> bool {
+        let is_one = |name: &str| self.programs.contains(&unversioned(name));
+        line.parts.iter().any(|part| {
+            let module = || module_of(part.argv.as_deref()?);
+            part.program().is_some_and(is_one) || module().is_some_and(is_one)
+        })
+    }
+
+    /// The rule for all its hosts.
+    fn rule(&self) -> String {
+        format!("Network({})", self.name)
+    }
+}
+
+/// The name of a program without folders and version: `pip3.11` is `pip`.
+fn unversioned(name: &str) -> &str {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
+/// `pip` of `python3 -m pip`.
+fn module_of(argv: &[String]) -> Option<&str> {
+    match argv {
+        [program, option, module, ..] if option == "-m" => {
+            (unversioned(program) == "python").then_some(module.as_str())
+        }
+        _ => None,
+    }
+}
+
+/// Rules of which those that cover every host of a bundle are the bundle's own.
+pub(super) fn with_bundles(rules: &[String]) -> Vec<String> {
+    let whole = |bundle: &&NetworkBundle| {
+        let mut hosts = bundle.hosts.iter();
+        hosts.all(|host| rules.contains(&format!("Network({host})")))
+    };
+    let whole: Vec<&NetworkBundle> = BUNDLES.iter().filter(whole).collect();
+    let is_in = |rule: &String| {
+        let mut hosts = whole.iter().flat_map(|bundle| bundle.hosts);
+        hosts.any(|host| *rule == format!("Network({host})"))
+    };
+    let others = rules.iter().filter(|rule| !is_in(rule)).cloned();
+    let bundles = whole.iter().map(|bundle| bundle.rule());
+    bundles.chain(others).collect()
+}
+
+/// A host with its port: `example.com`, `*.example.com`, `example.com:8443`, `private:example.com:443`, or a bundle such as
+/// `npm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NetworkPattern {
     hosts: Box<[DomainPattern]>,
     port: Option<u16>,
+    /// It names one host and one port, and says that the host is private: by its name, or by the word.
+    opens_private: bool,
 }
 
 impl NetworkPattern {
     /// `None` where the text names no host.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        if let Some((_, hosts)) = BUNDLES.iter().find(|(name, _)| *name == text) {
-            let hosts = hosts.iter().map(|host| DomainPattern::parse(host));
+        if let Some(bundle) = BUNDLES.iter().find(|bundle| bundle.name == text) {
+            let hosts = bundle.hosts.iter().map(|host| DomainPattern::parse(host));
             return Some(Self {
                 hosts: hosts.collect::<Option<_>>()?,
                 port: None,
+                opens_private: false,
             });
         }
+        if let Some(place) = text.strip_prefix(PRIVATE) {
+            let place = Self::host_and_port(place)?;
+            return place.is_exact().then_some(Self {
+                opens_private: true,
+                ..place
+            });
+        }
+        Self::host_and_port(text)
+    }
+
+    /// The same without bundles and words.
+    pub(super) fn host_and_port(text: &str) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, Some(port.parse().ok()?)),
             _ => (text, None),
         };
-        let host = DomainPattern::parse(host)?;
+        let pattern = DomainPattern::parse(host)?;
+        let exact = port.is_some() && pattern.is_exact();
         Some(Self {
-            hosts: [host].into(),
+            opens_private: exact && check_host(host).is_err(),
+            hosts: [pattern].into(),
             port,
         })
     }
@@ -72,8 +180,13 @@ impl NetworkPattern {
         fits && self.names(host)
     }
 
-    /// Whether it names one host and one port.
-    pub(crate) fn is_exact(&self) -> bool {
+    /// Whether it names one host and one port, and says of the host that it is private: then it opens a private address.
+    /// A rule for a public name does not, wherever the name may lead one day.
+    pub(crate) fn opens_private(&self) -> bool {
+        self.opens_private
+    }
+
+    fn is_exact(&self) -> bool {
         self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
     }
 
@@ -100,9 +213,12 @@ pub(crate) fn port_of(address: &str) -> Option<u16> {
     }
 }
 
-/// The rule that allows a connection to this host and port.
-pub(crate) fn rule_for(host: &str, port: Option<u16>) -> String {
+/// The rule that allows a connection to this host and port, and to the private addresses that it `leads_to`.
+pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> String {
+    let private = check_host(host).is_err();
     match port {
+        Some(port) if private => format!("Network({host}:{port})"),
+        Some(port) if !leads_to.is_empty() => format!("Network({PRIVATE}{host}:{port})"),
         Some(port) if !PORTS.contains(&port) => format!("Network({host}:{port})"),
         _ => format!("Network({host})"),
     }
@@ -110,7 +226,8 @@ pub(crate) fn rule_for(host: &str, port: Option<u16>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUNDLES, NetworkPattern, port_of, rule_for};
+    use super::{BUNDLES, NetworkBundle, NetworkPattern, port_of, rule_for, with_bundles};
+    use crate::policy::CommandLine;
 
     #[test]
     fn hosts_ports_and_bundles_are_read() {
@@ -158,6 +275,9 @@ mod tests {
             "example.com:x",
             "a b",
             "example.com:99999",
+            "private:example.com",
+            "private:*.example.com:443",
+            "private:npm",
         ] {
             assert_eq!(NetworkPattern::parse(text), None, "{text}");
         }
@@ -170,7 +290,7 @@ mod tests {
             ("example.com", 8443),
             ("pypi.org", 443),
         ] {
-            let rule = rule_for(host, Some(port));
+            let rule = rule_for(host, Some(port), &[]);
             let inner = rule
                 .strip_prefix("Network(")
                 .unwrap()
@@ -193,20 +313,99 @@ mod tests {
         ] {
             assert_eq!(port_of(address), port, "{address}");
         }
-        for (text, exact) in [
-            ("localhost:3000", true),
-            ("localhost", false),
-            ("*.a.example:1", false),
-            ("npm", false),
-        ] {
-            assert_eq!(
-                NetworkPattern::parse(text).unwrap().is_exact(),
-                exact,
-                "{text}"
-            );
+        for bundle in BUNDLES {
+            let pattern = NetworkPattern::parse(bundle.name);
+            assert!(pattern.is_some(), "{}", bundle.name);
         }
-        for (name, _) in BUNDLES {
-            assert!(NetworkPattern::parse(name).is_some(), "{name}");
+    }
+
+    #[test]
+    fn only_a_rule_that_says_so_opens_a_private_address() {
+        for (text, opens) in [
+            ("localhost:3000", true),
+            ("10.0.0.7:443", true),
+            ("[fd12::1]:443", true),
+            ("registry.internal:443", true),
+            ("private:registry.example.com:443", true),
+            ("registry.example.com:443", false),
+            ("registry.example.com:8443", false),
+            ("localhost", false),
+            ("*.internal:1", false),
+            ("npm", false),
+            ("*", false),
+        ] {
+            let pattern = NetworkPattern::parse(text).unwrap();
+            assert_eq!(pattern.opens_private(), opens, "{text}");
+        }
+        let private = ["10.0.0.7".parse().unwrap()];
+        for (host, leads_to, rule) in [
+            (
+                "registry.example.com",
+                &private[..],
+                "Network(private:registry.example.com:443)",
+            ),
+            ("registry.example.com", &[], "Network(registry.example.com)"),
+            (
+                "registry.internal",
+                &private,
+                "Network(registry.internal:443)",
+            ),
+            ("10.0.0.7", &[], "Network(10.0.0.7:443)"),
+        ] {
+            assert_eq!(rule_for(host, Some(443), leads_to), rule);
+        }
+    }
+
+    #[test]
+    fn a_bundle_is_used_by_its_programs_however_they_are_started() {
+        for (line, host, used) in [
+            ("npm ci && npm test", "registry.npmjs.org", true),
+            ("timeout 60 pnpm install", "registry.npmjs.org", true),
+            (".venv/bin/pip3.11 install x", "pypi.org", true),
+            (
+                "python3 -m venv v && v/bin/python -m pip install x",
+                "pypi.org",
+                true,
+            ),
+            ("python3 -m http.server", "pypi.org", false),
+            ("make", "pypi.org", false),
+            ("npm ci", "pypi.org", false),
+            ("cargo build", "static.crates.io", true),
+            ("go mod tidy", "sum.golang.org", true),
+            ("curl https://github.com", "github.com", false),
+        ] {
+            let bundle = NetworkBundle::of_host(host).unwrap();
+            assert_eq!(bundle.is_used_by(&CommandLine::new(line)), used, "{line}");
+        }
+        assert_eq!(NetworkBundle::of_host("example.com"), None);
+    }
+
+    #[test]
+    fn rules_for_all_hosts_of_a_bundle_become_one() {
+        let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+        for (given, folded) in [
+            (
+                &[
+                    "Network(pypi.org)",
+                    "Network(a.example)",
+                    "Network(files.pythonhosted.org)",
+                ][..],
+                &["Network(pypi)", "Network(a.example)"][..],
+            ),
+            (&["Network(pypi.org)"], &["Network(pypi.org)"]),
+            (
+                &[
+                    "Network(private:pypi.org:443)",
+                    "Network(files.pythonhosted.org)",
+                ],
+                &[
+                    "Network(private:pypi.org:443)",
+                    "Network(files.pythonhosted.org)",
+                ],
+            ),
+        ] {
+            let given: Vec<String> = rules(given);
+            assert_eq!(with_bundles(&given), rules(folded));
         }
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::address::check_host;
 use super::glob::Glob;
 use super::network::NetworkPattern;
 use super::paths::{PathPattern, PathProblem};
@@ -187,9 +186,10 @@ pub(crate) struct KeptFor {
 }
 
 impl Rule {
-    /// Whether it names one host and one port, and is no denial: then it opens a private address, too.
+    /// Whether it names one private host and one port, and is no denial: then it opens the private address.
     pub(crate) fn names_place(&self) -> bool {
-        let named = matches!(&self.specifier, Specifier::Network(pattern) if pattern.is_exact());
+        let named =
+            matches!(&self.specifier, Specifier::Network(pattern) if pattern.opens_private());
         named && self.list != List::Deny
     }
 }
@@ -376,9 +376,9 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
         return Err(never("it names no domain", &form));
     };
     // A server of this machine or of a private network is named with its port.
-    if let Some((host, _)) = domain.rsplit_once(':')
-        && check_host(host).is_err()
-        && let Some(place) = NetworkPattern::parse(domain).filter(NetworkPattern::is_exact)
+    if domain.contains(':')
+        && let Some(place) =
+            NetworkPattern::host_and_port(domain).filter(NetworkPattern::opens_private)
     {
         return Ok(Specifier::Network(place));
     }
@@ -397,7 +397,9 @@ fn no_host(text: &str, why: &str) -> String {
 }
 
 fn of_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
-    let form = format!("{tool}(example.com), {tool}(*.example.com:8443) or {tool}(npm)");
+    let form = format!(
+        "{tool}(example.com), {tool}(*.example.com:8443), {tool}(private:example.com:443) or {tool}(npm)"
+    );
     NetworkPattern::parse(inner)
         .map(Specifier::Network)
         .ok_or_else(|| never(no_host(inner, "is no host and no bundle"), &form))

@@ -248,7 +248,7 @@ impl<'a> Subject<'a> {
     /// The host and port of a connection of a command.
     fn address(&self) -> Option<(&'a str, Option<u16>)> {
         match self.effect {
-            Effect::Connect { url, host } => Some((host, port_of(url))),
+            Effect::Connect { url, host, .. } => Some((host, port_of(url))),
             _ => None,
         }
     }

@@ -3,10 +3,11 @@
 use haft_shell::{join_words, plain_words};
 use serde_json::Value;
 
+use super::address::check_host;
 use super::command::sets_variables;
 use super::glob::escape;
 use super::judge::{Source, by_profile, own_permission};
-use super::network::{port_of, rule_for};
+use super::network::{port_of, rule_for, with_bundles};
 use super::paths::{clean, escape_path};
 use super::{JudgedCall, Policy, Profile, RuleText};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
@@ -24,14 +25,21 @@ impl Policy {
         let naming = self.rules.naming(call.spec);
         let asked_otherwise = |permission: &Permission| {
             let judged = self.judge_effect(call, &naming, permission);
-            judged.verdict > Verdict::Allow && !matches!(judged.source, Source::Profile)
+            let lifted = match judged.source {
+                Source::Profile => true,
+                // By the rule that names the place.
+                Source::Guard(..) => judged.verdict == Verdict::Ask && is_private_place(permission),
+                Source::Rule(_) | Source::Secret(..) => false,
+            };
+            judged.verdict > Verdict::Allow && !lifted
         };
         let others = call.permissions.iter().any(asked_otherwise);
         if self.profile == Profile::ReadOnly || asked_otherwise(&own) || others {
             return Vec::new();
         }
         let each_time = |permission: &Permission| {
-            permission.risk == Risk::Critical || matches!(permission.effect, Effect::Remove(_))
+            let critical = permission.risk == Risk::Critical && !is_private_place(permission);
+            critical || matches!(permission.effect, Effect::Remove(_))
         };
         if each_time(&own) || call.permissions.iter().any(each_time) || is_fed_or_moved(call) {
             return Vec::new();
@@ -77,7 +85,16 @@ impl Policy {
                 return Vec::new();
             }
         }
-        rules
+        with_bundles(&rules)
+    }
+}
+
+/// Is it a connection to a private place? The one rule that opens it says so and names host and port: it can be kept, though
+/// the connection is critical and a guard asks about it.
+fn is_private_place(permission: &Permission) -> bool {
+    match &permission.effect {
+        Effect::Connect { host, leads_to, .. } => check_host(host).is_err() || !leads_to.is_empty(),
+        _ => false,
     }
 }
 
@@ -113,8 +130,12 @@ fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
             Some(vec![command_rule(&words)?])
         }
         Effect::Apply { .. } => None,
-        Effect::Connect { url, host } if call.spec.class == Some(ToolClass::Network) => {
-            Some(vec![rule_for(host, port_of(url))])
+        Effect::Connect {
+            url,
+            host,
+            leads_to,
+        } if call.spec.class == Some(ToolClass::Network) => {
+            Some(vec![rule_for(host, port_of(url), leads_to)])
         }
         Effect::Connect { host, .. } => Some(vec![format!("WebFetch(domain:{})", escape(host))]),
         Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {

@@ -198,10 +198,7 @@ pub(super) fn run(line: &str) -> Scene {
 pub(super) fn fetch(host: &str) -> Scene {
     let url = format!("https://{host}/x");
     let permission = Permission {
-        effect: Effect::Connect {
-            url: url.clone(),
-            host: host.to_ascii_lowercase(),
-        },
+        effect: Effect::connect(url.clone(), host.to_ascii_lowercase()),
         risk: Risk::High,
     };
     tool(

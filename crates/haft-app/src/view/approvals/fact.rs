@@ -61,14 +61,22 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
         };
         return ("diff", text);
     }
-    let url = effects().find_map(|effect| match effect {
-        Effect::Connect { url, .. } => Some(url.clone()),
-        _ => None,
-    });
-    match url {
-        Some(url) => ("url", url),
-        None => ("arguments", request.arguments.clone()),
+    let connections: Vec<String> = effects().filter_map(connection).collect();
+    if connections.is_empty() {
+        return ("arguments", request.arguments.clone());
     }
+    ("url", connections.join(" · "))
+}
+
+/// The address, and where it leads where that is private.
+fn connection(effect: &Effect) -> Option<String> {
+    let Effect::Connect { url, leads_to, .. } = effect else {
+        return None;
+    };
+    Some(match leads_to.first() {
+        Some(to) => format!("{url} ({to}, private)"),
+        None => url.clone(),
+    })
 }
 
 /// The command line as it was given, for the parts that are judged may be several, and every other argument of the call.

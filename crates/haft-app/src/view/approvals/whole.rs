@@ -4,7 +4,7 @@ use haft::approval::Choice;
 use haft::approval::form::Form;
 use haft::approval::inbox::StoredApproval;
 use haft::approval::preview::FileChange;
-use haft::permission::{Condition, Verdict};
+use haft::permission::{Condition, Effect, Verdict};
 use haft::toolset::Toolset;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -42,13 +42,24 @@ pub struct Whole {
 struct Permission {
     kind: String,
     value: String,
-    /// Where links lead, when that is another path.
+    /// Where links lead, when that is another path; the private addresses that the name of a host leads to.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     risk: String,
     /// What the policy says of it by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
+}
+
+/// Where an effect leads beside what it names.
+fn target(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::Connect { leads_to, .. } if !leads_to.is_empty() => {
+            let each: Vec<String> = leads_to.iter().map(ToString::to_string).collect();
+            Some(each.join(", "))
+        }
+        other => other.path()?.target.clone(),
+    }
 }
 
 /// The rules that can be offered for good: as long as the request is open, those under which the same call would run unasked.
@@ -69,7 +80,7 @@ impl Whole {
         let permission = |(at, wanted): (usize, &haft::permission::Permission)| Permission {
             kind: wanted.effect.kind().to_owned(),
             value: redacted(wanted.effect.value()),
-            target: wanted.effect.path().and_then(|claim| claim.target.clone()),
+            target: target(&wanted.effect),
             risk: wanted.risk.to_string(),
             verdict: request.verdicts.get(at).copied(),
         };

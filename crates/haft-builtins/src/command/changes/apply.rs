@@ -42,6 +42,9 @@ pub(crate) struct ApplyChangesInput {
     pub(crate) part: Part,
     /// The SHA-256 over these changes.
     pub(crate) sha256: String,
+    /// Where the command connected to, and what was refused, for the person who decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) network: Vec<String>,
 }
 
 /// Some of a command's changes.
@@ -103,7 +106,7 @@ impl TypedTool for ApplyChanges {
     fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
         // The permissions name each path, and another run of the same command has another view. What is allowed for good or
         // for a session is allowed to that command alone.
-        &["run", "view", "part", "sha256"]
+        &["run", "view", "part", "sha256", "network"]
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {

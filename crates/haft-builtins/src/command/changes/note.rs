@@ -90,6 +90,13 @@ impl CommandReport {
         })
     }
 
+    /// Where the command connected to, and what was refused: bounded lines.
+    pub(super) fn network(&self) -> Vec<String> {
+        let (reached, refused) = (&self.data.network_reached, &self.data.network_refused);
+        let reached = reached.iter().map(|place| format!("connected to {place}"));
+        reached.chain(refused.iter().cloned()).collect()
+    }
+
     pub(super) fn error(&self) -> Option<ToolError> {
         let failure = self.failure.as_ref()?;
         let mut error = ToolError::new(failure.kind, failure.message.clone());

@@ -188,6 +188,7 @@ async fn call(kept: &PendingChanges, part: Part, context: &CallContext) -> Outco
         view: kept.name(),
         part,
         sha256: kept.sha256(&part.fate()),
+        network: kept.with_note(|note| note.said.network()),
     };
     // Plain data: this does not fail.
     let arguments = serde_json::to_string(&input).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `HttpError`: why there is no answer, and whether that was a refusal.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::policy::address::NotPublic;
@@ -31,6 +32,14 @@ pub enum HttpError {
         address: IpAddr,
         /// Why it is.
         why: NotPublic,
+    },
+    /// haft itself listens there.
+    #[error("{host} is refused: haft itself listens at {place}; no connection to it was made")]
+    OwnListener {
+        /// The host.
+        host: String,
+        /// Its address and port.
+        place: SocketAddr,
     },
     /// `robots.txt` asks robots to keep out.
     #[error("{url} is not fetched: robots.txt of {host} says `{rule}`")]
@@ -202,6 +211,14 @@ impl HttpError {
         }
     }
 
+    pub(crate) fn too_slow(target: &Target, what: &'static str, limit: Duration) -> Self {
+        Self::TooSlow {
+            host: target.host().to_owned(),
+            what,
+            seconds: limit.as_secs_f64(),
+        }
+    }
+
     pub(crate) fn refused(url: &str, why: Refused) -> Self {
         Self::Refused {
             url: clipped(url),
@@ -213,14 +230,17 @@ impl HttpError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::Refused { .. } | Self::ResolvesTo { .. } | Self::NotFollowed { .. }
+            Self::Refused { .. }
+                | Self::ResolvesTo { .. }
+                | Self::OwnListener { .. }
+                | Self::NotFollowed { .. }
         )
     }
 
     /// What to do next, where there is something.
     fn advice(&self) -> &'static str {
         match self {
-            Self::Refused { .. } | Self::ResolvesTo { .. } => {
+            Self::Refused { .. } | Self::ResolvesTo { .. } | Self::OwnListener { .. } => {
                 "name an http or https URL of the public network, without user name or password"
             }
             Self::NotFollowed { .. } => "fetch that URL by a call of its own",

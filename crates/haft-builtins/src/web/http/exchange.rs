@@ -1,10 +1,9 @@
 //! One hop: look up, check, connect to what was checked, ask, read within the limits.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use bytes::Bytes;
-use haft::policy::address::{address_can_be_opened, check_address};
+use haft::policy::address::check_address;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -63,11 +62,7 @@ impl Http {
         request: Request<'_>,
         deadline: Instant,
     ) -> Result<Reply, HttpError> {
-        let late = |what, limit: Duration| HttpError::TooSlow {
-            host: target.host().to_owned(),
-            what,
-            seconds: limit.as_secs_f64(),
-        };
+        let late = |what, limit| HttpError::too_slow(target, what, limit);
         let (connect, whole) = (self.limits.connect, self.limits.whole);
         let reached = async {
             let Reached { stream, relay } = self.connect(target).await?;
@@ -157,15 +152,18 @@ impl Http {
 
     /// The host's addresses. If one is refused, so is the name (URL rule 6).
     async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
-        let mut addresses = if let Some(address) = target.address() {
-            vec![address]
-        } else {
-            let found = self.network.resolve(target.host()).await;
-            found.map_err(|e| no_such_name(target, &e.to_string()))?
-        };
+        let mut addresses = self.look_up(target).await?;
         self.check_addresses(target, &addresses)?;
         addresses.truncate(TRIED);
         Ok(addresses)
+    }
+
+    pub(super) async fn look_up(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
+        if let Some(address) = target.address() {
+            return Ok(vec![address]);
+        }
+        let found = self.network.resolve(target.host()).await;
+        found.map_err(|e| no_such_name(target, &e.to_string()))
     }
 
     /// Refuses a name if one of its addresses is refused.
@@ -177,10 +175,14 @@ impl Http {
         if self.reach == Reach::Named {
             return Ok(());
         }
+        self.check_own(target, addresses)?;
         for address in addresses {
             match check_address(*address) {
                 Ok(()) => {}
-                Err(_) if self.is_place(target) && address_can_be_opened(*address) => {}
+                Err(_)
+                    if self
+                        .place_of(target)
+                        .is_some_and(|place| place.opens(*address)) => {}
                 Err(why) => {
                     return Err(HttpError::ResolvesTo {
                         host: target.host().to_owned(),
@@ -194,7 +196,7 @@ impl Http {
     }
 }
 
-fn no_such_name(target: &Target, why: &str) -> HttpError {
+pub(super) fn no_such_name(target: &Target, why: &str) -> HttpError {
     HttpError::NoSuchName {
         host: target.host().to_owned(),
         why: why.to_owned(),

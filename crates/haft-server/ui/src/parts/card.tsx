@@ -10,7 +10,7 @@ import type { Approval, ApprovalDetail } from "../shapes";
 import { ago, now, span } from "../time";
 import { spelled } from "../visible";
 import { RiskWord, StateWord } from "./badges";
-import { Choices, type Panel } from "./choices";
+import { Choices, isDecidedEachTime, type Panel } from "./choices";
 import { Fact } from "./fact";
 import { OutcomeView } from "./outcome";
 import { Questions } from "./questions";
@@ -78,7 +78,8 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
     ...back(detail.id, panel, setPanel),
   ];
   if (!WITHOUT_APPROVE) keys.unshift({ key: "y", does: critical ? "approve (type its name)" : "approve", run: yes() });
-  if (!critical) keys.push({ key: "s", does: "approve for this session", run: yes("session") }, { key: "a", does: "always: show the rule", run: () => setPanel("always") });
+  if (!critical) keys.push({ key: "s", does: "approve for this session", run: yes("session") });
+  if (!isDecidedEachTime(detail)) keys.push({ key: "a", does: "always: show the rule", run: () => setPanel("always") });
   return keys;
 }
 

@@ -27,6 +27,9 @@ export interface Props {
   setPanel: (panel: Panel) => void;
 }
 
+/** Whether an approval holds for this one call alone: it is critical, and no rule can be kept for it. */
+export const isDecidedEachTime = (detail: ApprovalDetail) => detail.risk === "critical" && !detail.suggested?.length;
+
 /** Whether nothing can be sent now. */
 const idle = () => link.value !== "open" || login.value !== "in";
 
@@ -36,6 +39,7 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
   const off = idle();
   const refused = refusals.value[detail.id];
   const critical = detail.risk === "critical";
+  const eachTime = isDecidedEachTime(detail);
   const approve = (choice: Choice & { decision: "approve" }, says: string) => {
     if (folded) openFolds();
     else decide(detail.id, choice, says);
@@ -49,13 +53,13 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
       )}
       <div class="choices one-row">
         <button type="button" class="deny" disabled={off} onClick={() => decide(detail.id, { decision: "deny" }, "Denying")}>Deny <kbd>n</kbd></button>
-        <More panel={panel} off={off} setPanel={setPanel} critical={critical} />
+        <More panel={panel} off={off} setPanel={setPanel} eachTime={eachTime} />
         <span class="gap" />
         {!critical && <button type="button" class="not-on-phone" disabled={off || folded > 0} onClick={() => approve({ decision: "approve", scope: "session" }, "Approving for this session")}>For this session <kbd>s</kbd></button>}
         {!WITHOUT_APPROVE && !critical && <button type="button" class="primary" disabled={off || folded > 0} onClick={() => approve({ decision: "approve" }, "Approving")}>Approve <kbd>y</kbd></button>}
         {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>Approve… <kbd>y</kbd></button>}
       </div>
-      {panel === "approve" && <Typed word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
+      {panel === "approve" && <Typed title={detail.tool === "connect" ? "What answers there may trust this machine" : "This cannot be undone by haft"} word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
       {panel === "edit" && <Edit detail={detail} off={off} close={() => setPanel("none")} />}
       {panel === "always" && <Always detail={detail} off={off || folded > 0} />}
       {panel === "deny" && <Deny detail={detail} off={off} />}
@@ -70,8 +74,8 @@ const roomy = signal(query.matches);
 query.addEventListener("change", () => { roomy.value = query.matches; });
 
 /** The choices that open a panel: some as buttons where there is room, the others in a menu of the device's own. */
-function More({ panel, off, critical, setPanel }: { panel: Panel; off: boolean; critical: boolean; setPanel: (panel: Panel) => void }) {
-  const usual: [Panel, string, string][] = [["edit", "Edit", "e"], ...(critical ? [] : [["always", "Always…", "a"] as [Panel, string, string]])];
+function More({ panel, off, eachTime, setPanel }: { panel: Panel; off: boolean; eachTime: boolean; setPanel: (panel: Panel) => void }) {
+  const usual: [Panel, string, string][] = [["edit", "Edit", "e"], ...(eachTime ? [] : [["always", "Always…", "a"] as [Panel, string, string]])];
   const others: [Panel, string, string][] = [["deny", "Deny with a note", "d"], ["answer", "Answer instead", "i"]];
   const listed = roomy.value ? others : [...usual, ...others];
   return (
@@ -106,12 +110,12 @@ function Opened({ title, children }: { title: string; children: ComponentChildre
 }
 
 /** Something that must be typed before a critical call may run. */
-function Typed({ word, off, says, send }: { word: string; off: boolean; says: string; send: () => void }) {
+function Typed({ title, word, off, says, send }: { title: string; word: string; off: boolean; says: string; send: () => void }) {
   const [typed, setTyped] = useState("");
   const id = useId();
   const right = typed === word;
   return (
-    <Opened title="This cannot be undone by haft">
+    <Opened title={title}>
       <form class="typed" onSubmit={(e) => { e.preventDefault(); if (right && !off) send(); }}>
         <label for={id}>Type <code>{word}</code> to approve</label>
         <input id={id} type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />

@@ -55,10 +55,16 @@ function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
   const preview = detail.preview ?? [];
   const shown = new Set(preview.flatMap((file) => [file.path, file.to ?? file.path]));
   const others = detail.permissions.filter((permission) => permission.kind !== "apply" && !shown.has(permission.value));
+  const network = Array.isArray(args.network) ? args.network.filter((line) => typeof line === "string") : [];
   return (
     <div class="fact">
       <Command args={args} parts={[]} permissions={[]} />
       <p class="note">The command has ended. Approving applies what it changed; nothing of this is in the workspace yet.</p>
+      {network.length > 0 && (
+        <ul class="parts" aria-label="the network of the command">
+          {network.map((line) => <li key={line}><Shown text={line} /></li>)}
+        </ul>
+      )}
       {preview.map((file, index) => <FileChange key={index} file={file} />)}
       {others.length > 0 && (
         <ul class="parts" aria-label="what else it changes">
@@ -67,7 +73,7 @@ function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
       )}
       <details class="bound">
         <summary>What the approval is bound to</summary>
-        <Arguments args={args} but={new Set(["command"])} />
+        <Arguments args={args} but={new Set(["command", "network"])} />
       </details>
     </div>
   );
@@ -108,7 +114,7 @@ function quoted(word: string): string {
 function Addresses({ connects }: { connects: Permission[] }) {
   return (
     <ul class="addresses" aria-label="where it connects to">
-      {connects.map((connect, index) => <li key={index}><Address url={connect.value} /></li>)}
+      {connects.map((connect, index) => <li key={index}><Address url={connect.value} />{connect.target && <span class="note warn">leads to {connect.target}, a private address</span>}</li>)}
     </ul>
   );
 }

@@ -6,10 +6,16 @@ use super::*;
 
 /// A connection of a command.
 fn connection(host: &str, port: u16) -> Scene {
+    connection_to(host, port, &[])
+}
+
+/// The same to a host whose name leads to these private addresses.
+fn connection_to(host: &str, port: u16, leads_to: &[&str]) -> Scene {
     let permission = Permission {
         effect: Effect::Connect {
             url: format!("{host}:{port}"),
             host: host.to_owned(),
+            leads_to: leads_to.iter().map(|to| to.parse().unwrap()).collect(),
         },
         risk: Risk::High,
     };
@@ -41,12 +47,12 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
         (&["Network"], "example.com", 22, ALLOW),
         (&["WebFetch"], "example.com", 443, ASK),
         (&["WebFetch(domain:example.com)"], "example.com", 443, ASK),
-        // No rule lifts the guard.
-        (&["Network", "Network(localhost)"], "localhost", 443, DENY),
-        (&["Network(10.0.0.1)"], "10.0.0.1", 443, DENY),
-        // Save one that names host and port; metadata services stay out of reach.
+        // A private place is asked about, whatever wider rules say.
+        (&["Network", "Network(localhost)"], "localhost", 443, ASK),
+        (&["Network(10.0.0.1)"], "10.0.0.1", 443, ASK),
+        // Save by a rule that names host and port; metadata services stay out of reach.
         (&["Network(10.0.0.1:443)"], "10.0.0.1", 443, ALLOW),
-        (&["Network(10.0.0.1:443)"], "10.0.0.1", 8443, DENY),
+        (&["Network(10.0.0.1:443)"], "10.0.0.1", 8443, ASK),
         (&["Network(localhost:5432)"], "localhost", 5432, ALLOW),
         (
             &["Network(169.254.169.254:80)"],
@@ -54,6 +60,11 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
             80,
             DENY,
         ),
+        (&[], "[fd00:ec2::254]", 80, DENY),
+        (&[], "metadata.google.internal", 80, DENY),
+        (&["Network(metadata.goog:80)"], "metadata.goog", 80, DENY),
+        (&[], "168.63.129.16", 80, DENY),
+        (&[], "[fe80::1]", 80, DENY),
     ] {
         let ruling = judge(allow(rules), &connection(host, port));
         assert_eq!(ruling.verdict, expect, "{rules:?} {host}:{port}");
@@ -78,14 +89,81 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
 }
 
 #[test]
+fn a_public_name_that_leads_to_a_private_address_needs_more_than_a_rule_for_the_name() {
+    let private = "Network(private:registry.example.com:8443)";
+    for (rules, leads_to, expect) in [
+        (&["Network(registry.example.com:8443)"][..], &[][..], ALLOW),
+        // The name was public when the rule was kept, and is not now.
+        (
+            &["Network(registry.example.com:8443)", "Network"],
+            &["10.0.0.7"],
+            ASK,
+        ),
+        (&[private], &["10.0.0.7"], ALLOW),
+        (&[private], &["10.0.0.7", "fd12::7"], ALLOW),
+        (&[private], &[], ALLOW),
+        (&[private], &["169.254.169.254"], DENY),
+        (&[private], &["10.0.0.7", "fd00:ec2::254"], DENY),
+        (&[], &["168.63.129.16"], DENY),
+    ] {
+        let lists = Lists {
+            allow: rules,
+            ..Lists::default()
+        };
+        let scene = connection_to("registry.example.com", 8443, leads_to);
+        let ruling = judge(lists, &scene);
+        assert_eq!(ruling.verdict, expect, "{rules:?} {leads_to:?}");
+    }
+    let denied = Lists {
+        deny: &["Network(*.example.com)"],
+        allow: &[private],
+        ..Lists::default()
+    };
+    let scene = connection_to("registry.example.com", 8443, &["10.0.0.7"]);
+    assert_eq!(judge(denied, &scene).verdict, DENY);
+}
+
+#[test]
+fn the_rule_that_is_offered_for_a_private_place_opens_just_this_place() {
+    for (host, leads_to, rule) in [
+        ("10.0.0.7", &[][..], "Network(10.0.0.7:443)"),
+        ("localhost", &[], "Network(localhost:443)"),
+        ("registry.internal", &[], "Network(registry.internal:443)"),
+        (
+            "registry.example.com",
+            &["10.0.0.7"],
+            "Network(private:registry.example.com:443)",
+        ),
+    ] {
+        let mut scene = connection_to(host, 443, leads_to);
+        scene.permissions[0].risk = Risk::Critical;
+        let policy = policy(Profile::Workspace, Lists::default());
+        assert_eq!(policy.suggest(&scene.call()), [rule]);
+        let ruling = policy.judge(&scene.call());
+        assert_eq!(ruling.verdict, ASK);
+        assert!(ruling.reason.contains("private"), "{}", ruling.reason);
+        assert!(ruling.operator.contains(rule), "{}", ruling.operator);
+    }
+    let scene = connection("169.254.169.254", 80);
+    let policy = policy(Profile::Workspace, Lists::default());
+    assert_eq!(policy.suggest(&scene.call()), Vec::<String>::new());
+}
+
+#[test]
+fn hosts_of_a_bundle_that_are_asked_about_together_are_allowed_by_one_rule() {
+    let mut scene = connection("pypi.org", 443);
+    let other = connection("files.pythonhosted.org", 443).permissions;
+    scene.permissions.extend(other);
+    let policy = policy(Profile::Workspace, Lists::default());
+    assert_eq!(policy.suggest(&scene.call()), ["Network(pypi)"]);
+}
+
+#[test]
 fn use_11_a_rule_that_names_host_and_port_opens_a_server_of_this_machine() {
     let at = |place: &str| {
         let url = format!("http://{place}/x");
         let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
-        let effect = Effect::Connect {
-            url: url.clone(),
-            host: host.to_owned(),
-        };
+        let effect = Effect::connect(url.clone(), host);
         let risk = Risk::High;
         tool(
             "fetch_url",

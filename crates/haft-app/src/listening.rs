@@ -1,0 +1,119 @@
+//! `Listening`: where the servers of a state folder listen, so that no command is connected to what decides about it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use haft_builtins::web::network::OwnListeners;
+
+use crate::plain_file;
+
+/// The folder of these notes in the state folder: a file a port, locked as long as a server listens at it.
+const FOLDER: &str = "listening";
+
+/// A server's note; ends with the value.
+#[derive(Debug)]
+pub struct Listening {
+    file: Option<File>,
+    path: PathBuf,
+}
+
+impl Listening {
+    /// Notes that a server of this state folder listens at this address.
+    ///
+    /// # Errors
+    /// The note cannot be written or locked.
+    pub fn note(home: &Path, address: SocketAddr) -> io::Result<Self> {
+        let folder = home.join(FOLDER);
+        plain_file::private_folder(&folder)?;
+        let path = folder.join(address.port().to_string());
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(&path)?;
+        file.lock_shared()?;
+        Ok(Self {
+            file: Some(file),
+            path,
+        })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        drop(self.file.take());
+        // Another server may listen at the same port of another address.
+        if matches!(is_held(&self.path), Ok(false)) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn is_held(path: &Path) -> io::Result<bool> {
+    match File::open(path)?.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Reads the notes of a state folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Listeners(PathBuf);
+
+impl Listeners {
+    pub(crate) fn of(home: &Path) -> Self {
+        Self(home.join(FOLDER))
+    }
+}
+
+impl OwnListeners for Listeners {
+    fn listen_at(&self, address: SocketAddr) -> bool {
+        match is_held(&self.0.join(address.port().to_string())) {
+            Ok(false) => false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            // Where it cannot be known, too: whoever reaches the console could decide.
+            Ok(true) | Err(_) => is_of_this_machine(address.ip()),
+        }
+    }
+}
+
+/// Whether this machine has the address: only then can it be bound.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    address.is_loopback() || address.is_unspecified() || UdpSocket::bind((address, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use haft_builtins::web::network::OwnListeners as _;
+
+    use super::{Listeners, Listening};
+
+    #[test]
+    fn a_server_is_known_as_long_as_it_listens() {
+        let home = tempfile::tempdir().unwrap();
+        let listeners = Listeners::of(home.path());
+        let at = |text: &str| listeners.listen_at(text.parse::<SocketAddr>().unwrap());
+        assert!(!at("127.0.0.1:4310"));
+        let note = || Listening::note(home.path(), "127.0.0.1:4310".parse().unwrap()).unwrap();
+        let (one, two) = (note(), note());
+        for (place, known) in [
+            ("127.0.0.1:4310", true),
+            ("[::1]:4310", true),
+            ("127.0.0.1:4311", false),
+            ("203.0.113.9:4310", false),
+        ] {
+            assert_eq!(at(place), known, "{place}");
+        }
+        drop(one);
+        assert!(at("127.0.0.1:4310"));
+        drop(two);
+        assert!(!at("127.0.0.1:4310"));
+        // What a killed server left says nothing.
+        std::fs::write(home.path().join("listening/4312"), "").unwrap();
+        assert!(!at("127.0.0.1:4312"));
+    }
+}

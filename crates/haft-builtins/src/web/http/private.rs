@@ -1,0 +1,120 @@
+//! Private places: the one that a rule or a person opens to a client, and those where haft itself listens.
+
+use std::net::{IpAddr, SocketAddr};
+#[cfg(feature = "commands")]
+use std::sync::Arc;
+
+use haft::policy::address::address_can_be_opened;
+#[cfg(feature = "commands")]
+use haft::policy::address::check_address;
+
+#[cfg(feature = "commands")]
+use crate::web::http::exchange::no_such_name;
+use crate::web::http::{Http, HttpError};
+#[cfg(feature = "commands")]
+use crate::web::network::OwnListeners;
+use crate::web::target::Target;
+
+/// A host and port that may be connected to though they are private.
+#[derive(Debug, Clone)]
+pub(super) struct PrivatePlace {
+    host: String,
+    port: u16,
+    addresses: OpenAddresses,
+}
+
+/// Which private addresses of a host may be connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OpenAddresses {
+    /// Wherever it leads: a rule names it.
+    Any,
+    /// These: they were shown to whoever agreed.
+    #[cfg(feature = "commands")]
+    These(Vec<IpAddr>),
+}
+
+impl PrivatePlace {
+    pub(super) fn opens(&self, address: IpAddr) -> bool {
+        let agreed = match &self.addresses {
+            OpenAddresses::Any => true,
+            #[cfg(feature = "commands")]
+            OpenAddresses::These(shown) => shown.contains(&address.to_canonical()),
+        };
+        agreed && address_can_be_opened(address)
+    }
+}
+
+impl Http {
+    /// The same, which also connects to the host and port of this target where they are private: a rule names them.
+    #[cfg(feature = "web")]
+    pub(crate) fn for_place(&self, target: &Target) -> Self {
+        self.opening(target, OpenAddresses::Any)
+    }
+
+    /// The same for these private addresses.
+    #[cfg(any(feature = "commands", feature = "web"))]
+    pub(crate) fn opening(&self, target: &Target, addresses: OpenAddresses) -> Self {
+        Self {
+            place: Some(PrivatePlace {
+                host: target.host().to_owned(),
+                port: target.port(),
+                addresses,
+            }),
+            ..self.clone()
+        }
+    }
+
+    /// The same, which connects nowhere that haft itself listens.
+    #[cfg(feature = "commands")]
+    pub(crate) fn without_own(mut self, own: Arc<dyn OwnListeners>) -> Self {
+        self.own = Some(own);
+        self
+    }
+
+    /// The private place, where this target is it.
+    pub(super) fn place_of(&self, target: &Target) -> Option<&PrivatePlace> {
+        let is_target =
+            |place: &&PrivatePlace| place.host == target.host() && place.port == target.port();
+        self.place.as_ref().filter(is_target)
+    }
+
+    /// The private addresses that a host leads to, sorted, as far as this machine knows them.
+    ///
+    /// # Errors
+    /// haft itself listens there, or the name is not found and no proxy would know it.
+    #[cfg(feature = "commands")]
+    pub(crate) async fn private_addresses(
+        &self,
+        target: &Target,
+    ) -> Result<Vec<IpAddr>, HttpError> {
+        let by_proxy = self.upstream_for(target).is_some();
+        let found = match tokio::time::timeout(self.limits.connect, self.look_up(target)).await {
+            Ok(Ok(found)) => found,
+            _ if by_proxy => Vec::new(),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(no_such_name(target, "no answer in time")),
+        };
+        let private = found.iter().map(IpAddr::to_canonical);
+        let mut private: Vec<IpAddr> = private.filter(|to| check_address(*to).is_err()).collect();
+        private.sort_unstable();
+        private.dedup();
+        self.check_own(target, &private)?;
+        Ok(private)
+    }
+
+    /// Refuses a name that leads to where haft itself listens.
+    pub(super) fn check_own(&self, target: &Target, addresses: &[IpAddr]) -> Result<(), HttpError> {
+        let Some(own) = &self.own else {
+            return Ok(());
+        };
+        let places = addresses.iter();
+        let mut places = places.map(|to| SocketAddr::new(to.to_canonical(), target.port()));
+        match places.find(|place| own.listen_at(*place)) {
+            None => Ok(()),
+            Some(place) => Err(HttpError::OwnListener {
+                host: target.host().to_owned(),
+                place,
+            }),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `CurrentRules`: what the policy says of a host's own tools, also when the call that asks has ended.
+
+use std::sync::Arc;
+
+use super::Host;
+use crate::arguments::Arguments;
+use crate::json::canonical::args_digest;
+use crate::permission::{Permission, Verdict};
+use crate::policy::{EffectVerdict, JudgedCall};
+
+/// The policy as it is at each moment, for what goes on after its call.
+#[derive(Clone)]
+pub struct CurrentRules(Arc<dyn Host>);
+
+impl CurrentRules {
+    pub(super) fn of(host: &Arc<dyn Host>) -> Self {
+        Self(Arc::clone(host))
+    }
+
+    /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
+    /// there is no such tool.
+    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
+        let tools = self.0.internal_tools();
+        let Some(entry) = tools.entry(name) else {
+            let denied = EffectVerdict {
+                verdict: Verdict::Deny,
+                reason: format!("this host has no tool {name:?} of its own"),
+                names_place: false,
+            };
+            return vec![denied; permissions.len()];
+        };
+        // A call without arguments leaves nothing unstated: a rule that was kept for such calls covers it.
+        let (arguments, unstated) = (Arguments::new("{}".to_owned()), args_digest("{}"));
+        let call = JudgedCall {
+            unstated: Some(&unstated),
+            ..JudgedCall::new(entry.spec(), &arguments, permissions)
+        };
+        self.0.policy().effect_verdicts(&call)
+    }
+}
+
+impl std::fmt::Debug for CurrentRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CurrentRules").finish_non_exhaustive()
+    }
+}
