@@ -126,8 +126,10 @@ pub struct CommandData {
     /// How long to wait for it next, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_timeout_s: Option<u64>,
-    /// Places that it connected to, where each connection is judged by itself.
+    /// Places that it connected to, where each connection is judged by itself. Not in the schema, whose names models pay for:
+    /// it is there for people, in results and with the changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub network_reached: Vec<String>,
     /// Connections that were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]

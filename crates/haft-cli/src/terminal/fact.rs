@@ -11,7 +11,9 @@ use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
 /// Arguments that a request shows in a form of their own.
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
-const IN_CONNECTION: [&str; 7] = ["url", "urls", "host", "port", "leads_to", "also", "task"];
+const IN_ADDRESS: [&str; 2] = ["url", "urls"];
+/// The same of a command's connection.
+const IN_CONNECTION: [&str; 5] = ["host", "port", "leads_to", "also", "task"];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
 /// What ties a request for a command's changes to them: the diff says what they are.
 const IN_CHANGES: [&str; 4] = ["run", "view", "part", "sha256"];
@@ -37,7 +39,11 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
                     .iter()
                     .map(|to| field("at", &styled(YELLOW, &format!("{to}, a private address")))),
             );
-            shown = &IN_CONNECTION;
+            shown = if request.tool.as_str() == "connect" {
+                &IN_CONNECTION
+            } else {
+                &IN_ADDRESS
+            };
         }
     }
     if !request.snapshot.preview.is_empty() {

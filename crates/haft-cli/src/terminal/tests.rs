@@ -91,6 +91,20 @@ fn enter_is_no_and_critical_needs_the_word() {
 }
 
 #[test]
+fn a_connection_to_a_private_place_is_named_to_run_once_and_can_be_kept() {
+    let mut private = request("connect", "{}", Vec::new(), Risk::Critical);
+    private.suggested = vec!["Network(registry.internal:443)".to_owned()];
+    for (typed, means) in [
+        ("connect", Choice::Once),
+        ("a", Choice::Always),
+        ("y", Choice::Unclear),
+        ("s", Choice::Unclear),
+    ] {
+        assert_eq!(choice(typed, &private, Place::Prompt), means, "{typed:?}");
+    }
+}
+
+#[test]
 fn in_the_inbox_enter_decides_nothing_and_quit_denies_nothing() {
     let high = request("write_file", "{}", Vec::new(), Risk::High);
     let critical = request("delete_file", "{}", Vec::new(), Risk::Critical);
@@ -138,6 +152,14 @@ fn the_deciding_fact_comes_whole() {
         effect: Effect::connect("https://good.example@evil.example/x", "evil.example"),
         risk: Risk::High,
     };
+    let private = Permission {
+        effect: Effect::Connect {
+            url: "registry.internal:443".into(),
+            host: "registry.internal".into(),
+            leads_to: vec!["10.0.0.7".parse().unwrap()],
+        },
+        risk: Risk::Critical,
+    };
     let write = Permission::write(PathClaim::plain("a.txt"));
     let high = |tool, arguments, permissions| request(tool, arguments, permissions, Risk::High);
     let (old, new): (&[u8], &[u8]) = (b"one\ntwo\nthree\n", b"one\n2\nthree\n");
@@ -161,6 +183,14 @@ fn the_deciding_fact_comes_whole() {
                 ],
             ),
             "$ make 2>&1 | tee log >> .envrc\n  in     sub\n  with   PATH=/x\n  runs   make\n  runs   tee log\n  writes sub/.envrc → x/.envrc\n  background true\n  timeout_s 600",
+        ),
+        (
+            high(
+                "connect",
+                r#"{"program":"npm","host":"registry.internal","port":443,"leads_to":["10.0.0.7"],"task":"t"}"#,
+                vec![private],
+            ),
+            "registry.internal:443\n  at     10.0.0.7, a private address\n  program npm",
         ),
         (
             high("fetch_url", r#"{"url":"x","format":"raw"}"#, vec![connect]),

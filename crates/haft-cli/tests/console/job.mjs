@@ -21,8 +21,6 @@ const PROJECT = {
 
 const registry = await serveRegistry("rounding", "1.0.0", "exports.round = (value) => Number(value.toFixed(2));\n");
 const settings = `
-[policy]
-ask = ["Network(${registry.place})"]
 [sandbox.env]
 NPM_CONFIG_REGISTRY = "${registry.url}"
 `;
@@ -85,10 +83,16 @@ try {
       // 3: an install asks where it connects to, then about the files that git keeps.
       await open(registry.place);
       await card.getByText(registry.place).first().waitFor();
+      await card.getByText("is private").first().waitFor();
       assert.equal(server.read("package-lock.json"), undefined);
-      await approve();
+      // It is a critical call, and yet a rule for just this place can be kept.
+      await card.getByRole("button", { name: /^Always/ }).click();
+      assert.equal(await page.getByLabel("This exact rule goes into your settings").inputValue(), `Network(${registry.place})`);
+      await page.getByText("it covers this call").waitFor();
+      await page.getByRole("button", { name: "Approve and store the rule" }).click();
       await open("package-lock.json");
       await card.locator("td.in", { hasText: "\"rounding\"" }).first().waitFor();
+      await card.getByRole("list", { name: "the network of the command" }).getByText(`connected to ${registry.place}`).waitFor();
       assert.equal(server.read("package-lock.json"), undefined);
       await approve();
       await client.step("install");

@@ -164,6 +164,8 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
     return () => { over = true; clearTimeout(timer); };
   }, [rule, detail.id]);
   const good = matches?.ok === true && matches.covers !== false;
+  // One of several is kept with the others: alone it would not cover the call.
+  const together = detail.suggested?.includes(rule) ? detail.suggested.length : 1;
   return (
     <Opened title="Always allow">
       <form onSubmit={(e) => { e.preventDefault(); if (good && !off) decide(detail.id, { decision: "approve", scope: "always", rule }, "Approving and storing the rule"); }}>
@@ -172,7 +174,7 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
           <input id={id} type="text" class="code" spellcheck={false} value={rule} aria-describedby={`${id}-about`} onInput={(e) => setRule(e.currentTarget.value)} />
           <div class="about" id={`${id}-about`}>
             {matches === undefined ? "looking …" : !matches.ok ? <span class="bad-text"><Shown text={matches.error ?? "this rule cannot be read"} /></span>
-              : matches.covers === false ? <span class="bad-text">it does not cover this call</span> : "it covers this call"}
+              : matches.covers === false ? <span class="bad-text">it does not cover this call</span> : together > 1 ? `these ${together} rules are stored together: they cover this call` : "it covers this call"}
           </div>
           {(detail.suggested?.length ?? 0) > 1 && <div class="suggested">{detail.suggested?.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
         </div>
