@@ -30,6 +30,7 @@ mod install;
 mod kept_rules;
 mod kill;
 mod limits;
+mod matrix;
 mod memory;
 mod memory_tools;
 mod names;
