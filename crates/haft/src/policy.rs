@@ -70,7 +70,7 @@ pub use names::UnknownName;
 pub use network::NetworkBundle;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use places::Places;
-pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal};
+pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal, rule_coverage};
 pub use protected::{
     ProtectedName, is_git_setting, protected, protected_from_commands, protected_names,
 };

@@ -17,7 +17,7 @@ use crate::executor::judge::{Cleared, Judged, denied, judge, judgement, request}
 use crate::executor::settlement::{Settlement, Ticket};
 use crate::judgement::Consent;
 use crate::permission::{Effect, Permission, Verdict};
-use crate::policy::{PROPOSED_RULE, Ruling};
+use crate::policy::{PROPOSED_RULE, Policy, RuleSet, RuleText, Ruling};
 use crate::result::{Content, Status};
 use crate::session::Session;
 
@@ -32,9 +32,8 @@ pub(super) async fn ask_user(
         return Err(nobody(judged.ruling()));
     }
     let (admitted, judgement) = (&judged.admitted, &judged.judgement);
-    if proposes(judgement.permissions()) && !session.queue().may_propose() {
-        let told = "this run proposed as many rules as one run may";
-        return Err(EarlyEnd::failed(ErrorKind::Denied, told).advise("go on without another rule"));
+    if let Some(rule) = proposed(judgement.permissions()) {
+        check_proposal(parts, session, rule)?;
     }
     let request = request(parts, session, open.caller(), admitted, judgement)?;
     if let Some(decision) = ask::automatic(parts, session, &request) {
@@ -62,10 +61,34 @@ pub(super) async fn ask_user(
     take(open, settlement, judged, taken).await
 }
 
-/// Whether a call proposes a rule.
-fn proposes(permissions: &[Permission]) -> bool {
-    let mut effects = permissions.iter().map(|wanted| &wanted.effect);
-    effects.any(|effect| matches!(effect, Effect::Other { kind, .. } if kind == PROPOSED_RULE))
+/// The rule that a call proposes.
+fn proposed(permissions: &[Permission]) -> Option<&str> {
+    permissions.iter().find_map(|wanted| match &wanted.effect {
+        Effect::Other { kind, value } if kind == PROPOSED_RULE => Some(value.as_str()),
+        _ => None,
+    })
+}
+
+/// Refuses a rule about a tool or an argument that this run does not have, and one proposal too many.
+fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), EarlyEnd> {
+    let refuse = |told: String| EarlyEnd::failed(ErrorKind::Denied, told);
+    let alone = RuleSet {
+        allow: vec![RuleText::new(rule)],
+        ..RuleSet::default()
+    };
+    let alone = Policy::clone(&parts.policy.now()).with_rules(alone);
+    let alone = alone.map_err(|error| refuse(error.to_string()))?;
+    let unknown = alone.unknown_names(&session.tools().specs(), &[]);
+    if let Some(unknown) = unknown.first() {
+        let told = format!("{rule} is not proposed to the user: {}", unknown.finding());
+        let told = refuse(told);
+        return Err(told.advise("propose a rule for a tool and an argument that there are"));
+    }
+    if session.queue().may_propose() {
+        return Ok(());
+    }
+    let told = "this run proposed as many rules as one run may".to_owned();
+    Err(refuse(told).advise("go on without another rule"))
 }
 
 /// Whether a call that waited would still do what was shown, and the policy, as it is now, lets a person decide about it.

@@ -109,6 +109,21 @@ impl Glob {
         ours.starts_with(those) || those.starts_with(ours)
     }
 
+    /// `.ext`, where it is any name with this ending and nothing else is said of it.
+    pub(crate) fn extension(&self) -> Option<&str> {
+        let [first, last] = &*self.literals else {
+            return None;
+        };
+        let letters = last.strip_prefix('.')?;
+        let plain = !letters.is_empty() && letters.chars().all(|c| c.is_ascii_alphanumeric());
+        (first.is_empty() && plain).then_some(&**last)
+    }
+
+    /// As a person writes it, escapes aside.
+    pub(crate) fn to_text(&self) -> String {
+        self.literals.join("*")
+    }
+
     fn pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for (at, literal) in self.literals.iter().enumerate() {

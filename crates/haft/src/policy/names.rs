@@ -29,19 +29,28 @@ pub struct UnknownName {
     pub of_server: bool,
 }
 
+impl UnknownName {
+    /// What is unknown, without the rule: "unknown tool or class `Reed` (did you mean `Read`?)".
+    pub fn finding(&self) -> String {
+        let name = &self.name;
+        let found = match &self.parameter_of {
+            Some(tool) => format!("unknown parameter `{name}` of {tool}"),
+            None => format!("unknown tool or class `{name}`"),
+        };
+        match &self.near {
+            Some(near) => format!("{found} (did you mean `{near}`?)"),
+            None => found,
+        }
+    }
+}
+
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.parameter_of {
-            Some(tool) => write!(f, "unknown parameter `{}` of {tool}", self.name)?,
-            None => write!(f, "unknown tool or class `{}`", self.name)?,
-        }
-        if let Some(near) = &self.near {
-            write!(f, " (did you mean `{near}`?)")?;
-        }
+        let (found, list) = (self.finding(), self.list);
         write!(
             f,
-            " in the {} rule {:?} of {}",
-            self.list, self.rule, self.layer
+            "{found} in the {list} rule {:?} of {}",
+            self.rule, self.layer
         )
     }
 }

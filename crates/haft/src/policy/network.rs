@@ -186,7 +186,8 @@ impl NetworkPattern {
         self.opens_private
     }
 
-    fn is_exact(&self) -> bool {
+    /// Whether it names one host and one port.
+    pub(crate) fn is_exact(&self) -> bool {
         self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
     }
 

@@ -2,6 +2,8 @@
 
 use std::cell::OnceCell;
 
+use super::glob::{Glob, Piece};
+
 /// Removes `.`, `//` and resolves `..` by text alone; `.` is the start itself, leading `..` of a relative path stay.
 pub(crate) fn clean(path: &str) -> String {
     let absolute = path.starts_with('/');
@@ -194,6 +196,38 @@ impl PathPattern {
             let each: Vec<String> = each.map(|segment| segment.sample(filler)).collect();
             each.join("/")
         })
+    }
+
+    /// Is its first segment a name without wildcards?
+    pub(crate) fn begins_with_name(&self) -> bool {
+        matches!(self.segments.first(), Some(Segment::Name(_)))
+    }
+
+    /// The paths between its wildcards: `src/a` and `b` of `src/a/*/b`.
+    pub(crate) fn literal_runs(&self) -> Vec<String> {
+        let runs = self
+            .segments
+            .split(|segment| !matches!(segment, Segment::Name(_)));
+        let text = |run: &[Segment]| run.iter().map(|name| name.sample("")).collect::<Vec<_>>();
+        runs.filter(|run| !run.is_empty())
+            .map(|run| text(run).join("/"))
+            .collect()
+    }
+
+    /// Its names with wildcards that say anything of the name, in small letters; what stands for one character there stands
+    /// for any text here.
+    pub(crate) fn wild_names(&self) -> Vec<Glob> {
+        let names = self.segments.iter().filter_map(|segment| match segment {
+            Segment::Wild(tokens) if **tokens != [Token::Many] => Some(tokens),
+            _ => None,
+        });
+        let pieces = |token: &Token| match token {
+            Token::Char(c) => c.to_lowercase().map(Piece::Literal).collect(),
+            Token::One | Token::Many | Token::Class { .. } => vec![Piece::Star],
+        };
+        names
+            .map(|tokens| Glob::from_pieces(tokens.iter().flat_map(pieces)))
+            .collect()
     }
 
     /// May a path that the pattern names lie in this folder, or be it?

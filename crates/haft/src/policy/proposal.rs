@@ -1,29 +1,22 @@
 //! Rules that a caller proposes for a person to accept: which are narrow enough to be asked about at all.
 
-use super::address::check_host;
 use super::guard::{Guard, MinimumVerdict};
 use super::places::Places;
-use super::protected::protected;
 use super::rule::{List, Selector, Specifier};
 use super::rules::{RuleText, read};
 use super::secret_names::SecretNames;
 use super::{Classes, JudgedCall};
 use crate::permission::{Effect, Permission};
 
+mod commands;
+mod hosts;
+mod paths;
+
 /// The kind of the effect that a proposal states ([`Effect::Other`]); its value is the rule.
 pub const PROPOSED_RULE: &str = "allow rule";
 
 /// The longest rule, in bytes.
 const LONGEST: usize = 500;
-
-/// Programs that run, fetch or remove whatever their words say: a pattern for them is as wide as one for everything.
-const WIDE: &[&str] = &[
-    "ash", "awk", "bash", "bun", "chmod", "chown", "cp", "curl", "dash", "dd", "deno", "doas",
-    "docker", "env", "eval", "exec", "find", "fish", "ftp", "kubectl", "ksh", "make", "mv", "nc",
-    "ncat", "nice", "node", "nohup", "npx", "perl", "php", "pip", "podman", "python", "python3",
-    "rm", "rmdir", "rsync", "ruby", "scp", "sed", "setsid", "sh", "socat", "ssh", "su", "sudo",
-    "tee", "telnet", "timeout", "uvx", "wget", "xargs", "zsh",
-];
 
 /// Asks a person about every proposal, whatever rules allow: no rule is accepted by itself.
 #[derive(Debug, Clone, Copy)]
@@ -73,35 +66,18 @@ pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> 
     if matches!(read.selector, Selector::Any | Selector::Glob(_)) {
         return Some("it covers several tools: name one".to_owned());
     }
-    let why = match &read.specifier {
-        Specifier::All | Specifier::Nothing => Some("it covers every call: say which, in brackets"),
-        Specifier::Command(_) => too_wide(rule),
-        Specifier::Path(pattern) => {
-            let samples = pattern.samples();
-            let any = |holds: &dyn Fn(&str) -> bool| samples.iter().any(|sample| holds(sample));
-            if pattern.is_any() {
-                Some("it covers every path: name a file or a folder")
-            } else if secrets.are_named_by(pattern) || any(&|path| secrets.covers(path)) {
-                Some("it names files that may hold secrets: a person decides about each")
-            } else if any(&|path| protected(path).is_some()) {
-                Some("it names a protected path")
-            } else if pattern.is_absolute() {
-                Some("it names a path outside the workspace")
-            } else {
-                None
-            }
+    match &read.specifier {
+        Specifier::All | Specifier::Nothing => {
+            Some("it covers every call: say which, in brackets".to_owned())
         }
-        Specifier::Domain(_) | Specifier::Network(_) => of_host(rule),
-        Specifier::Param(_)
-            if inside(rule)
-                .split_once(':')
-                .is_none_or(|(_, value)| value.contains('*')) =>
-        {
-            Some("its value is not exact")
+        Specifier::Command(_) => commands::refuse(inside(rule)),
+        Specifier::Path(pattern) => paths::refuse(pattern, secrets),
+        Specifier::Domain(_) | Specifier::Network(_) => {
+            let inner = inside(rule);
+            hosts::refuse(inner.strip_prefix("domain:").unwrap_or(inner))
         }
-        Specifier::Param(_) => None,
-    };
-    why.map(str::to_owned)
+        Specifier::Param(pattern) => of_parameter(&read.selector, &pattern.path, inside(rule)),
+    }
 }
 
 /// What stands in the brackets.
@@ -110,46 +86,46 @@ fn inside(rule: &str) -> &str {
     inner
         .and_then(|rest| rest.strip_suffix(')'))
         .unwrap_or_default()
+        .trim()
 }
 
-/// A pattern names a program and what it does before its first star.
-fn too_wide(rule: &str) -> Option<&'static str> {
-    let inner = inside(rule);
-    let (literal, _) = inner.split_once('*')?;
-    let words: Vec<&str> = literal.split_whitespace().collect();
-    // A word that a star ends is not whole.
-    let whole = if literal.ends_with(char::is_whitespace) {
-        words.len()
-    } else {
-        words.len().saturating_sub(1)
+/// One argument says what a call does only where nothing is known of the tool but its arguments: that of a server.
+fn of_parameter(selector: &Selector, name: &str, inner: &str) -> Option<String> {
+    let of_server = |name: &str| name.contains('.');
+    let named =
+        matches!(selector, Selector::Named(names) if names.iter().all(|name| of_server(name)));
+    if !named {
+        return Some(format!(
+            "it would cover every call with that {name}, whatever the call does: name the path, the command or the host"
+        ));
+    }
+    let value = inner.split_once(':').map(|(_, value)| value);
+    let exact = value.is_some_and(|value| !value.contains('*'));
+    (!exact).then(|| "its value is not exact".to_owned())
+}
+
+/// What a rule covers, where its text says less than that: the ports of a host, the calls that have one argument.
+pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
+    let places = Places {
+        classes: classes.clone(),
+        ..Places::default()
     };
-    let program = words
-        .first()
-        .map(|word| word.rsplit('/').next().unwrap_or(word));
-    match program {
-        Some(program) if whole >= 2 && !WIDE.contains(&program) => None,
-        Some(program) if WIDE.contains(&program) => {
-            Some("a pattern for this program covers anything: write the exact command")
+    let read = read(List::Allow, &RuleText::new(rule), &places).ok()?;
+    let tool = rule.split('(').next().unwrap_or_default().trim();
+    match &read.specifier {
+        Specifier::Param(pattern) => {
+            let inner = inside(rule);
+            let value = inner.split_once(':').map_or("", |(_, value)| value.trim());
+            let name = &pattern.path;
+            Some(format!(
+                "covers every call of {tool} whose {name} is {value}, whatever else it says"
+            ))
         }
-        _ => Some(
-            "it is too wide: write the program and what it does before the first *, as in Bash(npm run *)",
-        ),
+        Specifier::Domain(_) => Some("covers every port of the host".to_owned()),
+        Specifier::Network(pattern) if !pattern.is_exact() => {
+            Some("covers the ports 80 and 443, where it names none".to_owned())
+        }
+        Specifier::Network(_) => Some("covers this port alone".to_owned()),
+        Specifier::Command(_) | Specifier::Path(_) | Specifier::All | Specifier::Nothing => None,
     }
-}
-
-/// Only an exact host that is public.
-fn of_host(rule: &str) -> Option<&'static str> {
-    let inner = inside(rule);
-    let host = inner.strip_prefix("domain:").unwrap_or(inner);
-    let port = |(_, port): &(&str, &str)| port.chars().all(|c| c.is_ascii_digit());
-    let host = host
-        .rsplit_once(':')
-        .filter(port)
-        .map_or(host, |(host, _)| host);
-    if host.contains('*') || !host.contains('.') {
-        return Some("it covers several hosts: name one");
-    }
-    check_host(host)
-        .is_err()
-        .then_some("the host is not public")
 }

@@ -375,10 +375,10 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     let Some(domain) = inner.strip_prefix("domain:") else {
         return Err(never("it names no domain", &form));
     };
-    // A server of this machine or of a private network is named with its port.
+    // With a port it is that place alone.
     if domain.contains(':')
         && let Some(place) =
-            NetworkPattern::host_and_port(domain).filter(NetworkPattern::opens_private)
+            NetworkPattern::host_and_port(domain).filter(NetworkPattern::is_exact)
     {
         return Ok(Specifier::Network(place));
     }

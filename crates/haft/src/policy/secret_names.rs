@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::glob::{Glob, Piece};
 use super::paths::{PathPattern, segments};
 
 /// Longest entry, in bytes.
@@ -258,6 +259,24 @@ impl SecretNames {
         false
     }
 
+    /// The entry that a name with wildcards, in small letters, could mean. Any name with one ending (`*.rs`) means an entry
+    /// without wildcards, or one for that ending; what else it covers is asked about all the same.
+    pub(crate) fn met_by<'a>(&'a self, wild: &'a Glob) -> Option<&'a str> {
+        let extension = wild.extension();
+        if let Some(extension) = extension {
+            let named = [format!("x{extension}"), extension.to_owned()];
+            if named.iter().any(|name| self.covers(name)) {
+                return Some(extension);
+            }
+        }
+        let means = |name: &[Box<str>]| {
+            (extension.is_none() || name.len() == 1) && wild.meets(&as_glob(name))
+        };
+        let secret = self.entries.iter().filter(|entry| entry.secret);
+        let mut met = secret.filter(|entry| entry.names.iter().any(|name| means(name)));
+        met.next().map(|entry| &*entry.text)
+    }
+
     /// Whether a rule with this pattern speaks of secrets by name, and does not merely cover some among other files.
     pub(crate) fn are_named_by(&self, pattern: &PathPattern) -> bool {
         pattern.samples().iter().any(|sample| {
@@ -289,6 +308,19 @@ impl Entry {
         let mut each = self.names.iter().zip(parts);
         each.all(|(name, part)| fits(name, part.as_bytes()))
     }
+}
+
+/// A name of an entry as a pattern in small letters.
+fn as_glob(name: &[Box<str>]) -> Glob {
+    let small = name.join("*").to_lowercase();
+    let piece = |c| {
+        if c == '*' {
+            Piece::Star
+        } else {
+            Piece::Literal(c)
+        }
+    };
+    Glob::from_pieces(small.chars().map(piece))
 }
 
 /// Does a name hold these texts in their order, the first at its start and the last at its end?

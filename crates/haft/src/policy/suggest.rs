@@ -137,11 +137,24 @@ fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
         } if call.spec.class == Some(ToolClass::Network) => {
             Some(vec![rule_for(host, port_of(url), leads_to)])
         }
-        Effect::Connect { host, .. } => Some(vec![format!("WebFetch(domain:{})", escape(host))]),
+        Effect::Connect { url, host, .. } => {
+            let port = unusual_port(url).map_or_else(String::new, |port| format!(":{port}"));
+            Some(vec![format!("WebFetch(domain:{}{port})", escape(host))])
+        }
         Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
             Some(vec![call.spec.name.as_str().to_owned()])
         }
     }
+}
+
+/// The port of a URL where its scheme has another one.
+fn unusual_port(url: &str) -> Option<u16> {
+    let usual = match url.split_once("://")?.0 {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    };
+    port_of(url).filter(|port| Some(*port) != usual)
 }
 
 fn paths(class: &str, claim: &PathClaim) -> Option<Vec<String>> {

@@ -145,7 +145,7 @@ fn rules_that_can_never_match_are_found_with_the_form_that_works() {
             "WebFetch(domain:example.com)",
         ),
         (
-            "WebFetch(domain:example.com:443)",
+            "WebFetch(domain:*.example.com:443)",
             "WebFetch(domain:example.com)",
         ),
         (

@@ -1,6 +1,6 @@
 //! Which rules may be proposed to a person.
 
-use super::super::{Classes, PROPOSED_RULE, SecretNames, refuse_proposal};
+use super::super::{Classes, PROPOSED_RULE, SecretNames, refuse_proposal, rule_coverage};
 use super::*;
 
 #[test]
@@ -9,17 +9,26 @@ fn narrow_rules_may_be_proposed_and_wide_ones_are_refused_with_the_reason() {
     let refused = |rule: &str| refuse_proposal(rule, &classes, &secrets);
     for rule in [
         "Bash(npm run test)",
-        "Bash(npm run *)",
+        "Bash(npm test *)",
         "Bash(cargo test --workspace *)",
         "Bash(python3 scripts/gen.py)",
+        "Bash(python3.11 scripts/gen.py --all)",
+        "Bash(./scripts/check.sh --fast)",
+        "Bash(git commit -m 'a b')",
+        "Bash(git -c core.pager=cat log)",
+        "Bash(rm -rf build)",
+        "Bash(make docs)",
         "run_command(git log --oneline *)",
         "Edit(/docs/**)",
         "Edit(src/*.rs)",
+        "Edit(/crates/*/src/**)",
+        "Edit(docs/**/*.md)",
+        "Edit(Cargo.toml)",
+        "Edit(/docs/a?c.md)",
         "Read(/vendor/x)",
         "WebFetch(domain:docs.example.org)",
         "Network(registry.npmjs.org)",
         "Network(example.org:8443)",
-        "web_search(query:rust)",
         "server.tool(id:5)",
     ] {
         assert_eq!(refused(rule), None, "{rule}");
@@ -35,9 +44,9 @@ fn narrow_rules_may_be_proposed_and_wide_ones_are_refused_with_the_reason() {
         ("Bash(npm *)", "too wide"),
         ("Bash(np*)", "too wide"),
         ("Bash(* --version)", "too wide"),
-        ("Bash(bash -c *)", "covers anything"),
+        ("Bash(bash -c *)", "any command"),
         ("Bash(/usr/bin/python3 -m *)", "covers anything"),
-        ("Bash(curl https://example.org/*)", "covers anything"),
+        ("Bash(curl https://example.org/*)", "too wide"),
         ("Bash(ls; curl *)", "never matches"),
         ("Edit(**)", "every path"),
         ("Edit(/*)", "every path"),
@@ -51,7 +60,7 @@ fn narrow_rules_may_be_proposed_and_wide_ones_are_refused_with_the_reason() {
         ("WebFetch(domain:192.168.0.1)", "not public"),
         ("Network(npm)", "several hosts"),
         ("Network(*.example.org)", "several hosts"),
-        ("web_search(query:*)", "not exact"),
+        ("server.tool(id:*)", "not exact"),
         ("Edit(", "bracket"),
         ("", "tool name"),
         ("Edit(/a)\nEdit(/b)", "one line"),
@@ -60,6 +69,153 @@ fn narrow_rules_may_be_proposed_and_wide_ones_are_refused_with_the_reason() {
         assert!(said.contains(why), "{rule}: {said}");
     }
     assert!(refused(&format!("Edit(/{})", "a".repeat(500))).is_some());
+}
+
+#[test]
+fn a_rule_on_a_parameter_that_says_not_what_the_call_does_is_not_proposed() {
+    for rule in [
+        "run_command(timeout_s:31)",
+        "run_command(background:true)",
+        "run_command(cwd:src)",
+        "write_file(mode:overwrite)",
+        "write_file(content:x)",
+        "fetch_url(format:markdown)",
+        "delete_file(recursive:true)",
+        "tool_chain(timeout_s:10)",
+        "propose_rule(reason:x)",
+        "todo_write(x:y)",
+        "web_search(query:rust)",
+        "frobnicate(a:b)",
+    ] {
+        refused(rule, "whatever the call does");
+    }
+}
+
+#[test]
+fn commands_are_proposed_by_the_words_that_run_and_not_by_how_they_are_written() {
+    for (rule, why) in [
+        (r#"Bash("python3" -c *)"#, "covers anything"),
+        ("Bash('curl' -o *)", "known subcommands"),
+        (r#"Bash("rm" -rf *)"#, "known subcommands"),
+        (r"Bash(p\ython3 -c *)", "covers anything"),
+        ("Bash(python3.11 -c *)", "covers anything"),
+        ("Bash(PYTHON3 -c *)", "covers anything"),
+        ("Bash(nodejs -e *)", "covers anything"),
+        ("Bash(busybox sh *)", "any command"),
+        ("Bash(gawk -f *)", "covers anything"),
+        ("Bash(lua5.4 -e *)", "covers anything"),
+        ("Bash(pip3 install *)", "pip3 install"),
+        ("Bash(npm exec *)", "npm exec"),
+        ("Bash(npm run *)", "npm run"),
+        ("Bash(pnpm dlx *)", "pnpm dlx"),
+        ("Bash(uv run *)", "uv run"),
+        ("Bash(go run *)", "go run"),
+        ("Bash(cargo run *)", "cargo run"),
+        ("Bash(git -c *)", "git -c"),
+        ("Bash(git -c core.pager=x log *)", "git -c"),
+        ("Bash(cargo test --config x *)", "names what runs"),
+        ("Bash(./git log *)", "known subcommands"),
+        ("Bash(shred -u *)", "known subcommands"),
+        ("Bash(truncate -s0 *)", "known subcommands"),
+        ("Bash(watch -n1 *)", "any command"),
+        ("Bash(stdbuf -o0 *)", "any command"),
+        ("Bash(timeout 5 *)", "any command"),
+        ("Bash(X=1 python3 *)", "sets a variable"),
+        ("Bash(X=1 git log *)", "sets a variable"),
+        ("Bash(? -c *)", "no plain name"),
+        ("Bash($SHELL -c *)", "no plain name"),
+        ("Bash(git lo*)", "too wide"),
+        ("Bash(git log:*)", "too wide"),
+        ("Bash(git '*')", "too wide"),
+        ("Bash(git * --oneline)", "too wide"),
+        // An exact line, too, may run what is piped into it.
+        ("Bash(bash)", "any command"),
+        ("Bash(bash -s)", "any command"),
+        ("Bash(xargs rm)", "any command"),
+        ("Bash(. script)", "any command"),
+        ("Bash(python3)", "too wide"),
+        ("Bash(python3 -)", "options"),
+        ("Bash(python3 -c 'print(1)')", "options"),
+        ("Bash(tool -)", "whatever it reads"),
+        ("Bash(tool /dev/stdin)", "whatever it reads"),
+    ] {
+        refused(rule, why);
+    }
+}
+
+#[test]
+fn paths_are_proposed_below_a_named_folder_and_never_by_a_pattern_for_a_protected_name() {
+    for (rule, why) in [
+        ("Edit(*.*)", "begins with a pattern"),
+        ("Edit(*e*)", "begins with a pattern"),
+        ("Read(.e*)", "begins with a pattern"),
+        ("Read(*_rsa)", "begins with a pattern"),
+        ("Edit(h*t.toml)", "begins with a pattern"),
+        ("Edit(.g?t/hooks/*)", "begins with a pattern"),
+        ("Edit(/.v*/**)", "begins with a pattern"),
+        ("Edit(**/a)", "begins with a pattern"),
+        ("Edit(src/.g?t/x)", "could be .git"),
+        ("Edit(src/.[g]it/x)", "protected"),
+        ("Edit(src/.G*/x)", "could be .git"),
+        ("Edit(src/h*t.toml)", "could be haft.toml"),
+        ("Edit(src/*.toml)", "could be haft.toml"),
+        ("Read(src/.e*)", "could be"),
+        ("Read(keys/*_rsa)", "may hold secrets"),
+        ("Read(keys/id_*)", "may hold secrets"),
+        ("Read(src/cred*.txt)", "may hold secrets"),
+        ("Read(src/*.yml)", "may hold secrets"),
+        ("Read(src/.ssh/*/x)", "may hold secrets"),
+        ("Edit(.claude/*/x)", "protected"),
+        ("Edit(src/.git/x/*)", "protected"),
+        ("Edit(src/????)", "could be"),
+    ] {
+        refused(rule, why);
+    }
+}
+
+#[test]
+fn a_host_that_looks_like_another_is_not_proposed() {
+    for (rule, why) in [
+        ("Network(\u{430}pple.com)", "xn--pple-43d.com"),
+        ("Network(\u{430}pple.com:8443)", "xn--pple-43d.com"),
+        ("WebFetch(domain:\u{430}pple.com)", "xn--pple-43d.com"),
+    ] {
+        refused(rule, why);
+    }
+}
+
+#[test]
+fn a_rule_says_what_it_covers_beyond_its_text() {
+    let classes: Classes = CLASSES.into_iter().collect();
+    for (rule, says) in [
+        (
+            "server.tool(id:5)",
+            Some("every call of server.tool whose id is 5"),
+        ),
+        ("Network(example.org)", Some("ports 80 and 443")),
+        ("Network(example.org:443)", Some("this port alone")),
+        ("WebFetch(domain:example.org)", Some("every port")),
+        ("WebFetch(domain:example.org:8443)", Some("this port alone")),
+        ("Edit(/docs/**)", None),
+        ("Bash(npm test)", None),
+        ("Edit(", None),
+    ] {
+        let said = rule_coverage(rule, &classes);
+        match says {
+            Some(says) => assert!(
+                said.as_deref().unwrap_or_default().contains(says),
+                "{rule}: {said:?}"
+            ),
+            None => assert_eq!(said, None, "{rule}"),
+        }
+    }
+}
+
+fn refused(rule: &str, why: &str) {
+    let (classes, secrets): (Classes, _) = (CLASSES.into_iter().collect(), SecretNames::default());
+    let said = refuse_proposal(rule, &classes, &secrets);
+    let said = said.unwrap_or_else(|| panic!("{rule} may be proposed"));
+    assert!(said.contains(why), "{rule}: {said}");
 }
 
 #[test]

@@ -1,0 +1,229 @@
+//! Rules for commands that may be proposed: an exact line, or a known subcommand that any words may follow.
+
+use haft_shell::{base_name, is_shell, is_wrapper};
+
+use super::super::glob::Piece;
+use super::super::words::pattern_words;
+
+/// Programs that run code from their standard input or from a text among their words. A number after the name is a version of it.
+const INTERPRETERS: &[&str] = &[
+    "awk",
+    "bb",
+    "bc",
+    "bun",
+    "deno",
+    "ed",
+    "elixir",
+    "emacs",
+    "erl",
+    "ex",
+    "expect",
+    "gawk",
+    "gdb",
+    "ghci",
+    "groovy",
+    "guile",
+    "iex",
+    "ipython",
+    "irb",
+    "jshell",
+    "julia",
+    "lua",
+    "luajit",
+    "m4",
+    "mawk",
+    "mysql",
+    "nawk",
+    "node",
+    "nodejs",
+    "octave",
+    "osascript",
+    "perl",
+    "php",
+    "psql",
+    "powershell",
+    "pwsh",
+    "pypy",
+    "python",
+    "r",
+    "racket",
+    "rscript",
+    "ruby",
+    "scala",
+    "sed",
+    "sqlite",
+    "swipl",
+    "tclsh",
+    "ts-node",
+    "tsx",
+    "vi",
+    "vim",
+    "wish",
+];
+
+/// Programs beside the shells and wrappers of `haft-shell` whose words, or whose input, are a command of their own.
+const RUNNERS: &[&str] = &[
+    ".", "at", "batch", "coproc", "csh", "eval", "fish", "find", "mksh", "nu", "source", "ssh",
+    "tcsh", "toybox", "trap", "uvx", "npx", "bunx", "pipx", "xonsh", "yash",
+];
+
+/// Subcommands that any words may follow: what they run, they run with any words and with none.
+const SUBCOMMANDS: &[(&str, &[&str])] = &[
+    (
+        "cargo",
+        &[
+            "bench", "build", "check", "clippy", "doc", "fmt", "metadata", "test", "tree",
+        ],
+    ),
+    ("docker", &["images", "inspect", "logs", "ps"]),
+    (
+        "git",
+        &[
+            "add",
+            "blame",
+            "commit",
+            "describe",
+            "diff",
+            "log",
+            "ls-files",
+            "rev-parse",
+            "shortlog",
+            "show",
+            "status",
+        ],
+    ),
+    ("go", &["build", "doc", "fmt", "list", "test", "vet"]),
+    ("npm", &["ls", "outdated", "test", "view"]),
+    ("pip", &["freeze", "list", "show"]),
+    ("pnpm", &["list", "outdated", "test", "why"]),
+    ("podman", &["images", "inspect", "logs", "ps"]),
+    ("uv", &["lock", "sync", "tree"]),
+    ("yarn", &["info", "list", "test", "why"]),
+];
+
+/// Options that name a program, or settings that do, after one of those subcommands.
+const RUN_OPTIONS: &[&str] = &[
+    "--config",
+    "--exec",
+    "--script-shell",
+    "--toolexec",
+    "-exec",
+    "-toolexec",
+    "-vettool",
+];
+
+/// Why a pattern for commands may not be proposed.
+pub(super) fn refuse(pattern: &str) -> Option<String> {
+    // As the pattern itself reads its words: without quotes and escapes, the stars told apart.
+    let words = pattern_words(pattern.trim()).ok()?;
+    let is_star = |word: &Vec<Piece>| word.as_slice() == [Piece::Star];
+    let (open, literal) = match words.split_last() {
+        Some((last, before)) if is_star(last) => (true, before),
+        _ => (false, words.as_slice()),
+    };
+    let Some(literal) = literal
+        .iter()
+        .map(|word| plain(word))
+        .collect::<Option<Vec<String>>>()
+    else {
+        return Some(TOO_WIDE.to_owned());
+    };
+    match literal.as_slice() {
+        [program, first, rest @ ..] => named(program).or_else(|| {
+            if open {
+                before_star(program, first, rest)
+            } else {
+                exact(program, first, rest)
+            }
+        }),
+        [program] => Some(named(program).unwrap_or_else(|| TOO_WIDE.to_owned())),
+        [] => Some(TOO_WIDE.to_owned()),
+    }
+}
+
+const TOO_WIDE: &str = "it is too wide: write the program and its first argument, and a * at most as the last word after a \
+    known subcommand, as in Bash(npm run test) or Bash(git log *)";
+
+/// A word without stars.
+fn plain(word: &[Piece]) -> Option<String> {
+    let sign = |piece: &Piece| match piece {
+        Piece::Literal(c) => Some(*c),
+        Piece::Star => None,
+    };
+    word.iter().map(sign).collect()
+}
+
+/// The name of a program without its folder and its version: `python` of `/usr/bin/python3.11`.
+fn stem(program: &str) -> String {
+    let name = base_name(program).to_lowercase();
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
+    // A name of signs alone, as `.`, stays as it is.
+    if bare.is_empty() {
+        name
+    } else {
+        bare.to_owned()
+    }
+}
+
+fn either(program: &str, holds: impl Fn(&str) -> bool) -> bool {
+    holds(base_name(program)) || holds(&stem(program))
+}
+
+/// What is wrong with the first word, whatever follows it.
+fn named(program: &str) -> Option<String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '/');
+    if program.contains('=') {
+        return Some("it sets a variable: write the program first".to_owned());
+    }
+    if program.starts_with('-') || base_name(program).is_empty() || !program.chars().all(fine) {
+        return Some(format!(
+            "its first word {program:?} is no plain name of a program"
+        ));
+    }
+    let runs = |name: &str| is_shell(name) || is_wrapper(name) || RUNNERS.contains(&name);
+    either(program, runs)
+        .then(|| format!("{program} runs any command that it is given: name that command instead"))
+}
+
+/// An exact line says all that it runs, unless the program runs what it reads or takes a text for a program.
+fn exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
+    let reads_code = either(program, |name| INTERPRETERS.contains(&name));
+    if reads_code && first.starts_with(['-', '+']) {
+        return Some(format!(
+            "{program} runs code that its options or its input hold: name a script"
+        ));
+    }
+    let input = |word: &str| word == "-" || word.starts_with("/dev/");
+    let mut words = std::iter::once(first).chain(rest.iter().map(String::as_str));
+    words
+        .any(input)
+        .then(|| format!("{program} would work on whatever it reads: name a file"))
+}
+
+/// A star stands for any words, so what runs must not depend on them.
+fn before_star(program: &str, first: &str, rest: &[String]) -> Option<String> {
+    if either(program, |name| INTERPRETERS.contains(&name)) {
+        return Some(format!(
+            "a pattern for {program} covers anything: write the exact command"
+        ));
+    }
+    let known = SUBCOMMANDS
+        .iter()
+        .find(|(name, _)| *name == program || *name == stem(program) && !program.contains('/'));
+    let Some((_, subcommands)) = known else {
+        return Some(format!(
+            "a * may follow known subcommands alone, as in Bash(git log *), and {program} has none: \
+            write the exact command"
+        ));
+    };
+    if !subcommands.contains(&first) {
+        return Some(format!(
+            "a pattern for {program} {first} covers anything: write the exact command, or one of {}",
+            subcommands.join(", ")
+        ));
+    }
+    let runs = |word: &&String| RUN_OPTIONS.contains(&word.split('=').next().unwrap_or_default());
+    rest.iter()
+        .find(runs)
+        .map(|word| format!("{word} names what runs: write the exact command"))
+}
