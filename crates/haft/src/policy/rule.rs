@@ -377,8 +377,7 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     };
     // With a port it is that place alone.
     if domain.contains(':')
-        && let Some(place) =
-            NetworkPattern::host_and_port(domain).filter(NetworkPattern::is_exact)
+        && let Some(place) = NetworkPattern::host_and_port(domain).filter(NetworkPattern::is_exact)
     {
         return Ok(Specifier::Network(place));
     }

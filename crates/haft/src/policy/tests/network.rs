@@ -223,8 +223,8 @@ fn profiles_ask_about_connections_or_deny_them() {
 #[test]
 fn the_rule_that_is_offered_names_host_and_port() {
     for (host, port, rule) in [
-        ("example.com", 443, "Network(example.com:443)"),
-        ("example.com", 80, "Network(example.com:80)"),
+        ("example.com", 443, "Network(example.com)"),
+        ("example.com", 80, "Network(example.com)"),
         ("example.com", 8443, "Network(example.com:8443)"),
     ] {
         let scene = connection(host, port);
