@@ -106,7 +106,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Call(args) => call::run(at, &app, &args).await,
             Command::Chain(args) => chain::run(at, &app, &args).await,
             Command::Tools(args) => tools::run(at, &app, &args),
-            Command::Policy(args) => policy::run(at, &app, args.action.as_ref()),
+            Command::Policy(args) => policy::run(at, &app, args.action.as_ref()).await,
             Command::Approvals(args) => approvals::run(at, &app, args.action.as_ref()).await,
             Command::Runs(args) => runs::run(at, &app, args.action.as_ref()).await,
             Command::Skills(args) => skills::run(at, &app, args.action.as_ref()),

@@ -4,6 +4,7 @@ pub mod address;
 mod classes;
 mod command;
 mod command_lines;
+mod dead;
 mod denials;
 mod explain;
 mod find;
@@ -56,6 +57,7 @@ use crate::workspace::Workspace;
 pub use classes::Classes;
 pub use command::command_risk;
 pub use command_lines::CommandLines;
+pub use dead::{DeadCause, DeadRule};
 pub use denials::Denials;
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,

@@ -1,7 +1,10 @@
 //! The effective policy, and why a call is judged as it is.
 
+use haft::clock;
 use haft::error::ErrorKind;
-use haft::policy::{CheckReport, Explanation, Failure, Layer, PolicyView};
+use haft::policy::{
+    CheckReport, Explanation, Failure, Finding, GuardView, Layer, PolicyView, Profile, SecretFiles,
+};
 use haft::skill::Skill;
 use haft::toolset::Toolset;
 use serde::Serialize;
@@ -10,15 +13,35 @@ use crate::app::App;
 use crate::config::Settings;
 use crate::problem::{Problem, ProblemKind};
 use crate::site::Site;
+use crate::view::runs;
 use crate::wiring::names::names;
 use crate::wiring::policy::written;
+
+pub mod rules;
+
+use rules::ShownRule;
 
 /// The effective policy with the limits that settings put beside it.
 #[derive(Debug, Serialize)]
 pub struct Overview {
-    /// Profile, rules of all layers, guards, rules that never match.
-    #[serde(flatten)]
-    pub view: PolicyView,
+    /// The profile.
+    pub profile: Profile,
+    /// The rules of all layers, in the order they are read; those that decide nothing are marked.
+    pub rules: Vec<ShownRule>,
+    /// What stands over the rules.
+    pub guards: Vec<GuardView>,
+    /// What becomes of calls on files that hold secrets by their names.
+    pub secret_files: SecretFiles,
+    /// Those names, the last that fits decides.
+    pub secret_names: Vec<String>,
+    /// Rules whose text matches nothing.
+    pub findings: Vec<Finding>,
+    /// How many recent calls were looked at to count what rules decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked_at: Option<usize>,
+    /// When the oldest of them was: RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked_since: Option<String>,
     /// The floor under commands.
     pub sandbox: MinimumVerdict,
     /// The skills that ask for rules or narrow the run they are loaded into. They grant nothing.
@@ -87,8 +110,23 @@ pub struct MinimumVerdict {
 
 /// Returns the policy that is in force.
 pub fn overview(app: &App) -> Overview {
+    let PolicyView {
+        profile,
+        rules,
+        guards,
+        secret_files,
+        secret_names,
+        findings,
+    } = app.executor().policy().view();
     Overview {
-        view: app.executor().policy().view(),
+        profile,
+        rules: rules::marked(app, rules),
+        guards,
+        secret_files,
+        secret_names,
+        findings,
+        looked_at: None,
+        looked_since: None,
         sandbox: MinimumVerdict {
             require: app.sandbox().config().require.word(),
             network: app.network().word(),
@@ -100,6 +138,18 @@ pub fn overview(app: &App) -> Overview {
             .filter_map(SkillRequest::of)
             .collect(),
     }
+}
+
+/// Adds what each rule decided among recent calls, for whoever may read all records.
+///
+/// # Errors
+/// A [`Problem`] where the records cannot be read.
+pub async fn count(app: &App, shown: &mut Overview) -> Result<(), Problem> {
+    let calls = runs::recent_calls(app, rules::COUNTED).await?;
+    rules::count(&mut shown.rules, &calls);
+    shown.looked_at = Some(calls.len());
+    shown.looked_since = rules::oldest(&calls).map(clock::rfc3339);
+    Ok(())
 }
 
 /// Says why a call would be allowed, asked about or denied.

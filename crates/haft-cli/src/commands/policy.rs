@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use haft::permission::Verdict;
-use haft::policy::{CheckReport, Explanation, Layer, PolicyView};
+use haft::policy::{CheckReport, Explanation, Layer};
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::rules::Change;
 use haft_app::view::policy;
+use haft_app::view::policy::rules::{Cause, Mark, ShownRule};
 
 use crate::args::{CallArguments, PolicyAction, RulesAction};
 use crate::commands::{Done, arguments};
@@ -17,32 +18,26 @@ use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
 /// Shows it.
-pub(crate) fn show(at: &Invocation, app: &App) -> Done {
-    let shown = policy::overview(app);
+pub(crate) async fn show(at: &Invocation, app: &App) -> Done {
+    let mut shown = policy::overview(app);
+    if let Err(problem) = policy::count(app, &mut shown).await {
+        at.screen.problem(&problem);
+    }
     if at.screen.json {
         at.screen.document(&shown)?;
         return Ok(Exit::Done);
     }
-    let view = &shown.view;
-    let mut out = format!("profile {}\n", styled(BOLD, view.profile.as_str()));
-    if !view.rules.is_empty() {
-        let mut list = List::new(&[
-            ("LIST", Cut::Never),
-            ("RULE", Cut::Middle),
-            ("FROM", Cut::Never),
-        ]);
-        for rule in &view.rules {
-            list.row([&rule.list.to_string(), &rule.rule, &rule.layer]);
-        }
-        out.push_str(&list.render());
+    let mut out = format!("profile {}\n", styled(BOLD, shown.profile.as_str()));
+    if !shown.rules.is_empty() {
+        out.push_str(&render_rules(&shown.rules));
     }
-    let guards: Vec<&str> = view
+    let guards: Vec<&str> = shown
         .guards
         .iter()
         .map(|guard| guard.name.as_str())
         .collect();
     let _ = writeln!(out, "guards {}", guards.join(", "));
-    let _ = writeln!(out, "secret files {}", view.secret_files.as_str());
+    let _ = writeln!(out, "secret files {}", shown.secret_files.as_str());
     let _ = writeln!(
         out,
         "sandbox at least {}, network {}",
@@ -52,16 +47,50 @@ pub(crate) fn show(at: &Invocation, app: &App) -> Done {
         let _ = writeln!(out, "{}", visible::line(&skill.to_line()));
     }
     at.screen.out(&out)?;
-    warn_of_idle_rules(at, view);
+    warn_of_dead_rules(at, &shown.rules);
     Ok(Exit::Done)
 }
 
-fn warn_of_idle_rules(at: &Invocation, view: &PolicyView) {
-    for finding in &view.findings {
-        let text = format!(
-            "{} never matches: {}; {}",
-            finding.rule, finding.problem, finding.advice
-        );
+fn render_rules(rules: &[ShownRule]) -> String {
+    let mut list = List::new(&[
+        ("LIST", Cut::Never),
+        ("RULE", Cut::Middle),
+        ("FROM", Cut::Never),
+        ("DECIDED", Cut::Never),
+        ("", Cut::Never),
+    ]);
+    for shown in rules {
+        let rule = &shown.rule;
+        let decided = shown.matched.map(|count| count.to_string());
+        list.row([
+            &rule.list.to_string(),
+            &rule.rule,
+            &rule.layer,
+            decided.as_deref().unwrap_or_default(),
+            shown.dead.as_ref().map_or("", |mark| mark.cause.as_str()),
+        ]);
+    }
+    list.render()
+}
+
+/// Says why rules decide nothing. Of names that no server has it was warned at the start; what was only not used lately is marked in the
+/// list alone.
+fn warn_of_dead_rules(at: &Invocation, rules: &[ShownRule]) {
+    let is_new = |mark: &&Mark| !matches!(mark.cause, Cause::Unused | Cause::UnknownTool);
+    for shown in rules {
+        let Some(mark) = shown.dead.as_ref().filter(is_new) else {
+            continue;
+        };
+        let (list, rule) = (shown.rule.list, &shown.rule.rule);
+        let text = match mark.cause {
+            Cause::NeverMatches => {
+                format!("{rule} never matches: {}; {}", mark.problem, mark.advice)
+            }
+            _ => format!(
+                "the {list} rule {rule} decides nothing: {}; {}",
+                mark.problem, mark.advice
+            ),
+        };
         at.screen.warn(&visible::line(&text));
     }
 }
@@ -232,10 +261,10 @@ fn list_rules(at: &Invocation, app: &App) -> Done {
 }
 
 /// What is named; `show` where nothing is.
-pub(crate) fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> Done {
     match action {
         Some(PolicyAction::Explain { tool, arguments }) => explain(at, app, tool, arguments),
         Some(PolicyAction::Rules { action }) => rules(at, app, action.as_ref()),
-        None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, app),
+        None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, app).await,
     }
 }

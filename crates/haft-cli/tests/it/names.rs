@@ -39,6 +39,46 @@ const ROWS: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn rules_that_decide_nothing_are_marked_with_the_reason() {
+    let lab = Lab::new();
+    lab.user_settings(
+        "[policy]\ndeny = [\"Edit(/src/**)\"]\nallow = [\"Edit(/src/gen/**)\", \"delete_file\", \"gone.tool\", \"Read(//etc/**)\", \"Edit(/a)\", \"Edit(/a)\"]\n",
+    );
+    let ran = lab.run(&["policy", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let shown = ran.json();
+    let rules = shown["rules"].as_array().unwrap();
+    let causes: Vec<_> = rules
+        .iter()
+        .map(|rule| rule["dead"]["cause"].as_str())
+        .collect();
+    let expect = [
+        None,
+        Some("shadowed"),
+        Some("tool_off"),
+        Some("unknown_tool"),
+        Some("outside"),
+        None,
+        Some("repeated"),
+    ];
+    assert_eq!(causes, expect, "{shown}");
+    assert_eq!(rules[1]["dead"]["by"], 0);
+    let ran = lab.run(&["policy"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for row in [
+        "shadowed",
+        "tool is off",
+        "no such tool",
+        "outside",
+        "repeated",
+    ] {
+        assert!(ran.stdout.contains(row), "{row}: {}", ran.stdout);
+    }
+    let says = "the allow rule Edit(/src/gen/**) decides nothing: the deny rule Edit(/src/**) of user decides all that it covers";
+    assert!(ran.stderr.contains(says), "{}", ran.stderr);
+}
+
+#[test]
 fn f8_a_name_that_nothing_has_is_an_error_at_load() {
     let lab = Lab::new();
     for (setting, says) in ROWS {

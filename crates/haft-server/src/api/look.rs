@@ -1,7 +1,5 @@
 //! Looking things up: a search over tools and records, skills whole, what would happen, what works here.
 
-use std::collections::HashMap;
-
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
@@ -25,8 +23,6 @@ const LOOKED: usize = 20_000;
 const SHOWN: (usize, usize) = (100, 1_000);
 /// Nanoseconds of a day.
 const DAY: i128 = 86_400_000_000_000;
-/// Recent calls on which it is counted what rules decided.
-const COUNTED: usize = 1_000;
 
 /// All tools, or those that fit some words, the best first.
 pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
@@ -105,39 +101,17 @@ pub(crate) async fn policy_in_force(
     Extension(caller): Extension<Caller>,
 ) -> Response {
     let app = api.app.clone();
-    let look = move || serde_json::to_value(policy::overview(&app));
-    let Ok(Ok(mut shown)) = tokio::task::spawn_blocking(look).await else {
+    let look = move || policy::overview(&app);
+    let Ok(mut shown) = tokio::task::spawn_blocking(look).await else {
         return failed("explaining the policy failed unexpectedly; the log says why");
     };
-    if caller == Caller::Operator {
-        match runs::recent_calls(&api.app, COUNTED).await {
-            Ok(calls) => count(&mut shown, &calls),
-            // The rules are worth more than the count.
-            Err(problem) => tracing::warn!(%problem, "count what rules decided"),
-        }
+    if caller == Caller::Operator
+        && let Err(problem) = policy::count(&api.app, &mut shown).await
+    {
+        // The rules are worth more than the count.
+        tracing::warn!(%problem, "count what rules decided");
     }
     reply::document(&shown)
-}
-
-/// Writes beside each rule how many of these calls it decided: of those written alike in one list, the first does.
-fn count(shown: &mut Value, calls: &[Value]) {
-    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
-    let mut decided: HashMap<_, usize> = HashMap::new();
-    for call in calls {
-        *decided
-            .entry((text(call, "verdict"), text(call, "rule")))
-            .or_default() += 1;
-    }
-    let rules = shown.get_mut("rules").and_then(Value::as_array_mut);
-    for rule in rules.into_iter().flatten() {
-        let matched = decided.remove(&(text(rule, "list"), text(rule, "rule")));
-        if let Value::Object(rule) = rule {
-            rule.insert("matched".into(), json!(matched.unwrap_or_default()));
-        }
-    }
-    if let Value::Object(shown) = shown {
-        shown.insert("looked_at".into(), json!(calls.len()));
-    }
 }
 
 /// What works here, by trying; with the version, how long it runs, what it takes and who is connected.

@@ -102,6 +102,14 @@ impl Glob {
         reached.last() == Some(&true)
     }
 
+    /// Does it match every text that the other matches? A star of the other is only taken for a star, so it may say no too often.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        // No command line, host or name holds it.
+        const STAR: &str = "\u{10ffff}";
+        let holds = |glob: &Self| glob.literals.iter().any(|literal| literal.contains(STAR));
+        !holds(self) && !holds(other) && self.matches(&other.literals.join(STAR))
+    }
+
     /// What both begin with, up to the first star of each, is the same as far as the shorter one goes. Most patterns that do
     /// not meet differ there.
     fn begins_like(&self, other: &Self) -> bool {
@@ -163,6 +171,25 @@ mod tests {
             all.extend_from_slice(&last);
         }
         all
+    }
+
+    #[test]
+    fn a_pattern_covers_another_only_where_it_matches_all_its_texts() {
+        let all = texts(&['a', 'b'], 6);
+        let patterns: Vec<(Glob, Vec<bool>)> = texts(&['a', 'b', '*'], 3)
+            .iter()
+            .map(|pattern| {
+                let glob = Glob::parse(pattern);
+                let fits = all.iter().map(|text| glob.matches(text)).collect();
+                (glob, fits)
+            })
+            .collect();
+        for (wide, fit_wide) in &patterns {
+            for (narrow, fit_narrow) in &patterns {
+                let all_fit = fit_narrow.iter().zip(fit_wide).all(|(n, w)| !n || *w);
+                assert_eq!(wide.covers(narrow), all_fit, "{wide:?} {narrow:?}");
+            }
+        }
     }
 
     #[test]

@@ -186,6 +186,12 @@ impl NetworkPattern {
         self.opens_private
     }
 
+    /// Whether a deny or ask rule with this pattern covers every connection that an allow with the other covers.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let names = |host: &DomainPattern| self.hosts.iter().any(|own| own.covers(host));
+        (self.port.is_none() || self.port == other.port) && other.hosts.iter().all(names)
+    }
+
     /// Whether it names one host and one port.
     pub(crate) fn is_exact(&self) -> bool {
         self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())

@@ -168,6 +168,28 @@ impl PathPattern {
         }
     }
 
+    /// Does a deny or ask with this pattern cover every path that an allow with the other covers? Yes only where plain names show it.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        if self == other {
+            return true;
+        }
+        let is_name = |segment: &Segment| matches!(segment, Segment::Name(_));
+        let length = self.segments.len();
+        if !self.segments.iter().all(is_name) {
+            return false;
+        }
+        match self.anchor {
+            Anchor::AnyDepth => {
+                let mut windows = other.segments.windows(length.max(1));
+                other.anchor != Anchor::Root && windows.any(|window| *window == *self.segments)
+            }
+            Anchor::Workspace if length == 0 => other.anchor != Anchor::Root,
+            Anchor::Workspace | Anchor::Root => {
+                other.anchor == self.anchor && other.segments.starts_with(&self.segments)
+            }
+        }
+    }
+
     /// Does no segment say anything of a name?
     pub(crate) fn is_any(&self) -> bool {
         self.segments.iter().all(|segment| match segment {

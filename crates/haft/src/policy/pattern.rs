@@ -65,6 +65,16 @@ impl CommandPattern {
         command.any_could(|form| self.spellings().any(|glob| glob.meets(form)))
     }
 
+    /// Does a deny or ask with this pattern cover every command that an allow with the other covers?
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let allowed = std::iter::once(&other.whole).chain(&other.more);
+        let mut covered = allowed.map(|narrow| {
+            let mut own = std::iter::once(&self.whole).chain(&self.more);
+            own.any(|wide| wide.covers(narrow))
+        });
+        covered.all(|covered| covered)
+    }
+
     fn spellings(&self) -> impl Iterator<Item = &Glob> {
         [&self.whole, &self.bare]
             .into_iter()
@@ -121,6 +131,17 @@ impl DomainPattern {
     /// Whether it names one host.
     pub(crate) fn is_exact(&self) -> bool {
         !self.below && self.labels.iter().all(Glob::is_exact)
+    }
+
+    /// Does it match every host that the other matches?
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let fits = match other.labels.len().checked_sub(self.labels.len()) {
+            Some(0) => self.below == other.below,
+            Some(_) => self.below,
+            None => false,
+        };
+        let labels = self.labels.iter().rev().zip(other.labels.iter().rev());
+        fits && labels.into_iter().all(|(wide, narrow)| wide.covers(narrow))
     }
 
     pub(crate) fn matches(&self, host: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Tests of the policy: one scene, in which a call is judged under a few rules.
 
+mod dead;
 mod denials;
 mod examples;
 mod guards;

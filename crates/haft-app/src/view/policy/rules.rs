@@ -1,0 +1,252 @@
+//! The rules in force as they are shown: how many recent calls each decided, and which of them decide nothing.
+
+use std::collections::HashMap;
+
+use haft::clock;
+use haft::policy::{DeadCause, DeadRule, List, RuleView, UnknownName};
+use haft::toolset::Toolset;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::app::App;
+
+/// Recent calls on which it is counted what rules decided.
+pub(super) const COUNTED: usize = 1_000;
+/// How far back the counted calls must go, unless there are [`COUNTED`] of them, for a rule to be called unused.
+const UNUSED_DAYS: i64 = 30;
+/// Nanoseconds of a day.
+const DAY: i128 = 86_400_000_000_000;
+
+/// A rule with what is known of its use.
+#[derive(Debug, Serialize)]
+pub struct ShownRule {
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: RuleView,
+    /// How many of the recent calls it decided; none where they were not looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched: Option<usize>,
+    /// Why it decides nothing, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead: Option<Mark>,
+}
+
+/// Why a rule decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mark {
+    /// In a word.
+    pub cause: Cause,
+    /// In a sentence.
+    pub problem: String,
+    /// What to do.
+    pub advice: String,
+    /// The position of the rule that decides in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<usize>,
+}
+
+/// Why a rule decides nothing, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Its text matches nothing.
+    NeverMatches,
+    /// A rule of an earlier list decides all that it covers.
+    Shadowed,
+    /// The same rule stands before it.
+    Repeated,
+    /// It allows paths outside the workspace.
+    Outside,
+    /// No server has the tool that it names.
+    UnknownTool,
+    /// The tool is off.
+    ToolOff,
+    /// It decided none of the recent calls.
+    Unused,
+}
+
+impl Cause {
+    /// The word on screens.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NeverMatches => "never matches",
+            Self::Shadowed => "shadowed",
+            Self::Repeated => "repeated",
+            Self::Outside => "outside",
+            Self::UnknownTool => "no such tool",
+            Self::ToolOff => "tool is off",
+            Self::Unused => "unused",
+        }
+    }
+}
+
+impl From<DeadRule> for Mark {
+    fn from(dead: DeadRule) -> Self {
+        let cause = match dead.cause {
+            DeadCause::NeverMatches => Cause::NeverMatches,
+            DeadCause::Shadowed => Cause::Shadowed,
+            DeadCause::Repeated => Cause::Repeated,
+            DeadCause::Outside => Cause::Outside,
+        };
+        Self {
+            cause,
+            problem: dead.problem,
+            advice: dead.advice,
+            by: dead.by,
+        }
+    }
+}
+
+/// The rules, marked as far as rules and tools tell; no call was looked at.
+pub(super) fn marked(app: &App, rules: Vec<RuleView>) -> Vec<ShownRule> {
+    let mut dead: HashMap<usize, Mark> = app
+        .executor()
+        .policy()
+        .dead_rules()
+        .into_iter()
+        .map(|dead| (dead.at, Mark::from(dead)))
+        .collect();
+    let unknown = unknown_names(app);
+    let each = rules.into_iter().enumerate();
+    each.map(|(at, rule)| ShownRule {
+        dead: dead
+            .remove(&at)
+            .or_else(|| of_unknown(&rule, &unknown))
+            .or_else(|| of_tool_off(app, &rule)),
+        rule,
+        matched: None,
+    })
+    .collect()
+}
+
+/// Names of servers' tools in rules that no server has now. Other unknown names are errors at load, or of tools that settings would bring.
+fn unknown_names(app: &App) -> Vec<UnknownName> {
+    let specs = app.all().snapshot().specs();
+    let mut unknown = app.executor().policy().unknown_names(&specs, &[]);
+    unknown.retain(|name| name.of_server);
+    unknown
+}
+
+fn of_unknown(rule: &RuleView, unknown: &[UnknownName]) -> Option<Mark> {
+    let is_this = |name: &&UnknownName| {
+        (name.list, &name.rule, &name.layer) == (rule.list, &rule.rule, &rule.layer)
+    };
+    let name = unknown.iter().find(is_this)?;
+    Some(Mark {
+        cause: Cause::UnknownTool,
+        problem: format!("no connected server has the tool {}", name.name),
+        advice: "`haft mcp list` shows what servers have; remove the rule if that one is gone"
+            .to_owned(),
+        by: None,
+    })
+}
+
+/// An allow rule of a tool that is off. Denials of such a tool stay useful: it may be turned on.
+fn of_tool_off(app: &App, rule: &RuleView) -> Option<Mark> {
+    let name = rule.rule.split('(').next().unwrap_or_default().trim();
+    let (shown, all) = (app.tools().snapshot(), app.all().snapshot());
+    let is_off =
+        rule.list == List::Allow && all.entry(name).is_some() && shown.entry(name).is_none();
+    is_off.then(|| Mark {
+        cause: Cause::ToolOff,
+        problem: format!("the tool {name} is off: no caller can use it"),
+        advice: format!("turn it on by tools.enable = [\"{name}\"], or remove the rule"),
+        by: None,
+    })
+}
+
+/// Notes how many of these calls each rule decided: of those written alike in one list, the first did. An allow rule that decided none
+/// is marked where the calls are many or go back far; a denial that was never needed is none too many.
+pub(super) fn count(rules: &mut [ShownRule], calls: &[Value]) {
+    let text = |call: &Value, name: &str| {
+        let text = call.get(name).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let mut decided: HashMap<(String, String), usize> = HashMap::new();
+    for call in calls {
+        *decided
+            .entry((text(call, "verdict"), text(call, "rule")))
+            .or_default() += 1;
+    }
+    let unused = oldest(calls).and_then(|oldest| unused(calls.len(), oldest));
+    for shown in rules {
+        let key = (shown.rule.list.to_string(), shown.rule.rule.clone());
+        let matched = decided.remove(&key).unwrap_or_default();
+        shown.matched = Some(matched);
+        if matched == 0 && shown.dead.is_none() && shown.rule.list == List::Allow {
+            shown.dead.clone_from(&unused);
+        }
+    }
+}
+
+/// When the oldest of these calls was, in nanoseconds since 1970.
+pub(super) fn oldest(calls: &[Value]) -> Option<i128> {
+    let times = calls.iter().filter_map(|call| call.get("ts")?.as_str());
+    let times = times.filter_map(|time| time.parse::<Timestamp>().ok());
+    times.map(Timestamp::as_nanosecond).min()
+}
+
+/// The mark of a rule that decided none of so many calls; none where these say too little.
+fn unused(calls: usize, oldest: i128) -> Option<Mark> {
+    let days = (clock::now() - oldest) / DAY;
+    if calls < COUNTED && days < i128::from(UNUSED_DAYS) {
+        return None;
+    }
+    let since = clock::rfc3339(oldest);
+    let day = since.get(..10).unwrap_or(&since);
+    Some(Mark {
+        cause: Cause::Unused,
+        problem: format!("it decided none of the last {calls} calls, since {day}"),
+        advice: "remove it if nothing needs it any more".to_owned(),
+        by: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn show_rule(list: List, rule: &str) -> ShownRule {
+        ShownRule {
+            rule: RuleView {
+                list,
+                rule: rule.to_owned(),
+                layer: "test".to_owned(),
+                reason: None,
+            },
+            matched: None,
+            dead: None,
+        }
+    }
+
+    #[test]
+    fn an_allow_rule_that_decided_none_of_many_or_old_calls_is_unused() {
+        let now = clock::now();
+        for (calls, days, expect) in [
+            (2, 1, false),
+            (2, 40, true),
+            (COUNTED, 1, true),
+            (COUNTED - 1, 29, false),
+        ] {
+            let at = clock::rfc3339(now - i128::from(days) * DAY);
+            let call = json!({"verdict": "allow", "rule": "Read(/a)", "ts": at});
+            let calls = vec![call; calls];
+            let mut rules = [
+                show_rule(List::Allow, "Read(/a)"),
+                show_rule(List::Allow, "Read(/b)"),
+                show_rule(List::Deny, "Read(/c)"),
+            ];
+            count(&mut rules, &calls);
+            let matched: Vec<_> = rules.iter().map(|rule| rule.matched).collect();
+            assert_eq!(matched, [Some(calls.len()), Some(0), Some(0)]);
+            let marked: Vec<_> = rules.iter().map(|rule| rule.dead.is_some()).collect();
+            assert_eq!(marked, [false, expect, false], "{} {days}", calls.len());
+        }
+        let mut rules = [show_rule(List::Allow, "Read(/b)")];
+        count(&mut rules, &[]);
+        assert_eq!(rules[0].dead, None);
+    }
+}
