@@ -3,7 +3,6 @@
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::listing;
 use haft::approval::{Choice, Decision, HoldFor};
-use haft::audit::redact::Redactor;
 use haft::clock;
 use serde::Serialize;
 
@@ -11,6 +10,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::view::approvals::fact::Fact;
 
+pub mod alone;
 pub mod fact;
 pub mod whole;
 
@@ -50,6 +50,9 @@ pub struct Item {
     /// Its status in the inbox.
     pub status: String,
     attended: bool,
+    /// Why it is not approved together with others; absent where it may be, and where it is no longer pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alone: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decided>,
 }
@@ -75,13 +78,14 @@ struct Decided {
 
 impl Item {
     /// An entry of the inbox, for somebody who may see it.
-    pub fn of(redactor: &Redactor, entry: &StoredApproval) -> Self {
+    pub fn of(app: &App, entry: &StoredApproval) -> Self {
         let request = &entry.request;
         let kind = if request.is_question() {
             "question"
         } else {
             "call"
         };
+        let alone = || alone::reason(&app.executor().policy(), request);
         Self {
             id: request.id.to_string(),
             kind,
@@ -97,11 +101,12 @@ impl Item {
             door: request.entry_point.clone(),
             client: request.client.clone(),
             workspace: request.workspace.clone(),
-            fact: Fact::of(request, redactor),
+            fact: Fact::of(request, app.redactor()),
             created: clock::rfc3339(request.created),
             expires: clock::rfc3339(request.expires),
             status: entry.status.to_string(),
             attended: entry.attended,
+            alone: entry.is_open().then(alone).flatten(),
             decision: entry.decision.as_ref().map(Decided::of),
         }
     }

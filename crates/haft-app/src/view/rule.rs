@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::rules::problem;
-use crate::view::runs;
+use crate::view::{argument, runs};
 
 /// How many recent calls a rule is tried on.
 const TRIED: usize = 500;
@@ -88,7 +88,7 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
                 run: text("run").to_owned(),
                 call: text("call").to_owned(),
                 tool: text("tool").to_owned(),
-                text: text("arguments").chars().take(200).collect(),
+                text: argument::of_text(text("arguments"), app.redactor()).unwrap_or_default(),
                 at: text("ts").to_owned(),
             });
         }

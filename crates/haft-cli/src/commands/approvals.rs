@@ -76,7 +76,7 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
     };
     let mut items = Vec::new();
     visit(app, filter, |entry| {
-        items.push(Item::of(app.redactor(), &entry));
+        items.push(Item::of(app, &entry));
     })
     .await?;
     if at.screen.json {
@@ -176,7 +176,7 @@ fn in_words(entry: &StoredApproval) -> String {
 fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     let request = &entry.request;
     let mut lines = fact::lines(request, app.redactor());
-    let item = Item::of(app.redactor(), entry);
+    let item = Item::of(app, entry);
     let asked = format!(
         "{} · {} · asked by {} ({})",
         item.tool, item.risk, item.origin, item.door
@@ -230,7 +230,7 @@ async fn all_told(screen: Screen, app: &App) -> Result<(), Problem> {
 }
 
 fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), Problem> {
-    let item = Item::of(app.redactor(), entry);
+    let item = Item::of(app, entry);
     if screen.json {
         let line = serde_json::to_string(&json!({"type": "approval", "approval": item}));
         return screen.out(&format!("{}\n", line.unwrap_or_default()));
@@ -290,7 +290,7 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
 
 /// A decision that another process acts on.
 fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> Done {
-    let item = Item::of(app.redactor(), entry);
+    let item = Item::of(app, entry);
     if at.screen.json {
         at.screen.document(&item)?;
     } else {

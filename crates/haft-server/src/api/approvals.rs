@@ -79,7 +79,7 @@ async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<
     let mut found = Vec::new();
     let limit = filter.limit;
     let mut keep = |entry: StoredApproval| {
-        let item = Item::of(api.app.redactor(), &entry);
+        let item = Item::of(&api.app, &entry);
         found.push((entry.request.created, item));
     };
     if let Some(own) = api.readable(caller) {

@@ -175,7 +175,7 @@ impl Watch {
         if !self.sees(&entry.request.run) {
             return None;
         }
-        let item = Item::of(self.api.app.redactor(), &entry);
+        let item = Item::of(&self.api.app, &entry);
         Some(self.event("approval", &item))
     }
 

@@ -84,7 +84,7 @@ pub(crate) async fn take(
     };
     let decision = Decision::new(choice, by, "webhook");
     match api.app.decide(&id, decision).await {
-        Ok(entry) => reply::document(&Item::of(api.app.redactor(), &entry)),
+        Ok(entry) => reply::document(&Item::of(&api.app, &entry)),
         Err(refused) => {
             let (status, error) = refusal(&refused);
             reply::problem(status, &error)

@@ -97,7 +97,7 @@ impl Whole {
         });
         let outcome = entry.outcome.clone();
         Self {
-            item: Item::of(redactor, entry),
+            item: Item::of(app, entry),
             arguments: redacted(&request.arguments),
             permissions: request
                 .snapshot

@@ -177,7 +177,7 @@ impl Inbox<'_> {
     }
 
     fn in_a_line(&self, entry: &StoredApproval) -> String {
-        let item = Item::of(self.app.redactor(), entry);
+        let item = Item::of(self.app, entry);
         let what = visible::line(&item.fact.text);
         let tool = visible::line(&item.tool);
         format!(
@@ -223,7 +223,7 @@ impl Inbox<'_> {
 
     /// Which of how many it is, and where it comes from.
     async fn head(&self, entry: &StoredApproval, place: &str) {
-        let item = Item::of(self.app.redactor(), entry);
+        let item = Item::of(self.app, entry);
         let mut facts = vec![
             styled(BOLD, place),
             when::ago(&item.created),
