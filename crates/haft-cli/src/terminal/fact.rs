@@ -13,10 +13,14 @@ use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
 const IN_ADDRESS: [&str; 2] = ["url", "urls"];
 /// The same of a command's connection.
-const IN_CONNECTION: [&str; 5] = ["host", "port", "leads_to", "also", "task"];
+const IN_CONNECTION: [&str; 7] = [
+    "program", "host", "port", "leads_to", "also", "command", "task",
+];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
 /// What ties a request for a command's changes to them: the diff says what they are.
 const IN_CHANGES: [&str; 4] = ["run", "view", "part", "sha256"];
+/// The tool by which a command's connection is asked about.
+const CONNECT: &str = "connect";
 
 /// The lines to show, safe to print and without secrets.
 pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<String> {
@@ -33,17 +37,18 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
             leads_to,
         } = &permission.effect
         {
-            out.push(connect(url, host));
+            if request.tool.as_str() == CONNECT {
+                out.extend(connection(url, host, &arguments));
+                shown = &IN_CONNECTION;
+            } else {
+                out.push(connect(url, host));
+                shown = &IN_ADDRESS;
+            }
             out.extend(
                 leads_to
                     .iter()
                     .map(|to| field("at", &styled(YELLOW, &format!("{to}, a private address")))),
             );
-            shown = if request.tool.as_str() == "connect" {
-                &IN_CONNECTION
-            } else {
-                &IN_ADDRESS
-            };
         }
     }
     if !request.snapshot.preview.is_empty() {
@@ -95,7 +100,9 @@ fn surroundings(request: &ApprovalRequest) -> Vec<String> {
         let value = visible::line(&value.to_string());
         field(name, &format!("{value} (from the settings)"))
     });
+    let is_shown = |name: &str| request.tool.as_str() == CONNECT && IN_CONNECTION.contains(&name);
     let conditions = request.snapshot.conditions.iter();
+    let conditions = conditions.filter(|condition| !is_shown(&condition.name));
     let conditions = conditions.map(|condition| {
         styled(
             DIM,
@@ -187,6 +194,15 @@ fn connect(url: &str, host: &str) -> String {
         }
         _ => format!("{url} (host {})", styled(BOLD, &host)),
     }
+}
+
+/// A command's connection: the program and the place, then the command line that is held.
+fn connection(place: &str, host: &str, arguments: &Map<String, Value>) -> Vec<String> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let program = visible::line(text("program").unwrap_or_default());
+    let mut out = vec![format!("{program} connects to {}", connect(place, host))];
+    out.extend(command_lines(text("command").unwrap_or_default()));
+    out
 }
 
 /// What would become of a file: where links lead, and a diff.

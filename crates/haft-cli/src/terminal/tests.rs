@@ -190,7 +190,20 @@ fn the_deciding_fact_comes_whole() {
                 r#"{"program":"npm","host":"registry.internal","port":443,"leads_to":["10.0.0.7"],"task":"t"}"#,
                 vec![private],
             ),
-            "registry.internal:443\n  at     10.0.0.7, a private address\n  program npm",
+            "npm connects to registry.internal:443\n  at     10.0.0.7, a private address",
+        ),
+        (
+                r#"{"program":"curl","host":"example.org","port":443,"command":"curl -sS https://example.org/\u202ex","task":"t-1"}"#,
+                vec![Permission {
+                    effect: Effect::Connect {
+                        url: "example.org:443".into(),
+                        host: "example.org".into(),
+                        leads_to: Vec::new(),
+                    },
+                    risk: Risk::High,
+                }],
+            ),
+            "curl connects to example.org:443\n$ curl -sS https://example.org/\\u{202e}x",
         ),
         (
             high("fetch_url", r#"{"url":"x","format":"raw"}"#, vec![connect]),
