@@ -159,6 +159,25 @@ for (const [text, expect] of [
   ["`open", ["plain:`open"]],
 ]) assert.deepEqual(pieces2(text), expect, text);
 
+const { coloursOf } = await load("src/code.ts");
+const tones = (text, path) => (coloursOf(text, path) ?? []).map((spans, line) => spans.map((span) => `${span.tone} ${text.split("\n")[line].slice(span.from, span.to)}`).join(", "));
+for (const [path, text, expect] of [
+  ["a.rs", "let x = 1; // two\n'a' &'a str \"s\\\"t\"", ["word let, number 1, comment // two", "string 'a', string \"s\\\"t\""]],
+  ["a.rs", "/* one\ntwo */ fn", ["comment /* one", "comment two */, word fn"]],
+  ["a.py", "x = '''a\nb''' # c\nfor_each(a)", ["string '''a", "string b''', comment # c", ""]],
+  ["a.ts", "const a = `x\ny`;", ["word const, string `x", "string y`"]],
+  ["a.sh", "echo $# a#b # c", ["comment # c"]],
+  ["Makefile", "# all", ["comment # all"]],
+  ["a.json", '{"a": [true, 1.5e3]}', ['string "a", word true, number 1.5e3']],
+  ["a.js", "'open\nnext", ["string 'open", ""]],
+  ["a.html", "<!-- a\n--> it's <b>", ["comment <!-- a", "comment -->"]],
+  ["a.txt", "let x", []],
+  ["a.rs", "", [""]],
+]) assert.deepEqual(tones(text, path), expect, `${path}: ${text}`);
+// One pass, whatever stands in the text.
+for (const text of ["/*".repeat(90_000), "\"\\".repeat(90_000), "'".repeat(180_000), "a.".repeat(90_000)]) assert.ok(coloursOf(text, "a.rs"));
+assert.equal(coloursOf("x".repeat(200_001), "a.rs"), undefined);
+
 const { distance } = await load("src/near.ts");
 assert.equal(distance("Runs page", "runs"), 0);
 assert.equal(distance("anything", " "), 0);

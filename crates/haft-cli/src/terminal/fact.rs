@@ -38,7 +38,7 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
         } = &permission.effect
         {
             if request.tool.as_str() == CONNECT {
-                out.extend(connection(url, host, &arguments));
+                out.push(connection(url, host, &arguments));
                 shown = &IN_CONNECTION;
             } else {
                 out.push(connect(url, host));
@@ -50,6 +50,11 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
                     .map(|to| field("at", &styled(YELLOW, &format!("{to}, a private address")))),
             );
         }
+    }
+    if request.tool.as_str() == CONNECT
+        && let Some(line) = arguments.get("command").and_then(Value::as_str)
+    {
+        out.extend(command_lines(line));
     }
     if !request.snapshot.preview.is_empty() {
         out.extend(request.snapshot.preview.iter().flat_map(change));
@@ -197,12 +202,10 @@ fn connect(url: &str, host: &str) -> String {
 }
 
 /// A command's connection: the program and the place, then the command line that is held.
-fn connection(place: &str, host: &str, arguments: &Map<String, Value>) -> Vec<String> {
-    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let program = visible::line(text("program").unwrap_or_default());
-    let mut out = vec![format!("{program} connects to {}", connect(place, host))];
-    out.extend(command_lines(text("command").unwrap_or_default()));
-    out
+fn connection(place: &str, host: &str, arguments: &Map<String, Value>) -> String {
+    let program = arguments.get("program").and_then(Value::as_str);
+    let program = visible::line(program.unwrap_or_default());
+    format!("{program} connects to {}", connect(place, host))
 }
 
 /// What would become of a file: where links lead, and a diff.

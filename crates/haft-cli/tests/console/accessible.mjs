@@ -10,6 +10,10 @@ enable = ["delete_file"]
 ask = ["Bash(make *)"]
 `;
 
+// Every colour that code has, on every ground of a diff.
+const code = "// A comment.\npub fn wait() -> u32 {\n    let text = \"a string\";\n    100\n}\n";
+const changed = "// Another comment.\npub const fn wait() -> u32 {\n    let text = \"other words\";\n    2500\n}\n";
+
 const lists = (page) => page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
 
 /** Makes a call that asks, and gives the request. */
@@ -21,6 +25,7 @@ async function asked(server, tool, args) {
 
 await play({ name: "full", settings, args: ["--trust"], expected: [/status of 404/] }, async ({ server, page }) => {
   fs.writeFileSync(server.file("a.txt"), "one\ntwo\n");
+  fs.writeFileSync(server.file("a.rs"), code);
   const skill = path.join(server.file(".agents/skills"), "release");
   fs.mkdirSync(skill, { recursive: true });
   fs.writeFileSync(path.join(skill, "SKILL.md"), "---\nname: release\ndescription: How a release is cut\n---\n# Release\n\nTag it.\n");
@@ -31,7 +36,13 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   const gone = await asked(server, "write_file", { path: "b.txt", content: "two\n" });
   await server.api("POST", `/approvals/${gone.id}/deny`, { message: "not there" });
 
+  // The command of another client: its own run would wait for the question.
+  void server.callAs("codex", "run_command", { command: "curl -sS https://packages.example.org/index.json" });
   const requests = {
+    "a connection": await until("the command connects", async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "connect")),
+    "a proposed rule": await asked(server, "propose_rule", { rule: "Read(/a.txt)", reason: "It is read all day." }),
+    "a change of code": await asked(server, "write_file", { path: "a.rs", content: changed }),
+    "new code": await asked(server, "write_file", { path: "b.rs", content: code }),
     "a change": await asked(server, "write_file", { path: "a.txt", content: "one\n2\n" }),
     "a command": await asked(server, "run_command", { command: "make all > out.txt" }),
     "an address": await asked(server, "fetch_url", { url: "https://docs.example.org/a" }),
@@ -74,6 +85,18 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
     await page.keyboard.press("Escape");
     await page.getByRole("region", { name: title, exact: true }).waitFor({ state: "detached" });
   }
+  await visit(page, server, `/waiting/${requests["a proposed rule"].id}`);
+  await page.getByText(/^It would have covered \d+ of the last/).waitFor();
+  await accessible(page, "what a rule would have covered");
+  await page.locator(".card").getByRole("button", { name: /^Accept/ }).click();
+  await page.getByLabel("The rule that will be stored").fill("Read(/a.*)");
+  await page.locator(".panel .past a").first().waitFor();
+  await accessible(page, "a rule to accept");
+  await visit(page, server, `/waiting/${requests["a connection"].id}`);
+  await page.locator(".card.seen").waitFor();
+  await page.keyboard.press("a");
+  await page.getByText("it covers this call").waitFor();
+  await accessible(page, "a connection for good");
   await visit(page, server, `/waiting/${requests["a critical call"].id}`);
   await page.locator(".card").getByRole("button", { name: /^Approve/ }).click();
   await page.getByLabel("Type delete_file to approve").waitFor();
@@ -81,6 +104,16 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   await visit(page, server, `/waiting/${gone.id}`);
   await page.locator(".decided", { hasText: "Denied" }).waitFor();
   await accessible(page, "a decided request");
+
+  // All that may be approved together, one shown, and what came of them.
+  await visit(page, server, "/waiting/eligible");
+  await page.getByRole("button", { name: /that nobody has opened$/ }).click();
+  await page.locator(".eligible-whole").waitFor();
+  await page.locator("details.alone summary").click();
+  await accessible(page, "an eligible request");
+  await page.getByRole("button", { name: "Approve 1 of 4" }).click();
+  await page.getByRole("region", { name: "results" }).getByText("1 approved").waitFor();
+  await accessible(page, "results");
 
   // Several selected.
   await visit(page, server, "/waiting");

@@ -120,6 +120,55 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
   await page.keyboard.press("Enter");
   await until("Enter opens a run", () => /\/runs\/./.test(new URL(page.url()).pathname));
 
+  // All eligible requests are looked at and approved, by keys alone.
+  const more = server.call("write_file", { path: "c.txt", content: "three\n" });
+  await until("it waits", async () => (await server.api("GET", "/approvals")).value.length === 2);
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await descend("/waiting/eligible");
+  await blur();
+  for (const name of ["b.txt", "c.txt"]) {
+    await page.keyboard.press("j");
+    await page.locator(".eligible-list > li.open", { hasText: name }).waitFor();
+    await page.locator(".eligible-list > li.open .path", { hasText: name }).waitFor();
+  }
+  await page.getByRole("button", { name: "Approve 2 of 2" }).waitFor();
+  await page.keyboard.press("k");
+  await page.locator(".eligible-list > li.open", { hasText: "b.txt" }).waitFor();
+  await page.keyboard.press("x");
+  await page.getByRole("button", { name: "Approve 1 of 2" }).waitFor();
+  for (let step = 0; step < STOPS && !(await focused(page))?.name.includes("Approve 1 of 2"); step += 1) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  assert.equal((await more).status, "ok");
+
+  // The cards of a connection and of a proposed rule: denied and accepted by keys.
+  const connects = server.call("run_command", { command: "curl -sS https://packages.example.org/x" });
+  const connection = await until("it connects", async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "connect"));
+  const proposes = server.callAs("codex", "propose_rule", { rule: "Edit(/b.txt)", reason: "Again and again." });
+  const proposal = await until("a rule is proposed", async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "propose_rule"));
+  await proposes;
+  for (const request of [connection, proposal]) {
+    await page.keyboard.press("g");
+    await page.keyboard.press("w");
+    await page.locator(".queue-row").first().waitFor();
+    await until("j goes to it", async () => { await blur(); await page.keyboard.press("j"); return pathname() === `/waiting/${request.id}`; });
+    await page.locator(`.card[aria-label$="${request.tool}"]`).waitFor();
+    await walk(pathname());
+    if (request === connection) {
+      await page.keyboard.press("n");
+      assert.equal((await connects).status, "error");
+      continue;
+    }
+    await page.locator(".card.seen").waitFor();
+    await page.keyboard.press("y");
+    await page.getByLabel("The rule that will be stored").waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("propose_rule");
+    await page.locator(".panel button.critical:enabled").waitFor();
+    await page.keyboard.press("Enter");
+    await until("the rule is kept", async () => (await server.api("GET", "/policy/rules")).value.length === 1);
+  }
+
   // What waits is decided, too.
   await page.keyboard.press("g");
   await page.keyboard.press("w");

@@ -154,6 +154,21 @@ fn a_person_decides_and_the_disk_shows_it() {
 }
 
 #[test]
+fn a_connection_and_a_proposed_rule_have_cards_of_their_own() {
+    check("network_and_rules.mjs");
+}
+
+#[test]
+fn all_eligible_requests_are_seen_and_approved_one_by_one() {
+    check("eligible.mjs");
+}
+
+#[test]
+fn rules_that_decide_nothing_are_marked() {
+    check("dead_rules.mjs");
+}
+
+#[test]
 fn a_person_decides_with_the_keyboard_alone() {
     check("keyboard.mjs");
 }

@@ -144,7 +144,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await visit(page, server, "/policy");
   // How many calls the rule decided: that from outside, and the script's, where scripts run.
   const decided = chained.error?.kind === "unavailable" ? "1" : "2";
-  const secrets = page.locator("tr", { has: page.locator("td", { hasText: "Read(/secrets/**)" }) });
+  const secrets = page.locator("tr", { has: page.locator("th", { hasText: "Read(/secrets/**)" }) });
   await secrets.locator("td.decisions", { hasText: new RegExp(`^${decided}$`) }).waitFor();
   await page.locator("tr", { hasText: "Read(/notes/**)" }).locator("td.decisions", { hasText: /^0$/ }).waitFor();
   await page.getByLabel("Tool").selectOption("read_file");

@@ -9,7 +9,7 @@ enable = ["commands", "delete_file"]
 [policy]
 deny = ["Read(/secrets/**)", "Bash(git push *)"]
 ask = ["Edit(/src/**)"]
-allow = ["Bash(cargo test *)", "Edit(/notes/**)"]
+allow = ["Bash(cargo test *)", "Edit(/notes/**)", "Bash(git push origin docs)"]
 `;
 
 const code = `use std::time::Duration;
@@ -86,13 +86,15 @@ async function everyPage(page, server) {
   const folder = process.env.HAFT_EVERY_PAGE;
   if (!folder) return;
   const runs = (await server.api("GET", "/runs")).value;
-  const [request] = (await server.api("GET", "/approvals")).value;
+  const requests = (await server.api("GET", "/approvals")).value;
+  const of = (tool) => requests.find((one) => one.tool === tool).id;
   const chained = runs.find((run) => run.first?.tool === "tool_chain") ?? runs[0];
   const pages = {
-    overview: "/overview", waiting: "/waiting", request: `/waiting/${request.id}`, history: "/waiting/history", runs: "/runs", run: `/runs/${chained.run}`, search: "/runs?q=retry",
+    overview: "/overview", waiting: "/waiting", request: `/waiting/${of("write_file")}`, connection: `/waiting/${of("connect")}`, proposal: `/waiting/${of("propose_rule")}`, critical: `/waiting/${of("delete_file")}`,
+    eligible: "/waiting/eligible", history: "/waiting/history", runs: "/runs", run: `/runs/${chained.run}`, search: "/runs?q=retry",
     tools: "/tools/read_file", skills: "/skills/release", candidates: "/memory", memory: "/memory/accepted", policy: "/policy?tool=run_command", health: "/health", wrong: "/nowhere",
   };
-  const looks = { light: ["light", 1440, 900], dark: ["dark", 1440, 900], phone: ["light", 390, 780] };
+  const looks = { light: ["light", 1440, 900], dark: ["dark", 1440, 900], phone: ["light", 390, 780], long: ["dark", 390, 2400] };
   for (const [look, [scheme, width, height]] of Object.entries(looks)) {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
@@ -164,6 +166,12 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
   await page.getByText("It would be denied.").waitFor();
   await page.waitForTimeout(200);
   await picture(page, "policy");
+  if (process.env.HAFT_EVERY_PAGE) {
+    // What is asked about while a command runs, and what a client proposes.
+    void server.callAs("codex", "run_command", { command: "curl -sS https://packages.example.org/index.json" }).catch(() => {});
+    void server.callAs("claude-code", "propose_rule", { rule: "Edit(/src/limits.rs)", reason: "The limits are raised with every benchmark, and each time you approved it." });
+    await until("both wait", async () => (await waiting()).length > asked.length + 1);
+  }
   await everyPage(page, server);
   for (const one of await waiting()) await server.api("POST", `/approvals/${one.id}/deny`, {});
 });

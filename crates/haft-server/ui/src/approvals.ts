@@ -102,6 +102,12 @@ export async function readDetail(id: string, again = false): Promise<void> {
   keep(detail);
 }
 
+/** Takes in what a decision made of a request. */
+export function settle(detail: ApprovalDetail): void {
+  settled.set(detail.id, Date.now());
+  keep(detail);
+}
+
 function keep(detail: ApprovalDetail): void {
   details.value = { ...details.value, [detail.id]: detail };
   const listed = approvals.value.find((approval) => approval.id === detail.id);
@@ -160,8 +166,7 @@ async function send(id: string, choice: Choice): Promise<void> {
   if (under) pending.value = { ...pending.value, [id]: { ...under, sent: true } };
   try {
     const detail = await post<ApprovalDetail>(`/approvals/${encodeURIComponent(id)}/${decision}`, members);
-    settled.set(id, Date.now());
-    keep(detail);
+    settle(detail);
   } catch (error) {
     refusals.value = { ...refusals.value, [id]: told(error) };
     await readDetail(id, true).catch(() => {});
@@ -177,8 +182,7 @@ export async function decideAll(choices: { id: string; choice: Choice }[]): Prom
     "/approvals/batch", { decisions });
   for (const result of results) {
     if (result.ok && result.entry) {
-      settled.set(result.id, Date.now());
-      keep(result.entry);
+      settle(result.entry);
     } else {
       refusals.value = { ...refusals.value, [result.id]: result.error?.message ?? "refused" };
       void readDetail(result.id, true).catch(() => {});

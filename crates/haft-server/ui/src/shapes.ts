@@ -42,6 +42,8 @@ export interface Approval {
   expires: string;
   status: ApprovalStatus;
   attended: boolean;
+  /** Why it is not approved together with others. */
+  alone?: string;
   decision?: Decision;
 }
 
@@ -78,6 +80,10 @@ export interface Question {
 export interface ApprovalDetail extends Approval {
   arguments: string;
   permissions: Permission[];
+  /** What settings decide about it: how it is confined, what it reaches. */
+  conditions?: { name: string; value: string }[];
+  /** Arguments that settings fill in. */
+  bound?: { [name: string]: Json };
   preview?: Preview[];
   suggested?: string[];
   fingerprint: string;
@@ -116,6 +122,8 @@ export interface RuleMatches {
   error?: string;
   covers?: boolean;
   matched?: { run: string; call: string; tool: string; text: string; at: string }[];
+  /** How many it would have covered; `matched` holds the newest of them. */
+  covered?: number;
   looked_at?: number;
 }
 
@@ -161,6 +169,8 @@ export interface Call {
   error?: { kind: string; message: string };
   /** The argument that says most. */
   argument?: string;
+  /** The request that it waits for. */
+  approval?: string;
 }
 
 /** One file, link or folder that a run changed. */
@@ -252,13 +262,25 @@ export interface MemoryRecord {
   call?: string;
 }
 
+export interface PolicyRule {
+  list: Verdict;
+  rule: string;
+  layer: string;
+  reason?: string;
+  matched?: number;
+  /** Why it decides nothing. */
+  dead?: { cause: "never_matches" | "shadowed" | "repeated" | "outside" | "unknown_tool" | "tool_off" | "unused"; problem: string; advice: string; by?: number };
+}
+
 export interface PolicyShown {
   profile: string;
-  rules: { list: Verdict; rule: string; layer: string; reason?: string; matched?: number }[];
+  rules: PolicyRule[];
   guards: { name: string }[];
   secret_files: Verdict;
   findings: { rule: string; problem: string; advice: string }[];
   looked_at?: number;
+  /** When the oldest of the calls was that were looked at. */
+  looked_since?: string;
   sandbox: { require: string; network: string };
   skills: { name: string; requests: string[]; restricts_to?: string[]; excludes?: string[] }[];
 }

@@ -5,6 +5,8 @@ export interface Piece {
   text: string;
   mark?: "hidden" | "lookalike";
   title?: string;
+  /** How many characters of the text it stands for; as many as it has unless it is a mark. */
+  length?: number;
 }
 
 // The same set as the terminal's: crates/haft-cli/src/screen/visible.rs.
@@ -73,7 +75,7 @@ function hidden(run: string, lines: boolean, keep: (text: string) => void, mark:
   for (const group of groups) {
     if (!group) continue;
     if (lines && /^[\n\t]/.test(group)) keep(group);
-    else mark({ text: [...group].map(escape).join(""), mark: "hidden", title: named(group) });
+    else mark({ text: [...group].map(escape).join(""), mark: "hidden", title: named(group), length: group.length });
   }
 }
 
@@ -84,7 +86,7 @@ function lookalikes(word: string, keep: (text: string) => void, mark: (piece: Pi
     keep(word.slice(last, match.index));
     last = match.index + match[0].length;
     const code = [...match[0]].map(escape).join("");
-    mark({ text: `${match[0]}${code}`, mark: "lookalike", title: `not a Latin letter: ${named(match[0])}` });
+    mark({ text: `${match[0]}${code}`, mark: "lookalike", title: `not a Latin letter: ${named(match[0])}`, length: match[0].length });
   }
   keep(word.slice(last));
 }

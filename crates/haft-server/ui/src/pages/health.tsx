@@ -36,7 +36,7 @@ export function HealthPage() {
           <p>Sandbox <strong>{health.sandbox.backend}</strong>, strength <strong>{health.sandbox.strength}</strong>. <button type="button" onClick={reading.again}>Look again</button></p>
           <ul class="checks" aria-label="checks">
             {health.checks.map((check, index) => (
-              <li key={index}><span class={`badge ${check.ok ? "good" : "wait"}`}>{check.ok ? "ok" : "missing"}</span>
+              <li key={index}><span class={`badge ${check.ok ? "good" : "wait"}`}>{check.ok ? "ok" : "attention"}</span>
                 <strong>{check.name}</strong> <span class="check-detail"><Shown text={check.detail} />{check.advice && <span class="dim check-advice"><Shown text={check.advice} /></span>}</span></li>
             ))}
           </ul>

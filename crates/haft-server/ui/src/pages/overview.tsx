@@ -9,7 +9,7 @@ import { follow, go, pathOf } from "../route";
 import type { Client, Disk, Hour, Overview as Shape } from "../shapes";
 import { ago, bytes, midnight, now, span } from "../time";
 import { RiskWord } from "../parts/badges";
-import { askerOf } from "../parts/card";
+import { askerOf } from "../parts/asker";
 import { Pending, useReading } from "../parts/reading";
 import { RunRow, folderName } from "../parts/runrow";
 import { Shown } from "../parts/text";
@@ -39,7 +39,7 @@ export function Overview() {
             <Figure name="calls today" value={shown.today.calls.toLocaleString("en")} href="/runs?time=1" />
             <Figure name="failed today" value={shown.today.failed.toLocaleString("en")} tone={shown.today.failed ? "bad" : ""} href="/runs?time=1&status=error" />
             <Figure name="denied today" value={shown.today.denied.toLocaleString("en")} href="/runs?time=1&status=denied" />
-            <Figure name={shown.today.decided === 1 ? "mean wait for you, 1 decision" : `mean wait for you, ${shown.today.decided.toLocaleString("en")} decisions`}
+            <Figure name={shown.today.decided === 1 ? "wait for 1 decision" : `mean wait, ${shown.today.decided.toLocaleString("en")} decisions`}
               value={shown.today.mean_wait_ms === undefined ? "–" : span(shown.today.mean_wait_ms)} href="/waiting/history" />
             <Figure name="disk used" value={reading.value?.disk ? bytes(reading.value.disk.total) : "…"} href="/health" />
           </div>
@@ -67,7 +67,7 @@ function Pressing() {
       <ul>{list.slice(0, WAITING).map((approval) => (
         <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}>
           <RiskWord risk={approval.risk} /> <span class="mono clipped"><Shown text={approval.fact.text} /></span>
-          <span class="dim"><Shown text={askerOf(approval)} /> · {ago(approval.created, now.value)}</span>
+          <span class="dim clipped asker"><Shown text={askerOf(approval)} /></span> <span class="dim">{ago(approval.created, now.value)}</span>
         </a></li>
       ))}</ul>
       {list.length > WAITING && <p><a href="/waiting" onClick={follow}>{(list.length - WAITING).toLocaleString("en")} more</a></p>}
@@ -125,7 +125,8 @@ export function Connected({ clients }: { clients: Client[] }) {
       {clients.length === 0 ? <p class="note">No client is connected. <code>haft mcp snippet</code> prints the settings for yours.</p> : (
         <ul class="clients">{clients.map((client) => (
           <li key={client.run}><a href={pathOf("runs", client.run)} onClick={follow}><Shown text={client.client ?? client.door} /></a>
-            <span class="dim">{client.workspace && <span title={client.workspace}><Shown text={folderName(client.workspace)} /> · </span>}since <When at={client.since} /></span></li>
+            <span class="dim clipped" title={client.workspace}>{client.workspace && <Shown text={folderName(client.workspace)} />}</span>
+            <span class="dim">since <When at={client.since} /></span></li>
         ))}</ul>
       )}
     </section>

@@ -3,11 +3,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, post, told } from "../api";
 import { query } from "../route";
-import type { ApprovalDetail, Explained, Json, PolicyShown, Tool } from "../shapes";
+import type { ApprovalDetail, Explained, Json, PolicyRule, PolicyShown, Tool } from "../shapes";
 import { StateWord } from "../parts/badges";
 import { KeptRules } from "../parts/keptrules";
-import { argumentsOf } from "../parts/fact";
+import { argumentsOf } from "../parts/arguments";
 import { Pending, useReading } from "../parts/reading";
+import { Table, type Column } from "../parts/table";
 import { Shown } from "../parts/text";
 
 export function Policy() {
@@ -103,12 +104,9 @@ function Explanation({ explained }: { explained: Explained }) {
   return (
     <div class="explained">
       <p class={`verdict ${explained.verdict}`}><StateWord word={explained.verdict} /> <strong>{SAYS[explained.verdict]}</strong>{explained.enabled === false && " The tool is not enabled, so nobody can call it now."}</p>
-      <div class="scroll" tabIndex={0} role="group" aria-label="each effect">
-        <table class="data">
-          <thead><tr><th scope="col">effect</th><th scope="col">of what</th><th scope="col">verdict</th><th scope="col">by which rule</th><th scope="col">from</th></tr></thead>
-          <tbody>{explained.parts.map((part, index) => <tr key={index}><td>{part.kind}</td><td class="mono"><Shown text={part.value} /></td><td><StateWord word={part.verdict} /></td><td class="mono"><Shown text={part.rule} /></td><td><Shown text={part.layer} /></td></tr>)}</tbody>
-        </table>
-      </div>
+      <Table label="each effect" columns={EFFECT_COLUMNS} rows={explained.parts.map((part, index) => ({
+        key: index, cells: [part.kind, <Shown text={part.value} />, <StateWord word={part.verdict} />, <Shown text={part.rule} />, <Shown text={part.layer} />],
+      }))} />
       <Layers layers={explained.layers} verdict={explained.verdict} />
     </div>
   );
@@ -123,38 +121,71 @@ function Layers({ layers, verdict }: { layers: Explained["layers"]; verdict: Exp
   const rest = layers.length - deciding.length;
   return (
     <>
-      <div class="scroll" tabIndex={0} role="group" aria-label="each layer">
-        <table class="data">
-          <thead><tr><th scope="col">layer</th><th scope="col">says</th><th scope="col">rule</th><th scope="col">why</th></tr></thead>
-          <tbody>{shown.map((layer, index) => <tr key={index}><td><Shown text={layer.layer} /></td><td>{layer.verdict === "none" ? <span class="dim">nothing</span> : <StateWord word={layer.verdict} />}</td><td class="mono"><Shown text={layer.rule} /></td><td><Shown text={layer.reason} /></td></tr>)}</tbody>
-        </table>
-      </div>
+      <Table label="each layer" columns={LAYER_COLUMNS} rows={shown.map((layer, index) => ({
+        key: index, cells: [
+          <Shown text={layer.layer} />, layer.verdict === "none" ? <span class="dim">nothing</span> : <StateWord word={layer.verdict} />, <Shown text={layer.rule} />, <Shown text={layer.reason} />,
+        ],
+      }))} />
       {rest > 0 && deciding.length > 0 && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Only what decides" : rest === 1 ? "1 other layer, which does not decide" : `${rest} other layers, which do not decide`}</button>}
     </>
   );
 }
 
+const EFFECT_COLUMNS: Column[] = [{ head: "effect" }, { head: "of what", class: "mono" }, { head: "verdict" }, { head: "by which rule", class: "mono" }, { head: "from" }];
+const LAYER_COLUMNS: Column[] = [{ head: "layer" }, { head: "says" }, { head: "rule", class: "mono" }, { head: "why" }];
+
 const SECRETS = { allow: "files like others", ask: "asked about, and not seen by commands before that", deny: "no call may touch them" };
+
+/** Why a rule decides nothing, in a word. */
+const DEAD = {
+  never_matches: "never matches", shadowed: "shadowed", repeated: "repeated", outside: "outside the workspace", unknown_tool: "no such tool", tool_off: "tool is off", unused: "unused",
+};
+
+/** A rule, marked where it decides nothing. */
+function RuleCell({ rule, all }: { rule: PolicyRule; all: PolicyRule[] }) {
+  const { dead } = rule;
+  const by = dead?.by === undefined ? undefined : all[dead.by];
+  return (
+    <>
+      <code><Shown text={rule.rule} /></code>
+      {dead && (
+        <span class="dead">
+          <span class={`badge ${dead.cause === "unused" ? "plain" : "wait"}`}>{DEAD[dead.cause]}</span>{" "}
+          {by && dead.cause === "shadowed" ? <>the {by.list} rule <code><Shown text={by.rule} /></code> of <Shown text={by.layer} /> decides first</> : <Shown text={dead.problem} />}
+          <span class="dim"> – <Shown text={dead.advice} /></span>
+        </span>
+      )}
+    </>
+  );
+}
 
 function Effective({ follow }: { follow: number }) {
   const reading = useReading<PolicyShown>("/policy", follow);
+  const [deadAlone, setDeadAlone] = useState(false);
   const shown = reading.value;
   if (!shown) return <Pending reading={reading} />;
   const counted = shown.rules.some((rule) => rule.matched !== undefined);
+  const dead = shown.rules.filter((rule) => rule.dead);
+  const rules = deadAlone && dead.length ? dead : shown.rules;
+  const explained = shown.rules.some((rule) => rule.reason);
+  const columns: Column[] = [{ head: "rule", class: "rule-cell" }, { head: "list" }, { head: "from" }, ...(counted ? [{ head: "decided", class: "decisions" }] : []), ...(explained ? [{ head: "why" }] : [])];
   return (
     <section aria-label="the rules in force">
       <h2>Rules in force</h2>
       <p>Profile <strong>{shown.profile}</strong>: what happens where no rule matches. Deny is read first, then ask, then allow.
         {counted && shown.looked_at !== undefined && ` Counted: how many of the last ${shown.looked_at.toLocaleString("en")} calls each rule decided.`}</p>
+      {dead.length > 0 && (
+        <p class="note warn dead-rules">{dead.length === 1 ? "1 rule decides nothing." : `${dead.length} rules decide nothing.`}{" "}
+          {dead.length < shown.rules.length && <button type="button" class="link" aria-pressed={deadAlone} onClick={() => setDeadAlone(!deadAlone)}>{deadAlone ? "Show all rules" : dead.length === 1 ? "Show it alone" : "Show them alone"}</button>}</p>
+      )}
       {shown.rules.length > 0 ? (
-        <div class="scroll" tabIndex={0} role="group" aria-label="rules">
-          <table class="data">
-            <thead><tr><th scope="col">list</th><th scope="col">rule</th><th scope="col">from</th>{counted && <th scope="col">decided</th>}<th scope="col">why</th></tr></thead>
-            <tbody>{shown.rules.map((rule, index) => <tr key={index}><td><StateWord word={rule.list} /></td><td class="mono"><Shown text={rule.rule} /></td><td><Shown text={rule.layer} /></td>{counted && <td class="decisions">{rule.matched?.toLocaleString("en")}</td>}<td>{rule.reason && <Shown text={rule.reason} />}</td></tr>)}</tbody>
-          </table>
-        </div>
+        <Table label="rules" columns={columns} rows={rules.map((rule, index) => ({
+          key: index, class: rule.dead ? "is-dead" : undefined, cells: [
+            <RuleCell rule={rule} all={shown.rules} />, <StateWord word={rule.list} />, <Shown text={rule.layer} />,
+            ...(counted ? [rule.matched?.toLocaleString("en")] : []), ...(explained ? [rule.reason && <Shown text={rule.reason} />] : []),
+          ],
+        }))} />
       ) : <p class="note">No rules: the profile alone decides. Rules go into <code>policy.allow</code>, <code>policy.ask</code> and <code>policy.deny</code> of haft.toml, or come from “Always…” on a request.</p>}
-      {shown.findings.map((finding, index) => <p class="note warn" key={index}><code><Shown text={finding.rule} /></code> never matches: <Shown text={finding.problem} />; <Shown text={finding.advice} /></p>)}
       <dl class="facts">
         <div><dt>files that hold secrets</dt><dd>{SECRETS[shown.secret_files]}</dd></div>
         <div><dt>over all rules</dt><dd>{shown.guards.map((guard) => guard.name).join(", ")}</dd></div>

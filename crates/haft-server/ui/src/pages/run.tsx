@@ -6,18 +6,19 @@ import { useKeys } from "../keys";
 import { lastCall, lastRun } from "../live";
 import { follow, go, pathOf } from "../route";
 import type { Approval, Call, Run, Verified } from "../shapes";
-import { exact, span } from "../time";
+import { span } from "../time";
 import { StateWord } from "../parts/badges";
 import { Copy } from "../parts/copy";
 import { OutputPane } from "../parts/outputpane";
 import { Pending, useReading } from "../parts/reading";
 import { First, From, Lines, standing } from "../parts/runrow";
+import { Table, type Column } from "../parts/table";
 import { Block, Shown } from "../parts/text";
 import { When } from "../parts/when";
 import { Timeline, WAITS } from "../parts/timeline";
 import { waiting } from "../approvals";
 import { Changes } from "../parts/changes";
-import { Arguments, argumentsOf } from "../parts/fact";
+import { Arguments, argumentsOf } from "../parts/arguments";
 
 const FAILED = new Set(["error", "denied", "timeout"]);
 
@@ -86,7 +87,7 @@ function withWaiting(calls: Call[], asked: Approval[]): Call[] {
   const known = new Set(calls.map((call) => call.call));
   const waits = asked.filter((approval) => !known.has(approval.call)).map((approval): Call => ({
     call: approval.call, parent: approval.parent, tool: approval.tool, origin: approval.origin, rule: approval.rule, verdict: "ask",
-    status: WAITS, started: approval.created, summary: approval.fact.text,
+    status: WAITS, started: approval.created, argument: approval.fact.text, approval: approval.id,
   }));
   return [...calls, ...waits].sort((a, b) => Date.parse(a.started) - Date.parse(b.started));
 }
@@ -113,24 +114,22 @@ function CallTable({ calls, selected, run }: { calls: Call[]; selected: string |
   // The picture can be drawn by parts; a table of so many rows would not be read.
   const shown = calls.slice(0, 2000);
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label="calls as a table">
-      <table class="data">
-        <thead><tr><th scope="col">tool</th><th scope="col">status</th><th scope="col">started</th><th scope="col">took</th><th scope="col">waited</th><th scope="col">inside</th><th scope="col">argument</th><th scope="col">summary</th></tr></thead>
-        <tbody>
-          {shown.map((call) => (
-            <tr key={call.call} aria-current={call.call === selected ? "true" : undefined}>
-              <th scope="row"><a href={pathOf("runs", run, call.call)} onClick={follow}><Shown text={call.tool} /></a></th>
-              <td><StateWord word={call.status ?? "running"} /></td><td class="mono"><When at={call.started} /></td>
-              <td>{call.duration_ms === undefined ? "" : span(call.duration_ms)}</td><td>{call.waited_ms ? span(call.waited_ms) : ""}</td>
-              <td class="mono">{call.parent ?? ""}</td><td class="mono"><Shown text={call.argument ?? ""} /></td><td><Shown text={(call.summary ?? "").slice(0, 160)} /></td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <Table label="calls as a table" columns={CALL_COLUMNS} rows={shown.map((call) => ({
+        key: call.call, current: call.call === selected, cells: [
+          <a href={pathOf("runs", run, call.call)} onClick={follow}><Shown text={call.tool} /></a>, <StateWord word={call.status ?? "running"} />, <When at={call.started} />,
+          call.duration_ms === undefined ? "" : span(call.duration_ms), call.waited_ms ? span(call.waited_ms) : "", call.parent ?? "",
+          call.argument && <Shown text={call.argument} />, call.summary && <Shown text={call.summary.slice(0, 160)} />,
+        ],
+      }))} />
       {calls.length > shown.length && <p class="note">{(calls.length - shown.length).toLocaleString("en")} more are in the timeline.</p>}
-    </div>
+    </>
   );
 }
+
+const CALL_COLUMNS: Column[] = [
+  { head: "tool" }, { head: "status" }, { head: "started", class: "mono" }, { head: "took" }, { head: "waited" }, { head: "inside", class: "mono" }, { head: "argument", class: "mono" }, { head: "summary" },
+];
 
 /** A call's arguments as text: the archive keeps them as the bytes they were, redacted. */
 export function argumentText(call: Call): string {
@@ -155,13 +154,14 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
         {call.duration_ms !== undefined && <span class="dim"> {span(call.duration_ms)}</span>}
         {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for approval</span>}</h3>
       {call.error ? <p class="failure"><code>{call.error.kind}</code> <Shown text={call.error.message} lines /></p> : call.summary && call.summary !== call.result && <p><Shown text={call.summary} /></p>}
-      {call.status === WAITS && <p class="note warn">It is pending approval: <a href="/waiting" onClick={follow}>decide</a>.</p>}
+      {call.status === WAITS && <p class="note warn">It is pending approval: <a href={call.approval ? pathOf("waiting", call.approval) : "/waiting"} onClick={follow}>decide</a>.</p>}
+      {call.approval && call.argument && <Block text={call.argument} label="what it is about" />}
       {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : text && <Block text={text} label="arguments, redacted" />}
       <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
-      {call.result && <Result text={call.result} />}
+      {call.result && <Result text={call.result} path={call.tool === "read_file" ? call.argument : undefined} />}
       <dl class="facts">{facts.map(([name, value]) => value && <div key={name}><dt>{name}</dt><dd><Shown text={value} /></dd></div>)}
         <div><dt>call</dt><dd class="mono">{call.call}</dd></div>
-        <div><dt>started</dt><dd>{exact(call.started)}</dd></div></dl>
+        <div><dt>started</dt><dd><When at={call.started} /></dd></div></dl>
       {!!call.artifacts?.length && (
         <ul class="artifacts" aria-label="artifacts">{call.artifacts.map((artifact) => {
           const reference = typeof artifact === "string" ? artifact : artifact.ref;
@@ -173,7 +173,7 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
 }
 
 /** The beginning of a result, as the record keeps it. */
-function Result({ text }: { text: string }) {
+function Result({ text, path }: { text: string; path: string | undefined }) {
   const shown = useMemo(() => {
     try {
       return JSON.stringify(JSON.parse(text), null, 2);
@@ -185,7 +185,7 @@ function Result({ text }: { text: string }) {
   return (
     <section class="result" aria-label="result">
       <h4>Result{cut && <span class="dim small"> its beginning; the record keeps 2 KiB</span>} <Copy text={text} what="the result" /></h4>
-      <Block text={shown} label="result" />
+      <Block text={shown} label="result" path={path} />
     </section>
   );
 }

@@ -14,6 +14,7 @@ import { Empty, wide } from "../parts/frame";
 import { OutcomeView } from "../parts/outcome";
 import { Pending, useReading } from "../parts/reading";
 import { Inline, Markdown } from "../parts/markdown";
+import { Table, type Column } from "../parts/table";
 import { Shown } from "../parts/text";
 
 export function Tools() {
@@ -133,18 +134,17 @@ function SchemaTable({ schema }: { schema: Schema }) {
   const fields = fieldsOf(schema, {});
   if (!fields.length) return <p class="note">None.</p>;
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label="schema">
-      <table class="data">
-        <thead><tr><th scope="col">name</th><th scope="col">type</th><th scope="col">default</th><th scope="col">what</th></tr></thead>
-        <tbody>{fields.map(({ name, schema: field, required }) => (
-          <tr key={name}><th scope="row"><code>{name}</code></th><td class="mono">{typeOf(field)}</td>
-            <td class="mono">{required ? <strong>required</strong> : field.default !== undefined && field.default !== null ? JSON.stringify(field.default) : ""}</td>
-            <td>{typeof field.description === "string" && <Inline text={field.description} />}</td></tr>
-        ))}</tbody>
-      </table>
-    </div>
+    <Table label="schema" columns={FIELD_COLUMNS} rows={fields.map(({ name, schema: field, required }) => ({
+      key: name, cells: [
+        <code>{name}</code>, typeOf(field),
+        required ? <strong>required</strong> : field.default !== undefined && field.default !== null ? JSON.stringify(field.default) : "",
+        typeof field.description === "string" && <Inline text={field.description} />,
+      ],
+    }))} />
   );
 }
+
+const FIELD_COLUMNS: Column[] = [{ head: "name" }, { head: "type", class: "mono" }, { head: "default", class: "mono" }, { head: "what" }];
 
 /** A real call, through the same path as a model's. */
 function Try({ tool }: { tool: Tool }) {

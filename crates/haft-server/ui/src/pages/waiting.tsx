@@ -11,19 +11,21 @@ import { ago, now, span } from "../time";
 import { spelled } from "../visible";
 import { Batch } from "../parts/batch";
 import { RiskWord, StateWord } from "../parts/badges";
-import { Card, Remaining, askerOf } from "../parts/card";
+import { askerOf } from "../parts/asker";
+import { Card, Remaining } from "../parts/card";
 import { Empty, wide } from "../parts/frame";
 import { Pending, useReading } from "../parts/reading";
 import { folderName } from "../parts/runrow";
 import { Shown } from "../parts/text";
 import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
+import { Eligible, eligible } from "./eligible";
 
 /** The request that is shown where the address names none: stays until somebody moves on. */
 const stuck = signal<string | undefined>(undefined);
 
 export function Waiting() {
-  return parts.value[1] === "history" ? <History /> : <Queue />;
+  return parts.value[1] === "history" ? <History /> : parts.value[1] === "eligible" ? <Eligible /> : <Queue />;
 }
 
 /** How the queue is ordered: by age, or by agent and folder with age within. */
@@ -58,6 +60,7 @@ function Queue() {
   // What the filter hides cannot be decided: neither by a button nor by a key.
   const hidden = filter.trim() !== "" && opened !== undefined && all.some((approval) => approval.id === opened && !fits(approval, filter));
   const selected = hidden ? (wide.value ? shown[0]?.id : undefined) : opened;
+  const together = eligible(waiting.value).length;
   const at = shown.findIndex((approval) => approval.id === selected);
   const move = (by: number) => {
     const next = shown[Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
@@ -87,7 +90,8 @@ function Queue() {
             <button type="button" class="quiet" aria-pressed={grouped.value} onClick={() => { grouped.value = !grouped.value; }}>Group</button>
             <a href="/waiting/history" onClick={follow}>History</a>
           </div>
-          <p class="queue-count dim">{waiting.value.length.toLocaleString("en")} pending{filter && `, ${shown.length.toLocaleString("en")} shown`}</p>
+          <p class="queue-count dim"><span>{waiting.value.length.toLocaleString("en")} pending{filter && `, ${shown.length.toLocaleString("en")} shown`}</span>
+            {together > 0 && <a href="/waiting/eligible" onClick={follow}>Approve all eligible ({together.toLocaleString("en")})</a>}</p>
           {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
           <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" row={(index) => {
             const approval = shown[index];
@@ -105,6 +109,9 @@ function Queue() {
   );
 }
 
+/** A request that ends within this time shows how much of it is left, in milliseconds. */
+const SOON = 3_600_000;
+
 function fits(approval: Approval, filter: string): boolean {
   const text = [approval.tool, approval.risk, approval.run, approval.client, approval.door, approval.fact.text, approval.kind].join(" ").toLowerCase();
   return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
@@ -116,11 +123,11 @@ function QueueRow({ approval, group, current, chosen, choose }: { approval: Appr
     <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
       <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spelled(approval.fact.text).slice(0, 80)}`} onChange={choose} />
       <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
-        <span class="queue-fact"><Shown text={approval.fact.text} /></span>
+        <span class="queue-top"><span class="queue-fact"><Shown text={approval.fact.text} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
         <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
-          <span class="dim">{group ? <strong><Shown text={group} /></strong> : <Shown text={askerOf(approval)} />} · {ago(approval.created, now.value)}</span></span>
+          <span class="dim clipped">{group ? <strong><Shown text={group} /></strong> : <Shown text={askerOf(approval)} />}</span>
+          {waits && Date.parse(approval.expires) - now.value < SOON && <Remaining created={Date.parse(approval.created)} expires={Date.parse(approval.expires)} />}</span>
       </a>
-      {waits && <Remaining created={Date.parse(approval.created)} expires={Date.parse(approval.expires)} />}
     </div>
   );
 }

@@ -33,7 +33,7 @@ export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; 
     const word = words[approval.id] ?? "leave";
     return word === "approve" && bar(approval) ? "leave" : word;
   };
-  const all = (word: Word) => setWords(Object.fromEntries(chosen.map((approval) => [approval.id, word])));
+  const all = (word: Word) => setWords(Object.fromEntries(chosen.map((approval) => [approval.id, word === "approve" && approval.alone ? "leave" : word])));
   const ready = chosen.filter((approval) => wordOf(approval) !== "leave");
   const send = async () => {
     setBusy(true);
@@ -60,7 +60,7 @@ export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; 
           <li key={approval.id}>
             <div class="batch-fact"><code><Shown text={approval.fact.text} /></code>
               <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> <RiskWord risk={approval.risk} />
-                {bar(approval) && <span class="dim">{bar(approval)}</span>}
+                {(bar(approval) || approval.alone) && <span class="dim">{bar(approval) || approval.alone}</span>}
                 {!seenWhole.value.has(approval.id) && <button type="button" class="link" onClick={() => { drop(approval.id); close(); go(pathOf("waiting", approval.id)); }}>open</button>}</span></div>
             <select aria-label={`choice for ${spelled(approval.fact.text).slice(0, 80)}`} value={wordOf(approval)} onChange={(e) => setWords({ ...words, [approval.id]: e.currentTarget.value as Word })}>
               <option value="leave">leave</option>

@@ -1,17 +1,20 @@
 // A request whole: the deciding fact first, then who asks and for how long, why it is asked, and the choices.
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { decide, pending, seenWhole, takeBack } from "../approvals";
 import { type Key, useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, pathOf } from "../route";
 import { session } from "../session";
-import type { Approval, ApprovalDetail } from "../shapes";
+import type { ApprovalDetail } from "../shapes";
 import { ago, now, span } from "../time";
 import { spelled } from "../visible";
+import { askerOf } from "./asker";
 import { RiskWord, StateWord } from "./badges";
 import { Choices, isDecidedEachTime, type Panel } from "./choices";
+import { isConnection } from "./connection";
 import { Fact } from "./fact";
+import { useFolds } from "./folds";
 import { OutcomeView } from "./outcome";
 import { Questions } from "./questions";
 import { folderName } from "./runrow";
@@ -21,29 +24,10 @@ declare const WITHOUT_APPROVE: boolean;
 
 export function Card({ detail }: { detail: ApprovalDetail }) {
   const [panel, setPanel] = useState<Panel>("none");
-  const [openAll, setOpenAll] = useState(0);
-  const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
-  const hold = useCallback((id: string, closed: boolean) => {
-    setHeld((before) => {
-      if (before.has(id) === closed) return before;
-      const next = new Set(before);
-      if (closed) next.add(id);
-      else next.delete(id);
-      return next;
-    });
-  }, []);
-  const folds = useMemo(() => ({ hold, openAll }), [hold, openAll]);
+  const { folds, held, openFolds } = useFolds(detail.id);
   const waits = detail.status === "pending";
-  const openFolds = () => setOpenAll((count) => count + 1);
-  useEffect(() => {
-    // Folds say that they are there once they were laid out.
-    const timer = setTimeout(() => {
-      if (held.size === 0 && !seenWhole.value.has(detail.id)) seenWhole.value = new Set([...seenWhole.value, detail.id]);
-    }, 50);
-    return () => clearTimeout(timer);
-  }, [held, detail.id]);
   const question = detail.kind === "question" && detail.form;
-  useKeys(() => (waits && !question ? keysOf(detail, held.size, openFolds, panel, setPanel) : back(detail.id, panel, setPanel)));
+  useKeys(() => (waits && !question ? keysOf(detail, held, openFolds, panel, setPanel) : back(detail.id, panel, setPanel)));
   return (
     <article class={seenWhole.value.has(detail.id) ? "card seen" : "card"} aria-label={`${detail.kind === "question" ? "question" : "request"}: ${detail.tool}`}>
       <FoldsContext.Provider value={folds}>
@@ -56,7 +40,7 @@ export function Card({ detail }: { detail: ApprovalDetail }) {
       </FoldsContext.Provider>
       <Asker detail={detail} />
       <Why detail={detail} />
-      {waits && !question && <Choices detail={detail} folded={held.size} openFolds={openFolds} panel={panel} setPanel={setPanel} />}
+      {waits && !question && <Choices detail={detail} folded={held} openFolds={openFolds} panel={panel} setPanel={setPanel} />}
       {!waits && <Decided detail={detail} />}
     </article>
   );
@@ -70,7 +54,8 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
     else decide(detail.id, scope ? { decision: "approve", scope } : { decision: "approve" }, scope ? "Approving for this session" : "Approving");
   };
   const keys: Key[] = [
-    { key: "e", does: "edit, then approve", run: () => setPanel("edit") },
+    // Another host would not serve the command that waits for this one.
+    ...(isConnection(detail) ? [] : [{ key: "e", does: "edit, then approve", run: () => setPanel("edit") }]),
     { key: "n", does: "deny", run: () => decide(detail.id, { decision: "deny" }, "Denying") },
     { key: "d", does: "deny with a note", run: () => setPanel("deny") },
     { key: "i", does: "answer in place of the tool", run: () => setPanel("answer") },
@@ -91,12 +76,6 @@ function back(id: string, panel: Panel, setPanel: (panel: Panel) => void): Key[]
   return [{ key: "Escape", does: "take a decision back, close a panel", run }];
 }
 
-/** Entry points as people call them. */
-const DOORS: Record<string, string> = { call: "haft call", chain: "haft chain", "mcp stdio": "an MCP client", "mcp http": "an MCP client", "http api": "the HTTP API", undo: "an undo", library: "a program" };
-
-/** Who asks, by name: the client's own, else what stands at the other end. */
-export const askerOf = (approval: Approval): string => approval.client ?? DOORS[approval.door] ?? approval.door;
-
 function Asker({ detail }: { detail: ApprovalDetail }) {
   const who = `${askerOf(detail)}${detail.origin === "chain" ? ", in a script" : ""}`;
   return (
@@ -104,10 +83,22 @@ function Asker({ detail }: { detail: ApprovalDetail }) {
       <a class="tool" href={pathOf("tools", detail.tool)} onClick={follow}><Shown text={detail.tool} /></a>
       <RiskWord risk={detail.risk} />
       <span>requested by <strong><Shown text={who} /></strong> in <span class="mono" title={spelled(detail.workspace)}><Shown text={folderName(detail.workspace)} /></span></span>
-      {session.value?.strength && <span class="dim">sandbox {session.value.strength}</span>}
+      <Confined detail={detail} />
       <a href={pathOf("runs", detail.run, detail.call)} onClick={follow} title={spelled(detail.run)}>its run</a>
       <Clock detail={detail} />
     </div>
+  );
+}
+
+/** How it is confined and what it reaches: what binds the approval, else what holds for all calls. */
+function Confined({ detail }: { detail: ApprovalDetail }) {
+  const value = (name: string) => detail.conditions?.find((condition) => condition.name === name)?.value;
+  const [sandbox, network] = [value("sandbox") ?? session.value?.strength, value("network")];
+  return (
+    <>
+      {sandbox && <span class="dim">sandbox <Shown text={sandbox} /></span>}
+      {network && <span class="dim">network: <Shown text={network} /></span>}
+    </>
   );
 }
 
@@ -118,17 +109,20 @@ function Clock({ detail }: { detail: ApprovalDetail }) {
   return (
     <>
       <span class="dim">pending for {span(Math.max(0, now.value - created))}</span>
-      <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `expires in ${span(left)}` : "expires now"}</span>
+      <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `expires in ${span(left)}` : "expires now"} <Remaining created={created} expires={expires} /></span>
       {!detail.attended && <span class="dim">{detail.workspace === session.value?.workspace
         ? "The client is gone. If you approve, haft runs the call now."
         : "The client is gone. If you approve, haft runs the call as soon as it works in that folder."}</span>}
-      <Remaining created={created} expires={expires} />
     </>
   );
 }
 
+/** Left times above this are not drawn: nothing of the bar would be gone, in milliseconds. */
+const FAR = 86_400_000;
+
 /** A thin bar of the time that is left. */
 export function Remaining({ created, expires }: { created: number; expires: number }) {
+  if (expires - now.value > FAR) return null;
   const share = Math.min(1, Math.max(0, (expires - now.value) / Math.max(1, expires - created)));
   return <span class="remaining" aria-hidden="true"><span class={share < 0.2 ? "short" : ""} style={{ width: `${share * 100}%` }} /></span>;
 }

@@ -65,7 +65,7 @@ function ChangedFile({ file, opens }: { file: FileChanged; opens: boolean }) {
   return (
     <details class="file" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="file-head">{head}</summary>
-      {open && rows.length > 0 && (file.action === "create" ? <Created text={addedText(rows)} /> : <Rows rows={rows} />)}
+      {open && rows.length > 0 && (file.action === "create" ? <Created text={addedText(rows)} path={file.path} /> : <Rows rows={rows} path={file.path} />)}
       {open && file.note && <p class="note"><Shown text={file.note} /></p>}
     </details>
   );

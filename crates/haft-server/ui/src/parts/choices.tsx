@@ -3,14 +3,15 @@
 import type { ComponentChildren } from "preact";
 import { signal } from "@preact/signals";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { get, told } from "../api";
 import { decide, pending, refusals, takeBack, type Choice, type Pending } from "../approvals";
 import { link } from "../live";
-import type { ApprovalDetail, RuleMatches } from "../shapes";
-import { now, ago } from "../time";
+import type { ApprovalDetail } from "../shapes";
 import { login } from "../session";
-import { argumentsOf } from "./fact";
+import { argumentsOf } from "./arguments";
+import { isConnection } from "./connection";
+import { isProposal } from "./proposal";
 import { SchemaForm, faultsOf, type Values } from "./form";
+import { PastMatches, useRuleMatches } from "./rulematches";
 import { Shown } from "./text";
 
 declare const WITHOUT_APPROVE: boolean;
@@ -40,6 +41,7 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
   const refused = refusals.value[detail.id];
   const critical = detail.risk === "critical";
   const eachTime = isDecidedEachTime(detail);
+  const proposal = isProposal(detail);
   const approve = (choice: Choice & { decision: "approve" }, says: string) => {
     if (folded) openFolds();
     else decide(detail.id, choice, says);
@@ -53,14 +55,15 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
       )}
       <div class="choices one-row">
         <button type="button" class="deny" disabled={off} onClick={() => decide(detail.id, { decision: "deny" }, "Denying")}>Deny <kbd>n</kbd></button>
-        <More panel={panel} off={off} setPanel={setPanel} eachTime={eachTime} />
+        <More panel={panel} off={off} setPanel={setPanel} eachTime={eachTime} edits={!proposal && !isConnection(detail)} />
         <span class="gap" />
         {!critical && <button type="button" class="not-on-phone" disabled={off || folded > 0} onClick={() => approve({ decision: "approve", scope: "session" }, "Approving for this session")}>For this session <kbd>s</kbd></button>}
         {!WITHOUT_APPROVE && !critical && <button type="button" class="primary" disabled={off || folded > 0} onClick={() => approve({ decision: "approve" }, "Approving")}>Approve <kbd>y</kbd></button>}
-        {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>Approve… <kbd>y</kbd></button>}
+        {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>{proposal ? "Accept…" : "Approve…"} <kbd>y</kbd></button>}
       </div>
-      {panel === "approve" && <Typed title={detail.tool === "connect" ? "What answers there may trust this machine" : "This cannot be undone by haft"} word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
-      {panel === "edit" && <Edit detail={detail} off={off} close={() => setPanel("none")} />}
+      {proposal && (panel === "approve" || panel === "edit") && <Accept detail={detail} off={off || folded > 0} />}
+      {!proposal && panel === "approve" && <Typed title={detail.tool === "connect" ? "What answers there may trust this machine" : "This cannot be undone by haft"} word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
+      {!proposal && panel === "edit" && <Edit detail={detail} off={off} close={() => setPanel("none")} />}
       {panel === "always" && <Always detail={detail} off={off || folded > 0} />}
       {panel === "deny" && <Deny detail={detail} off={off} />}
       {panel === "answer" && <Answer detail={detail} off={off} />}
@@ -74,8 +77,8 @@ const roomy = signal(query.matches);
 query.addEventListener("change", () => { roomy.value = query.matches; });
 
 /** The choices that open a panel: some as buttons where there is room, the others in a menu of the device's own. */
-function More({ panel, off, eachTime, setPanel }: { panel: Panel; off: boolean; eachTime: boolean; setPanel: (panel: Panel) => void }) {
-  const usual: [Panel, string, string][] = [["edit", "Edit", "e"], ...(eachTime ? [] : [["always", "Always…", "a"] as [Panel, string, string]])];
+function More({ panel, off, eachTime, edits, setPanel }: { panel: Panel; off: boolean; eachTime: boolean; edits: boolean; setPanel: (panel: Panel) => void }) {
+  const usual: [Panel, string, string][] = [...(edits ? [["edit", "Edit", "e"] as [Panel, string, string]] : []), ...(eachTime ? [] : [["always", "Always…", "a"] as [Panel, string, string]])];
   const others: [Panel, string, string][] = [["deny", "Deny with a note", "d"], ["answer", "Answer instead", "i"]];
   const listed = roomy.value ? others : [...usual, ...others];
   return (
@@ -152,17 +155,8 @@ function Edit({ detail, off, close }: { detail: ApprovalDetail; off: boolean; cl
 
 function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   const [rule, setRule] = useState(detail.suggested?.[0] ?? detail.tool);
-  const [matches, setMatches] = useState<RuleMatches>();
+  const matches = useRuleMatches(detail.id, rule);
   const id = useId();
-  useEffect(() => {
-    let over = false;
-    setMatches(undefined);
-    const timer = setTimeout(() => {
-      const path = `/approvals/${encodeURIComponent(detail.id)}/rule?rule=${encodeURIComponent(rule)}`;
-      get<RuleMatches>(path).catch((error) => ({ ok: false, error: told(error) })).then((found) => { if (!over) setMatches(found); });
-    }, 150);
-    return () => { over = true; clearTimeout(timer); };
-  }, [rule, detail.id]);
   const good = matches?.ok === true && matches.covers !== false;
   // One of several is kept with the others: alone it would not cover the call.
   const together = detail.suggested?.includes(rule) ? detail.suggested.length : 1;
@@ -178,22 +172,38 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
           </div>
           {(detail.suggested?.length ?? 0) > 1 && <div class="suggested">{detail.suggested?.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
         </div>
-        {matches?.ok && <Past matches={matches} />}
+        {matches?.ok && <PastMatches matches={matches} />}
         <div class="choices">{!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={off || !good}>Approve and store the rule</button>}</div>
       </form>
     </Opened>
   );
 }
 
-/** Which calls of the past the rule would have let through. */
-function Past({ matches }: { matches: RuleMatches }) {
-  const found = matches.matched ?? [];
-  const looked = matches.looked_at ?? 0;
+/** Accepts a proposed rule, as it is or as the user edits it; what the edited one would have covered is shown before. */
+function Accept({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
+  const proposed = argumentsOf(detail.arguments) ?? {};
+  const original = String(proposed.rule ?? "");
+  const [rule, setRule] = useState(original);
+  const [typed, setTyped] = useState("");
+  const id = useId();
+  const edited = rule.trim() !== original;
+  const matches = useRuleMatches(detail.id, rule);
+  const good = matches?.ok === true && typed === detail.tool && !off;
+  const send = () => decide(detail.id, edited ? { decision: "approve", edit: { ...proposed, rule: rule.trim() } } : { decision: "approve" }, edited ? "Accepting your rule" : "Accepting the rule");
   return (
-    <div class="past" role="status">
-      <p class="dim">{found.length === 0 ? `It matches none of the last ${looked} calls.` : `It would have matched ${found.length} of the last ${looked} calls:`}</p>
-      {found.length > 0 && <ul>{found.slice(0, 12).map((call) => <li key={`${call.run}/${call.call}`}><code><Shown text={call.tool} /></code> <Shown text={call.text} /> <span class="dim">{ago(call.at, now.value)}</span></li>)}</ul>}
-    </div>
+    <Opened title="Accept the rule">
+      <form onSubmit={(e) => { e.preventDefault(); if (good) send(); }}>
+        <div class="field">
+          <label for={id}>The rule that will be stored</label>
+          <input id={id} type="text" class="code" autocomplete="off" spellcheck={false} value={rule} aria-describedby={`${id}-about`} onInput={(e) => setRule(e.currentTarget.value)} />
+          <div class="about" id={`${id}-about`}>{edited ? "Your own words: they are judged again before they are stored." : "As it was proposed. You can narrow it here."}</div>
+        </div>
+        {edited && <PastMatches matches={matches} />}
+        <div class="typed"><label for={`${id}-word`}>Type <code>{detail.tool}</code> to accept</label>
+          <input id={`${id}-word`} type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+          {!WITHOUT_APPROVE && <button type="submit" class="critical" disabled={!good}>{edited ? "Accept the edited rule" : "Accept the rule"}</button>}</div>
+      </form>
+    </Opened>
   );
 }
 

@@ -1,6 +1,7 @@
 // What a call would change in files: side by side with the words that differ, one column on a phone.
 
 import { useMemo, useState } from "preact/hooks";
+import { coloursOf, type Span } from "../code";
 import { NO_NEWLINE, rowsOf, type Row, type Stretch } from "../diff";
 import type { Preview } from "../shapes";
 import { Block, Shown, useFold } from "./text";
@@ -43,24 +44,26 @@ export function RowCounts({ rows }: { rows: Row[] }) {
 function Body({ file }: { file: Preview }) {
   if (file.binary) return <p class="note">No text: there is nothing to compare line by line.</p>;
   if (file.before === undefined && file.after === undefined) return <p class="note">The texts are not to be had.</p>;
-  if (file.action === "create" && file.after !== undefined) return <Created text={file.after} />;
-  return <SideBySide before={file.before ?? ""} after={file.after ?? ""} />;
+  const path = file.to ?? file.path;
+  if (file.action === "create" && file.after !== undefined) return <Created text={file.after} path={path} />;
+  return <SideBySide before={file.before ?? ""} after={file.after ?? ""} path={path} />;
 }
 
 /** The text of a new file. */
-export function Created({ text }: { text: string }) {
+export function Created({ text, path }: { text: string; path: string }) {
   if (text === "") return <p class="note">An empty file.</p>;
-  return <div class="created"><Block text={text} label="the new file's text" /></div>;
+  return <div class="created"><Block text={text} label="the new file's text" path={path} /></div>;
 }
 
-function SideBySide({ before, after }: { before: string; after: string }) {
+function SideBySide({ before, after, path }: { before: string; after: string; path: string }) {
   const [whole, setWhole] = useState(false);
   const rows = useMemo(() => rowsOf(before, after, whole), [before, after, whole]);
-  return before === after ? <p class="note">Nothing in the text changes.</p> : <Rows rows={rows} unfold={() => setWhole(true)} />;
+  return before === after ? <p class="note">Nothing in the text changes.</p> : <Rows rows={rows} path={path} unfold={() => setWhole(true)} />;
 }
 
 /** Rows side by side; without `unfold` the unchanged lines between them are not to be had. */
-export function Rows({ rows, unfold }: { rows: Row[]; unfold?: () => void }) {
+export function Rows({ rows, path, unfold }: { rows: Row[]; path: string; unfold?: () => void }) {
+  const colours = useMemo(() => [coloursOfSide(rows, path, "before"), coloursOfSide(rows, path, "after")] as const, [rows, path]);
   const long = rows.length > LONG;
   const [open, setOpen] = useFold(long);
   const shown = long && !open ? rows.slice(0, HEAD) : rows;
@@ -70,7 +73,7 @@ export function Rows({ rows, unfold }: { rows: Row[]; unfold?: () => void }) {
         <table>
           <colgroup><col class="number" /><col /><col class="number" /><col /></colgroup>
           <thead class="unseen"><tr><th scope="col">line before</th><th scope="col">before</th><th scope="col">line after</th><th scope="col">after</th></tr></thead>
-          <tbody>{shown.map((row, index) => <DiffRow key={index} row={row} unfold={unfold} />)}</tbody>
+          <tbody>{shown.map((row, index) => <DiffRow key={index} row={row} colours={colours} unfold={unfold} />)}</tbody>
         </table>
       </div>
       {long && (
@@ -82,7 +85,17 @@ export function Rows({ rows, unfold }: { rows: Row[]; unfold?: () => void }) {
   );
 }
 
-function DiffRow({ row, unfold }: { row: Row; unfold: (() => void) | undefined }) {
+type Colours = Map<number, Span[]>;
+
+/** The colours of one side's lines by their numbers; lines that are folded away are taken for none. */
+function coloursOfSide(rows: Row[], path: string, side: "before" | "after"): Colours {
+  const lines = rows.flatMap((row) => row[side] ?? []);
+  const texts = lines.map((line) => line.stretches.map((stretch) => stretch.text).join("").replaceAll("\n", ""));
+  const spans = coloursOf(texts.join("\n"), path) ?? [];
+  return new Map(lines.map((line, index) => [line.number, spans[index] ?? []]));
+}
+
+function DiffRow({ row, colours, unfold }: { row: Row; colours: readonly [Colours, Colours]; unfold: (() => void) | undefined }) {
   if (row.kind === "fold") {
     const says = row.folded === 1 ? "1 unchanged line" : `${row.folded?.toLocaleString("en")} unchanged lines`;
     return (
@@ -96,22 +109,30 @@ function DiffRow({ row, unfold }: { row: Row; unfold: (() => void) | undefined }
   return (
     <tr class={row.kind}>
       <td class="number">{row.before?.number}</td>
-      <td class={out ? "out" : row.before ? "" : "none"}>{out && <span class="unseen">removed: </span>}<Side side={row.before} of="del" /></td>
+      <td class={out ? "out" : row.before ? "" : "none"}>{out && <span class="unseen">removed: </span>}<Side side={row.before} colours={colours[0]} of="del" /></td>
       <td class="number">{row.after?.number}</td>
-      <td class={into ? "in" : row.after ? "" : "none"}>{into && <span class="unseen">added: </span>}<Side side={row.after} of="ins" /></td>
+      <td class={into ? "in" : row.after ? "" : "none"}>{into && <span class="unseen">added: </span>}<Side side={row.after} colours={colours[1]} of="ins" /></td>
     </tr>
   );
 }
 
-function Side({ side, of }: { side: Row["before"]; of: "del" | "ins" }) {
+function Side({ side, colours, of }: { side: Row["before"]; colours: Colours; of: "del" | "ins" }) {
   if (!side) return null;
-  return <span class="code">{side.stretches.map((stretch, index) => <Words key={index} stretch={stretch} of={of} />)}</span>;
+  const spans = colours.get(side.number) ?? [];
+  let at = 0;
+  return (
+    <span class="code">{side.stretches.map((stretch, index) => {
+      const from = at;
+      at += stretch.text.length;
+      return <Words key={index} stretch={stretch} spans={spans} from={from} of={of} />;
+    })}</span>
+  );
 }
 
-function Words({ stretch, of: Of }: { stretch: Stretch; of: "del" | "ins" }) {
+function Words({ stretch, spans, from, of: Of }: { stretch: Stretch; spans: Span[]; from: number; of: "del" | "ins" }) {
   const cut = stretch.text.endsWith(NO_NEWLINE);
   const text = cut ? stretch.text.slice(0, -1) : stretch.text;
   // Tabs are laid out as they are; everything else that cannot be seen is a mark.
-  const shown = <Shown text={text} lines />;
+  const shown = <Shown text={text} lines spans={spans} from={from} />;
   return <>{stretch.changed ? <Of>{shown}</Of> : shown}{cut && <mark class="mark hidden" title="the file does not end with a newline">no newline</mark>}</>;
 }

@@ -1,24 +1,12 @@
 // The deciding fact of a request, whole: the command with its parts, the change, the address, else the arguments in the schema's order.
 
-import { fieldsOf } from "../schema";
-import type { ApprovalDetail, Json, Permission, Schema } from "../shapes";
-import { spelled } from "../visible";
-import { StateWord } from "./badges";
-import { Copy } from "./copy";
+import type { ApprovalDetail, Permission } from "../shapes";
+import { Arguments, argumentsOf, type Named } from "./arguments";
+import { Command, Part } from "./command";
+import { Connection, isConnection } from "./connection";
 import { FileChange } from "./diffview";
+import { Proposal, isProposal } from "./proposal";
 import { Block, Shown } from "./text";
-
-type Named = { [name: string]: Json };
-
-/** The arguments as an object; none when they are no object. */
-export function argumentsOf(text: string): Named | undefined {
-  try {
-    const parsed = JSON.parse(text) as Json;
-    return parsed && typeof parsed === "object" && !Array.isArray(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 export function Fact({ detail }: { detail: ApprovalDetail }) {
   const args = argumentsOf(detail.edited_arguments ?? detail.arguments);
@@ -26,6 +14,8 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
   const connects = detail.permissions.filter((permission) => permission.kind === "connect");
   const shown = new Set<string>();
   const parts = [];
+  if (args && isConnection(detail)) return <Connection detail={detail} args={args} />;
+  if (args && isProposal(detail)) return <Proposal detail={detail} args={args} />;
   if (args && detail.tool === "apply_changes") return <Applied detail={detail} args={args} />;
   if (args && (typeof args.command === "string" || Array.isArray(args.argv))) {
     parts.push(<Command args={args} parts={runs} permissions={detail.permissions} />);
@@ -79,42 +69,10 @@ function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
   );
 }
 
-function Command({ args, parts, permissions }: { args: Named; parts: Permission[]; permissions: Permission[] }) {
-  const argv = Array.isArray(args.argv) ? args.argv.map((word) => (typeof word === "string" ? word : JSON.stringify(word))) : undefined;
-  const line = typeof args.command === "string" ? args.command : argv?.map(quoted).join(" ") ?? "";
-  const writes = permissions.filter((permission) => permission.kind === "write");
-  const several = parts.length > 1 || writes.length > 0;
-  return (
-    <div class="command">
-      <div class="prompt"><span class="dollar" aria-hidden="true">$</span><Block text={line} label="the command" /><Copy text={line} what="the command" /></div>
-      {several && (
-        <ul class="parts" aria-label="what it comes to">
-          {parts.map((part, index) => <Part key={index} part={part} does="runs" />)}
-          {writes.map((part, index) => <Part key={`w${index}`} part={part} does="writes" />)}
-        </ul>
-      )}
-    </div>
-  );
-}
-
-/** A part with what the policy says of it, before what it says itself. */
-function Part({ part, does }: { part: Permission; does: string }) {
-  return (
-    <li>
-      {part.verdict && <><StateWord word={part.verdict} />{" "}</>}<span class="what">{does}</span>{" "}
-      <code class={does === "writes" ? "writes" : ""}><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span>
-    </li>
-  );
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
 function Addresses({ connects }: { connects: Permission[] }) {
   return (
     <ul class="addresses" aria-label="where it connects to">
-      {connects.map((connect, index) => <li key={index}><Address url={connect.value} />{connect.target && <span class="note warn">leads to {connect.target}, a private address</span>}</li>)}
+      {connects.map((connect, index) => <li key={index}><Address url={connect.value} />{connect.target && <span class="note warn">leads to <Shown text={connect.target} />, a private address</span>}</li>)}
     </ul>
   );
 }
@@ -135,30 +93,4 @@ function Address({ url }: { url: string }) {
       <span class="url"><Shown text={before} /><strong><Shown text={own} /></strong><Shown text={after} /></span>
     </>
   );
-}
-
-/** Arguments one by one in the schema's order; `but` those that are shown already. */
-export function Arguments({ args, but = new Set(), schema, titled = false }: { args: Named; but?: Set<string>; schema?: Schema; titled?: boolean }) {
-  const properties = fieldsOf(schema, {}).map((field) => field.name);
-  const names = Object.keys(args).filter((name) => !but.has(name));
-  const place = (name: string) => { const at = properties.indexOf(name); return at < 0 ? properties.length : at; };
-  names.sort((a, b) => place(a) - place(b));
-  if (!names.length) return titled ? null : <p class="note">It takes no arguments.</p>;
-  return (
-    <dl class="arguments" aria-label="arguments">
-      {names.map((name) => (
-        <div key={name}>
-          <dt><Shown text={name} /></dt>
-          <dd><Value value={args[name] ?? null} label={spelled(name)} /></dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-/** A value of the arguments as text. */
-export function Value({ value, label }: { value: Json; label: string }) {
-  if (typeof value === "string") return value === "" ? <span class="dim">empty text</span> : <Block text={value} label={label} />;
-  if (value === null || typeof value !== "object") return <code>{String(value)}</code>;
-  return <Block text={JSON.stringify(value, null, 2)} label={label} />;
 }

@@ -1,19 +1,46 @@
 // Text from elsewhere: only ever as text, what could deceive as marks, long ones folded with the count of what is hidden.
 
-import { createContext } from "preact";
+import { createContext, Fragment, type ComponentChildren } from "preact";
 import { useContext, useEffect, useId, useMemo, useState } from "preact/hooks";
+import { coloursOf, type Span } from "../code";
 import { pieces } from "../visible";
 import { Windowed } from "./windowed";
 
-/** One line or, with `lines`, a block of text. */
-export function Shown({ text, lines = false }: { text: string; lines?: boolean }) {
+/** One line or, with `lines`, a block of text. `spans` colours a line of code of which the text begins at `from`. */
+export function Shown({ text, lines = false, spans, from = 0 }: { text: string; lines?: boolean; spans?: Span[]; from?: number }) {
   const found = useMemo(() => pieces(text, lines), [text, lines]);
+  let at = from;
   return (
     <>
-      {found.map((piece, index) =>
-        piece.mark ? <mark key={index} class={`mark ${piece.mark}`} title={piece.title}>{piece.text}</mark> : piece.text)}
+      {found.map((piece, index) => {
+        const start = at;
+        at += piece.length ?? piece.text.length;
+        if (piece.mark) return <mark key={index} class={`mark ${piece.mark}`} title={piece.title}>{piece.text}</mark>;
+        return spans?.length ? coloured(piece.text, start, spans) : piece.text;
+      })}
     </>
   );
+}
+
+/** A plain piece that begins at a place of its line, with the line's colours. */
+function coloured(text: string, start: number, spans: Span[]): ComponentChildren {
+  const out: ComponentChildren[] = [];
+  let at = 0;
+  for (const span of spans) {
+    const [from, to] = [Math.max(at, span.from - start), Math.min(text.length, span.to - start)];
+    if (to <= from) continue;
+    if (from > at) out.push(text.slice(at, from));
+    out.push(<span key={from} class={`tone-${span.tone}`}>{text.slice(from, to)}</span>);
+    at = to;
+  }
+  out.push(text.slice(at));
+  return out;
+}
+
+/** Lines of code with their colours. */
+function Lines({ text, spans }: { text: string; spans: Span[][] | undefined }) {
+  if (!spans) return <Shown text={text} lines />;
+  return <>{text.split("\n").map((line, index) => <Fragment key={index}>{index > 0 && "\n"}<Shown text={line} lines spans={spans[index]} /></Fragment>)}</>;
 }
 
 /** What is folded on a card and has not been opened: approving waits for it. */
@@ -49,17 +76,18 @@ const HEAD = 12;
 /** Characters of a row in a text too long to lay out whole. */
 const ROW = 110;
 
-/** A block of text from elsewhere, folded when it is long. */
-export function Block({ text, label }: { text: string; label: string }) {
+/** A block of text from elsewhere, folded when it is long; coloured where it is code of a file with this name. */
+export function Block({ text, label, path = "" }: { text: string; label: string; path?: string }) {
+  const spans = useMemo(() => coloursOf(text, path), [text, path]);
   const lines = useMemo(() => text.split("\n"), [text]);
   const long = lines.length > LINES || text.length > CHARS;
   const [open, setOpen] = useFold(long);
   const head = useMemo(() => lines.slice(0, HEAD).join("\n").slice(0, CHARS / 2), [lines]);
-  if (!long) return <pre class="block" tabIndex={0} role="group" aria-label={label}><Shown text={text} lines /></pre>;
+  if (!long) return <pre class="block" tabIndex={0} role="group" aria-label={label}><Lines text={text} spans={spans} /></pre>;
   const rest = lines.length > HEAD ? `${(lines.length - HEAD).toLocaleString("en")} more lines` : `${(text.length - head.length).toLocaleString("en")} more characters`;
   return (
     <div class="folding">
-      {open ? <Long text={text} label={label} /> : <pre class="block" tabIndex={0} role="group" aria-label={label}><Shown text={head} lines /></pre>}
+      {open ? <Long text={text} label={label} spans={spans} /> : <pre class="block" tabIndex={0} role="group" aria-label={label}><Lines text={head} spans={spans} /></pre>}
       <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? "Fold" : `Show ${rest}`} <span class="dim">of {lines.length.toLocaleString("en")} lines, {text.length.toLocaleString("en")} characters</span>
       </button>
@@ -68,17 +96,19 @@ export function Block({ text, label }: { text: string; label: string }) {
 }
 
 /** All of a long text: rows of a bounded width, drawn as they come into view. */
-function Long({ text, label }: { text: string; label: string }) {
+function Long({ text, label, spans }: { text: string; label: string; spans: Span[][] | undefined }) {
   const rows = useMemo(() => {
-    const out: string[] = [];
-    for (const line of text.split("\n")) {
-      if (line.length <= ROW) out.push(line);
-      else for (let at = 0; at < line.length; at += ROW) out.push(line.slice(at, at + ROW));
-    }
+    const out: { text: string; line: number; from: number }[] = [];
+    text.split("\n").forEach((whole, line) => {
+      for (let from = 0; from === 0 || from < whole.length; from += ROW) out.push({ text: whole.slice(from, from + ROW), line, from });
+    });
     return out;
   }, [text]);
   return (
     <Windowed class="block long" label={label} count={rows.length} height={20} role="group"
-      row={(index) => <div class="row" key={index}><Shown text={rows[index] ?? ""} /></div>} />
+      row={(index) => {
+        const row = rows[index];
+        return <div class="row" key={index}>{row && <Shown text={row.text} spans={spans?.[row.line]} from={row.from} />}</div>;
+      }} />
   );
 }

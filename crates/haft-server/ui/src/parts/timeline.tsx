@@ -140,7 +140,7 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
   const long = Math.max(3, (row.to - row.from) * scale);
   const waited = call.status === WAITS ? long : Math.min(long, (call.waited_ms ?? 0) * scale);
   const kind = call.status === undefined || call.status === WAITS ? "live" : call.status === "denied" ? "denied" : call.status === "ok" ? "ok" : "failed";
-  const room = Math.floor((gutter - 14 - row.depth * 14) / 7);
+  const room = Math.floor((gutter - 14 - row.depth * 14) / 7.3);
   const name = spelled(call.tool);
   const label = cut(name, Math.max(4, room));
   const argument = cut(spelled(call.argument ?? ""), room - label.length - 1);

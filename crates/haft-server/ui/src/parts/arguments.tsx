@@ -1,0 +1,44 @@
+// The arguments of a call, one by one in the order of the tool's schema.
+
+import { fieldsOf } from "../schema";
+import type { Json, Schema } from "../shapes";
+import { spelled } from "../visible";
+import { Block, Shown } from "./text";
+
+export type Named = { [name: string]: Json };
+
+/** The arguments as an object; none when they are no object. */
+export function argumentsOf(text: string): Named | undefined {
+  try {
+    const parsed = JSON.parse(text) as Json;
+    return parsed && typeof parsed === "object" && !Array.isArray(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Arguments one by one in the schema's order; `but` those that are shown already. */
+export function Arguments({ args, but = new Set(), schema, titled = false }: { args: Named; but?: Set<string>; schema?: Schema; titled?: boolean }) {
+  const properties = fieldsOf(schema, {}).map((field) => field.name);
+  const names = Object.keys(args).filter((name) => !but.has(name));
+  const place = (name: string) => { const at = properties.indexOf(name); return at < 0 ? properties.length : at; };
+  names.sort((a, b) => place(a) - place(b));
+  if (!names.length) return titled ? null : <p class="note">It takes no arguments.</p>;
+  return (
+    <dl class="arguments" aria-label="arguments">
+      {names.map((name) => (
+        <div key={name}>
+          <dt><Shown text={name} /></dt>
+          <dd><Value value={args[name] ?? null} label={spelled(name)} /></dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A value of the arguments as text. */
+export function Value({ value, label }: { value: Json; label: string }) {
+  if (typeof value === "string") return value === "" ? <span class="dim">empty text</span> : <Block text={value} label={label} />;
+  if (value === null || typeof value !== "object") return <code>{String(value)}</code>;
+  return <Block text={JSON.stringify(value, null, 2)} label={label} />;
+}

@@ -1,0 +1,39 @@
+// A command line whole, with its parts and what each writes.
+
+import type { Permission } from "../shapes";
+import type { Named } from "./arguments";
+import { StateWord } from "./badges";
+import { Copy } from "./copy";
+import { Block, Shown } from "./text";
+
+export function Command({ args, parts, permissions }: { args: Named; parts: Permission[]; permissions: Permission[] }) {
+  const argv = Array.isArray(args.argv) ? args.argv.map((word) => (typeof word === "string" ? word : JSON.stringify(word))) : undefined;
+  const line = typeof args.command === "string" ? args.command : argv?.map(quoted).join(" ") ?? "";
+  const writes = permissions.filter((permission) => permission.kind === "write");
+  const several = parts.length > 1 || writes.length > 0;
+  return (
+    <div class="command">
+      <div class="prompt"><span class="dollar" aria-hidden="true">$</span><Block text={line} label="the command" /><Copy text={line} what="the command" /></div>
+      {several && (
+        <ul class="parts" aria-label="what it comes to">
+          {parts.map((part, index) => <Part key={index} part={part} does="runs" />)}
+          {writes.map((part, index) => <Part key={`w${index}`} part={part} does="writes" />)}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** A part with what the policy says of it, before what it says itself. */
+export function Part({ part, does }: { part: Permission; does: string }) {
+  return (
+    <li>
+      {part.verdict && <><StateWord word={part.verdict} />{" "}</>}<span class="what">{does}</span>{" "}
+      <code class={does === "writes" ? "writes" : ""}><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span>
+    </li>
+  );
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

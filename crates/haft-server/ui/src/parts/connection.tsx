@@ -1,0 +1,41 @@
+// The card of a command's connection: the host large, the program that opens it, the command line that started that.
+
+import type { ApprovalDetail } from "../shapes";
+import { Arguments, type Named } from "./arguments";
+import { Command } from "./command";
+import { Copy } from "./copy";
+import { Shown } from "./text";
+
+/** Whether a request is about a connection of a running command. */
+export const isConnection = (detail: ApprovalDetail): boolean => detail.tool === "connect" && detail.permissions.some((permission) => permission.kind === "connect");
+
+/** What usually answers at a port. */
+const SERVICES: Record<string, string> = { 22: "SSH", 25: "mail", 53: "DNS", 80: "HTTP, not encrypted", 443: "HTTPS", 3306: "MySQL", 5432: "PostgreSQL", 6379: "Redis" };
+
+/** Arguments that the card shows in its own way: hosts and where they lead are effects, too. */
+const OWN = new Set(["program", "host", "port", "leads_to", "also", "command", "task"]);
+
+export function Connection({ detail, args }: { detail: ApprovalDetail; args: Named }) {
+  const text = (name: string) => String(args[name] ?? "");
+  const [host, port] = [text("host"), text("port")];
+  const connects = detail.permissions.filter((permission) => permission.kind === "connect");
+  const others = connects.filter((permission) => permission.value !== `${host}:${port}`);
+  const notes = (detail.conditions ?? []).filter((condition) => condition.name !== "command");
+  return (
+    <div class="fact">
+      <section class="connection" aria-label="where it connects to">
+        <p><code class="program"><Shown text={text("program")} /></code> <span class="dim">wants to connect to</span></p>
+        <p class="place"><span class="host"><Shown text={host} /></span><span class="port">:<Shown text={port} /></span> {SERVICES[port] && <span class="dim">{SERVICES[port]}</span>} <Copy text={`${host}:${port}`} what="the address" /></p>
+        {others.length > 0 && <p><span class="dim">and, with the same decision, to</span> {others.map((other, index) => <>{index > 0 && ", "}<code key={other.value}><Shown text={other.value} /></code></>)}</p>}
+      </section>
+      {connects.map((connect) => connect.target && (
+        <p class="note warn" key={connect.value}><code><Shown text={connect.value} /></code> leads to <strong><Shown text={connect.target} /></strong>, a private address: what answers there may trust this machine.</p>
+      ))}
+      {notes.map((note) => <p class="note warn" key={note.name}><strong><Shown text={note.name} /></strong> <Shown text={note.value} /></p>)}
+      <Command args={{ command: text("command") }} parts={[]} permissions={[]} />
+      {Object.keys(args).some((name) => !OWN.has(name)) && <Arguments args={args} but={OWN} titled />}
+      <p class="note">The command is paused at this connection. “For this session” covers this command line alone; “Always…” covers every command.{" "}
+        <span class="dim">Task <code><Shown text={text("task")} /></code></span></p>
+    </div>
+  );
+}

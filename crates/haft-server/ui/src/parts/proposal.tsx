@@ -1,0 +1,29 @@
+// The card of a proposed rule: the rule, the reason as the client's own words, and what it would have covered.
+
+import type { ApprovalDetail } from "../shapes";
+import type { Named } from "./arguments";
+import { askerOf } from "./asker";
+import { Copy } from "./copy";
+import { PastMatches, useRuleMatches } from "./rulematches";
+import { Shown } from "./text";
+
+/** Whether a request proposes a rule: the effect that the server states, not the tool's name. */
+export const isProposal = (detail: ApprovalDetail): boolean => detail.permissions.some((permission) => permission.kind === "allow rule");
+
+export function Proposal({ detail, args }: { detail: ApprovalDetail; args: Named }) {
+  const rule = String(args.rule ?? "");
+  const matches = useRuleMatches(detail.id, rule);
+  return (
+    <div class="fact">
+      <section class="proposal" aria-label="the proposed rule">
+        <p class="dim">A rule for this folder, proposed by <strong><Shown text={askerOf(detail)} /></strong>. If you accept it, what it covers runs without asking.</p>
+        <p class="place"><span class="badge good">allow</span> <code class="proposed"><Shown text={rule} /></code> <Copy text={rule} what="the rule" /></p>
+        <blockquote cite="">
+          <p>“<Shown text={String(args.reason ?? "")} lines />”</p>
+          <footer class="dim">the reason that <Shown text={askerOf(detail)} /> gives; haft has not checked it</footer>
+        </blockquote>
+      </section>
+      <PastMatches matches={matches} />
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+// What a rule would have covered: asked anew while it is typed, shown as the calls of past runs.
+
+import { useEffect, useState } from "preact/hooks";
+import { get, told } from "../api";
+import { follow, pathOf } from "../route";
+import type { RuleMatches } from "../shapes";
+import { ago, now } from "../time";
+import { Shown } from "./text";
+
+/** Calls that are listed. */
+const LISTED = 12;
+/** How long a rule must stay as it is before it is tried, in milliseconds. */
+const SETTLED = 150;
+
+/** What the server says of a rule beside a request; nothing while it is asked. */
+export function useRuleMatches(id: string, rule: string): RuleMatches | undefined {
+  const [found, setFound] = useState<{ rule: string; matches: RuleMatches }>();
+  useEffect(() => {
+    let over = false;
+    const timer = setTimeout(() => {
+      const path = `/approvals/${encodeURIComponent(id)}/rule?rule=${encodeURIComponent(rule)}`;
+      get<RuleMatches>(path).catch((error): RuleMatches => ({ ok: false, error: told(error) })).then((matches) => { if (!over) setFound({ rule, matches }); });
+    }, SETTLED);
+    return () => { over = true; clearTimeout(timer); };
+  }, [rule, id]);
+  return found?.rule === rule ? found.matches : undefined;
+}
+
+/** Which calls of the past the rule would have let through. */
+export function PastMatches({ matches }: { matches: RuleMatches | undefined }) {
+  if (!matches) return <p class="past dim" role="status">Looking through past calls …</p>;
+  if (!matches.ok) return <p class="past bad-text" role="status"><Shown text={matches.error ?? "this rule cannot be read"} /></p>;
+  const found = matches.matched ?? [];
+  const covered = matches.covered ?? found.length;
+  const looked = (matches.looked_at ?? 0).toLocaleString("en");
+  if (!matches.looked_at) return <p class="past dim" role="status">There are no past calls to try it on yet.</p>;
+  return (
+    <div class="past" role="status">
+      <p class="dim">{covered === 0 ? `It would have covered none of the last ${looked} calls.` : `It would have covered ${covered.toLocaleString("en")} of the last ${looked} calls:`}</p>
+      {found.length > 0 && (
+        <ul tabIndex={0} aria-label="calls that it would have covered">{found.slice(0, LISTED).map((call) => (
+          <li key={`${call.run}/${call.call}`}><a href={pathOf("runs", call.run, call.call)} onClick={follow}><Shown text={call.tool} /></a> <code><Shown text={call.text} /></code> <span class="dim">{ago(call.at, now.value)}</span></li>
+        ))}</ul>
+      )}
+      {covered > LISTED && <p class="dim">and {(covered - Math.min(LISTED, found.length)).toLocaleString("en")} more</p>}
+    </div>
+  );
+}
