@@ -1,5 +1,6 @@
 // The console: logs in, opens the stream of events, and shows the page that the address names.
 
+import { effect } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { readApprovals } from "./approvals";
@@ -71,4 +72,11 @@ void begin();
 sayWhetherSeen();
 if (!parts.value.length) go("/overview", true);
 const root = document.getElementById("app");
-if (root) render(<App />, root);
+let drawn = false;
+// Until it is known who looks, the frame of the document stays; then the page takes its place.
+effect(() => {
+  if (!root || drawn || (login.value === "unknown" && session.value === undefined)) return;
+  drawn = true;
+  root.replaceChildren();
+  render(<App />, root);
+});
