@@ -201,7 +201,7 @@ fn connect(url: &str, host: &str) -> String {
     }
 }
 
-/// A command's connection: the program and the place, then the command line that is held.
+/// A command's connection: the program and the place.
 fn connection(place: &str, host: &str, arguments: &Map<String, Value>) -> String {
     let program = arguments.get("program").and_then(Value::as_str);
     let program = visible::line(program.unwrap_or_default());

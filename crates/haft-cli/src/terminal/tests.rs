@@ -193,6 +193,8 @@ fn the_deciding_fact_comes_whole() {
             "npm connects to registry.internal:443\n  at     10.0.0.7, a private address",
         ),
         (
+            high(
+                "connect",
                 r#"{"program":"curl","host":"example.org","port":443,"command":"curl -sS https://example.org/\u202ex","task":"t-1"}"#,
                 vec![Permission {
                     effect: Effect::Connect {

@@ -96,6 +96,7 @@ mod tests {
         let connect = Effect::Connect {
             url: "https://example.org/".to_owned(),
             host: "example.org".to_owned(),
+            leads_to: Vec::new(),
         };
         let write = |path: &str| Permission::write(PathClaim::plain(path)).effect;
         let read = |path: &str| Permission::read(PathClaim::plain(path)).effect;
