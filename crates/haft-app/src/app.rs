@@ -295,7 +295,7 @@ impl App {
         };
         let wiring = approvals::Wiring {
             policy: basis.ground.in_force.clone(),
-            tools: &offered.all.registry,
+            tools: &offered.all,
             artifacts: &artifacts,
             confined: &basis.confined,
             archive: &basis.archive,

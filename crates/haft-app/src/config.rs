@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use haft::policy::Places;
 use toml::Value;
 
 use crate::config::document::Given;
@@ -18,6 +19,7 @@ pub mod bounds;
 pub mod document;
 pub mod expand;
 pub mod first_file;
+pub(crate) mod kept;
 pub mod keys;
 pub mod layer;
 pub mod program;
@@ -111,9 +113,11 @@ impl Settings {
     pub fn resolve(inputs: &Inputs<'_>) -> Result<Self, Problem> {
         let mut settings = Self::built_in();
         settings.trusted = inputs.trusted;
-        for sheet in sheets(inputs)? {
+        let mut warnings = Vec::new();
+        for sheet in sheets(inputs, &mut warnings)? {
             settings.apply(&sheet, inputs)?;
         }
+        settings.warnings.extend(warnings);
         bounds::check(&mut settings)?;
         Ok(settings)
     }
@@ -167,6 +171,9 @@ impl Settings {
                     ignored.push(given.path.join("."));
                     continue;
                 }
+                given.value.clone()
+            } else if sheet.layer == Layer::Always && given.key.kind == Kind::Rules {
+                // What was kept was shown as it is: a command may hold the signs of a reference.
                 given.value.clone()
             } else {
                 expander.expand(given, &mut self.secrets)?
@@ -332,12 +339,14 @@ fn parse_default(text: &str) -> Result<Value, toml::de::Error> {
 }
 
 /// The layers that there are, weakest first.
-fn sheets(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
+fn sheets(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sheet>, Problem> {
     let machine = inputs.program.is_none_or(Program::reads_machine);
     let mut sheets = if machine { files(inputs)? } else { Vec::new() };
-    if let Some(path) = inputs.always {
-        let shown = path.display().to_string();
-        sheets.extend(layer::from_file(Layer::Always, path, &shown)?);
+    if let Some(path) = inputs.always
+        && let Some((sheet, told)) = kept::layer(path, &places(inputs))?
+    {
+        sheets.push(sheet);
+        warnings.extend(told);
     }
     if let Some(path) = inputs.config {
         let shown = path.display().to_string();
@@ -359,6 +368,16 @@ fn sheets(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
         sheets.extend(program.sheets()?);
     }
     Ok(sheets)
+}
+
+/// What paths in rules start at.
+fn places(inputs: &Inputs<'_>) -> Places {
+    let shown = |path: &Path| path.to_string_lossy().into_owned();
+    Places {
+        workspace: Some(shown(inputs.workspace)),
+        home: inputs.environment.folder("HOME").map(|home| shown(&home)),
+        ..Places::default()
+    }
 }
 
 /// The files of the machine, of the user and of the workspace.

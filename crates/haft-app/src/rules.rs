@@ -1,32 +1,32 @@
 //! Rules that people chose "always" for: kept in haft's state folder, one file a workspace, a layer of the settings.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
 use haft::approval::{ApprovalRequest, KeptRules, RuleStore};
 use haft::clock;
-use haft::policy::{Policy, Profile, RuleSet, RuleText};
+use haft::policy::{Policy, RuleSet, RuleText};
+use haft::text::hex;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
-use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
+use toml::Value;
 
-use crate::plain_file;
+use crate::config::layer::Layer;
+use crate::problem::Problem;
 use crate::wiring::in_force::PolicyInForce;
-use haft::text::hex;
+use crate::wiring::names;
 
 mod edit;
+mod file;
 
 pub use edit::{Change, KeptRule};
+use file::RuleFile;
 
 /// The folder below haft's state folder.
 const FOLDER: &str = "rules";
 /// The longest rule.
 const LONGEST: usize = 4096;
-/// The largest file of rules, in bytes.
-const LARGEST: u64 = 1 << 20;
 
 /// The file of a workspace's rules.
 pub fn file(home: &Path, workspace: &str) -> PathBuf {
@@ -44,19 +44,45 @@ pub struct RuleCheck {
     pub(crate) tools: Arc<ToolRegistry>,
     /// The host's own, which no caller sees.
     pub(crate) internal: Arc<dyn Toolset>,
+    /// The names of tools, also of those that are made elsewhere.
+    pub(crate) names: Arc<[String]>,
 }
 
 impl RuleCheck {
+    /// Why a rule cannot be kept, however it comes; none where it can. At the start rules are read by the same code, and the
+    /// names in them held against the same tools.
+    pub fn refuse(&self, rule: &RuleText) -> Option<String> {
+        if rule.rule.len() > LONGEST || rule.rule.contains(['\n', '\r']) {
+            return Some("a rule is one line of at most 4,096 bytes".to_owned());
+        }
+        let alone = RuleSet {
+            allow: vec![rule.clone()],
+            ..RuleSet::default()
+        };
+        let alone = alone.in_layer(Layer::Always.as_str());
+        let alone = match Policy::clone(&self.policy.now()).with_rules(alone) {
+            Ok(alone) => alone,
+            Err(error) => return Some(error.to_string()),
+        };
+        let unknown = names::unknown(&alone, &self.tools, self.names.iter().map(String::as_str));
+        let unknown = unknown.iter().find(|name| !name.of_server)?;
+        Some(format!(
+            "{} is no rule here: {}",
+            rule.rule,
+            unknown.finding()
+        ))
+    }
+
     /// Why an approval of the request for good cannot keep this rule, or the suggested ones where none is written; none where
     /// it can: the rule is one, and under it the same call would run unasked.
     pub fn problem(&self, request: &ApprovalRequest, rule: Option<&str>) -> Option<String> {
         if request.is_decided_each_time() {
             return Some("a critical call is approved each time: no rule is kept".to_owned());
         }
-        if let Some(problem) = rule.and_then(problem) {
+        let rules = request.kept_rules(rule);
+        if let Some(problem) = rules.iter().find_map(|rule| self.refuse(rule)) {
             return Some(problem);
         }
-        let rules = request.kept_rules(rule);
         if rules.is_empty() {
             return Some(
                 "no rule would allow just this call: approve it once or for the session".to_owned(),
@@ -79,68 +105,35 @@ impl RuleCheck {
     }
 }
 
-/// Why a text is no rule.
-pub fn problem(rule: &str) -> Option<String> {
-    if rule.len() > LONGEST || rule.contains(['\n', '\r']) {
-        return Some("a rule is one line of at most 4,096 bytes".to_owned());
-    }
-    let rules = RuleSet {
-        allow: vec![RuleText::new(rule)],
-        ..RuleSet::default()
-    };
-    let policy = Policy::builder(Profile::Workspace).classes(haft_builtins::classes());
-    let read = policy.rules(rules).build();
-    read.err().map(|error| error.to_string())
-}
-
 /// The files of all workspaces' rules, below haft's state folder.
 #[derive(Debug)]
 pub struct RuleFiles {
     /// haft's state folder.
-    pub home: PathBuf,
+    pub(crate) home: PathBuf,
+    /// Which rules may be kept.
+    pub(crate) check: RuleCheck,
 }
 
 impl RuleStore for RuleFiles {
     fn keep(&self, kept: &KeptRules<'_>) -> Result<(), String> {
-        let path = file(&self.home, kept.workspace);
-        append(&path, kept).map_err(|e| format!("write {}: {e}", path.display()))
-    }
-}
-
-/// Adds rules to a file, one process at a time.
-fn append(path: &Path, kept: &KeptRules<'_>) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    plain_file::private_folder(folder)?;
-    let lock = fs::File::open(folder)?;
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
-    let mut text = match plain_file::read(path, LARGEST) {
-        Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => head(kept.workspace),
-        Err(e) => return Err(e),
-    };
-    let since = clock::rfc3339(clock::now());
-    let reason = format!(
-        "always, said {} on {since} about {}",
-        kept.by, kept.approval
-    );
-    for rule in &kept.rules {
-        text.push_str("\n[[policy.allow]]\n");
-        let values = [
-            ("rule", Some(&rule.rule)),
-            ("tool", rule.tool.as_ref()),
-            ("arguments", rule.arguments.as_ref()),
-            ("reason", Some(&reason)),
-        ];
-        for (name, value) in values {
-            if let Some(value) = value {
-                let quoted = toml::Value::from(value.as_str());
-                // Writing to a string does not fail.
-                let _ = writeln!(text, "{name} = {quoted}");
+        let since = clock::rfc3339(clock::now());
+        let (by, approval) = (kept.by, kept.approval);
+        let reason = format!("always, said {by} on {since} about {approval}");
+        let add = |entries: &mut Vec<Value>| {
+            for rule in &kept.rules {
+                let rule = RuleText {
+                    reason: Some(reason.clone()),
+                    ..rule.clone()
+                };
+                let entry = Value::try_from(&rule);
+                entries.push(entry.map_err(|e| Problem::failed(e.to_string()))?);
             }
-        }
+            Ok(())
+        };
+        let file = RuleFile::of(&self.home, kept.workspace);
+        let added = file.change(&self.check, add);
+        added.map_err(|problem| problem.to_string())
     }
-    // Whole or not at all: a rule cut in half could allow more.
-    plain_file::write_private(path, &text)
 }
 
 fn head(workspace: &str) -> String {

@@ -1,22 +1,18 @@
 //! The rules that were kept with approvals in this workspace: listed, edited, removed.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::policy::{Policy, RuleSet, RuleText};
 use haft::text::hex;
-use rustix::fs::FlockOperation;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use toml::{Table, Value};
+use toml::Value;
 
 use crate::app::App;
 use crate::config::layer::Layer;
-use crate::plain_file;
-use crate::problem::{Place, Problem};
-use crate::rules::{LARGEST, file, head, problem};
+use crate::problem::Problem;
+use crate::rules::RuleCheck;
+use crate::rules::file::RuleFile;
 
 /// A rule that was kept with an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,6 +28,9 @@ pub struct KeptRule {
     /// Who kept it, when, and about which request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why it does not load, and covers nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// What a rule becomes.
@@ -49,25 +48,47 @@ pub enum Change<'a> {
 }
 
 impl KeptRule {
-    fn of(text: &RuleText) -> Self {
+    fn of(entry: &Value, check: &RuleCheck) -> Self {
+        let read: Result<RuleText, _> = entry.clone().try_into();
+        let (text, fault) = match read {
+            Ok(text) => {
+                let fault = check.refuse(&text);
+                (text, fault)
+            }
+            Err(error) => {
+                let error: toml::de::Error = error;
+                (
+                    RuleText::new(entry.to_string()),
+                    Some(error.message().to_owned()),
+                )
+            }
+        };
         Self {
-            id: id(text),
-            rule: text.rule.clone(),
-            tool: text.tool.clone(),
-            reason: text.reason.clone(),
+            id: id(entry),
+            rule: text.rule,
+            tool: text.tool,
+            reason: text.reason,
+            fault,
         }
     }
 }
 
-fn id(text: &RuleText) -> String {
+fn id(entry: &Value) -> String {
     let mut digest = Sha256::new();
-    for part in [
-        Some(&text.rule),
-        text.tool.as_ref(),
-        text.arguments.as_ref(),
-    ] {
-        digest.update(part.map_or("", String::as_str));
-        digest.update([0]);
+    let read: Result<RuleText, _> = entry.clone().try_into();
+    match read {
+        Ok(text) => {
+            let parts = [
+                Some(&text.rule),
+                text.tool.as_ref(),
+                text.arguments.as_ref(),
+            ];
+            for part in parts {
+                digest.update(part.map_or("", String::as_str));
+                digest.update([0]);
+            }
+        }
+        Err(_) => digest.update(entry.to_string()),
     }
     let digest = digest.finalize();
     format!("r-{}", hex(digest.get(..4).unwrap_or_default()))
@@ -79,25 +100,27 @@ impl App {
     /// # Errors
     /// Their file cannot be read.
     pub fn kept_rules(&self) -> Result<Vec<KeptRule>, Problem> {
-        let file = RuleFile::of(self);
-        Ok(file.rules()?.iter().map(KeptRule::of).collect())
+        let check = self.rule_check();
+        let entries = RuleFile::of(self.home(), self.workspace()).entries()?;
+        let rule = |entry| KeptRule::of(entry, &check);
+        Ok(entries.iter().map(rule).collect())
     }
 
     /// Edits or removes one of them; what it said before is returned. It is in force at once here, and in other processes as
     /// soon as they look at the file.
     ///
     /// # Errors
-    /// No rule has the id (any prefix that is unique will do), the new text is no rule, or the file cannot be written.
+    /// No rule has the id (any prefix that is unique will do), the new text is no rule or names what no tool has, or the file
+    /// cannot be written.
     pub fn change_rule(&self, id: &str, change: Change<'_>) -> Result<KeptRule, Problem> {
-        if let Change::Edit { rule, .. } = change
-            && let Some(wrong) = problem(rule)
-        {
-            return Err(Problem::usage(wrong).advise("the rule stays as it was"));
+        let check = self.rule_check();
+        let file = RuleFile::of(self.home(), self.workspace());
+        let old = file.change(&check, |entries| change_entries(entries, id, change))?;
+        let read: Result<RuleText, _> = old.clone().try_into();
+        if let Ok(text) = read {
+            self.put_in_force(&text, change)?;
         }
-        let file = RuleFile::of(self);
-        let old = file.change(id, change)?;
-        self.put_in_force(&old, change)?;
-        Ok(KeptRule::of(&old))
+        Ok(KeptRule::of(&old, &check))
     }
 
     fn put_in_force(&self, old: &RuleText, change: Change<'_>) -> Result<(), Problem> {
@@ -111,9 +134,14 @@ impl App {
         match change {
             Change::Remove => rules.allow.retain(|rule| !is_old(rule)),
             Change::Edit { rule, any_call } => {
-                for found in rules.allow.iter_mut().filter(|rule| is_old(rule)) {
-                    edit(found, rule, any_call);
-                }
+                rules.allow.retain(|rule| !is_old(rule));
+                // One that did not load is not among them.
+                let mut new = RuleText {
+                    layer: Layer::Always.as_str().to_owned(),
+                    ..old.clone()
+                };
+                edit(&mut new, rule, any_call);
+                rules.allow.push(new);
             }
         }
         let policy = Policy::clone(&policy).with_rules(rules);
@@ -131,84 +159,36 @@ fn edit(text: &mut RuleText, rule: &str, any_call: bool) {
     }
 }
 
-/// The file of a workspace's rules.
-struct RuleFile {
-    path: PathBuf,
-    workspace: String,
-}
-
-impl RuleFile {
-    fn of(app: &App) -> Self {
-        Self {
-            path: file(app.home(), app.workspace()),
-            workspace: app.workspace().to_owned(),
-        }
-    }
-
-    fn rules(&self) -> Result<Vec<RuleText>, Problem> {
-        rules_in(&self.read()?).map_err(|what| self.problem("read", what))
-    }
-
-    fn read(&self) -> Result<Table, Problem> {
-        match plain_file::read(&self.path, LARGEST) {
-            Ok(text) => text.parse().map_err(|e| self.problem("read", e)),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Table::new()),
-            Err(e) => Err(self.problem("read", e)),
-        }
-    }
-
-    /// Changes every entry that says the same, one process at a time.
-    fn change(&self, id: &str, change: Change<'_>) -> Result<RuleText, Problem> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        plain_file::private_folder(folder).map_err(|e| self.problem("write", e))?;
-        let lock = fs::File::open(folder).map_err(|e| self.problem("write", e))?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive)
-            .map_err(|e| self.problem("write", e))?;
-        let mut table = self.read()?;
-        let rules = rules_in(&table).map_err(|what| self.problem("read", what))?;
-        let old = find(&rules, id)?.clone();
-        let mut kept = Vec::new();
-        for rule in rules {
-            let mut rule = rule;
-            if self::id(&rule) == self::id(&old) {
-                match change {
-                    Change::Remove => continue,
-                    Change::Edit {
-                        rule: text,
-                        any_call,
-                    } => edit(&mut rule, text, any_call),
-                }
+/// Changes every entry that says the same; what it said before is returned.
+fn change_entries(
+    entries: &mut Vec<Value>,
+    id: &str,
+    change: Change<'_>,
+) -> Result<Value, Problem> {
+    let old = find(entries, id)?.clone();
+    let same = |entry: &Value| self::id(entry) == self::id(&old);
+    match change {
+        Change::Remove => entries.retain(|entry| !same(entry)),
+        Change::Edit { rule, any_call } => {
+            for entry in entries.iter_mut().filter(|entry| same(entry)) {
+                let read: Result<RuleText, _> = entry.clone().try_into();
+                let mut text = read.map_err(|_| {
+                    Problem::usage("what is kept under this id is no rule")
+                        .advise("remove it, and keep the rule anew")
+                })?;
+                edit(&mut text, rule, any_call);
+                let new = Value::try_from(&text);
+                *entry = new.map_err(|e| Problem::failed(e.to_string()))?;
             }
-            kept.push(Value::try_from(&rule).map_err(|e| self.problem("write", e))?);
         }
-        let policy = table
-            .entry("policy")
-            .or_insert_with(|| Value::Table(Table::new()));
-        if let Value::Table(policy) = policy {
-            policy.insert("allow".to_owned(), Value::Array(kept));
-        }
-        let text = toml::to_string(&table).map_err(|e| self.problem("write", e))?;
-        let text = format!("{}\n{text}", head(&self.workspace));
-        plain_file::write_private(&self.path, &text).map_err(|e| self.problem("write", e))?;
-        Ok(old)
     }
-
-    fn problem(&self, verb: &str, what: impl std::fmt::Display) -> Problem {
-        Problem::failed(format!("{verb} the rules kept with approvals: {what}"))
-            .at(Place::file(&self.path))
-    }
+    Ok(old)
 }
 
-fn rules_in(table: &Table) -> Result<Vec<RuleText>, toml::de::Error> {
-    let allow = table.get("policy").and_then(|policy| policy.get("allow"));
-    let rules = allow.and_then(Value::as_array).into_iter().flatten();
-    rules.map(|rule| rule.clone().try_into()).collect()
-}
-
-/// The rule with this id, or with the one id that begins so.
-fn find<'r>(rules: &'r [RuleText], id: &str) -> Result<&'r RuleText, Problem> {
-    let fits = |rule: &&RuleText| !id.is_empty() && self::id(rule).starts_with(id);
-    let mut found = rules.iter().filter(fits);
+/// The entry with this id, or with the one id that begins so.
+fn find<'r>(entries: &'r [Value], id: &str) -> Result<&'r Value, Problem> {
+    let fits = |entry: &&Value| !id.is_empty() && self::id(entry).starts_with(id);
+    let mut found = entries.iter().filter(fits);
     let first = found.next().ok_or_else(|| {
         Problem::usage(format!("no rule {id:?} was kept in this workspace"))
             .advise("`haft policy rules` lists them with their ids")

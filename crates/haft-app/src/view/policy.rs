@@ -3,14 +3,15 @@
 use haft::clock;
 use haft::error::ErrorKind;
 use haft::policy::{
-    CheckReport, Explanation, Failure, Finding, GuardView, Layer, PolicyView, Profile, SecretFiles,
+    CheckReport, Explanation, Failure, Finding, GuardView, Layer, List, PolicyView, Profile,
+    SecretFiles,
 };
 use haft::skill::Skill;
 use haft::toolset::Toolset;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::config::Settings;
+use crate::config::{Settings, layer};
 use crate::problem::{Problem, ProblemKind};
 use crate::site::Site;
 use crate::view::runs;
@@ -237,7 +238,8 @@ pub fn check(site: &Site, settings: &Settings) -> Result<Check, Problem> {
     };
     let mut warnings = Vec::new();
     for name in unknown {
-        if name.of_server {
+        let kept = name.list == List::Allow && name.layer == layer::Layer::Always.as_str();
+        if name.of_server || kept {
             warnings.push(name.to_string());
             continue;
         }

@@ -1,12 +1,12 @@
 //! What a rule would have allowed: tried on a request and on recent calls before it is kept.
 
 use haft::approval::inbox::StoredApproval;
+use haft::policy::{Classes, RuleText, rule_coverage};
 use haft::toolset::Toolset;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::rules::problem;
 use crate::view::{argument, runs};
 
 /// How many recent calls a rule is tried on.
@@ -41,6 +41,12 @@ struct Matched {
     at: String,
 }
 
+/// What a rule covers, where its text says less than that.
+pub fn coverage(rule: &str) -> Option<String> {
+    let classes: Classes = haft_builtins::classes().collect();
+    rule_coverage(rule, &classes)
+}
+
 /// Says in lines for people which recent calls a proposed rule would have covered.
 pub async fn past(app: &App, entry: &StoredApproval) -> Vec<String> {
     let Some(rule) = entry.request.proposal() else {
@@ -66,7 +72,7 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
         covered: 0,
         looked_at: 0,
     };
-    if let Some(problem) = problem(rule) {
+    if let Some(problem) = app.rule_check().refuse(&RuleText::new(rule)) {
         tried.ok = false;
         tried.error = Some(problem);
         return tried;

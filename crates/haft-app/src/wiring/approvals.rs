@@ -13,7 +13,6 @@ use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::session::WaitMode;
 use haft::spec::Risk;
-use haft::toolset::registry::ToolRegistry;
 
 use crate::config::Settings;
 use crate::config::typed::APPROVAL_MODE;
@@ -107,7 +106,7 @@ impl Mode {
 pub(crate) struct Wiring<'a> {
     pub(crate) policy: PolicyInForce,
     /// Every tool there is, to judge rules by that people choose for good.
-    pub(crate) tools: &'a Arc<ToolRegistry>,
+    pub(crate) tools: &'a parts::ToolCatalogue,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
     /// What commands run in.
     pub(crate) confined: &'a parts::Confinement,
@@ -144,7 +143,8 @@ pub(crate) fn executor(
 ) -> Result<(Executor, Asks), Problem> {
     let rules = RuleCheck {
         policy: wiring.policy.clone(),
-        tools: Arc::clone(wiring.tools),
+        tools: Arc::clone(&wiring.tools.registry),
+        names: wiring.tools.names().map(str::to_owned).collect(),
         internal: changes::own_tools(&wiring.confined.changes, &wiring.confined.network)?,
     };
     let mut executor = Executor::new(wiring.policy.now())
@@ -156,6 +156,7 @@ pub(crate) fn executor(
         .with_audit(Arc::clone(wiring.tally) as Arc<dyn AuditSink>)
         .with_rule_store(Arc::new(RuleFiles {
             home: at.home.path().to_owned(),
+            check: rules.clone(),
         }));
     let mode = Mode::of(settings);
     let person = approver.filter(|_| mode != Mode::Deny).map(|make| {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use haft::policy::{Policy, RulesError, UnknownName};
+use haft::policy::{List, Policy, RulesError, UnknownName};
 use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
 
 use crate::config::Settings;
+use crate::config::layer::Layer;
 use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -19,13 +21,27 @@ pub(crate) fn check_names(
     settings: &Settings,
     tools: &ToolCatalogue,
 ) -> Result<Vec<String>, Problem> {
-    let unknown = unknown(policy, tools);
-    match unknown.iter().find(|name| !name.of_server) {
+    let unknown = of_catalogue(policy, tools);
+    // A kept rule only allows: where it names nothing, it covers nothing.
+    let is_kept =
+        |name: &UnknownName| name.list == List::Allow && name.layer == Layer::Always.as_str();
+    match unknown
+        .iter()
+        .find(|name| !name.of_server && !is_kept(name))
+    {
         Some(name) => Err(problem(
             &RulesError::Unknown(Box::new(name.clone())),
             settings,
         )),
-        None => Ok(unknown.iter().map(ToString::to_string).collect()),
+        None => {
+            let line = |name: &UnknownName| match is_kept(name) {
+                true => {
+                    format!("{name}: it covers nothing; `haft policy rules` shows and removes it")
+                }
+                false => name.to_string(),
+            };
+            Ok(unknown.iter().map(line).collect())
+        }
     }
 }
 
@@ -44,7 +60,7 @@ pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
         Ok(tools) => (tools, None),
         Err(fault) => (parts::unwired(at, &ground.workspace)?, Some(fault)),
     };
-    let unknown = unknown(&ground.policy, &tools);
+    let unknown = of_catalogue(&ground.policy, &tools);
     Ok(Names { unknown, fault })
 }
 
@@ -61,10 +77,19 @@ fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogu
     parts::standard(at, settings, ground, &confined, knowledge)
 }
 
-fn unknown(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
-    let mut more: Vec<&str> = tools.names().collect();
+fn of_catalogue(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
+    unknown(policy, &tools.registry, tools.names())
+}
+
+/// The names that neither these tools have nor those that other settings would bring.
+pub(crate) fn unknown<'n>(
+    policy: &Policy,
+    tools: &ToolRegistry,
+    names: impl Iterator<Item = &'n str>,
+) -> Vec<UnknownName> {
+    let mut more: Vec<&str> = names.collect();
     for name in selection::elsewhere() {
         more.push(name);
     }
-    policy.unknown_names(&tools.registry.snapshot().specs(), &more)
+    policy.unknown_names(&tools.snapshot().specs(), &more)
 }

@@ -253,8 +253,11 @@ fn list_rules(at: &Invocation, app: &App) -> Done {
             || "any call".to_owned(),
             |tool| format!("calls of {tool} like the one approved"),
         );
-        let reason = rule.reason.as_deref().unwrap_or_default();
-        list.row([&rule.id, &rule.rule, &calls, reason]);
+        let (calls, why) = match &rule.fault {
+            Some(fault) => ("nothing: it does not load".to_owned(), fault.as_str()),
+            None => (calls, rule.reason.as_deref().unwrap_or_default()),
+        };
+        list.row([&rule.id, &rule.rule, &calls, why]);
     }
     at.screen.out(&list.render())?;
     Ok(Exit::Done)

@@ -4,6 +4,7 @@ use haft::approval::ApprovalRequest;
 use haft::approval::preview::{Change, FileChange};
 use haft::audit::redact::Redactor;
 use haft::permission::{Effect, Verdict};
+use haft_app::view::rule::coverage;
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
@@ -66,6 +67,7 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     if let Some(rule) = request.proposal() {
         let reason = arguments.get("reason").and_then(Value::as_str);
         out.push(format!("allow {}", styled(BOLD, &visible::line(rule))));
+        out.extend(coverage(rule).map(|covers| format!("  {}", visible::line(&covers))));
         out.push(format!("  “{}”", visible::line(reason.unwrap_or_default())));
         shown = &["rule", "reason"];
     }

@@ -2,6 +2,7 @@
 
 use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
 use haft::permission::Effect;
+use haft_app::view::rule::coverage;
 use tokio::sync::mpsc;
 
 use super::prompt::Prompt;
@@ -78,6 +79,9 @@ impl Prompt {
                 "keeps for this workspace: {}",
                 styled(BOLD, &text)
             ));
+            if let Some(covers) = coverage(&rule.rule) {
+                self.screen.err(&format!("  {}", visible::line(&covers)));
+            }
         }
         let changes = request.snapshot.permissions.iter();
         let mut changes = changes.filter_map(|wanted| match &wanted.effect {

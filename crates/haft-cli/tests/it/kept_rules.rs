@@ -5,12 +5,20 @@ use serde_json::{Value, json};
 use crate::harness::Lab;
 use crate::serve::{Request, Server, get, post};
 
-const WRITE: &str = r#"{"path":"a.txt","content":"x"}"#;
-
 /// Approves a write for good.
 fn keep(lab: &Lab) {
-    let asked = lab.run(&["call", "write_file", "--args", WRITE, "--json"]);
-    let id = asked.json()["approval"].as_str().unwrap().to_owned();
+    keep_write(lab, "a.txt");
+}
+
+/// The request for a write.
+fn ask_to_write(lab: &Lab, path: &str) -> String {
+    let write = json!({"path": path, "content": "x"}).to_string();
+    let asked = lab.run(&["call", "write_file", "--args", &write, "--json"]);
+    asked.json()["approval"].as_str().unwrap().to_owned()
+}
+
+fn keep_write(lab: &Lab, path: &str) {
+    let id = ask_to_write(lab, path);
     let ran = lab.run(&["approvals", "approve", &id, "--scope", "always"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }
@@ -142,4 +150,178 @@ fn the_operator_edits_and_removes_kept_rules_over_http_and_they_count_at_once() 
     assert_eq!(delete(&server.operator), 200);
     assert_eq!(verdict("docs/b"), "ask");
     assert_eq!(listed(), json!([]));
+}
+
+/// The one file of kept rules.
+fn kept_file(lab: &Lab) -> std::path::PathBuf {
+    let folder = lab.home().join("rules");
+    let mut files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    files
+        .find(|path| path.extension().is_some_and(|end| end == "toml"))
+        .unwrap()
+}
+
+#[test]
+fn h1_a_rule_is_kept_after_the_last_one_was_removed() {
+    let lab = Lab::new();
+    for path in ["a.txt", "b.txt"] {
+        keep_write(&lab, path);
+        let rules = list(&lab);
+        assert_eq!(rules.len(), 1, "{rules:?}");
+        let id = rules[0]["id"].as_str().unwrap().to_owned();
+        let ran = lab.run(&["policy", "rules", "remove", &id]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(lab.run(&["tools"]).code, 0);
+    }
+}
+
+#[test]
+fn h1_a_file_that_an_earlier_version_damaged_is_read_and_mended() {
+    let lab = Lab::new();
+    keep(&lab);
+    let path = kept_file(&lab);
+    let sound = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("[policy]\nallow = []\n{sound}")).unwrap();
+    assert_eq!(list(&lab).len(), 1);
+    assert_eq!(explained(&lab, "a.txt"), "allow");
+    let id = list(&lab)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        lab.run(&["policy", "rules", "edit", &id, "Edit(/b.txt)"])
+            .code,
+        0
+    );
+    assert_eq!(explained(&lab, "b.txt"), "allow");
+    // What cannot be mended is named with what to do, and counts for nothing.
+    std::fs::write(&path, "[policy\n").unwrap();
+    let ran = lab.run(&["tools"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("move the file away"), "{}", ran.stderr);
+}
+
+#[test]
+fn h2_a_kept_rule_that_does_not_load_covers_nothing_and_can_be_removed() {
+    for (wrong, says) in [
+        (
+            "[[policy.allow]]\nrule = \"write_fil(mode:overwrite)\"\n",
+            "write_fil",
+        ),
+        (
+            "[[policy.allow]]\nrule = \"connect(program:curl)\"\n",
+            "connect",
+        ),
+        (
+            "[[policy.allow]]\nrule = \"apply_changes(part:x)\"\n",
+            "apply_changes",
+        ),
+        (
+            "[[policy.allow]]\nrule = \"frobnicate(a:b)\"\n",
+            "frobnicate",
+        ),
+        (
+            "[[policy.allow]]\nrule = \"todo_write(x:y)\"\n",
+            "unknown parameter",
+        ),
+        ("[[policy.allow]]\nrule = \"Edit(\"\n", "bracket"),
+        ("[[policy.allow]]\nrule = \"*(a:b)\"\n", "names its tool"),
+        (
+            "[[policy.allow]]\nrule = \"Edit(/c)\"\ntool = \"write_file\"\n",
+            "limited to calls",
+        ),
+        (
+            "[[policy.allow]]\nrule = \"Edit(/c)\"\nmatch = [\"d\"]\n",
+            "example",
+        ),
+        ("[[policy.allow]]\nrle = \"Edit(/c)\"\n", "rle"),
+    ] {
+        let lab = Lab::new();
+        keep(&lab);
+        let path = kept_file(&lab);
+        let sound = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{sound}\n{wrong}")).unwrap();
+        let ran = lab.run(&["tools"]);
+        assert_eq!(ran.code, 0, "{wrong}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{wrong}: {}", ran.stderr);
+        // The sound one holds, the wrong one is shown and goes.
+        assert_eq!(explained(&lab, "a.txt"), "allow", "{wrong}");
+        assert_eq!(explained(&lab, "c"), "ask", "{wrong}");
+        let rules = list(&lab);
+        assert_eq!(rules.len(), 2, "{wrong}: {rules:?}");
+        assert!(
+            rules[1]["fault"].as_str().unwrap().contains(says),
+            "{wrong}: {rules:?}"
+        );
+        assert_eq!(rules[0].get("fault"), None, "{wrong}");
+        let id = rules[1]["id"].as_str().unwrap();
+        let ran = lab.run(&["policy", "rules", "remove", id]);
+        assert_eq!(ran.code, 0, "{wrong}: {}", ran.stderr);
+        assert_eq!(list(&lab), rules[..1], "{wrong}");
+        assert!(!lab.run(&["tools"]).stderr.contains(says), "{wrong}");
+    }
+}
+
+#[test]
+fn h2_no_rule_with_an_unknown_name_is_kept_however_it_comes() {
+    let lab = Lab::new();
+    keep(&lab);
+    let rules = list(&lab);
+    let id = rules[0]["id"].as_str().unwrap().to_owned();
+    for (path, rule) in [
+        ("1", "write_fil(mode:overwrite)"),
+        ("2", "connect(program:curl)"),
+        ("3", "apply_changes(part:x)"),
+        ("4", "frobnicate(a:b)"),
+        ("5", "todo_write(x:y)"),
+    ] {
+        let ran = lab.run(&["policy", "rules", "edit", &id, rule]);
+        assert_eq!(ran.code, 2, "{rule}: {}", ran.stderr);
+        assert!(ran.stderr.contains("unknown"), "{rule}: {}", ran.stderr);
+        let proposal = json!({"rule": rule, "reason": "why not"}).to_string();
+        let ran = lab.run(&["call", "propose_rule", "--args", &proposal]);
+        assert_eq!(ran.code, 3, "{rule}: {}{}", ran.stdout, ran.stderr);
+        let request = ask_to_write(&lab, path);
+        let always = [
+            "approvals",
+            "approve",
+            &request,
+            "--scope",
+            "always",
+            "--rule",
+            rule,
+        ];
+        let ran = lab.run(&always);
+        assert_eq!(ran.code, 2, "{rule}: {}", ran.stderr);
+        assert_eq!(lab.run(&["approvals", "deny", &request]).code, 0);
+        assert_eq!(list(&lab), rules, "{rule}");
+        assert_eq!(lab.run(&["tools"]).code, 0, "{rule}");
+    }
+    // The tool of a server that is gone is a line of warning.
+    let ran = lab.run(&[
+        "policy",
+        "rules",
+        "edit",
+        &id,
+        "github.get_issue(id:5)",
+        "--any-call",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = lab.run(&["tools"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("github.get_issue"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_kept_rule_that_looks_like_a_reference_to_a_secret_stays_as_it_is() {
+    let lab = Lab::new();
+    keep(&lab);
+    let id = list(&lab)[0]["id"].as_str().unwrap().to_owned();
+    for rule in [r"Bash(echo '${env:NOWHERE}')", r"Bash(echo '${a:b}')"] {
+        let id = list(&lab)[0]["id"]
+            .as_str()
+            .map_or_else(|| id.clone(), str::to_owned);
+        let ran = lab.run(&["policy", "rules", "edit", &id, rule]);
+        assert_eq!(ran.code, 0, "{rule}: {}", ran.stderr);
+        assert_eq!(list(&lab)[0]["rule"], rule);
+    }
 }

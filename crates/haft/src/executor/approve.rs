@@ -32,7 +32,7 @@ pub(super) async fn ask_user(
         return Err(nobody(judged.ruling()));
     }
     let (admitted, judgement) = (&judged.admitted, &judged.judgement);
-    if let Some(rule) = proposed(judgement.permissions()) {
+    if let Some(rule) = proposal_in(judgement.permissions()) {
         check_proposal(parts, session, rule)?;
     }
     let request = request(parts, session, open.caller(), admitted, judgement)?;
@@ -62,7 +62,7 @@ pub(super) async fn ask_user(
 }
 
 /// The rule that a call proposes.
-fn proposed(permissions: &[Permission]) -> Option<&str> {
+fn proposal_in(permissions: &[Permission]) -> Option<&str> {
     permissions.iter().find_map(|wanted| match &wanted.effect {
         Effect::Other { kind, value } if kind == PROPOSED_RULE => Some(value.as_str()),
         _ => None,

@@ -8,6 +8,8 @@ use haft::permission::Effect;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::view::rule::coverage;
+
 /// The longest line, in bytes.
 const LONGEST: usize = 400;
 
@@ -37,7 +39,8 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
         let arguments: Map<String, Value> =
             serde_json::from_str(&request.arguments).unwrap_or_default();
         let reason = arguments.get("reason").and_then(Value::as_str);
-        let text = format!("allow {rule} · “{}”", reason.unwrap_or_default());
+        let covers = coverage(rule).map_or_else(String::new, |covers| format!(" · {covers}"));
+        let text = format!("allow {rule}{covers} · “{}”", reason.unwrap_or_default());
         return ("arguments", text);
     }
     let effects = || request.snapshot.permissions.iter().map(|p| &p.effect);

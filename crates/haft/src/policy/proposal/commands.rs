@@ -63,8 +63,8 @@ const INTERPRETERS: &[&str] = &[
 
 /// Programs beside the shells and wrappers of `haft-shell` whose words, or whose input, are a command of their own.
 const RUNNERS: &[&str] = &[
-    ".", "at", "batch", "coproc", "csh", "eval", "fish", "find", "mksh", "nu", "source", "ssh",
-    "tcsh", "toybox", "trap", "uvx", "npx", "bunx", "pipx", "xonsh", "yash",
+    ".", "at", "batch", "coproc", "csh", "eval", "fish", "mksh", "nu", "source", "ssh", "tcsh",
+    "toybox", "trap", "xonsh", "yash",
 ];
 
 /// Subcommands that any words may follow: what they run, they run with any words and with none.
@@ -115,7 +115,9 @@ const RUN_OPTIONS: &[&str] = &[
 /// Why a pattern for commands may not be proposed.
 pub(super) fn refuse(pattern: &str) -> Option<String> {
     // As the pattern itself reads its words: without quotes and escapes, the stars told apart.
-    let words = pattern_words(pattern.trim()).ok()?;
+    let Ok(words) = pattern_words(pattern.trim()) else {
+        return Some(TOO_WIDE.to_owned());
+    };
     let is_star = |word: &Vec<Piece>| word.as_slice() == [Piece::Star];
     let (open, literal) = match words.split_last() {
         Some((last, before)) if is_star(last) => (true, before),
@@ -129,14 +131,14 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
         return Some(TOO_WIDE.to_owned());
     };
     match literal.as_slice() {
-        [program, first, rest @ ..] => named(program).or_else(|| {
+        [program, first, rest @ ..] => wrong_program(program).or_else(|| {
             if open {
                 before_star(program, first, rest)
             } else {
                 exact(program, first, rest)
             }
         }),
-        [program] => Some(named(program).unwrap_or_else(|| TOO_WIDE.to_owned())),
+        [program] => Some(wrong_program(program).unwrap_or_else(|| TOO_WIDE.to_owned())),
         [] => Some(TOO_WIDE.to_owned()),
     }
 }
@@ -170,7 +172,7 @@ fn either(program: &str, holds: impl Fn(&str) -> bool) -> bool {
 }
 
 /// What is wrong with the first word, whatever follows it.
-fn named(program: &str) -> Option<String> {
+fn wrong_program(program: &str) -> Option<String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '/');
     if program.contains('=') {
         return Some("it sets a variable: write the program first".to_owned());

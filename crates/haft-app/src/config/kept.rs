@@ -1,0 +1,157 @@
+//! The file of the rules kept with approvals, read: as a layer of the settings, and as what is listed and changed. A rule in
+//! it that does not load covers nothing and stops nothing.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use haft::policy::{Places, Policy, Profile, RuleSet, RuleText};
+use toml::{Table, Value};
+
+use crate::config::document::{self, Given, MAX_BYTES};
+use crate::config::layer::{Layer, Sheet};
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+
+/// What earlier versions left behind when the last rule was removed: rules that were added after it made the file unreadable.
+const EMPTY_LIST: &str = "allow = []";
+
+/// Reads the file; empty where there is none.
+///
+/// # Errors
+/// It cannot be read, or is not TOML.
+pub(crate) fn read(path: &Path) -> Result<Table, Problem> {
+    let shown = path.display().to_string();
+    match text_of(path, &shown)? {
+        Some(text) => text
+            .parse()
+            .map_err(|_| match document::parse(&shown, &text) {
+                Err(problem) => in_file(problem),
+                Ok(_) => damage("it is not a table", &shown),
+            }),
+        None => Ok(Table::new()),
+    }
+}
+
+fn text_of(path: &Path, shown: &str) -> Result<Option<String>, Problem> {
+    match plain_file::read(path, MAX_BYTES) {
+        Ok(text) => Ok(Some(mend(text))),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(e) => Err(damage(&e.to_string(), shown)),
+    }
+}
+
+/// The text, without the empty list that earlier versions wrote before the rules.
+fn mend(text: String) -> String {
+    if text.parse::<Table>().is_ok() {
+        return text;
+    }
+    let lines = text.lines().filter(|line| line.trim() != EMPTY_LIST);
+    let without: String = lines.flat_map(|line| [line, "\n"]).collect();
+    if without.parse::<Table>().is_ok() {
+        without
+    } else {
+        text
+    }
+}
+
+fn damage(what: &str, shown: &str) -> Problem {
+    in_file(
+        Problem::settings(format!("read the rules kept with approvals: {what}"))
+            .at(Place::named(shown)),
+    )
+}
+
+fn in_file(problem: Problem) -> Problem {
+    problem.advise(
+        "mend that line, or move the file away: calls that its rules covered are asked about again",
+    )
+}
+
+/// The entries of its list, as they are written.
+pub(crate) fn entries(table: &Table) -> &[Value] {
+    let allow = table.get("policy").and_then(|policy| policy.get("allow"));
+    allow.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// An entry as a rule, or why it is none: read by the code that reads rules at the start.
+pub(crate) fn rule(entry: &Value, places: &Places) -> Result<RuleText, String> {
+    let read: Result<RuleText, _> = entry.clone().try_into();
+    let rule = read.map_err(|e: toml::de::Error| format!("read a rule: {}", e.message()))?;
+    let allow = RuleSet {
+        allow: vec![rule.clone()],
+        ..RuleSet::default()
+    };
+    let mut builder = Policy::builder(Profile::ReadOnly)
+        .classes(haft_builtins::classes())
+        .rules(allow.in_layer(Layer::Always.as_str()));
+    if let Some(root) = &places.workspace {
+        builder = builder.workspace_root(Path::new(root));
+    }
+    if let Some(home) = &places.home {
+        builder = builder.home(Path::new(home));
+    }
+    match builder.build() {
+        Ok(_) => Ok(rule),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The file as a layer, without the entries that do not load; a line for each of those.
+///
+/// # Errors
+/// The file cannot be read, is not TOML, or holds another setting that is wrong.
+pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<String>)>, Problem> {
+    let shown = path.display().to_string();
+    let Some(text) = text_of(path, &shown)? else {
+        return Ok(None);
+    };
+    let mut warnings = Vec::new();
+    let mut loads = |entry: &Value| match rule(entry, places) {
+        Ok(_) => true,
+        Err(why) => {
+            warnings.push(format!(
+                "a rule kept with an approval covers nothing: {why}; `haft policy rules` shows and removes it"
+            ));
+            false
+        }
+    };
+    // What has not even the form of a rule must not hide the others.
+    let mut given = match document::parse(&shown, &text) {
+        Ok(given) => given,
+        Err(problem) => {
+            let mut table: Table = text.parse().map_err(|_| in_file(problem.clone()))?;
+            retain(&mut table, &mut loads);
+            document::parse(&shown, &table.to_string()).map_err(in_file)?
+        }
+    };
+    for key in &mut given {
+        if key.path == ["policy", "allow"] {
+            retain_given(key, &mut loads);
+        }
+    }
+    let sheet = Sheet {
+        layer: Layer::Always,
+        file: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+        given,
+    };
+    Ok(Some((sheet, warnings)))
+}
+
+fn retain(table: &mut Table, loads: &mut dyn FnMut(&Value) -> bool) {
+    let policy = table.get_mut("policy").and_then(Value::as_table_mut);
+    let allow = policy.and_then(|policy| policy.get_mut("allow")?.as_array_mut());
+    if let Some(allow) = allow {
+        allow.retain(|entry| loads(entry));
+    }
+}
+
+fn retain_given(key: &mut Given, loads: &mut dyn FnMut(&Value) -> bool) {
+    let Value::Array(entries) = &mut key.value else {
+        return;
+    };
+    let keeps: Vec<bool> = entries.iter().map(|entry| loads(entry)).collect();
+    let mut at = keeps.iter();
+    entries.retain(|_| at.next().copied().unwrap_or(false));
+    let mut at = keeps.iter();
+    key.items.retain(|_| at.next().copied().unwrap_or(false));
+}
