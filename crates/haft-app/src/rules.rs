@@ -15,7 +15,6 @@ use toml::Value;
 use crate::config::layer::Layer;
 use crate::problem::Problem;
 use crate::wiring::in_force::PolicyInForce;
-use crate::wiring::names;
 
 mod edit;
 mod file;
@@ -64,7 +63,8 @@ impl RuleCheck {
             Ok(alone) => alone,
             Err(error) => return Some(error.to_string()),
         };
-        let unknown = names::unknown(&alone, &self.tools, self.names.iter().map(String::as_str));
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let unknown = alone.unknown_names(&self.tools.snapshot().specs(), &names);
         let unknown = unknown.iter().find(|name| !name.of_server)?;
         Some(format!(
             "{} is no rule here: {}",

@@ -3,6 +3,7 @@
 pub mod approvals;
 pub mod argument;
 pub mod changes;
+pub mod coverage;
 pub mod health;
 pub mod metrics;
 pub mod overview;

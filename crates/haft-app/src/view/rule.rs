@@ -1,7 +1,7 @@
 //! What a rule would have allowed: tried on a request and on recent calls before it is kept.
 
 use haft::approval::inbox::StoredApproval;
-use haft::policy::{Classes, RuleText, rule_coverage};
+use haft::policy::RuleText;
 use haft::toolset::Toolset;
 use serde::Serialize;
 use serde_json::Value;
@@ -39,12 +39,6 @@ struct Matched {
     tool: String,
     text: String,
     at: String,
-}
-
-/// What a rule covers, where its text says less than that.
-pub fn coverage(rule: &str) -> Option<String> {
-    let classes: Classes = haft_builtins::classes().collect();
-    rule_coverage(rule, &classes)
 }
 
 /// Says in lines for people which recent calls a proposed rule would have covered.

@@ -25,7 +25,7 @@ use crate::run::tally::Tally;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::in_force::PolicyInForce;
-use crate::wiring::{changes, parts};
+use crate::wiring::{changes, names, parts};
 
 /// Says yes up to a risk, asks the person about the rest, tells the webhook and the desktop.
 #[derive(Debug)]
@@ -144,7 +144,10 @@ pub(crate) fn executor(
     let rules = RuleCheck {
         policy: wiring.policy.clone(),
         tools: Arc::clone(&wiring.tools.registry),
-        names: wiring.tools.names().map(str::to_owned).collect(),
+        names: names::known(wiring.tools)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
         internal: changes::own_tools(&wiring.confined.changes, &wiring.confined.network)?,
     };
     let mut executor = Executor::new(wiring.policy.now())

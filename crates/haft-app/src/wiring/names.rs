@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use haft::policy::{List, Policy, RulesError, UnknownName};
 use haft::toolset::Toolset;
-use haft::toolset::registry::ToolRegistry;
 
 use crate::config::Settings;
 use crate::config::layer::Layer;
@@ -78,18 +77,14 @@ fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogu
 }
 
 fn of_catalogue(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
-    unknown(policy, &tools.registry, tools.names())
+    policy.unknown_names(&tools.registry.snapshot().specs(), &known(tools))
 }
 
-/// The names that neither these tools have nor those that other settings would bring.
-pub(crate) fn unknown<'n>(
-    policy: &Policy,
-    tools: &ToolRegistry,
-    names: impl Iterator<Item = &'n str>,
-) -> Vec<UnknownName> {
-    let mut more: Vec<&str> = names.collect();
+/// The names of all tools, and of those that other settings would bring.
+pub(crate) fn known(tools: &ToolCatalogue) -> Vec<&str> {
+    let mut names: Vec<&str> = tools.names().collect();
     for name in selection::elsewhere() {
-        more.push(name);
+        names.push(name);
     }
-    policy.unknown_names(&tools.snapshot().specs(), &more)
+    names
 }

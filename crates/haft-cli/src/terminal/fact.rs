@@ -4,7 +4,7 @@ use haft::approval::ApprovalRequest;
 use haft::approval::preview::{Change, FileChange};
 use haft::audit::redact::Redactor;
 use haft::permission::{Effect, Verdict};
-use haft_app::view::rule::coverage;
+use haft_app::view::coverage::coverage;
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 

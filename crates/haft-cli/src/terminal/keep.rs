@@ -2,7 +2,7 @@
 
 use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
 use haft::permission::Effect;
-use haft_app::view::rule::coverage;
+use haft_app::view::coverage::coverage;
 use tokio::sync::mpsc;
 
 use super::prompt::Prompt;

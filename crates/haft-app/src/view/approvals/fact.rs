@@ -8,7 +8,7 @@ use haft::permission::Effect;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::view::rule::coverage;
+use crate::view::coverage::coverage;
 
 /// The longest line, in bytes.
 const LONGEST: usize = 400;
