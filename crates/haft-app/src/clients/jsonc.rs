@@ -2,72 +2,30 @@
 
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// How deep a settings file may nest.
-const MAX_DEPTH: usize = 128;
+use reader::{BLANKS, Object, Tree, object_at, root, tree};
 
-/// Why a text cannot be edited.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    /// What is wrong.
-    pub(super) what: String,
-    /// Where.
-    pub(super) at: Range<usize>,
-}
+pub(super) use reader::Wrong;
 
-fn wrong<T>(what: impl Into<String>, at: Range<usize>) -> Result<T, Wrong> {
-    Err(Wrong {
-        what: what.into(),
-        at,
-    })
-}
-
-/// A member of an object.
-#[derive(Debug)]
-struct Member {
-    key: String,
-    /// Where its key begins.
-    start: usize,
-    value: Range<usize>,
-    /// The comma after it.
-    comma: Option<usize>,
-}
-
-/// An object: the positions of its braces, and its members.
-#[derive(Debug)]
-struct Object {
-    open: usize,
-    close: usize,
-    members: Vec<Member>,
-}
-
-impl Object {
-    fn find(&self, key: &str) -> Result<Option<(usize, &Member)>, Wrong> {
-        let mut all = self
-            .members
-            .iter()
-            .enumerate()
-            .filter(|(_, m)| m.key == key);
-        let first = all.next();
-        match all.next() {
-            Some((_, twice)) => wrong(
-                format!("the key `{key}` is there twice"),
-                twice.start..twice.value.start,
-            ),
-            None => Ok(first),
-        }
-    }
-}
+mod reader;
 
 /// Puts `value` at `name` in the object `servers` of the root, making that object where it is missing.
 pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
+    let after = put_unread(text, servers, name, value)?;
+    let mut expected = tree(text)?;
+    let entry = tree(&value.to_string())?;
+    expected.entry(servers).put(name, entry);
+    check(after, &expected, servers)
+}
+
+fn put_unread(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
     let Some(root) = root(text)? else {
         return Ok(fresh(text, servers, name, value));
     };
     let style = Style::of(text, &root);
     let Some((_, member)) = root.find(servers)? else {
-        let inner = serde_json::json!({ name: value });
+        let inner = json!({ name: value });
         return Ok(inserted(text, &root, servers, &inner, &style));
     };
     let object = object_at(text, servers, &member.value)?;
@@ -83,17 +41,15 @@ pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Resul
 
 /// Takes `name` out of the object `servers` of the root; `None` where it is not there.
 pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
-    let Some(root) = root(text)? else {
+    let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
     };
-    let Some((_, member)) = root.find(servers)? else {
-        return Ok(None);
-    };
-    let object = object_at(text, servers, &member.value)?;
     let Some((nth, _)) = object.find(name)? else {
         return Ok(None);
     };
-    Ok(Some(without(text, &object, nth)))
+    let mut expected = tree(text)?;
+    expected.entry(servers).take(name);
+    check(without(text, &object, nth), &expected, servers).map(Some)
 }
 
 /// Takes the member `name` out of the root where it is an object without members.
@@ -104,16 +60,15 @@ pub(super) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
     let Some((nth, member)) = root.find(name)? else {
         return Ok(text.to_owned());
     };
-    let empty = text[member.value.clone()]
-        .trim_start_matches('{')
-        .trim_end_matches('}')
-        .trim()
-        .is_empty();
-    Ok(if empty {
-        without(text, &root, nth)
-    } else {
-        text.to_owned()
-    })
+    let inside = text[member.value.clone()]
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    if !inside.is_some_and(is_blank) {
+        return Ok(text.to_owned());
+    }
+    let mut expected = tree(text)?;
+    expected.take(name);
+    check(without(text, &root, nth), &expected, name)
 }
 
 /// Whether the root has this member.
@@ -121,41 +76,51 @@ pub(super) fn has(text: &str, name: &str) -> bool {
     root(text).is_ok_and(|root| root.is_some_and(|root| matches!(root.find(name), Ok(Some(_)))))
 }
 
-fn root(text: &str) -> Result<Option<Object>, Wrong> {
-    let mut reader = Reader::new(text);
-    reader.trivia()?;
-    if reader.peek().is_none() {
+/// What stands at `name` in the object `servers` of the root.
+pub(super) fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, Wrong> {
+    let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
-    }
-    if reader.peek() != Some(b'{') {
-        return wrong("the file does not hold a JSON object", reader.here());
-    }
-    let object = reader.object(0)?;
-    reader.trivia()?;
-    match reader.peek() {
-        None => Ok(Some(object)),
-        Some(_) => wrong("there is something after the JSON object", reader.here()),
-    }
+    };
+    Ok(object.find(name)?.map(|(_, member)| member.tree.value()))
 }
 
-fn object_at(text: &str, name: &str, value: &Range<usize>) -> Result<Object, Wrong> {
-    if text.as_bytes().get(value.start) != Some(&b'{') {
-        return wrong(format!("`{name}` is not an object"), value.clone());
+fn servers_of(text: &str, servers: &str) -> Result<Option<Object>, Wrong> {
+    let Some(root) = root(text)? else {
+        return Ok(None);
+    };
+    let member = root.find(servers)?.map(|(_, member)| member);
+    member
+        .map(|member| object_at(text, servers, &member.value))
+        .transpose()
+}
+
+/// Reads what an edit made, and fails unless it says just what it should: a file that a client cannot read, or that says something
+/// else, is never written.
+fn check(after: String, expected: &Tree, servers: &str) -> Result<String, Wrong> {
+    if tree(&after).as_ref() == Ok(expected) {
+        return Ok(after);
     }
-    let mut reader = Reader::new(text);
-    reader.at = value.start;
-    reader.object(0)
+    Err(Wrong {
+        what: format!(
+            "`{servers}` is written in a way that cannot be edited without changing something else"
+        ),
+        at: 0..0,
+    })
 }
 
 /// A text with nothing in it but blanks and comments gets its object at the end.
 fn fresh(text: &str, servers: &str, name: &str, value: &Value) -> String {
-    let body = format!("{:#}\n", serde_json::json!({ servers: { name: value } }));
-    let head = text.trim_end();
+    let body = format!("{:#}\n", json!({ servers: { name: value } }));
+    let head = text.trim_end_matches(BLANKS);
     if head.trim_start_matches('\u{feff}').is_empty() {
-        format!("{head}{body}")
-    } else {
-        format!("{head}\n{body}")
+        return format!("{head}{body}");
     }
+    let newline = newline_of(text);
+    format!("{head}{newline}{}", body.replace('\n', newline))
+}
+
+fn newline_of(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 /// How the file is written.
@@ -176,7 +141,7 @@ impl Style {
             .unwrap_or_else(|| "  ".to_owned());
         Self {
             unit,
-            newline: if text.contains("\r\n") { "\r\n" } else { "\n" },
+            newline: newline_of(text),
             compact: !text.trim_end().contains('\n') && !root.members.is_empty(),
         }
     }
@@ -200,32 +165,28 @@ impl Style {
 /// The text with one more member at the end of the object.
 fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style) -> String {
     let first = object.members.first();
-    let lines = match first {
+    let stands_alone = match first {
         Some(first) => is_first_on_line(text, first.start),
         None => !style.compact,
     };
+    // What follows a comment that its line ends is on the next line.
+    let lines = stands_alone || object.ends_in_line_comment;
     let outer = line_indent(text, object.open);
     let base = match first {
-        Some(first) if lines => line_indent(text, first.start),
+        Some(first) if stands_alone => line_indent(text, first.start),
         _ => format!("{outer}{}", style.unit),
     };
-    let member = format!(
-        "{}: {}",
-        Value::String(key.to_owned()),
-        style.render(value, &base, lines)
-    );
-    // After the last thing in it, comments included.
-    let end = object.open + 1 + text[object.open + 1..object.close].trim_end().len();
-    let (head, tail) = (&text[..end], &text[end..]);
+    let key = Value::String(key.to_owned());
+    let member = format!("{key}: {}", style.render(value, &base, lines));
     let last = object.members.last();
     let mut out = String::with_capacity(text.len() + member.len() + 16);
     match last {
         Some(last) if last.comma.is_none() => {
             out.push_str(&text[..last.value.end]);
             out.push(',');
-            out.push_str(&text[last.value.end..end]);
+            out.push_str(&text[last.value.end..object.end]);
         }
-        _ => out.push_str(head),
+        _ => out.push_str(&text[..object.end]),
     }
     if lines {
         out.push_str(style.newline);
@@ -238,44 +199,54 @@ fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style
         out.push(',');
     }
     // The closing brace stands on a line of its own.
-    if lines && !text[end..object.close].contains('\n') {
+    if lines && !text[object.end..object.close].contains('\n') {
         out.push_str(style.newline);
         out.push_str(&outer);
         out.push_str(&text[object.close..]);
     } else {
-        out.push_str(tail);
+        out.push_str(&text[object.end..]);
     }
     out
 }
 
-/// The text without one member of the object.
+/// The text without one member of the object. Comments stay, and so does the line break before the member: it may end a comment.
 fn without(text: &str, object: &Object, nth: usize) -> String {
     let member = &object.members[nth];
-    let before = &text[..member.start];
-    let blank = before.len() - before.trim_end_matches([' ', '\t']).len();
-    let mut start = member.start - blank;
-    if is_first_on_line(text, member.start) {
-        start = text[..start].strip_suffix('\n').map_or(start, str::len);
-        start = text[..start].strip_suffix('\r').map_or(start, str::len);
-    }
-    let mut end = member.comma.map_or(member.value.end, |comma| comma + 1);
-    if !is_first_on_line(text, member.start) && before.ends_with('{') {
-        end += text[end..].len() - text[end..].trim_start_matches(' ').len();
-    }
-    let mut out = text[..start].to_owned();
+    let mut head = text[..member.start].to_owned();
     // The comma of the member before goes with the last one.
     if let (None, Some(previous)) = (member.comma, nth.checked_sub(1))
         && let Some(comma) = object.members[previous].comma
     {
-        out.remove(comma);
+        head.remove(comma);
     }
-    let tail = &text[end..];
-    if object.members.len() == 1 && out.ends_with('{') {
-        out.push_str(&text[object.close.min(end + tail.len() - tail.trim_start().len())..]);
-    } else {
-        out.push_str(tail);
+    let tail = match member.comma {
+        // Between a value and its comma there may be a comment.
+        Some(comma) if is_blank(&text[member.value.end..comma]) => text[comma + 1..].to_owned(),
+        Some(comma) => format!("{}{}", &text[member.value.end..comma], &text[comma + 1..]),
+        None => text[member.value.end..].to_owned(),
+    };
+    if object.members.len() == 1 {
+        let before = &text[object.open + 1..member.start];
+        let after = &tail[..tail.len() - (text.len() - object.close)];
+        if is_blank(before) && is_blank(after) {
+            return format!("{}{}", &text[..=object.open], &text[object.close..]);
+        }
     }
-    out
+    let line = tail.split_inclusive('\n').next().unwrap_or_default();
+    let has_own_line = is_first_on_line(text, member.start);
+    if has_own_line && line.ends_with('\n') && is_blank(line) {
+        head.truncate(head.trim_end_matches([' ', '\t']).len());
+        return head + &tail[line.len()..];
+    }
+    if has_own_line || head.ends_with('{') {
+        return head + tail.trim_start_matches([' ', '\t']);
+    }
+    head.truncate(head.trim_end_matches([' ', '\t']).len());
+    head + &tail
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim_matches(BLANKS).is_empty()
 }
 
 fn replaced(text: &str, range: Range<usize>, new: &str) -> String {
@@ -296,169 +267,6 @@ fn is_first_on_line(text: &str, at: usize) -> bool {
     text[..at]
         .rfind('\n')
         .is_some_and(|newline| text[newline + 1..at].chars().all(|c| c == ' ' || c == '\t'))
-}
-
-/// A text being read.
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Self {
-        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Self { text, at }
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn here(&self) -> Range<usize> {
-        self.at..(self.at + 1).min(self.text.len())
-    }
-
-    /// Skips blanks and comments.
-    fn trivia(&mut self) -> Result<(), Wrong> {
-        loop {
-            let rest = &self.text[self.at..];
-            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
-            self.at += blank;
-            let rest = &self.text[self.at..];
-            if rest.starts_with("//") {
-                self.at += rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
-                let Some(end) = rest.find("*/") else {
-                    return wrong("a comment does not end", self.at..self.at + 2);
-                };
-                self.at += end + 2;
-            } else {
-                return Ok(());
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Object, Wrong> {
-        if depth > MAX_DEPTH {
-            return wrong("the JSON nests too deep", self.here());
-        }
-        let open = self.at;
-        self.at += 1;
-        let mut members: Vec<Member> = Vec::new();
-        loop {
-            self.trivia()?;
-            match self.peek() {
-                Some(b'}') => {
-                    let close = self.at;
-                    self.at += 1;
-                    return Ok(Object {
-                        open,
-                        close,
-                        members,
-                    });
-                }
-                Some(b'"') if members.last().is_none_or(|last| last.comma.is_some()) => {
-                    members.push(self.member(depth)?);
-                }
-                Some(b',') if members.last().is_some_and(|last| last.comma.is_none()) => {
-                    if let Some(last) = members.last_mut() {
-                        last.comma = Some(self.at);
-                    }
-                    self.at += 1;
-                }
-                Some(_) => return wrong("expected a key, a comma or `}`", self.here()),
-                None => return wrong("an object does not end", open..open + 1),
-            }
-        }
-    }
-
-    fn member(&mut self, depth: usize) -> Result<Member, Wrong> {
-        let start = self.at;
-        self.string()?;
-        let Ok(key) = serde_json::from_str(&self.text[start..self.at]) else {
-            return wrong("a key is not a JSON string", start..self.at);
-        };
-        self.trivia()?;
-        if self.peek() != Some(b':') {
-            return wrong("expected `:` after the key", self.here());
-        }
-        self.at += 1;
-        self.trivia()?;
-        let from = self.at;
-        self.value(depth)?;
-        Ok(Member {
-            key,
-            start,
-            value: from..self.at,
-            comma: None,
-        })
-    }
-
-    fn value(&mut self, depth: usize) -> Result<(), Wrong> {
-        match self.peek() {
-            Some(b'{') => self.object(depth + 1).map(|_| ()),
-            Some(b'[') => self.array(depth + 1),
-            Some(b'"') => self.string(),
-            _ => {
-                let from = self.at;
-                let rest = &self.text[from..];
-                let word = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
-                self.at += word.unwrap_or(rest.len());
-                let word = &self.text[from..self.at];
-                match serde_json::from_str::<Value>(word) {
-                    Ok(_) => Ok(()),
-                    Err(_) => wrong("expected a JSON value", from..self.at.max(from + 1)),
-                }
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<(), Wrong> {
-        if depth > MAX_DEPTH {
-            return wrong("the JSON nests too deep", self.here());
-        }
-        let open = self.at;
-        self.at += 1;
-        let mut wants_comma = false;
-        loop {
-            self.trivia()?;
-            match self.peek() {
-                Some(b']') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b',') if wants_comma => {
-                    self.at += 1;
-                    wants_comma = false;
-                }
-                None => return wrong("an array does not end", open..open + 1),
-                Some(_) if wants_comma => return wrong("expected a comma or `]`", self.here()),
-                Some(_) => {
-                    self.value(depth)?;
-                    wants_comma = true;
-                }
-            }
-        }
-    }
-
-    fn string(&mut self) -> Result<(), Wrong> {
-        let open = self.at;
-        self.at += 1;
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => self.at += 2,
-                Some(b'\n') | None => return wrong("a string does not end", open..open + 1),
-                Some(_) => self.at += 1,
-            }
-            if self.at > self.text.len() {
-                return wrong("a string does not end", open..open + 1);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,355 @@
+//! JSON with comments and trailing commas, read: where everything stands, and what it says.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// How deep a settings file may nest.
+const MAX_DEPTH: usize = 128;
+
+/// What JSON takes for blanks.
+pub(super) const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Why a text cannot be edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::clients) struct Wrong {
+    /// What is wrong.
+    pub(in crate::clients) what: String,
+    /// Where.
+    pub(in crate::clients) at: Range<usize>,
+}
+
+fn wrong<T>(what: impl Into<String>, at: Range<usize>) -> Result<T, Wrong> {
+    Err(Wrong {
+        what: what.into(),
+        at,
+    })
+}
+
+/// A member of an object.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) key: String,
+    /// Where its key begins.
+    pub(super) start: usize,
+    pub(super) value: Range<usize>,
+    /// What its value says.
+    pub(super) tree: Tree,
+    /// The comma after it.
+    pub(super) comma: Option<usize>,
+}
+
+/// An object: the positions of its braces, and its members.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) open: usize,
+    /// Where the last thing in it ends, comments included.
+    pub(super) end: usize,
+    /// Whether that is a comment that ends with its line.
+    pub(super) ends_in_line_comment: bool,
+    pub(super) close: usize,
+    pub(super) members: Vec<Member>,
+}
+
+impl Object {
+    pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &Member)>, Wrong> {
+        let mut all = self
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(_, m)| m.key == key);
+        let first = all.next();
+        match all.next() {
+            Some((_, twice)) => wrong(
+                format!("the key `{key}` is there twice"),
+                twice.start..twice.value.start,
+            ),
+            None => Ok(first),
+        }
+    }
+}
+
+/// What a JSON text says. Numbers and texts are as they were written, so that nothing is lost on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tree {
+    /// Members in their order.
+    Object(Vec<(String, Tree)>),
+    Array(Vec<Tree>),
+    Scalar(String),
+}
+
+impl Tree {
+    /// The members of an object.
+    fn members(&mut self) -> Option<&mut Vec<(String, Self)>> {
+        match self {
+            Self::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// The member of an object, made as an empty object where it is missing.
+    pub(super) fn entry(&mut self, name: &str) -> &mut Self {
+        let Self::Object(members) = self else {
+            return self;
+        };
+        let at = members.iter().position(|(key, _)| key == name);
+        let at = at.unwrap_or_else(|| {
+            members.push((name.to_owned(), Self::Object(Vec::new())));
+            members.len() - 1
+        });
+        &mut members[at].1
+    }
+
+    /// Puts a member in place of the one of its name, or last.
+    pub(super) fn put(&mut self, name: &str, value: Self) {
+        let Some(members) = self.members() else {
+            return;
+        };
+        match members.iter_mut().find(|(key, _)| key == name) {
+            Some((_, old)) => *old = value,
+            None => members.push((name.to_owned(), value)),
+        }
+    }
+
+    /// Takes a member out.
+    pub(super) fn take(&mut self, name: &str) {
+        if let Some(members) = self.members() {
+            members.retain(|(key, _)| key != name);
+        }
+    }
+
+    /// What it says as plain JSON.
+    pub(super) fn value(&self) -> Value {
+        match self {
+            Self::Object(members) => {
+                let members = members.iter();
+                Value::Object(
+                    members
+                        .map(|(key, tree)| (key.clone(), tree.value()))
+                        .collect(),
+                )
+            }
+            Self::Array(items) => Value::Array(items.iter().map(Self::value).collect()),
+            // A text that JSON allows and UTF-8 does not (half a character) stays as it was written.
+            Self::Scalar(text) => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+            }
+        }
+    }
+}
+
+/// What the text says; one with nothing in it is an object without members.
+pub(super) fn tree(text: &str) -> Result<Tree, Wrong> {
+    let object = root(text)?;
+    let members = object.map(|object| object.members).unwrap_or_default();
+    Ok(tree_of(members))
+}
+
+fn tree_of(members: Vec<Member>) -> Tree {
+    let members = members.into_iter();
+    Tree::Object(members.map(|member| (member.key, member.tree)).collect())
+}
+
+pub(super) fn root(text: &str) -> Result<Option<Object>, Wrong> {
+    let mut reader = Reader::new(text);
+    reader.trivia()?;
+    if reader.peek().is_none() {
+        return Ok(None);
+    }
+    if reader.peek() != Some(b'{') {
+        return wrong("the file does not hold a JSON object", reader.here());
+    }
+    let object = reader.object(0)?;
+    reader.trivia()?;
+    match reader.peek() {
+        None => Ok(Some(object)),
+        Some(_) => wrong("there is something after the JSON object", reader.here()),
+    }
+}
+
+pub(super) fn object_at(text: &str, name: &str, value: &Range<usize>) -> Result<Object, Wrong> {
+    if text.as_bytes().get(value.start) != Some(&b'{') {
+        return wrong(format!("`{name}` is not an object"), value.clone());
+    }
+    let mut reader = Reader::new(text);
+    reader.at = value.start;
+    reader.object(0)
+}
+
+/// A text being read.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Self {
+        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        Self { text, at }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn here(&self) -> Range<usize> {
+        self.at..(self.at + 1).min(self.text.len())
+    }
+
+    /// Skips blanks and comments. Gives where the last comment ends, and whether its line ends it.
+    fn trivia(&mut self) -> Result<Option<(usize, bool)>, Wrong> {
+        let mut last = None;
+        loop {
+            let rest = &self.text[self.at..];
+            self.at += rest.len() - rest.trim_start_matches(BLANKS).len();
+            let rest = &self.text[self.at..];
+            if let Some(inside) = rest.strip_prefix("//") {
+                let line = inside.split('\n').next().unwrap_or_default();
+                let comment = line.strip_suffix('\r').unwrap_or(line);
+                let end = self.at + 2 + comment.len();
+                // Some clients take it for the end of the comment, others do not.
+                if comment.contains(['\r', '\u{2028}', '\u{2029}']) {
+                    return wrong("a comment holds half a line break", self.at..end);
+                }
+                self.at = end;
+                last = Some((end, true));
+            } else if let Some(inside) = rest.strip_prefix("/*") {
+                let Some(end) = inside.find("*/") else {
+                    return wrong("a comment does not end", self.at..self.at + 2);
+                };
+                self.at += end + 4;
+                last = Some((self.at, false));
+            } else {
+                return Ok(last);
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Object, Wrong> {
+        if depth > MAX_DEPTH {
+            return wrong("the JSON nests too deep", self.here());
+        }
+        let open = self.at;
+        self.at += 1;
+        let mut members: Vec<Member> = Vec::new();
+        loop {
+            let token = self.at;
+            let comment = self.trivia()?;
+            let last = members.last_mut();
+            let wants_comma = last.as_ref().is_some_and(|last| last.comma.is_none());
+            match self.peek() {
+                Some(b'}') => {
+                    let close = self.at;
+                    self.at += 1;
+                    let (end, ends_in_line_comment) = comment.unwrap_or((token, false));
+                    return Ok(Object {
+                        open,
+                        end,
+                        ends_in_line_comment,
+                        close,
+                        members,
+                    });
+                }
+                Some(b'"') if !wants_comma => members.push(self.member(depth)?),
+                Some(b',') if wants_comma => {
+                    if let Some(last) = last {
+                        last.comma = Some(self.at);
+                    }
+                    self.at += 1;
+                }
+                Some(_) => return wrong("expected a key, a comma or `}`", self.here()),
+                None => return wrong("an object does not end", open..open + 1),
+            }
+        }
+    }
+
+    fn member(&mut self, depth: usize) -> Result<Member, Wrong> {
+        let start = self.at;
+        self.string()?;
+        let Ok(key) = serde_json::from_str(&self.text[start..self.at]) else {
+            return wrong("a key is not a JSON string", start..self.at);
+        };
+        self.trivia()?;
+        if self.peek() != Some(b':') {
+            return wrong("expected `:` after the key", self.here());
+        }
+        self.at += 1;
+        self.trivia()?;
+        let from = self.at;
+        let tree = self.value(depth)?;
+        Ok(Member {
+            key,
+            start,
+            value: from..self.at,
+            tree,
+            comma: None,
+        })
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Tree, Wrong> {
+        let from = self.at;
+        match self.peek() {
+            Some(b'{') => return Ok(tree_of(self.object(depth + 1)?.members)),
+            Some(b'[') => return self.array(depth + 1),
+            Some(b'"') => self.string()?,
+            _ => {
+                let rest = &self.text[from..];
+                let word = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
+                self.at += word.unwrap_or(rest.len());
+                let word = &self.text[from..self.at];
+                if serde_json::from_str::<Value>(word).is_err() {
+                    return wrong("expected a JSON value", from..self.at.max(from + 1));
+                }
+            }
+        }
+        Ok(Tree::Scalar(self.text[from..self.at].to_owned()))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Tree, Wrong> {
+        if depth > MAX_DEPTH {
+            return wrong("the JSON nests too deep", self.here());
+        }
+        let open = self.at;
+        self.at += 1;
+        let mut items = Vec::new();
+        let mut wants_comma = false;
+        loop {
+            self.trivia()?;
+            match self.peek() {
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(Tree::Array(items));
+                }
+                Some(b',') if wants_comma => {
+                    self.at += 1;
+                    wants_comma = false;
+                }
+                None => return wrong("an array does not end", open..open + 1),
+                Some(_) if wants_comma => return wrong("expected a comma or `]`", self.here()),
+                Some(_) => {
+                    items.push(self.value(depth)?);
+                    wants_comma = true;
+                }
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<(), Wrong> {
+        let open = self.at;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => self.at += 2,
+                Some(b'\n') | None => return wrong("a string does not end", open..open + 1),
+                Some(_) => self.at += 1,
+            }
+            if self.at > self.text.len() {
+                return wrong("a string does not end", open..open + 1);
+            }
+        }
+    }
+}
