@@ -196,6 +196,14 @@ impl Client {
         asked.unwrap_or(self.default)
     }
 
+    /// Whether the client has settings at this level that haft edits.
+    pub fn has(&self, level: Level) -> bool {
+        match level {
+            Level::Project => self.project.is_some(),
+            Level::User => self.user.is_some(),
+        }
+    }
+
     /// Returns the settings that connect the client, ready to paste.
     pub fn snippet(&self, launch: &Launch) -> String {
         let entry = (self.entry)(launch);

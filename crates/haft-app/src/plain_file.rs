@@ -1,10 +1,11 @@
 //! Small files of haft's own: read whole within a bound and never from a device or FIFO; written all or not at all.
 
 use haft::text::hex;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -107,6 +108,62 @@ pub fn create_private(path: &Path, text: &str) -> io::Result<()> {
 /// A folder cannot be made.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// How long another process may hold a folder.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often to look whether it has let go.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Holds a folder against other processes of haft until the lock is dropped.
+///
+/// # Errors
+/// The folder cannot be opened or locked, or another process holds it for half a minute.
+pub fn lock_folder(folder: &Path) -> io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        let lock = File::open(folder)?;
+        match lock.try_lock() {
+            Ok(()) => {
+                let (held, named) = (lock.metadata()?, std::fs::metadata(folder)?);
+                // Whoever held it may have removed the folder, and somebody made another.
+                if (held.dev(), held.ino()) == (named.dev(), named.ino()) {
+                    return Ok(lock);
+                }
+            }
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "another process of haft holds the folder; try again when it has ended",
+            ));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Removes drafts of a file that an earlier process left when it was killed: the name with a dot before it and random hex behind it.
+/// Only for whoever holds the folder.
+pub fn sweep_drafts(folder: &Path, name: &str) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let is_draft = |found: &str| {
+        let hex = found
+            .strip_prefix('.')
+            .and_then(|rest| rest.strip_prefix(name))
+            .and_then(|rest| rest.strip_prefix('.'));
+        hex.is_some_and(|hex| hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    for entry in entries.flatten() {
+        if entry.file_name().to_str().is_some_and(is_draft) {
+            // Best effort: what stays does no harm.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// So many random bytes of the operating system, as hex.

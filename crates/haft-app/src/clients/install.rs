@@ -1,17 +1,21 @@
 //! haft put into the settings of a client, and taken out: the rest of the file stays as it is, to the byte.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use haft::text::hex;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use serde_json::Value;
 
 use crate::clients::jsonc::{self, Wrong};
 use crate::clients::settings_file::SettingsFile;
 use crate::clients::{Client, Format, Launch, Level, SERVER, toml_text};
-use crate::plain_file;
 use crate::problem::{Place, Problem};
 use crate::site::Site;
+
+use record::{Original, Record, digest};
+use step::Step;
+
+mod record;
+mod step;
 
 /// What became of a settings file, or would.
 #[derive(Debug, Clone)]
@@ -24,6 +28,8 @@ pub struct Edit {
     pub after: Option<String>,
     /// Where the file is kept as it was before haft came.
     pub backup: Option<PathBuf>,
+    /// Whether an entry of haft's name was there that starts something else. It is kept, and put back when haft goes.
+    pub replaces: bool,
 }
 
 impl Edit {
@@ -33,23 +39,8 @@ impl Edit {
     }
 }
 
-/// What haft remembers of an install.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Record {
-    v: u32,
-    file: PathBuf,
-    /// Whether the file existed before.
-    existed: bool,
-    /// SHA-256 of what haft wrote.
-    after: String,
-}
-
-/// Largest record.
-const MAX_RECORD: u64 = 64 * 1024;
-
-/// Largest backup.
-const MAX_BACKUP: u64 = 64 * 1024 * 1024;
+/// Takes the steps of an edit, one after the other. A test stops where a process could be killed.
+type Hands<'a> = &'a mut dyn FnMut(Step<'_>) -> Result<(), Problem>;
 
 /// Puts haft into the settings of a client; `dry_run` only says what would become of the file.
 ///
@@ -62,36 +53,12 @@ pub fn install(
     launch: &Launch,
     dry_run: bool,
 ) -> Result<Edit, Problem> {
-    let file = SettingsFile::locate(client, level, site)?;
-    let _lock = (!dry_run).then(|| file.lock()).transpose()?;
-    let before = file.read()?;
-    let text = before.clone().unwrap_or_default();
-    let after = put(client, &text, launch).map_err(|wrong| refuse(client, &file, &text, wrong))?;
-    let mut edit = Edit {
-        file: file.path.clone(),
-        before,
-        after: Some(after.clone()),
-        backup: None,
-    };
-    if dry_run || !edit.changes() {
-        return Ok(edit);
+    let target = Target::find(client, level, site)?;
+    if dry_run {
+        return Ok(target.plan(launch)?.edit);
     }
-    let original_copy = Original::of(site, &file.path);
-    let is_first = !is_installed(client, &text) || original_copy.load()?.is_none();
-    if is_first {
-        site.home.create()?;
-        original_copy.save_text(edit.before.as_deref())?;
-    }
-    let existed = original_copy.text()?.is_some();
-    file.write(&after)?;
-    original_copy.save_record(&Record {
-        v: 1,
-        file: file.path.clone(),
-        existed,
-        after: digest(&after),
-    })?;
-    edit.backup = existed.then(|| original_copy.before.clone());
-    Ok(edit)
+    site.home.create()?;
+    target.install(launch, &mut Step::take)
 }
 
 /// Takes haft out of the settings of a client. A file that is as haft wrote it becomes again what it was; in any other haft's
@@ -105,107 +72,300 @@ pub fn uninstall(
     site: &Site,
     dry_run: bool,
 ) -> Result<Edit, Problem> {
-    let file = SettingsFile::locate(client, level, site)?;
-    let mut edit = Edit {
-        file: file.path.clone(),
-        before: file.read()?,
-        after: None,
-        backup: None,
-    };
-    if edit.before.is_none() {
-        return Ok(edit);
+    let target = Target::find(client, level, site)?;
+    if dry_run {
+        return target.without();
     }
-    let _lock = (!dry_run).then(|| file.lock()).transpose()?;
-    edit.before = file.read()?;
-    let Some(text) = edit.before.as_deref() else {
-        return Ok(edit);
-    };
-    let original_copy = Original::of(site, &file.path);
-    let record = original_copy.load()?;
-    let original = original_copy.text()?;
-    edit.after = match &record {
-        Some(record) if record.after == digest(text) && record.existed => original,
-        Some(record) if record.after == digest(text) => None,
-        _ => {
-            let parent_is_ours = record.is_some()
-                && original.as_deref().is_none_or(|text| {
-                    client.format == Format::Json && !jsonc::has(text, client.servers)
-                });
-            let taken = take(client, text, parent_is_ours);
-            let taken = taken.map_err(|wrong| refuse(client, &file, text, wrong))?;
-            Some(taken.unwrap_or_else(|| text.to_owned()))
-        }
-    };
-    if dry_run || !edit.changes() {
-        return Ok(edit);
+    if target.file.read()?.is_none() && target.original.load()?.is_none() {
+        return Ok(target.unchanged(None));
     }
-    match &edit.after {
-        Some(text) => file.write(text)?,
-        None => file.remove()?,
-    }
-    original_copy.forget();
-    Ok(edit)
+    site.home.create()?;
+    target.uninstall(&mut Step::take)
 }
 
-/// The backup of a settings file and the record of the install, in the state folder.
-struct Original {
-    before: PathBuf,
-    record: PathBuf,
+/// What an install does.
+struct Plan {
+    edit: Edit,
+    memory: Option<Memory>,
 }
 
-impl Original {
-    fn of(site: &Site, file: &Path) -> Self {
-        let name = digest(&file.to_string_lossy());
-        let folder = site.home.join("clients");
-        Self {
-            before: folder.join(format!("{}.before", &name[..16])),
-            record: folder.join(format!("{}.json", &name[..16])),
+/// What is remembered of it.
+struct Memory {
+    record: Record,
+    kept: Kept,
+}
+
+/// The text to go back to.
+enum Kept {
+    /// The one that is kept already.
+    AsItIs,
+    /// This; `None`: there was no file.
+    Now(Option<String>),
+}
+
+/// What can go wrong on the way to it.
+enum Told {
+    Wrong(Wrong),
+    Problem(Problem),
+}
+
+impl From<Wrong> for Told {
+    fn from(wrong: Wrong) -> Self {
+        Self::Wrong(wrong)
+    }
+}
+
+impl From<Problem> for Told {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+/// A client's settings file, and what haft remembers of it.
+#[derive(Debug)]
+struct Target {
+    client: &'static Client,
+    file: SettingsFile,
+    original: Original,
+}
+
+impl Target {
+    fn find(client: &'static Client, level: Level, site: &Site) -> Result<Self, Problem> {
+        let file = SettingsFile::locate(client, level, site)?;
+        let original = Original::of(&site.home, &file.path);
+        Ok(Self {
+            client,
+            file,
+            original,
+        })
+    }
+
+    /// Every step leaves what the next install or uninstall understands: what haft is about to write is remembered before it is
+    /// written.
+    fn install(&self, launch: &Launch, hands: Hands<'_>) -> Result<Edit, Problem> {
+        let _own = self.original.lock()?;
+        let made = self.file.missing_folders();
+        if !made.is_empty() {
+            hands(Step::KeepRecord(&self.original, Record::of_folders(&made)))?;
+            hands(Step::MakeFolders(&self.file))?;
         }
-    }
-
-    fn load(&self) -> Result<Option<Record>, Problem> {
-        match plain_file::read(&self.record, MAX_RECORD) {
-            // A damaged record is as good as none: haft's entry is then removed by itself.
-            Ok(text) => Ok(serde_json::from_str(&text).ok()),
-            Err(e) if is_missing(&e) => Ok(None),
-            Err(e) => Err(failed("read", &self.record, &e)),
+        let _lock = self.file.lock()?;
+        self.file.sweep();
+        let Plan { mut edit, memory } = self.plan(launch)?;
+        let Some(Memory { record, kept }) = memory else {
+            return Ok(edit);
+        };
+        let existed = record.existed;
+        if let Kept::Now(kept) = kept {
+            hands(Step::KeepText(&self.original, kept))?;
         }
+        hands(Step::KeepRecord(&self.original, record))?;
+        self.write(edit.after.as_deref().unwrap_or_default(), hands)?;
+        edit.backup = existed.then(|| self.original.before.clone());
+        Ok(edit)
     }
 
-    fn text(&self) -> Result<Option<String>, Problem> {
-        match plain_file::read(&self.before, MAX_BACKUP) {
-            Ok(text) => Ok(Some(text)),
-            Err(e) if is_missing(&e) => Ok(None),
-            Err(e) => Err(failed("read", &self.before, &e)),
-        }
-    }
-
-    fn save_text(&self, text: Option<&str>) -> Result<(), Problem> {
-        let folder = self.before.parent().unwrap_or(Path::new("."));
-        plain_file::private_folder(folder).map_err(|e| failed("make", folder, &e))?;
-        if let Some(text) = text {
-            return plain_file::write_private(&self.before, text)
-                .map_err(|e| failed("write", &self.before, &e));
-        }
-        // One of an earlier install may be there.
-        let _ = std::fs::remove_file(&self.before);
-        Ok(())
-    }
-
-    fn save_record(&self, record: &Record) -> Result<(), Problem> {
-        let text = serde_json::to_string(record)
-            .map_err(|e| Problem::failed(format!("write the record of an install: {e}")))?;
-        plain_file::write_private(&self.record, &text)
-            .map_err(|e| failed("write", &self.record, &e))
-    }
-
-    fn forget(&self) {
-        for file in [&self.before, &self.record] {
-            if let Err(error) = std::fs::remove_file(file) {
-                tracing::debug!(%error, file = %file.display(), "remove a backup");
+    fn uninstall(&self, hands: Hands<'_>) -> Result<Edit, Problem> {
+        let _own = self.original.lock()?;
+        let record = self.original.load()?;
+        let made = record.as_ref().map(|record| record.made.clone());
+        let made = made.unwrap_or_default();
+        // A folder that is gone holds nothing to be locked.
+        let lock = self.file.missing_folders().is_empty();
+        let _lock = lock.then(|| self.file.lock()).transpose()?;
+        self.file.sweep();
+        let edit = self.without()?;
+        match (&edit.before, &edit.after) {
+            (before, after) if before == after && before.is_some() => {}
+            (_, Some(text)) => self.write(text, hands)?,
+            (before, None) => {
+                if before.is_some() {
+                    hands(Step::Remove(&self.file))?;
+                }
+                hands(Step::RemoveFolders(&made))?;
             }
         }
+        if record.is_some() {
+            hands(Step::Forget(&self.original))?;
+        }
+        Ok(edit)
     }
+
+    fn write(&self, text: &str, hands: Hands<'_>) -> Result<(), Problem> {
+        let draft = self.file.draft_path()?;
+        hands(Step::Draft(&self.file, &draft, text))?;
+        hands(Step::Rename(&self.file, &draft))
+    }
+
+    /// What an install does to the file, and what it remembers; nothing is to be remembered where nothing changes.
+    fn plan(&self, launch: &Launch) -> Result<Plan, Problem> {
+        let before = self.file.read()?;
+        let text = before.clone().unwrap_or_default();
+        let refuse = |wrong| refuse(self.client, &self.file, &text, wrong);
+        let after = put(self.client, &text, launch).map_err(refuse)?;
+        let mut edit = self.unchanged(before);
+        edit.after = Some(after);
+        if !edit.changes() {
+            return Ok(Plan { edit, memory: None });
+        }
+        let entry = entry(self.client, &text).map_err(refuse)?;
+        edit.replaces = entry.as_ref().is_some_and(|entry| !entry.is_ours);
+        let memory = self.memory(&edit, entry).map_err(|told| match told {
+            Told::Wrong(wrong) => refuse(wrong),
+            Told::Problem(problem) => problem,
+        })?;
+        Ok(Plan {
+            edit,
+            memory: Some(memory),
+        })
+    }
+
+    fn memory(&self, edit: &Edit, entry: Option<Entry>) -> Result<Memory, Told> {
+        let text = edit.before.clone().unwrap_or_default();
+        let after = digest(edit.after.as_deref().unwrap_or_default());
+        let old = self.original.load()?;
+        if let Some(old) = old.as_ref().filter(|old| old.wrote(&text))
+            && old.fits(self.original.text()?.as_deref())
+        {
+            let record = Record {
+                written: vec![digest(&text), after],
+                ..old.clone()
+            };
+            return Ok(Memory {
+                record,
+                kept: Kept::AsItIs,
+            });
+        }
+        let made = old.as_ref().map(|old| old.made.clone());
+        let own = old.filter(|_| entry.as_ref().is_some_and(|entry| entry.is_ours));
+        // Somebody else changed the file since, or haft was not in it: to go back is to go back to this text without haft.
+        let kept = match &entry {
+            Some(entry) if entry.is_ours => {
+                let taken = taken(self.client, &text, own.as_ref())?;
+                Some(taken.unwrap_or_else(|| text.clone()))
+            }
+            _ => edit.before.clone(),
+        };
+        let has_servers =
+            self.client.format == Format::Json && jsonc::has(&text, self.client.servers);
+        let record = Record {
+            existed: kept.is_some(),
+            before: kept.as_deref().map(digest),
+            written: vec![after],
+            made_servers: own.as_ref().map_or(!has_servers, |own| own.made_servers),
+            replaced: match own {
+                Some(own) => own.replaced,
+                None => entry.filter(|entry| !entry.is_ours).map(|entry| entry.text),
+            },
+            ..Record::of_folders(&made.unwrap_or_default())
+        };
+        Ok(Memory {
+            record,
+            kept: Kept::Now(kept),
+        })
+    }
+
+    /// What the file becomes without haft.
+    fn without(&self) -> Result<Edit, Problem> {
+        let mut edit = self.unchanged(self.file.read()?);
+        let Some(text) = edit.before.as_deref() else {
+            return Ok(edit);
+        };
+        let record = self.original.load()?;
+        let kept = self.original.text()?;
+        let is_own = record
+            .as_ref()
+            .is_some_and(|record| record.wrote(text) && record.fits(kept.as_deref()));
+        if is_own {
+            edit.after = kept.filter(|_| record.is_some_and(|record| record.existed));
+            return Ok(edit);
+        }
+        let taken = taken(self.client, text, record.as_ref());
+        let taken = taken.map_err(|wrong| refuse(self.client, &self.file, text, wrong))?;
+        if taken.is_some() {
+            edit.after = taken;
+        }
+        Ok(edit)
+    }
+
+    fn unchanged(&self, text: Option<String>) -> Edit {
+        Edit {
+            file: self.file.path.clone(),
+            before: text.clone(),
+            after: text,
+            backup: None,
+            replaces: false,
+        }
+    }
+}
+
+/// What stands at haft's name in a client's settings.
+struct Entry {
+    /// As the record keeps it: JSON, or a table of TOML.
+    text: String,
+    /// Whether it starts haft.
+    is_ours: bool,
+}
+
+fn entry(client: &Client, text: &str) -> Result<Option<Entry>, Wrong> {
+    let (value, text) = if client.format == Format::Toml {
+        let Some(found) = toml_text::entry(text, client.servers, SERVER)? else {
+            return Ok(None);
+        };
+        found
+    } else {
+        let Some(value) = jsonc::entry(text, client.servers, SERVER)? else {
+            return Ok(None);
+        };
+        let text = value.to_string();
+        (value, text)
+    };
+    Ok(Some(Entry {
+        text,
+        is_ours: starts_haft(&value),
+    }))
+}
+
+/// Whether an entry starts `haft serve`, wherever the program lies and however the client spells it.
+fn starts_haft(entry: &Value) -> bool {
+    let words = ["command", "args"]
+        .into_iter()
+        .flat_map(|key| match &entry[key] {
+            Value::Array(words) => words.iter().collect(),
+            word => vec![word],
+        });
+    let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+    let program = words.first().and_then(|word| Path::new(word).file_name());
+    let program = program.and_then(OsStr::to_str).unwrap_or_default();
+    program.starts_with(SERVER) && words.get(1) == Some(&"serve")
+}
+
+/// The text without haft's entry, and with the one that stood in its place; `None` where haft is not in it. An entry of haft's name
+/// that starts something else, and that no record tells of, is not haft's.
+fn taken(client: &Client, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong> {
+    let known = record.filter(|record| !record.written.is_empty());
+    let Some(entry) = entry(client, text)? else {
+        return Ok(None);
+    };
+    if known.is_none() && !entry.is_ours {
+        return Ok(None);
+    }
+    let Some(replaced) = known.and_then(|known| known.replaced.as_deref()) else {
+        let with_parent = known.is_some_and(|known| known.made_servers);
+        return take(client, text, with_parent);
+    };
+    if !entry.is_ours {
+        // The user's own again.
+        return Ok(None);
+    }
+    if client.format == Format::Toml {
+        return toml_text::put_table(text, client.servers, SERVER, replaced).map(Some);
+    }
+    let value = serde_json::from_str(replaced).map_err(|e| Wrong {
+        what: format!("the entry that haft replaced cannot be read: {e}"),
+        at: 0..0,
+    })?;
+    jsonc::put(text, client.servers, SERVER, &value).map(Some)
 }
 
 fn put(client: &Client, text: &str, launch: &Launch) -> Result<String, Wrong> {
@@ -226,10 +386,6 @@ fn take(client: &Client, text: &str, with_parent: bool) -> Result<Option<String>
     }
 }
 
-fn is_installed(client: &Client, text: &str) -> bool {
-    matches!(take(client, text, false), Ok(Some(_)))
-}
-
 fn refuse(client: &Client, file: &SettingsFile, text: &str, wrong: Wrong) -> Problem {
     let source = file.path.display().to_string();
     let place = if wrong.at.is_empty() {
@@ -245,16 +401,5 @@ fn refuse(client: &Client, file: &SettingsFile, text: &str, wrong: Wrong) -> Pro
         ))
 }
 
-fn is_missing(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-}
-
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> Problem {
-    Problem::failed(format!("{what} the backup of a client's settings: {error}"))
-        .at(Place::file(path))
-}
-
-fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
-}
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,9 @@
 //! A client's settings file: read, locked against a second haft, written all or not at all.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use crate::clients::{Client, Level};
 use crate::plain_file;
@@ -13,12 +12,6 @@ use crate::site::Site;
 
 /// Larger than any settings file: Claude Code keeps much beside its settings.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-
-/// How long another haft may hold the file.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How often to look whether it has let go.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// The file, by its real path.
 #[derive(Debug)]
@@ -63,70 +56,81 @@ impl SettingsFile {
         }
     }
 
+    /// The folders on the way to it that do not exist, the outermost first.
+    pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
+        let above = self.folder().ancestors();
+        let missing = above.take_while(|folder| std::fs::symlink_metadata(folder).is_err());
+        let mut folders: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        folders.reverse();
+        folders
+    }
+
+    /// Makes them.
+    pub(super) fn make_folders(&self) -> Result<(), Problem> {
+        std::fs::create_dir_all(self.folder()).map_err(|e| self.failed("make the folder of", &e))
+    }
+
     /// Holds the file's folder until the lock is dropped: of two installs at once the second edits what the first wrote.
     pub(super) fn lock(&self) -> Result<File, Problem> {
-        let folder = self.folder();
-        std::fs::create_dir_all(folder).map_err(|e| self.failed("make the folder of", &e))?;
-        let lock = File::open(folder).map_err(|e| self.failed("open the folder of", &e))?;
-        let begun = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
-                    std::thread::sleep(LOOK);
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Problem::failed(format!(
-                        "another process holds the settings of {}",
-                        self.client
-                    ))
-                    .at(Place::file(folder))
-                    .advise("try again when it has ended"));
-                }
-                Err(TryLockError::Error(e)) => return Err(self.failed("lock", &e)),
-            }
-        }
+        plain_file::lock_folder(self.folder()).map_err(|e| self.failed("lock the folder of", &e))
     }
 
-    /// Replaces the text; mode and owner stay.
-    pub(super) fn write(&self, text: &str) -> Result<(), Problem> {
-        let written = self.replace(text);
-        written.map_err(|e| self.failed("write", &e))
+    /// Removes drafts that a killed process left.
+    pub(super) fn sweep(&self) {
+        plain_file::sweep_drafts(self.folder(), &self.draft_name());
     }
 
-    fn replace(&self, text: &str) -> io::Result<()> {
+    /// A name for a draft.
+    pub(super) fn draft_path(&self) -> Result<PathBuf, Problem> {
+        let random = plain_file::random_hex(8).map_err(|e| self.failed("write", &e))?;
+        let name = format!(".{}.{random}", self.draft_name());
+        Ok(self.folder().join(name))
+    }
+
+    fn draft_name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{name}.haft")
+    }
+
+    /// Writes the new text beside the file, with its mode and owner.
+    pub(super) fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
+        let written = self.draft(draft, text);
+        self.or_clear(draft, written)
+    }
+
+    /// Puts the draft in place of the file.
+    pub(super) fn replace_with(&self, draft: &Path) -> Result<(), Problem> {
+        self.or_clear(draft, std::fs::rename(draft, &self.path))
+    }
+
+    fn or_clear(&self, draft: &Path, done: io::Result<()>) -> Result<(), Problem> {
+        done.map_err(|e| {
+            // The draft may not exist; the write's own error is the one to report.
+            let _ = std::fs::remove_file(draft);
+            self.failed("write", &e)
+        })
+    }
+
+    fn draft(&self, draft: &Path, text: &str) -> io::Result<()> {
         let old = match OpenOptions::new().write(true).open(&self.path) {
             Ok(file) => Some(file.metadata()?),
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let draft = self
-            .folder()
-            .join(format!(".{name}.{}", plain_file::random_hex(8)?));
-        let written = || {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            if old.is_some() {
-                options.mode(0o600);
-            }
-            let mut file = options.open(&draft)?;
-            file.write_all(text.as_bytes())?;
-            if let Some(old) = &old {
-                if fchown(&file, Some(old.uid()), Some(old.gid())).is_err() {
-                    tracing::debug!(file = %self.path.display(), "keep the owner of a settings file");
-                }
-                file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
-            }
-            file.sync_all()?;
-            std::fs::rename(&draft, &self.path)
-        };
-        let written = written();
-        if written.is_err() {
-            // The draft may not exist; the write's own error is the one to report.
-            let _ = std::fs::remove_file(&draft);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        if old.is_some() {
+            options.mode(0o600);
         }
-        written
+        let mut file = options.open(draft)?;
+        file.write_all(text.as_bytes())?;
+        if let Some(old) = &old {
+            if fchown(&file, Some(old.uid()), Some(old.gid())).is_err() {
+                tracing::debug!(file = %self.path.display(), "keep the owner of a settings file");
+            }
+            file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
+        }
+        file.sync_all()
     }
 
     /// Removes it.

@@ -18,6 +18,11 @@ pub(super) fn table(servers: &str, name: &str, launch: &Launch) -> String {
 
 /// Puts the table of haft at the end, in place of the one that is there.
 pub(super) fn put(text: &str, servers: &str, name: &str, launch: &Launch) -> Result<String, Wrong> {
+    put_table(text, servers, name, &table(servers, name, launch))
+}
+
+/// Puts a table with its header at the end, in place of the one of its name.
+pub(super) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<String, Wrong> {
     let before = parse(text)?;
     let rest = remove(text, servers, name)?;
     let mut out = rest.unwrap_or_else(|| text.to_owned());
@@ -27,10 +32,9 @@ pub(super) fn put(text: &str, servers: &str, name: &str, launch: &Launch) -> Res
     if !out.trim().is_empty() {
         out.push('\n');
     }
-    let own = table(servers, name, launch);
-    out.push_str(&own);
+    out.push_str(own);
     let mut expected = strip(before, servers, name);
-    let added = parse(&own)?;
+    let added = parse(own)?;
     let new = added[servers][name].clone();
     let at = expected
         .entry(servers)
@@ -83,6 +87,24 @@ pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
     let expected = strip(before, servers, name);
     check(&out, &expected, servers)?;
     Ok(Some(out))
+}
+
+/// What stands at `name` in the table of servers: as JSON, and as a table to be put in again.
+pub(super) fn entry(
+    text: &str,
+    servers: &str,
+    name: &str,
+) -> Result<Option<(serde_json::Value, String)>, Wrong> {
+    let table = parse(text)?;
+    let Some(own) = table.get(servers).and_then(|all| all.get(name)) else {
+        return Ok(None);
+    };
+    let unreadable = |what: String| Wrong { what, at: 0..0 };
+    let json = serde_json::to_value(own).map_err(|e| unreadable(e.to_string()))?;
+    let all = Table::from_iter([(name.to_owned(), own.clone())]);
+    let all = Table::from_iter([(servers.to_owned(), Value::Table(all))]);
+    let text = toml::to_string(&all).map_err(|e| unreadable(e.to_string()))?;
+    Ok(Some((json, text)))
 }
 
 fn parse(text: &str) -> Result<Table, Wrong> {

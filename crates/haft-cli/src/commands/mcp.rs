@@ -59,11 +59,21 @@ pub(crate) fn say_installed(
     } else if dry_run {
         at.screen.out(&diff(edit))?;
         at.screen.say(&format!("would change {file}"));
+        say_replaced(at, edit);
     } else {
         at.screen.say(&format!("added haft to {file}"));
+        say_replaced(at, edit);
         say_after(at, client, edit);
     }
     Ok(())
+}
+
+fn say_replaced(at: &Invocation, edit: &Edit) {
+    if edit.replaces {
+        at.screen.say(
+            "  in place of an entry named haft that starts something else: uninstall puts it back",
+        );
+    }
 }
 
 /// Puts haft into the settings of a client.
@@ -102,23 +112,25 @@ fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
 /// Takes haft out of the file that is named, or out of both.
 fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
     let client = Client::find(&typed.name)?;
-    let levels = match level(typed) {
-        Some(level) => vec![level],
-        None => vec![Level::Project, Level::User],
-    };
     let mut edits = Vec::new();
-    let mut refused = None;
-    for level in levels {
+    let mut refused = Vec::new();
+    for level in levels_of(client, typed) {
         match install::uninstall(client, level, &at.site, typed.dry_run) {
             Ok(edit) => edits.push(edit),
-            // A client may have settings at one level alone.
-            Err(problem) => refused = Some(problem),
+            Err(problem) => refused.push(problem),
         }
     }
     let changed: Vec<&Edit> = edits.iter().filter(|edit| edit.changes()).collect();
-    match (changed.as_slice(), refused) {
-        ([], Some(problem)) if edits.is_empty() => return Err(problem),
-        _ => {}
+    // What was done is said, and what could not be is an error: haft may still be in that file.
+    if !refused.is_empty() {
+        if !at.screen.json {
+            say_removed(at, &changed, typed.dry_run)?;
+        }
+        let last = refused.pop();
+        for problem in refused {
+            at.screen.warn(&problem.to_string());
+        }
+        return last.map_or(Ok(Exit::Done), Err);
     }
     if at.screen.json {
         let all: Vec<_> = changed
@@ -133,9 +145,27 @@ fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
         at.screen
             .say(&format!("haft is not in the settings of {}", client.name));
     }
+    say_removed(at, &changed, typed.dry_run)?;
+    Ok(Exit::Done)
+}
+
+/// The level that is named, or all that the client has. One that has none says itself how it is connected.
+fn levels_of(client: &Client, typed: &ClientFile) -> Vec<Level> {
+    if let Some(level) = level(typed) {
+        return vec![level];
+    }
+    let both = [Level::Project, Level::User].into_iter();
+    let mut levels: Vec<Level> = both.filter(|level| client.has(*level)).collect();
+    if levels.is_empty() {
+        levels.push(client.level(None));
+    }
+    levels
+}
+
+fn say_removed(at: &Invocation, changed: &[&Edit], dry_run: bool) -> Result<(), Problem> {
     for edit in changed {
         let file = visible::line(&edit.file.display().to_string());
-        if typed.dry_run {
+        if dry_run {
             at.screen.out(&diff(edit))?;
             at.screen.say(&format!("would change {file}"));
         } else if edit.after.is_none() {
@@ -144,7 +174,7 @@ fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
             at.screen.say(&format!("removed haft from {file}"));
         }
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 fn level(typed: &ClientFile) -> Option<Level> {
@@ -162,8 +192,7 @@ fn document(at: &Invocation, client: &Client, edit: &Edit, dry_run: bool) -> Don
 }
 
 fn described(edit: &Edit, dry_run: bool) -> serde_json::Value {
-    let mut shown =
-        json!({"file": edit.file, "changed": edit.changes() && !dry_run, "diff": plain_diff(edit)});
+    let mut shown = json!({"file": edit.file, "changed": edit.changes() && !dry_run, "diff": plain_diff(edit), "replaced": edit.replaces});
     if let (Some(backup), Some(map)) = (&edit.backup, shown.as_object_mut()) {
         map.insert("backup".into(), json!(backup));
     }

@@ -125,6 +125,10 @@ fn every_client_is_connected_and_disconnected() {
         let gone = lab.run(&["mcp", "uninstall", client.split(' ').next().unwrap()]);
         assert_eq!(gone.code, 0, "{client}: {}", gone.stderr);
         assert!(!target.exists(), "{client}: haft had made the file");
+        let made = target.parent().unwrap();
+        let is_kept =
+            ["work", "config"].iter().any(|kept| made.ends_with(kept)) || made == root(&lab);
+        assert_eq!(made.exists(), is_kept, "{client}: and its folder");
     }
 }
 
@@ -258,6 +262,52 @@ fn a_file_that_cannot_be_edited_is_left_alone_and_named() {
     ] {
         assert!(lab.run(&args).stderr.contains(says), "{args:?}");
     }
+}
+
+#[test]
+fn an_uninstall_that_cannot_reach_a_file_says_so_and_does_the_rest() {
+    let lab = Lab::new();
+    let install = ["mcp", "install", "claude-code", "--user"];
+    assert_eq!(lab.run(&install).code, 0);
+    let user = root(&lab).join(".claude.json");
+    let broken = lab.file(".mcp.json", "{\"mcpServers\": {\"haft\": {},,}}");
+    for _ in 0..2 {
+        let ran = lab.run(&["mcp", "uninstall", "claude-code"]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(".mcp.json:1:") && ran.stderr.contains("correct the file"),
+            "{}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("haft is not in"), "{}", ran.stderr);
+        assert!(!user.exists(), "what could be done was done");
+    }
+    fs::remove_file(&broken).unwrap();
+    fs::create_dir(&broken).unwrap();
+    let ran = lab.run(&["mcp", "uninstall", "claude-code", "--json"]);
+    assert!(
+        ran.code != 0 && ran.stderr.contains(".mcp.json"),
+        "{}",
+        ran.stderr
+    );
+    // A client without settings of a project has none that could not be reached.
+    assert_eq!(lab.run(&["mcp", "uninstall", "zed"]).code, 0);
+    assert_eq!(lab.run(&["mcp", "uninstall", "goose"]).code, 2);
+}
+
+#[test]
+fn an_entry_named_haft_that_is_not_haft_s_is_said_and_comes_back() {
+    let lab = Lab::new();
+    let text = "{\n  \"mcpServers\": {\n    \"haft\": {\"command\": \"mine\"}\n  }\n}\n";
+    let file = lab.file(".mcp.json", text);
+    let ran = lab.run(&["mcp", "install", "claude-code"]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("in place of an entry named haft"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(lab.run(&["mcp", "uninstall", "claude-code"]).code, 0);
+    assert_eq!(fs::read_to_string(file).unwrap(), text);
 }
 
 #[test]

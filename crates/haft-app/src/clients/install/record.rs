@@ -1,0 +1,150 @@
+//! What haft remembers of an install, in its state folder: the file as it was, and what haft wrote.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use haft::text::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::home::Home;
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+
+/// Largest record; an entry that was replaced is in it.
+const MAX_RECORD: u64 = 1024 * 1024;
+
+/// Largest backup.
+const MAX_BACKUP: u64 = 64 * 1024 * 1024;
+
+/// What haft remembers of an install.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Record {
+    pub(super) v: u32,
+    /// Whether the file existed before.
+    pub(super) existed: bool,
+    /// SHA-256 of the text that is kept.
+    pub(super) before: Option<String>,
+    /// SHA-256 of what haft wrote over it, or was about to write: two where one install followed another.
+    pub(super) written: Vec<String>,
+    /// The folders that haft made for the file, the outermost first.
+    pub(super) made: Vec<PathBuf>,
+    /// Whether haft made the object of servers.
+    pub(super) made_servers: bool,
+    /// The entry of haft's name that was there before, where it started something else.
+    pub(super) replaced: Option<String>,
+}
+
+impl Record {
+    /// That of an install which has made folders, and written nothing.
+    pub(super) fn of_folders(made: &[PathBuf]) -> Self {
+        Self {
+            v: 2,
+            existed: false,
+            before: None,
+            written: Vec::new(),
+            made: made.to_vec(),
+            made_servers: false,
+            replaced: None,
+        }
+    }
+
+    /// Whether haft wrote this text.
+    pub(super) fn wrote(&self, text: &str) -> bool {
+        self.written.contains(&digest(text))
+    }
+
+    /// Whether the text that is kept is the one that this record means.
+    pub(super) fn fits(&self, kept: Option<&str>) -> bool {
+        self.existed == self.before.is_some() && (!self.existed || self.before == kept.map(digest))
+    }
+}
+
+/// The backup of a settings file and the record of the install, in the state folder.
+#[derive(Debug)]
+pub(super) struct Original {
+    pub(super) before: PathBuf,
+    record: PathBuf,
+    folder: PathBuf,
+}
+
+impl Original {
+    pub(super) fn of(home: &Home, file: &Path) -> Self {
+        let name = digest(&file.to_string_lossy());
+        let folder = home.join("clients");
+        Self {
+            before: folder.join(format!("{}.before", &name[..16])),
+            record: folder.join(format!("{}.json", &name[..16])),
+            folder,
+        }
+    }
+
+    /// Holds all records until the lock is dropped, and clears what a killed process left of this one.
+    pub(super) fn lock(&self) -> Result<File, Problem> {
+        let folder = &self.folder;
+        plain_file::private_folder(folder).map_err(|e| failed("make", folder, &e))?;
+        let lock = plain_file::lock_folder(folder).map_err(|e| failed("lock", folder, &e))?;
+        for file in [&self.before, &self.record] {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            plain_file::sweep_drafts(folder, &name);
+        }
+        Ok(lock)
+    }
+
+    pub(super) fn load(&self) -> Result<Option<Record>, Problem> {
+        match plain_file::read(&self.record, MAX_RECORD) {
+            // A damaged record is as good as none: haft's entry is then removed by itself.
+            Ok(text) => Ok(serde_json::from_str(&text).ok()),
+            Err(e) if is_missing(&e) => Ok(None),
+            Err(e) => Err(failed("read", &self.record, &e)),
+        }
+    }
+
+    pub(super) fn text(&self) -> Result<Option<String>, Problem> {
+        match plain_file::read(&self.before, MAX_BACKUP) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if is_missing(&e) => Ok(None),
+            Err(e) => Err(failed("read", &self.before, &e)),
+        }
+    }
+
+    pub(super) fn save_text(&self, text: Option<&str>) -> Result<(), Problem> {
+        if let Some(text) = text {
+            return plain_file::write_private(&self.before, text)
+                .map_err(|e| failed("write", &self.before, &e));
+        }
+        // One of an earlier install may be there.
+        let _ = std::fs::remove_file(&self.before);
+        Ok(())
+    }
+
+    pub(super) fn save_record(&self, record: &Record) -> Result<(), Problem> {
+        let text = serde_json::to_string(record)
+            .map_err(|e| Problem::failed(format!("write the record of an install: {e}")))?;
+        plain_file::write_private(&self.record, &text)
+            .map_err(|e| failed("write", &self.record, &e))
+    }
+
+    pub(super) fn forget(&self) {
+        for file in [&self.before, &self.record] {
+            if let Err(error) = std::fs::remove_file(file) {
+                tracing::debug!(%error, file = %file.display(), "remove a backup");
+            }
+        }
+    }
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Problem {
+    Problem::failed(format!("{what} the backup of a client's settings: {error}"))
+        .at(Place::file(path))
+}
+
+pub(super) fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}

@@ -1,0 +1,267 @@
+//! Installs and uninstalls that are stopped between any two steps, and files that change in between.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Launch, Level, Target, install, uninstall};
+use crate::clients::Client;
+use crate::environment::Environment;
+use crate::home::Home;
+use crate::problem::Problem;
+use crate::site::Site;
+
+struct Lab {
+    root: tempfile::TempDir,
+    site: Site,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let work = root.path().join("work");
+        fs::create_dir(&work).unwrap();
+        let environment = Environment::default();
+        let home = Home::locate(Some(&root.path().join("home")), &environment).unwrap();
+        let site = Site::new(&work, home, environment).unwrap();
+        Self { root, site }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.root.path().join("work").join(name)
+    }
+
+    fn target(&self, client: &str) -> Target {
+        Target::find(Client::find(client).unwrap(), Level::Project, &self.site).unwrap()
+    }
+
+    fn install(&self, client: &str, word: &str) -> super::Edit {
+        let client = Client::find(client).unwrap();
+        install(client, Level::Project, &self.site, &launch(word), false).unwrap()
+    }
+
+    fn uninstall(&self, client: &str) {
+        let client = Client::find(client).unwrap();
+        uninstall(client, Level::Project, &self.site, false).unwrap();
+    }
+
+    /// Names of everything in the project and in haft's folder of records.
+    fn names(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for folder in [
+            self.root.path().join("work"),
+            self.site.home.join("clients"),
+        ] {
+            walk(&folder, &mut found);
+        }
+        found
+    }
+}
+
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        found.push(entry.path());
+        walk(&entry.path(), found);
+    }
+}
+
+fn launch(word: &str) -> Launch {
+    Launch {
+        command: "/opt/haft".into(),
+        args: vec!["serve".into(), word.into()],
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+/// Steps until so many are taken; then the process is as good as killed.
+fn stopping(after: usize) -> impl FnMut(super::Step<'_>) -> Result<(), Problem> {
+    let mut left = after;
+    move |step| {
+        if left == 0 {
+            return Err(Problem::failed("killed"));
+        }
+        left -= 1;
+        super::Step::take(step)
+    }
+}
+
+const TEXTS: [Option<&str>; 3] = [
+    None,
+    Some("{ \"theme\": \"dark\" // mine\n}"),
+    Some("{\n  \"mcpServers\": {\"docs\": {}},\n}\n"),
+];
+
+#[test]
+fn an_install_that_is_killed_at_any_step_is_repaired_by_the_next_command() {
+    for text in TEXTS {
+        for is_second in [false, true] {
+            for stop in 0..7 {
+                for repair in ["uninstall", "install"] {
+                    let lab = Lab::new();
+                    let file = lab.file(".cursor/mcp.json");
+                    if let Some(text) = text {
+                        fs::create_dir(file.parent().unwrap()).unwrap();
+                        fs::write(&file, text).unwrap();
+                    }
+                    if is_second {
+                        lab.install("cursor", "first");
+                    }
+                    let target = lab.target("cursor");
+                    let _ = target.install(&launch("second"), &mut stopping(stop));
+                    if repair == "install" {
+                        lab.install("cursor", "third");
+                        assert!(read(&file).unwrap().contains("third"));
+                    }
+                    lab.uninstall("cursor");
+                    let at = format!("{text:?}, second: {is_second}, after {stop}, {repair}");
+                    assert_eq!(read(&file).as_deref(), text, "{at}");
+                    assert_eq!(file.parent().unwrap().exists(), text.is_some(), "{at}");
+                    let count = if text.is_some() { 2 } else { 0 };
+                    let left = lab.names();
+                    let kept = left
+                        .iter()
+                        .filter(|path| path.starts_with(lab.site.home.path()))
+                        .count();
+                    assert!(left.len() - kept == count && kept <= 1, "{at}: {left:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_uninstall_that_is_killed_at_any_step_is_finished_by_the_next() {
+    for text in TEXTS {
+        for stop in 0..4 {
+            let lab = Lab::new();
+            let file = lab.file(".cursor/mcp.json");
+            if let Some(text) = text {
+                fs::create_dir(file.parent().unwrap()).unwrap();
+                fs::write(&file, text).unwrap();
+            }
+            lab.install("cursor", "first");
+            let _ = lab.target("cursor").uninstall(&mut stopping(stop));
+            lab.uninstall("cursor");
+            assert_eq!(read(&file).as_deref(), text, "after {stop}");
+            assert_eq!(
+                file.parent().unwrap().exists(),
+                text.is_some(),
+                "after {stop}"
+            );
+            // Nothing is remembered that a later install could take for its own.
+            let left = lab.names();
+            let count = if text.is_some() { 2 } else { 0 };
+            assert_eq!(left.len(), count, "after {stop}: {left:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_user_changes_between_two_installs_stays() {
+    let rows = [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\n  \"theme\": 1\n}\n",
+            "\"theme\": 1",
+            "\"theme\": 2, \"new\": [3] /* mine */",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\n  \"mcpServers\": {\n    \"docs\": {}\n  }\n}\n",
+            "\"docs\": {}",
+            "\"docs\": {}, \"more\": {}",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "model = \"a\"\n",
+            "model = \"a\"",
+            "model = \"b\"\n[mcp_servers.more]\ncommand = \"x\"",
+        ),
+    ];
+    for (client, name, text, from, to) in rows {
+        let lab = Lab::new();
+        let file = lab.file(name);
+        fs::create_dir(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        lab.install(client, "first");
+        let with = read(&file).unwrap();
+        fs::write(&file, with.replace(from, to)).unwrap();
+        lab.install(client, "second");
+        lab.install(client, "third");
+        lab.uninstall(client);
+        assert_eq!(read(&file).unwrap(), text.replace(from, to), "{client}");
+    }
+}
+
+#[test]
+fn a_file_that_haft_made_and_a_user_filled_stays_and_a_folder_with_more_in_it_too() {
+    let lab = Lab::new();
+    let file = lab.file(".vscode/mcp.json");
+    lab.install("vscode", "first");
+    let with = read(&file).unwrap();
+    fs::write(
+        &file,
+        with.replace("\"servers\"", "\"inputs\": [], \"servers\""),
+    )
+    .unwrap();
+    lab.install("vscode", "second");
+    lab.uninstall("vscode");
+    assert_eq!(read(&file).unwrap(), "{\n  \"inputs\": []\n}\n");
+    let lab = Lab::new();
+    lab.install("vscode", "first");
+    fs::write(lab.file(".vscode/tasks.json"), "{}").unwrap();
+    lab.uninstall("vscode");
+    assert!(!lab.file(".vscode/mcp.json").exists() && lab.file(".vscode/tasks.json").exists());
+}
+
+#[test]
+fn an_entry_of_haft_s_name_that_is_not_haft_s_comes_back() {
+    let rows = [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\n  \"mcpServers\": {\n    \"haft\": {\"command\": \"mine\"}\n  }\n}\n",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.haft]\ncommand = \"mine\"\n",
+        ),
+    ];
+    for (client, name, text) in rows {
+        for change in ["", "\n"] {
+            let lab = Lab::new();
+            let file = lab.file(name);
+            fs::create_dir(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            // Not haft's, so not taken out.
+            lab.uninstall(client);
+            assert_eq!(read(&file).unwrap(), text);
+            assert!(lab.install(client, "first").replaces, "{client}");
+            assert!(!lab.install(client, "second").replaces, "{client}");
+            let with = read(&file).unwrap();
+            assert!(!with.contains("mine"), "{with}");
+            fs::write(&file, with + change).unwrap();
+            lab.install(client, "third");
+            lab.uninstall(client);
+            assert!(read(&file).unwrap().contains("mine"), "{client}");
+            assert!(!read(&file).unwrap().contains("\"serve\""), "{client}");
+        }
+    }
+}
+
+#[test]
+fn a_record_whose_backup_is_gone_never_removes_the_file() {
+    let lab = Lab::new();
+    let file = lab.file(".mcp.json");
+    fs::write(&file, "{\"a\": 1}").unwrap();
+    let backup = lab.install("claude-code", "first").backup.unwrap();
+    fs::remove_file(backup).unwrap();
+    lab.uninstall("claude-code");
+    assert_eq!(read(&file).unwrap(), "{\"a\": 1}");
+}
