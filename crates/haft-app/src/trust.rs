@@ -24,6 +24,17 @@ pub struct Trust {
     declined: BTreeSet<PathBuf>,
 }
 
+/// What a person says about a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Its own settings and skills may count.
+    Trust,
+    /// They may not, and nobody is to be asked again.
+    Decline,
+    /// As if nobody had been asked.
+    Forget,
+}
+
 impl Trust {
     /// Reads the store; an absent one is empty, a damaged one an error: guessing would trust or distrust wrongly.
     ///
@@ -55,39 +66,53 @@ impl Trust {
         real(folder).is_some_and(|folder| self.declined.contains(&folder))
     }
 
-    /// Trusts a folder, or takes that back.
+    /// Remembers what a person said about a folder; whether the folder was trusted before. The store is read and written under a
+    /// lock: of two processes that change it at once, none loses what the other said.
     ///
     /// # Errors
-    /// A [`Problem`] where the folder cannot be found or the store cannot be written.
-    pub fn set(&mut self, folder: &Path, trusted: bool) -> Result<(), Problem> {
-        let folder = folder
+    /// A [`Problem`] where the folder cannot be found or kept, or the store cannot be read or written.
+    pub fn change(home: &Home, folder: &Path, answer: Answer) -> Result<bool, Problem> {
+        let folder = match answer {
+            // A folder that is gone is known by the path it had.
+            Answer::Forget => real(folder).unwrap_or_else(|| folder.to_owned()),
+            Answer::Trust | Answer::Decline => Self::check(folder)?,
+        };
+        home.create()?;
+        let _lock = plain_file::lock_folder(home.path()).map_err(|e| {
+            Problem::failed(format!("lock the trust store: {e}")).at(Place::file(home.path()))
+        })?;
+        let mut store = Self::load(home)?;
+        store.declined.remove(&folder);
+        let was = store.trusted.remove(&folder);
+        match answer {
+            Answer::Trust => store.trusted.insert(folder),
+            Answer::Decline => store.declined.insert(folder),
+            Answer::Forget => false,
+        };
+        store.save(home)?;
+        Ok(was)
+    }
+
+    /// The real path of a folder that can be trusted.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the folder cannot be found, or its path is not UTF-8: the store could not hold it.
+    pub fn check(folder: &Path) -> Result<PathBuf, Problem> {
+        let real = folder
             .canonicalize()
             .map_err(|e| Problem::usage(format!("trust a folder: {e}")).at(Place::file(folder)))?;
-        let (to, from) = if trusted {
-            (&mut self.trusted, &mut self.declined)
-        } else {
-            (&mut self.declined, &mut self.trusted)
-        };
-        from.remove(&folder);
-        to.insert(folder);
-        Ok(())
+        if real.to_str().is_none() {
+            return Err(Problem::usage(
+                "trust a folder: its path is not UTF-8, and the trust store cannot hold it",
+            )
+            .at(Place::file(&real))
+            .advise("rename the folder, or trust it for one run: --trust"));
+        }
+        Ok(real)
     }
 
-    /// Forgets a folder; whether it was trusted.
-    pub fn forget(&mut self, folder: &Path) -> bool {
-        // A folder that is gone is known by the path it had.
-        let folder = real(folder).unwrap_or_else(|| folder.to_owned());
-        self.declined.remove(&folder);
-        self.trusted.remove(&folder)
-    }
-
-    /// Writes the store.
-    ///
-    /// # Errors
-    /// A [`Problem`] where the file cannot be written.
-    pub fn save(&mut self, home: &Home) -> Result<(), Problem> {
+    fn save(&mut self, home: &Home) -> Result<(), Problem> {
         self.v = 1;
-        home.create()?;
         let path = home.join(FILE);
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| Problem::failed(format!("write the trust store: {e}")))?;
@@ -99,4 +124,55 @@ impl Trust {
 
 fn real(folder: &Path) -> Option<PathBuf> {
     folder.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::thread;
+
+    use super::{Answer, Trust};
+    use crate::environment::Environment;
+    use crate::home::Home;
+
+    fn home_at(root: &tempfile::TempDir) -> Home {
+        Home::locate(Some(&root.path().join("home")), &Environment::default()).unwrap()
+    }
+
+    #[test]
+    fn answers_given_at_once_are_all_kept() {
+        let root = tempfile::tempdir().unwrap();
+        let home = home_at(&root);
+        let folder = |nth: usize| root.path().join(format!("f{nth}"));
+        for nth in 0..40 {
+            std::fs::create_dir(folder(nth)).unwrap();
+        }
+        Trust::change(&home, &folder(0), Answer::Trust).unwrap();
+        thread::scope(|scope| {
+            for nth in 0..40 {
+                let (home, folder) = (&home, folder(nth));
+                let answer = if nth == 0 {
+                    Answer::Forget
+                } else {
+                    Answer::Trust
+                };
+                scope.spawn(move || Trust::change(home, &folder, answer).unwrap());
+            }
+        });
+        let store = Trust::load(&home).unwrap();
+        let trusted: Vec<usize> = (0..40).filter(|nth| store.trusts(&folder(*nth))).collect();
+        assert_eq!(trusted, (1..40).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_folder_that_the_store_cannot_hold_is_refused_by_its_path() {
+        let root = tempfile::tempdir().unwrap();
+        let home = home_at(&root);
+        let folder = root.path().join(OsStr::from_bytes(b"caf\xe9"));
+        std::fs::create_dir(&folder).unwrap();
+        let refused = Trust::change(&home, &folder, Answer::Trust).unwrap_err();
+        assert!(refused.to_string().contains("not UTF-8"), "{refused}");
+        assert!(!home.join(super::FILE).exists());
+    }
 }

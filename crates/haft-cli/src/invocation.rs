@@ -12,6 +12,7 @@ use haft_app::notices::Notices;
 use haft_app::problem::Problem;
 use haft_app::reload::Load;
 use haft_app::site::{Overrides, Site};
+use haft_app::trust::{Answer, Trust};
 
 use crate::args::Options;
 use crate::screen::{Screen, visible};
@@ -45,7 +46,7 @@ impl Invocation {
 
     /// Reads all settings; asks once about a folder with a haft.toml of its own, where a user can answer.
     pub(crate) fn settings(&self) -> Result<Settings, Problem> {
-        let mut trust = self.site.trust()?;
+        let trust = self.site.trust()?;
         let trusted = self.options.trust || trust.trusts(&self.site.workspace);
         let settings = self.resolve(trusted)?;
         if trusted || settings.warnings.is_empty() {
@@ -55,8 +56,8 @@ impl Invocation {
             return Ok(self.warned(settings));
         }
         let yes = self.ask_for_trust(&settings)?;
-        trust.set(&self.site.workspace, yes)?;
-        trust.save(&self.site.home)?;
+        let answer = if yes { Answer::Trust } else { Answer::Decline };
+        Trust::change(&self.site.home, &self.site.workspace, answer)?;
         if yes {
             Ok(self.warned(self.resolve(true)?))
         } else {
@@ -148,13 +149,18 @@ impl Invocation {
         self.screen.err(&format!(
             "trust {folder}? Its {FILE_NAME} could then allow calls. [y/N]"
         ));
-        let mut answer = String::new();
-        io::stdin()
-            .lock()
-            .read_line(&mut answer)
-            .map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
-        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+        yes()
     }
+}
+
+/// Reads the answer to a question; all but a yes is a no.
+pub(crate) fn yes() -> Result<bool, Problem> {
+    let mut answer = String::new();
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Whether a user sees a prompt and can answer it.

@@ -6,19 +6,17 @@ use crate::args;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use haft_app::trust::Trust;
+use haft_app::trust::{Answer, Trust};
 
 /// Changes the trust store and says so.
 pub(crate) fn run(at: &Invocation, args: &args::Trust) -> Done {
     let folder = args.dir.as_deref().unwrap_or(&at.site.workspace);
-    let mut trust = Trust::load(&at.site.home)?;
-    let was = trust.trusts(folder);
-    if args.remove {
-        trust.forget(folder);
+    let answer = if args.remove {
+        Answer::Forget
     } else {
-        trust.set(folder, true)?;
-    }
-    trust.save(&at.site.home)?;
+        Answer::Trust
+    };
+    let was = Trust::change(&at.site.home, folder, answer)?;
     let shown = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if at.screen.json {
         at.screen.document(
