@@ -50,6 +50,52 @@ const SCRIPTS: [&str; 8] = [
 /// Targets of a Makefile, likewise.
 const TARGETS: [&str; 5] = ["test", "build", "check", "lint", "all"];
 
+/// Commands of cargo. What an allow rule covers is applied unasked, and an argument can make most of these tools start any program
+/// (`--config`, `-exec`, `--script-shell`, `-p PLUGIN`): so a rule says the whole command, and where arguments are let in, the options
+/// that start programs are asked about.
+const CARGO: [&str; 12] = [
+    "cargo build",
+    "cargo build --release",
+    "cargo check",
+    "cargo check --all-targets",
+    "cargo test",
+    "cargo test --workspace",
+    "cargo test -p *",
+    "cargo clippy",
+    "cargo clippy --all-targets",
+    "cargo fmt",
+    "cargo fmt --all",
+    "cargo fmt --check",
+];
+
+/// Options of cargo with which it starts what the line names, or reads a package from elsewhere.
+const CARGO_OPTIONS: [&str; 4] = [
+    "cargo * --config*",
+    "cargo * --manifest-path*",
+    "cargo * -C*",
+    "cargo * -Z*",
+];
+
+/// Commands of go.
+const GO: [&str; 8] = [
+    "go build",
+    "go build ./...",
+    "go test",
+    "go test ./...",
+    "go test -v ./...",
+    "go test -race ./...",
+    "go vet",
+    "go vet ./...",
+];
+
+/// What publishes commits, also behind git's own options (`git -C DIR push`).
+const PUBLISHING: [&str; 4] = [
+    "git push *",
+    "git -* push *",
+    "git send-pack *",
+    "git -* send-pack *",
+];
+
 /// A rule that fits a folder, and why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FittingRule {
@@ -176,14 +222,14 @@ impl Scan {
             }
             "Cargo.toml" => {
                 self.note(folder, "Rust");
-                for word in ["build", "check", "test", "clippy", "fmt"] {
-                    self.allow(&format!("cargo {word} *"), "Cargo.toml: a Rust package");
+                for command in CARGO {
+                    self.allow(command, "Cargo.toml: a Rust package");
                 }
             }
             "go.mod" => {
                 self.note(folder, "Go");
-                for word in ["build", "test", "vet"] {
-                    self.allow(&format!("go {word} *"), "go.mod: a Go module");
+                for command in GO {
+                    self.allow(command, "go.mod: a Go module");
                 }
             }
             "Makefile" | "makefile" | "GNUmakefile" if depth == 0 => {
@@ -205,6 +251,14 @@ impl Scan {
             .or_insert_with(|| why.to_owned());
     }
 
+    fn ask(&mut self, commands: &[&str], why: &str) {
+        let rules = commands.iter().map(|command| FittingRule {
+            rule: format!("Bash({command})"),
+            why: why.to_owned(),
+        });
+        self.project.ask.extend(rules);
+    }
+
     fn package(&mut self, folder: &Path, text: &str) {
         let tool = self.node.name();
         self.note(folder, &format!("Node ({tool})"));
@@ -213,9 +267,9 @@ impl Scan {
             if package["scripts"][script].is_string() {
                 let why = format!("package.json has the script `{script}`");
                 if script == "test" && self.node != NodeTool::Bun {
-                    self.allow(&format!("{tool} test *"), &why);
+                    self.allow(&format!("{tool} test"), &why);
                 }
-                self.allow(&format!("{tool} run {script} *"), &why);
+                self.allow(&format!("{tool} run {script}"), &why);
             }
         }
     }
@@ -229,14 +283,17 @@ impl Scan {
         };
         self.note(folder, tool);
         let why = "a Python project";
-        self.allow(&format!("{run}pytest *"), why);
-        self.allow(&format!("{run}python -m pytest *"), why);
-        for (word, command) in [("ruff", "ruff check *"), ("mypy", "mypy *")] {
+        for command in ["pytest", "pytest -q", "python -m pytest"] {
+            self.allow(&format!("{run}{command}"), why);
+        }
+        for (word, plain, here) in [
+            ("ruff", "ruff check", "ruff check ."),
+            ("mypy", "mypy", "mypy ."),
+        ] {
             if text.contains(word) {
-                self.allow(
-                    &format!("{run}{command}"),
-                    &format!("the project uses {word}"),
-                );
+                let why = format!("the project uses {word}");
+                self.allow(&format!("{run}{plain}"), &why);
+                self.allow(&format!("{run}{here}"), &why);
             }
         }
     }
@@ -259,13 +316,13 @@ impl Scan {
 
     fn finish(mut self, root: &Path) -> Project {
         self.project.packages = self.folders.len();
-        let rules = self.rules.into_iter();
+        let rules = std::mem::take(&mut self.rules).into_iter();
         self.project.allow = rules.map(|(rule, why)| FittingRule { rule, why }).collect();
         if self.project.git || root.join(".git").exists() {
-            self.project.ask.push(FittingRule {
-                rule: "Bash(git push *)".into(),
-                why: "publishes commits".into(),
-            });
+            self.ask(&PUBLISHING, "publishes commits");
+        }
+        if self.project.kinds.contains("Rust") {
+            self.ask(&CARGO_OPTIONS, "makes cargo start other programs");
         }
         self.project
     }

@@ -16,7 +16,8 @@ pub fn text(project: &Project) -> String {
          profile = \"workspace\"\n",
     );
     let allow = "# Commands that run without approval, in the jail, without a network; what they change here is applied.\n\
-                 # A trailing ` *` stands for any arguments. `haft runs undo RUN` takes changes back.\n";
+                 # Each is the whole command: with other arguments it is judged by what it changed. ` *` at the end would let in any\n\
+                 # arguments, and with some of them many tools start any program. `haft runs undo RUN` takes changes back.\n";
     if project.allow.is_empty() {
         let _ = write!(
             out,

@@ -32,11 +32,7 @@ fn each_kind_of_project_gets_its_rules() {
                 "package.json",
                 r#"{"scripts":{"test":"x","start":"y","deploy":"z","lint":"l"}}"#,
             )],
-            &[
-                "Bash(npm test *)",
-                "Bash(npm run test *)",
-                "Bash(npm run lint *)",
-            ],
+            &["Bash(npm test)", "Bash(npm run test)", "Bash(npm run lint)"],
             &["deploy", "start", "build"],
         ),
         (
@@ -47,22 +43,22 @@ fn each_kind_of_project_gets_its_rules() {
                 ("node_modules/z/package.json", r#"{"scripts":{"test":"x"}}"#),
                 ("crates/b/Cargo.toml", ""),
             ],
-            &["Bash(pnpm run build *)", "Bash(cargo test *)"],
+            &["Bash(pnpm run build)", "Bash(cargo test)"],
             &["npm test", "pnpm test"],
         ),
         (
             &[("pyproject.toml", "[tool.ruff]\n"), ("uv.lock", "")],
-            &["Bash(uv run pytest *)", "Bash(uv run ruff check *)"],
+            &["Bash(uv run pytest)", "Bash(uv run ruff check .)"],
             &["mypy"],
         ),
         (
             &[("requirements.txt", "mypy\n")],
-            &["Bash(pytest *)", "Bash(mypy *)"],
+            &["Bash(pytest)", "Bash(mypy)"],
             &["uv run"],
         ),
         (
             &[("go.mod", "module x"), (".git/HEAD", "")],
-            &["Bash(go test *)", "Bash(git push *)"],
+            &["Bash(go test ./...)", "Bash(git push *)"],
             &[],
         ),
         (
