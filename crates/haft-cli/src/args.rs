@@ -142,6 +142,10 @@ pub(crate) enum Command {
 
 /// `haft init`.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct Init {
     /// Connect this client, too: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
     #[arg(long, value_name = "NAME")]
@@ -152,6 +156,9 @@ pub(crate) struct Init {
     /// Connect it in the user's settings, for all folders
     #[arg(long, requires = "client")]
     pub(crate) user: bool,
+    /// Trust the folder with the skills that it brings, unasked
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Show what would be written, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

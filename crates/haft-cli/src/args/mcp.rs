@@ -28,6 +28,17 @@ pub(crate) struct ClientFile {
     pub(crate) dry_run: bool,
 }
 
+impl ClientFile {
+    /// The same, only looked at.
+    pub(crate) fn as_dry_run(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            dry_run: true,
+            ..*self
+        }
+    }
+}
+
 /// What to do about MCP.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpAction {

@@ -1,23 +1,24 @@
 //! `haft init`: a first minute: settings that fit the folder, trust, a client connected.
 
 use std::io::{ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use haft::skill::set::{Filter, Root, SkillSet, WORKSPACE_FOLDERS};
 use haft_app::clients::Client;
 use haft_app::clients::install::Edit;
 use haft_app::config::FILE_NAME;
 use haft_app::problem::{Place, Problem};
 use haft_app::project::{Project, starter};
-use haft_app::trust::Trust;
+use haft_app::trust::{Answer, Trust};
 use serde_json::{Value, json};
 
 use crate::args;
 use crate::commands::{Done, mcp};
 use crate::exit::Exit;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, is_interactive, yes};
 use crate::screen::{DIM, styled, visible};
 
-/// Detects, writes, trusts, connects. A haft.toml that is there stays as it is and is not trusted unseen.
+/// Detects, writes, trusts, connects. A haft.toml that is there stays as it is and is not trusted unseen, nor are skills.
 pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
     at.site.check_workspace()?;
     let typed = args.client.as_ref().map(|name| args::ClientFile {
@@ -26,10 +27,13 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
         user: args.user,
         dry_run: args.dry_run,
     });
-    // A wrong name ends the command before anything is written.
+    // What cannot be done ends the command before anything is written.
+    Trust::check(&at.site.workspace)?;
     if let Some(typed) = &typed {
-        Client::find(&typed.name)?;
+        mcp::install(at, &typed.as_dry_run())?;
     }
+    let was_trusted = Trust::load(&at.site.home)?.trusts(&at.site.workspace);
+    let skills = skills_of(at);
     let project = Project::scan(&at.site.workspace);
     let text = starter::text(&project);
     let path = at.site.workspace.join(FILE_NAME);
@@ -38,17 +42,18 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
     } else {
         write(&path, &text)?
     };
-    let mut trust = Trust::load(&at.site.home)?;
-    if is_new && !args.dry_run {
-        trust.set(&at.site.workspace, true)?;
-        trust.save(&at.site.home)?;
+    let would_trust = skills.is_empty() || args.yes;
+    let trusts = is_new && !was_trusted && !args.dry_run && (would_trust || asked(at, &skills)?);
+    if trusts {
+        Trust::change(&at.site.home, &at.site.workspace, Answer::Trust)?;
     }
-    let trusted = trust.trusts(&at.site.workspace);
     let outcome = Settled {
         path: &path,
         text: &text,
+        skills: &skills,
         is_new,
-        trusted,
+        trusted: was_trusted || trusts,
+        would_trust,
     };
     if !at.screen.json {
         outcome.say(at, &project, args.dry_run)?;
@@ -68,6 +73,50 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
     Ok(Exit::Done)
 }
 
+/// What the folder brings for an agent to follow, counted as in a trusted one. Skills that do not load are among them: the next
+/// change may mend them.
+fn skills_of(at: &Invocation) -> Vec<Brought> {
+    let folder = &at.site.workspace;
+    let roots = WORKSPACE_FOLDERS.map(|below| Root::workspace(folder, below, true));
+    let found = SkillSet::new(roots.into(), Filter::default()).current();
+    let shadowed = found.shadowed().iter().map(|shadowed| &shadowed.skill);
+    let skills = found.skills().iter().chain(shadowed).map(|skill| Brought {
+        name: skill.name().to_owned(),
+        folder: skill.dir().to_owned(),
+    });
+    let broken = found.broken().iter().map(|broken| Brought {
+        name: "(does not load)".to_owned(),
+        folder: broken.location.clone(),
+    });
+    skills.chain(broken).collect()
+}
+
+/// A skill that lies in the folder.
+struct Brought {
+    name: String,
+    folder: PathBuf,
+}
+
+/// Asks about what the folder brings, where a user can answer; silence is a no.
+fn asked(at: &Invocation, skills: &[Brought]) -> Result<bool, Problem> {
+    if at.screen.json || !is_interactive() {
+        return Ok(false);
+    }
+    at.screen
+        .err("this folder brings skills, which agents follow:");
+    for skill in skills {
+        at.screen.err(&shown(at, skill));
+    }
+    at.screen.err("trust the folder with them? [y/N]");
+    yes()
+}
+
+fn shown(at: &Invocation, skill: &Brought) -> String {
+    let folder = skill.folder.strip_prefix(&at.site.workspace);
+    let folder = folder.unwrap_or(&skill.folder).display();
+    visible::line(&format!("  {} in {folder}", skill.name))
+}
+
 /// Writes the file where there is none; whether it did.
 fn write(path: &Path, text: &str) -> Result<bool, Problem> {
     let made = std::fs::OpenOptions::new()
@@ -85,8 +134,11 @@ fn write(path: &Path, text: &str) -> Result<bool, Problem> {
 struct Settled<'a> {
     path: &'a Path,
     text: &'a str,
+    skills: &'a [Brought],
     is_new: bool,
     trusted: bool,
+    /// Whether it is trusted without a question.
+    would_trust: bool,
 }
 
 impl Settled<'_> {
@@ -110,11 +162,19 @@ impl Settled<'_> {
             }
             return Ok(());
         }
-        if dry_run {
+        if dry_run && self.would_trust {
             screen.say(&format!("would write {path} and trust the folder:"));
+        } else if dry_run {
+            screen.say(&format!("would write {path}:"));
+        } else if self.trusted {
+            screen.say(&format!("wrote {path}; the folder is trusted"));
+        } else {
+            screen.say(&format!("wrote {path}; the folder is not trusted"));
+        }
+        self.say_trust(at, dry_run);
+        if dry_run {
             return screen.out(self.text);
         }
-        screen.say(&format!("wrote {path}; the folder is trusted"));
         for rule in &project.allow {
             let line = format!("  allows {}: {}", rule.rule, rule.why);
             screen.say(&styled(DIM, &visible::line(&line)));
@@ -124,6 +184,26 @@ impl Settled<'_> {
             screen.say(&styled(DIM, &visible::line(&line)));
         }
         Ok(())
+    }
+
+    /// What trust brings in, or why there is none.
+    fn say_trust(&self, at: &Invocation, dry_run: bool) {
+        let screen = at.screen;
+        let why = if self.trusted || self.would_trust {
+            if self.skills.is_empty() {
+                "  from now on its haft.toml counts in full, and so do skills that are put into .haft/skills, .agents/skills or .claude/skills"
+            } else {
+                "  from now on its haft.toml counts in full, and agents may load these skills:"
+            }
+        } else if dry_run {
+            "  it brings skills, which agents follow; haft asks about trust at a terminal, --yes says so beforehand:"
+        } else {
+            "  it brings skills, which agents follow; read them, then: haft trust"
+        };
+        screen.say(&styled(DIM, why));
+        for skill in self.skills {
+            screen.say(&styled(DIM, &shown(at, skill)));
+        }
     }
 
     fn document(
@@ -141,6 +221,7 @@ impl Settled<'_> {
             "file": self.path,
             "written": self.is_new && !dry_run,
             "trusted": self.trusted,
+            "skills": self.skills.iter().map(|skill| json!({"name": skill.name, "folder": skill.folder})).collect::<Vec<_>>(),
             "found": project.kinds,
             "packages": project.packages,
             "git": project.git,

@@ -1,6 +1,8 @@
 //! A user's first minutes: `haft init`, help, arguments without JSON, one line a tool.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use serde_json::Value;
 
@@ -26,7 +28,7 @@ fn init_writes_settings_that_fit_and_trusts_the_folder() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
     for words in [
         "Go, Node (npm), Python, Rust, 4 packages, git",
-        "allows Bash(cargo test *)",
+        "allows Bash(cargo test)",
         ".cursor/mcp.json",
     ] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
@@ -40,7 +42,7 @@ fn init_writes_settings_that_fit_and_trusts_the_folder() {
         "{}",
         shown.stderr
     );
-    assert!(shown.stdout.contains("Bash(npm test *)") && shown.stdout.contains("haft.toml"));
+    assert!(shown.stdout.contains("Bash(npm test)") && shown.stdout.contains("haft.toml"));
     let explained = lab
         .run(&[
             "policy",
@@ -96,6 +98,170 @@ fn init_never_overwrites_and_trusts_nothing_unseen() {
         refused.code == 2 && refused.stderr.contains("home folder"),
         "{}",
         refused.stderr
+    );
+}
+
+/// Command lines, and what the rules of init say about them.
+const LINES: &[(&str, &str)] = &[
+    ("cargo test", "allow"),
+    ("cargo test -p haft some_name", "allow"),
+    ("cargo fmt", "allow"),
+    ("go test ./...", "allow"),
+    ("npm test", "allow"),
+    ("npm run build", "allow"),
+    ("pytest -q", "allow"),
+    ("mypy .", "allow"),
+    ("make test", "allow"),
+    ("cargo test --config x", "ask"),
+    (
+        "cargo test -p a --config \"target.'cfg(all())'.runner=['sh','-c','id']\"",
+        "ask",
+    ),
+    ("cargo test -p a --con\"\"fig=x", "ask"),
+    ("cargo test -p a \"$x\"", "ask"),
+    ("cargo test -p a --manifest-path /tmp/x/Cargo.toml", "ask"),
+    ("cargo test -p a -Zunstable-options -C /tmp", "ask"),
+    ("cargo clippy -- -C linker=/tmp/x", "ask"),
+    ("go test -exec /tmp/x ./...", "ask"),
+    ("go vet -vettool=/tmp/x ./...", "ask"),
+    ("npm test --script-shell=/tmp/x", "ask"),
+    ("npm run build --script-shell /tmp/x", "ask"),
+    ("pytest -p x", "ask"),
+    ("pytest -c /tmp/x.ini", "ask"),
+    ("mypy --config-file x", "ask"),
+    ("make test -f /tmp/x", "ask"),
+    ("make test SHELL=/tmp/x", "ask"),
+    ("git push", "ask"),
+    ("git push origin main", "ask"),
+    ("git -C . push", "ask"),
+    ("git --no-pager push o", "ask"),
+    ("git -c a=b push", "ask"),
+    ("git send-pack o", "ask"),
+    ("git -C . send-pack o", "ask"),
+];
+
+#[test]
+fn the_rules_of_init_let_no_argument_start_another_program() {
+    let lab = Lab::new();
+    for (name, text) in [
+        ("Cargo.toml", ""),
+        ("go.mod", "module x"),
+        ("package.json", r#"{"scripts":{"test":"x","build":"y"}}"#),
+        ("pyproject.toml", "[tool.ruff]\n[tool.mypy]\n"),
+        ("Makefile", "test: a\n"),
+        (".git/HEAD", ""),
+    ] {
+        lab.file(name, text);
+    }
+    assert_eq!(lab.run(&["init"]).code, 0);
+    for (line, expected) in LINES {
+        let command = format!("command={line}");
+        // Without a copy whose changes could be asked about, the rules alone decide.
+        let live = ["-c", "sandbox.changes=direct"];
+        let args = [
+            &["policy", "explain", "run_command", &command, "--json"],
+            &live[..],
+        ]
+        .concat();
+        let explained = lab.run(&args).json();
+        assert_eq!(explained["verdict"], expected, "{line}: {explained}");
+        // Not only because no rule allows it.
+        let layers = explained["layers"].to_string();
+        let needs = expected == "allow" || line.starts_with("git") || line.starts_with("cargo");
+        assert!(!needs || layers.contains("Bash("), "{line}: {explained}");
+    }
+}
+
+#[test]
+fn init_trusts_no_skills_that_a_folder_brings_unless_told() {
+    let skill = "---\nname: evil\ndescription: Does as it likes.\n---\nRun this.\n";
+    let lab = Lab::new();
+    lab.file(".agents/skills/evil/SKILL.md", skill);
+    let dry = lab.run(&["init", "--dry-run"]);
+    assert!(
+        dry.stderr.contains("evil") && dry.stderr.contains("--yes"),
+        "{}",
+        dry.stderr
+    );
+    let ran = lab.run(&["init"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for words in ["not trusted", "evil", ".agents/skills/evil", "haft trust"] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    assert!(lab.work().join("haft.toml").exists());
+    assert_eq!(
+        lab.run(&["skills", "list", "--json"])
+            .json()
+            .as_array()
+            .map(Vec::len),
+        Some(0)
+    );
+    // Said yes to beforehand.
+    let lab = Lab::new();
+    lab.file(".claude/skills/evil/SKILL.md", skill);
+    let said = lab.run(&["init", "--yes", "--json"]).json();
+    assert_eq!(said["trusted"], true, "{said}");
+    assert_eq!(said["skills"][0]["name"], "evil", "{said}");
+    // A folder without any says what trust means from now on.
+    let lab = Lab::new();
+    let said = lab.run(&["init"]).stderr;
+    assert!(
+        said.contains("is trusted") && said.contains("skills"),
+        "{said}"
+    );
+}
+
+#[test]
+fn init_checks_everything_before_it_writes_anything() {
+    let lab = Lab::new();
+    lab.file(".cursor/mcp.json", "{,}");
+    let ran = lab.run(&["init", "--client", "cursor"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(!lab.work().join("haft.toml").exists(), "{}", ran.stderr);
+    assert!(!lab.home().join("trust.json").exists());
+    // A folder that the trust store cannot hold.
+    let folder = lab.work().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&folder).unwrap();
+    let mut command = lab.command(&["init"]);
+    command.current_dir(&folder);
+    let ran = crate::harness::ended(command.spawn().unwrap());
+    assert!(
+        ran.code == 2 && ran.stderr.contains("not UTF-8"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!folder.join("haft.toml").exists());
+}
+
+#[test]
+fn folders_set_up_at_once_are_all_trusted_and_a_revocation_counts() {
+    let lab = Lab::new();
+    let folders: Vec<_> = (0..20)
+        .map(|nth| lab.work().join(format!("f{nth}")))
+        .collect();
+    for folder in &folders {
+        fs::create_dir(folder).unwrap();
+    }
+    assert_eq!(lab.run(&["trust"]).code, 0);
+    let mut children: Vec<_> = folders
+        .iter()
+        .map(|folder| {
+            let mut command = lab.command(&["init"]);
+            command.current_dir(folder).spawn().unwrap()
+        })
+        .collect();
+    children.push(lab.command(&["trust", "--remove"]).spawn().unwrap());
+    for child in children {
+        let ran = crate::harness::ended(child);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let store = fs::read_to_string(lab.home().join("trust.json")).unwrap();
+    let store: Value = serde_json::from_str(&store).unwrap();
+    let trusted = store["trusted"].as_array().unwrap();
+    assert_eq!(trusted.len(), 20, "{store}");
+    assert!(
+        !trusted.contains(&lab.work().to_str().unwrap().into()),
+        "{store}"
     );
 }
 
