@@ -92,11 +92,11 @@ struct Plan {
 /// What is remembered of it.
 struct Memory {
     record: Record,
-    kept: Kept,
+    before: Before,
 }
 
 /// The text to go back to.
-enum Kept {
+enum Before {
     /// The one that is kept already.
     AsItIs,
     /// This; `None`: there was no file.
@@ -104,18 +104,18 @@ enum Kept {
 }
 
 /// What can go wrong on the way to it.
-enum Told {
+enum Fault {
     Wrong(Wrong),
     Problem(Problem),
 }
 
-impl From<Wrong> for Told {
+impl From<Wrong> for Fault {
     fn from(wrong: Wrong) -> Self {
         Self::Wrong(wrong)
     }
 }
 
-impl From<Problem> for Told {
+impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
@@ -152,11 +152,11 @@ impl Target {
         let _lock = self.file.lock()?;
         self.file.sweep();
         let Plan { mut edit, memory } = self.plan(launch)?;
-        let Some(Memory { record, kept }) = memory else {
+        let Some(Memory { record, before }) = memory else {
             return Ok(edit);
         };
         let existed = record.existed;
-        if let Kept::Now(kept) = kept {
+        if let Before::Now(kept) = before {
             hands(Step::KeepText(&self.original, kept))?;
         }
         hands(Step::KeepRecord(&self.original, record))?;
@@ -210,9 +210,9 @@ impl Target {
         }
         let entry = entry(self.client, &text).map_err(refuse)?;
         edit.replaces = entry.as_ref().is_some_and(|entry| !entry.is_ours);
-        let memory = self.memory(&edit, entry).map_err(|told| match told {
-            Told::Wrong(wrong) => refuse(wrong),
-            Told::Problem(problem) => problem,
+        let memory = self.memory(&edit, entry).map_err(|fault| match fault {
+            Fault::Wrong(wrong) => refuse(wrong),
+            Fault::Problem(problem) => problem,
         })?;
         Ok(Plan {
             edit,
@@ -220,7 +220,7 @@ impl Target {
         })
     }
 
-    fn memory(&self, edit: &Edit, entry: Option<Entry>) -> Result<Memory, Told> {
+    fn memory(&self, edit: &Edit, entry: Option<Entry>) -> Result<Memory, Fault> {
         let text = edit.before.clone().unwrap_or_default();
         let after = digest(edit.after.as_deref().unwrap_or_default());
         let old = self.original.load()?;
@@ -233,7 +233,7 @@ impl Target {
             };
             return Ok(Memory {
                 record,
-                kept: Kept::AsItIs,
+                before: Before::AsItIs,
             });
         }
         let made = old.as_ref().map(|old| old.made.clone());
@@ -241,7 +241,7 @@ impl Target {
         // Somebody else changed the file since, or haft was not in it: to go back is to go back to this text without haft.
         let kept = match &entry {
             Some(entry) if entry.is_ours => {
-                let taken = taken(self.client, &text, own.as_ref())?;
+                let taken = without_entry(self.client, &text, own.as_ref())?;
                 Some(taken.unwrap_or_else(|| text.clone()))
             }
             _ => edit.before.clone(),
@@ -261,7 +261,7 @@ impl Target {
         };
         Ok(Memory {
             record,
-            kept: Kept::Now(kept),
+            before: Before::Now(kept),
         })
     }
 
@@ -280,7 +280,7 @@ impl Target {
             edit.after = kept.filter(|_| record.is_some_and(|record| record.existed));
             return Ok(edit);
         }
-        let taken = taken(self.client, text, record.as_ref());
+        let taken = without_entry(self.client, text, record.as_ref());
         let taken = taken.map_err(|wrong| refuse(self.client, &self.file, text, wrong))?;
         if taken.is_some() {
             edit.after = taken;
@@ -342,7 +342,11 @@ fn starts_haft(entry: &Value) -> bool {
 
 /// The text without haft's entry, and with the one that stood in its place; `None` where haft is not in it. An entry of haft's name
 /// that starts something else, and that no record tells of, is not haft's.
-fn taken(client: &Client, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong> {
+fn without_entry(
+    client: &Client,
+    text: &str,
+    record: Option<&Record>,
+) -> Result<Option<String>, Wrong> {
     let known = record.filter(|record| !record.written.is_empty());
     let Some(entry) = entry(client, text)? else {
         return Ok(None);

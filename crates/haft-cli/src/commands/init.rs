@@ -43,7 +43,8 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
         write(&path, &text)?
     };
     let would_trust = skills.is_empty() || args.yes;
-    let trusts = is_new && !was_trusted && !args.dry_run && (would_trust || asked(at, &skills)?);
+    let trusts =
+        is_new && !was_trusted && !args.dry_run && (would_trust || ask_about(at, &skills)?);
     if trusts {
         Trust::change(&at.site.home, &at.site.workspace, Answer::Trust)?;
     }
@@ -98,20 +99,20 @@ struct Brought {
 }
 
 /// Asks about what the folder brings, where a user can answer; silence is a no.
-fn asked(at: &Invocation, skills: &[Brought]) -> Result<bool, Problem> {
+fn ask_about(at: &Invocation, skills: &[Brought]) -> Result<bool, Problem> {
     if at.screen.json || !is_interactive() {
         return Ok(false);
     }
     at.screen
         .err("this folder brings skills, which agents follow:");
     for skill in skills {
-        at.screen.err(&shown(at, skill));
+        at.screen.err(&line_of(at, skill));
     }
     at.screen.err("trust the folder with them? [y/N]");
     yes()
 }
 
-fn shown(at: &Invocation, skill: &Brought) -> String {
+fn line_of(at: &Invocation, skill: &Brought) -> String {
     let folder = skill.folder.strip_prefix(&at.site.workspace);
     let folder = folder.unwrap_or(&skill.folder).display();
     visible::line(&format!("  {} in {folder}", skill.name))
@@ -202,7 +203,7 @@ impl Settled<'_> {
         };
         screen.say(&styled(DIM, why));
         for skill in self.skills {
-            screen.say(&styled(DIM, &shown(at, skill)));
+            screen.say(&styled(DIM, &line_of(at, skill)));
         }
     }
 

@@ -154,7 +154,7 @@ fn the_rules_of_init_let_no_argument_start_another_program() {
         lab.file(name, text);
     }
     assert_eq!(lab.run(&["init"]).code, 0);
-    for (line, expected) in LINES {
+    for &(line, expected) in LINES {
         let command = format!("command={line}");
         // Without a copy whose changes could be asked about, the rules alone decide.
         let live = ["-c", "sandbox.changes=direct"];
