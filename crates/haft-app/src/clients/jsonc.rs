@@ -14,8 +14,10 @@ mod reader;
 pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
     let after = put_unread(text, servers, name, value)?;
     let mut expected = tree(text)?;
-    let entry = tree(&value.to_string())?;
-    expected.entry(servers).put(name, entry);
+    // Only an object is a text of its own.
+    let mut own = tree(&json!({ name: value }).to_string())?;
+    let own = own.entry(name).clone();
+    expected.entry(servers).put(name, own);
     check(after, &expected, servers)
 }
 

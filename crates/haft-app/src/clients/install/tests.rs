@@ -256,6 +256,20 @@ fn an_entry_of_haft_s_name_that_is_not_haft_s_comes_back() {
 }
 
 #[test]
+fn an_entry_of_haft_s_name_that_is_no_object_comes_back() {
+    for value in ["[1]", "-1.5", "\"mine\""] {
+        let lab = Lab::new();
+        let text = format!("{{\"mcpServers\": {{\"haft\": {value}}}}}");
+        let file = lab.file(".mcp.json");
+        fs::write(&file, &text).unwrap();
+        lab.install("claude-code", "first");
+        fs::write(&file, read(&file).unwrap() + "\n").unwrap();
+        lab.uninstall("claude-code");
+        assert_eq!(read(&file).unwrap(), format!("{text}\n"));
+    }
+}
+
+#[test]
 fn a_record_whose_backup_is_gone_never_removes_the_file() {
     let lab = Lab::new();
     let file = lab.file(".mcp.json");
