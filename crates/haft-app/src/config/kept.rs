@@ -149,7 +149,7 @@ fn retain_given(key: &mut Given, loads: &mut dyn FnMut(&Value) -> bool) {
     let Value::Array(entries) = &mut key.value else {
         return;
     };
-    let keeps: Vec<bool> = entries.iter().map(|entry| loads(entry)).collect();
+    let keeps: Vec<bool> = entries.iter().map(loads).collect();
     let mut at = keeps.iter();
     entries.retain(|_| at.next().copied().unwrap_or(false));
     let mut at = keeps.iter();

@@ -134,14 +134,9 @@ pub(crate) struct Asks {
     pub(crate) on_timeout: WaitMode,
 }
 
-/// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
-pub(crate) fn executor(
-    at: &Site,
-    settings: &Settings,
-    approver: Option<MakeApprover>,
-    wiring: Wiring<'_>,
-) -> Result<(Executor, Asks), Problem> {
-    let rules = RuleCheck {
+/// What says whether a rule may be kept.
+fn rule_check(wiring: &Wiring<'_>) -> Result<RuleCheck, Problem> {
+    Ok(RuleCheck {
         policy: wiring.policy.clone(),
         tools: Arc::clone(&wiring.tools.registry),
         names: names::known(wiring.tools)
@@ -149,7 +144,17 @@ pub(crate) fn executor(
             .map(str::to_owned)
             .collect(),
         internal: changes::own_tools(&wiring.confined.changes, &wiring.confined.network)?,
-    };
+    })
+}
+
+/// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
+pub(crate) fn executor(
+    at: &Site,
+    settings: &Settings,
+    approver: Option<MakeApprover>,
+    wiring: Wiring<'_>,
+) -> Result<(Executor, Asks), Problem> {
+    let rules = rule_check(&wiring)?;
     let mut executor = Executor::new(wiring.policy.now())
         .with_artifacts(Arc::clone(wiring.artifacts))
         .with_changes(Arc::clone(&wiring.confined.log))

@@ -24,24 +24,21 @@ pub(crate) fn check_names(
     // A kept rule only allows: where it names nothing, it covers nothing.
     let is_kept =
         |name: &UnknownName| name.list == List::Allow && name.layer == Layer::Always.as_str();
-    match unknown
+    let wrong = unknown
         .iter()
-        .find(|name| !name.of_server && !is_kept(name))
-    {
-        Some(name) => Err(problem(
-            &RulesError::Unknown(Box::new(name.clone())),
-            settings,
-        )),
-        None => {
-            let line = |name: &UnknownName| match is_kept(name) {
-                true => {
-                    format!("{name}: it covers nothing; `haft policy rules` shows and removes it")
-                }
-                false => name.to_string(),
-            };
-            Ok(unknown.iter().map(line).collect())
-        }
+        .find(|name| !name.of_server && !is_kept(name));
+    if let Some(name) = wrong {
+        let unknown = RulesError::Unknown(Box::new(name.clone()));
+        return Err(problem(&unknown, settings));
     }
+    let line = |name: &UnknownName| {
+        if is_kept(name) {
+            format!("{name}: it covers nothing; `haft policy rules` shows and removes it")
+        } else {
+            name.to_string()
+        }
+    };
+    Ok(unknown.iter().map(line).collect())
 }
 
 /// What `policy check` finds in the names of rules, and beside them.
