@@ -127,6 +127,13 @@ impl Places {
         self
     }
 
+    /// Whether tools may change what is at a path, or which file the path leads to: it lies in a folder of theirs, or a link
+    /// on the way to it does.
+    pub fn may_change(&self, path: &Path) -> bool {
+        let way = way::to(path).unwrap_or_default();
+        self.is_writable(path) || way.iter().any(|path| self.is_writable(path))
+    }
+
     /// The home folder of this user that `folder` is, or holds.
     pub fn home_within(&self, folder: &Path) -> Option<&Path> {
         let real = folder.canonicalize();

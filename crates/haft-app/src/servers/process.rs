@@ -16,6 +16,12 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Bytes of its standard error that stand in an error.
 const LAST_WORDS: usize = 2048;
 
+/// Programs that run the file that they are given.
+const INTERPRETERS: [&str; 16] = [
+    "bash", "bun", "dash", "deno", "java", "ksh", "lua", "node", "nodejs", "perl", "php", "python",
+    "ruby", "sh", "tsx", "zsh",
+];
+
 /// What is started, and within what.
 pub(crate) struct Command {
     pub(crate) sandbox: Sandbox,
@@ -46,6 +52,7 @@ impl Open for Command {
 
 impl Command {
     fn spec(&self) -> Result<CommandSpec, String> {
+        self.check_program()?;
         let mut words = self.words.clone();
         let mut spec = self.spec.clone();
         if self.is_jailed {
@@ -61,6 +68,38 @@ impl Command {
         spec.program = CommandSpec::argv(words, &spec.cwd).program;
         Ok(spec)
     }
+}
+
+impl Command {
+    /// Refuses a program that tools can change, in a jail, too: what they put there would run with the server's secrets and its
+    /// network. Of an interpreter the program is the file that it is given.
+    fn check_program(&self) -> Result<(), String> {
+        let Some((program, arguments)) = self.words.split_first() else {
+            return Err("no program is named".to_owned());
+        };
+        let interprets = INTERPRETERS.contains(&unversioned(program));
+        let files = arguments.iter().filter(|_| interprets).map(Path::new);
+        let files = files.filter(|file| file.is_file());
+        let named = Path::new(program);
+        let mut programs = named
+            .is_absolute()
+            .then_some(named)
+            .into_iter()
+            .chain(files);
+        match programs.find(|file| self.places.may_change(file)) {
+            Some(file) => Err(format!(
+                "`{}` lies in a folder that tools may change: move it elsewhere",
+                file.display()
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The name of a program without its folder and version: `python` of `/usr/bin/python3.11`.
+fn unversioned(program: &str) -> &str {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 /// A program by its path, or by its name in one of these folders.

@@ -244,21 +244,33 @@ fn settings_that_cannot_be_are_refused_with_their_place() {
 }
 
 #[test]
-fn outside_a_jail_no_program_is_started_that_tools_can_change() {
+fn no_program_is_started_that_tools_can_change() {
     let lab = Lab::new();
     let program = lab.file("server", "#!/bin/sh\ntouch started\n");
-    let settings = format!(
-        "[mcp.servers.own]\ncommand = \"{}\"\nsandbox.backend = \"passthrough\"\n",
-        program.display()
-    );
-    lab.user_settings(&settings);
-    let refused = lab.run(&["mcp", "inspect", "own"]);
-    assert_eq!(refused.code, 1, "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("tools may change"),
-        "{}",
-        refused.stderr
-    );
+    let program = program.display().to_string();
+    let link = lab.home().parent().unwrap().join("link");
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    for words in [
+        vec![program.clone()],
+        vec![link.display().to_string()],
+        vec!["sh".to_owned(), "-e".to_owned(), program],
+    ] {
+        for backend in ["jail", "passthrough"] {
+            lab.user_settings(&format!(
+                "[mcp.servers.own]\ncommand = {:?}\nargs = {:?}\nsandbox.backend = \"{backend}\"\n",
+                words[0],
+                &words[1..]
+            ));
+            let refused = lab.run(&["mcp", "inspect", "own"]);
+            assert_eq!(refused.code, 1, "{words:?} {backend}: {}", refused.stderr);
+            let why = "tools may change";
+            assert!(
+                refused.stderr.contains(why),
+                "{words:?}: {}",
+                refused.stderr
+            );
+        }
+    }
     assert!(!lab.work().join("started").exists());
 }
 
