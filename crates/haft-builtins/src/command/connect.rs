@@ -30,6 +30,8 @@ pub(crate) const CONNECT: &str = "connect";
 pub(crate) struct CommandCall<'a> {
     pub(crate) context: &'a CallContext,
     pub(crate) line: &'a str,
+    /// The line with the variables and the folder that the call gives it: what a person approves.
+    pub(crate) whole: &'a str,
     pub(crate) program: &'a str,
 }
 

@@ -20,6 +20,7 @@ use crate::command::connect::{
     CONNECT, CommandCall, ConnectData, ConnectInput, OpenCommands, OtherHost, Place,
 };
 use crate::command::think_clock::ThinkClock;
+use crate::files::sha256;
 use crate::proxy::{ConnectionJudge, Granted, Proxy, Refusal};
 use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;
@@ -88,6 +89,17 @@ pub(crate) struct Connections {
     reached: Mutex<BTreeSet<String>>,
 }
 
+/// A command as requests state it: clipped where it is long, with the digest of the whole, so that no approval of one covers
+/// another that begins alike.
+fn stated(command: &str) -> String {
+    let end = command.floor_char_boundary(LONGEST);
+    if end == command.len() {
+        return command.to_owned();
+    }
+    let digest = sha256(command.as_bytes());
+    format!("{}… (sha256 {digest})", &command[..end])
+}
+
 /// A command that can ask; ends with the value.
 #[derive(Debug)]
 pub(crate) struct Asking(Arc<Connections>);
@@ -125,7 +137,7 @@ impl Connections {
             port: 0,
             leads_to: Vec::new(),
             also: Vec::new(),
-            command: clip(call.line),
+            command: stated(call.whole),
             task: format!("{}/{}", context.run(), context.call_id()),
         };
         open.add(&request.task);

@@ -307,9 +307,11 @@ impl Commands {
         };
         let first = argv.as_ref().and_then(|argv| argv.first());
         let program = first.map_or_else(|| program_of(&line), Clone::clone);
+        let whole = whole(input, &line);
         let call = CommandCall {
             context,
             line: &line,
+            whole: &whole,
             program: &program,
         };
         let connected = self
@@ -537,4 +539,16 @@ fn start_failure(error: StartError, line: bool) -> ToolError {
         _ => ToolError::unavailable(message).for_operator("`haft doctor` says what works here"),
     };
     told.with_source(error)
+}
+
+/// A line with the variables and the folder that its call gives it, as a shell would be told.
+fn whole(input: &RunCommandInput, line: &str) -> String {
+    let mut out = String::new();
+    if input.cwd != "." {
+        out.extend(["cd ", &join_words([&input.cwd]), " && "]);
+    }
+    for (name, value) in &input.env {
+        out.extend([name, "=", &join_words([value]), " "]);
+    }
+    out + line
 }

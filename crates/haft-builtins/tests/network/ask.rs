@@ -136,6 +136,17 @@ async fn an_approval_for_the_session_holds_for_its_command_line(sandbox: &Sandbo
         let other = scene.script("connect('example.com:443')");
         let (seen, ()) = tokio::join!(other, people);
         assert!(seen.shown.contains("ann said no"), "{}", seen.shown);
+        // So is the same line with another variable.
+        let people = async {
+            let pending = next(&mut requests, "example.com:443").await;
+            pending.decide(Decision::deny("ann", "test"));
+        };
+        let script = format!("from net import *\n{GET}");
+        let env = json!({"SSL_CERT_FILE": scene.root().join("ca.crt"), "PYTHONDONTWRITEBYTECODE": "1", "MODE": "all"});
+        let other = scene.call(json!({"argv": ["python3", "-c", script], "env": env}));
+        let (outcome, ()) = tokio::join!(other, people);
+        let shown = serde_json::to_string(&outcome).unwrap();
+        assert!(shown.contains("ann said no"), "{shown}");
     }
 }
 
