@@ -1,6 +1,7 @@
 //! What works here, found by trying; each check says what to do if it does not.
 
 mod console;
+mod servers;
 mod toolchains;
 
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ use crate::view::{approvals, when};
 use crate::wiring::{chain, upstream};
 
 /// What haft can do without.
-const OPTIONAL: [&str; 9] = [
+const OPTIONAL: [&str; 10] = [
     "console",
     "notices",
     "scripts",
@@ -34,6 +35,7 @@ const OPTIONAL: [&str; 9] = [
     "proxy",
     "changes",
     "toolchains",
+    "mcp server",
 ];
 
 /// One line (contract §9).
@@ -122,6 +124,7 @@ pub async fn report(app: &App) -> Report {
     }
     checks.push(network(app, &sandbox));
     checks.extend(toolchains::checks(app));
+    checks.extend(servers::checks(app));
     checks.push(scripts(at, app).await);
     checks.push(program(at, "git", "commands may want it: install git"));
     Report { checks, sandbox }

@@ -82,6 +82,15 @@ fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
         "{}",
         early.stderr
     );
+    let doctor = |lab: &Lab| {
+        let report = lab.run(&["doctor", "--json"]).json();
+        let checks = report["checks"].as_array().unwrap().clone();
+        checks
+            .into_iter()
+            .find(|check| check["name"] == "mcp server")
+            .unwrap()
+    };
+    assert_eq!(doctor(&lab)["ok"], false);
     // Without a terminal nobody agrees to anything.
     assert_eq!(lab.run(&["mcp", "pin", "sum"]).code, 2);
     assert_eq!(state(&lab)["state"], "unknown");
@@ -92,6 +101,7 @@ fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
         "{}",
         pinned.stderr
     );
+    assert_eq!(doctor(&lab)["ok"], true);
     let known = state(&lab);
     assert_eq!(
         (&known["state"], &known["tools"]),

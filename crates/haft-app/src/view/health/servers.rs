@@ -1,0 +1,27 @@
+//! The MCP servers of settings: whether their tools are offered. None is started for it.
+
+use super::{Check, check};
+use crate::app::App;
+use crate::servers::{ListedServer, ServerState};
+
+/// A line for each server that is on.
+pub(super) fn checks(app: &App) -> Vec<Check> {
+    let servers = app.servers().list().into_iter();
+    let on = servers.filter(|server| server.state != ServerState::Disabled);
+    let line = |server: ListedServer| {
+        let (name, place) = (&server.name, &server.place);
+        let advice = format!("`haft mcp pin {name}` shows it and takes its tools over");
+        match (server.state, &server.error) {
+            (ServerState::Known, None) => {
+                let detail = format!("{name}: {} tools are pinned; {place}", server.tools);
+                check("mcp server", true, detail, "")
+            }
+            (_, Some(why)) => check("mcp server", false, format!("{name}: {why}"), &advice),
+            _ => {
+                let detail = format!("{name} offers nothing before it is pinned; {place}");
+                check("mcp server", false, detail, &advice)
+            }
+        }
+    };
+    on.map(line).collect()
+}
