@@ -545,10 +545,10 @@ fn start_failure(error: StartError, line: bool) -> ToolError {
 fn whole(input: &RunCommandInput, line: &str) -> String {
     let mut out = String::new();
     if input.cwd != "." {
-        out.extend(["cd ", &join_words([&input.cwd]), " && "]);
+        out.extend(["cd ", &join_words(&[&input.cwd]), " && "]);
     }
     for (name, value) in &input.env {
-        out.extend([name, "=", &join_words([value]), " "]);
+        out.extend([name, "=", &join_words(&[value]), " "]);
     }
     out + line
 }

@@ -119,10 +119,10 @@ fn the_schema_knows_every_key() {
         "boolean"
     );
     assert_eq!(at("/properties/tools/properties/enable/type"), "array");
-    assert_eq!(
-        at("/properties/mcp/properties/servers/additionalProperties/additionalProperties"),
-        true
-    );
+    let server = "/properties/mcp/properties/servers/additionalProperties";
+    let network = format!("{server}/properties/sandbox/properties/network/type");
+    assert_eq!(at(&network), "string");
+    assert_eq!(at(&format!("{server}/additionalProperties")), false);
     assert_eq!(at("/additionalProperties"), false);
 }
 

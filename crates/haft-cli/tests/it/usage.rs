@@ -12,7 +12,7 @@ fn wrong_usage_ends_with_two_and_says_what_to_do() {
         (&["approvals", "approve", "ap-none"], "haft approvals list"),
         (&["approvals", "deny", "ap-"], "haft approvals list"),
         (&["skills", "show", "x"], "haft skills list"),
-        (&["mcp", "list"], "release 0.6"),
+        (&["mcp", "import", "x"], "release 0.6"),
         (&["mcp", "add", "x"], "release 0.6"),
         (&["mcp", "snipet", "cursor"], "haft mcp snippet CLIENT"),
         (&["mcp", "snippet", "curser"], "did you mean `cursor`?"),
