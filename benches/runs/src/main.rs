@@ -101,7 +101,7 @@ fn note(nth: u64, at: i128) -> NoteEntry {
         *statuses.entry(status.as_str().to_owned()).or_default() += count;
     }
     let hour = i64::try_from(at / HOUR).expect("an hour");
-    let tally = |(tool, status, calls): (&str, Status, u64)| CallTally {
+    let tally = |tool: &str, status: Status, calls: u64| CallTally {
         part: at,
         hour,
         tool: tool.to_owned(),
@@ -137,6 +137,9 @@ fn note(nth: u64, at: i128) -> NoteEntry {
                 removed: nth % 9,
             }),
         },
-        tallies: calls.into_iter().map(tally).collect(),
+        tallies: calls
+            .into_iter()
+            .map(|(tool, status, calls)| tally(tool, status, calls))
+            .collect(),
     }
 }

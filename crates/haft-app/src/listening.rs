@@ -73,7 +73,7 @@ impl OwnListeners for Listeners {
         match is_held(&self.0.join(address.port().to_string())) {
             Ok(false) => false,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            // Where it cannot be known, too: whoever reaches the console could decide.
+            // Also where it cannot be known: a command that reaches the console could decide about itself.
             Ok(true) | Err(_) => is_of_this_machine(address.ip()),
         }
     }

@@ -127,7 +127,7 @@ pub fn lock_folder(folder: &Path) -> io::Result<File> {
         match lock.try_lock() {
             Ok(()) => {
                 let (held, named) = (lock.metadata()?, std::fs::metadata(folder)?);
-                // Whoever held it may have removed the folder, and somebody made another.
+                // The process that held it may have removed the folder, and another one may have made it again.
                 if (held.dev(), held.ino()) == (named.dev(), named.ino()) {
                     return Ok(lock);
                 }
@@ -146,7 +146,7 @@ pub fn lock_folder(folder: &Path) -> io::Result<File> {
 }
 
 /// Removes drafts of a file that an earlier process left when it was killed: the name with a dot before it and random hex behind it.
-/// Only for whoever holds the folder.
+/// Only for the holder of the folder's lock.
 pub fn sweep_drafts(folder: &Path, name: &str) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;

@@ -99,7 +99,7 @@ struct Memory {
 enum Before {
     /// The one that is kept already.
     AsItIs,
-    /// This; `None`: there was no file.
+    /// This text; `None` where there was no file.
     Now(Option<String>),
 }
 
@@ -238,7 +238,7 @@ impl Target {
         }
         let made = old.as_ref().map(|old| old.made.clone());
         let own = old.filter(|_| entry.as_ref().is_some_and(|entry| entry.is_ours));
-        // Somebody else changed the file since, or haft was not in it: to go back is to go back to this text without haft.
+        // The file was changed since, or haft was not in it: going back means this text without haft.
         let kept = match &entry {
             Some(entry) if entry.is_ours => {
                 let taken = without_entry(self.client, &text, own.as_ref())?;
