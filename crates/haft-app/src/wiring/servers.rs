@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::policy::join_words;
+use haft_builtins::command::CommandSurroundings;
 use haft_builtins::web::http::Http;
 use haft_mcp::client::ClientLimits;
 use haft_mcp::client::http::Endpoint;
@@ -231,7 +232,11 @@ impl One<'_> {
                 .filter(|folder| folder.is_absolute())
                 .collect(),
             spec,
-            surroundings: confined.surroundings.clone().with_no_writing(),
+            // What settings add for commands, their secrets among it, is not for servers.
+            surroundings: CommandSurroundings {
+                toolchains: Arc::clone(&confined.surroundings.toolchains),
+                ..CommandSurroundings::default()
+            },
         })
     }
 

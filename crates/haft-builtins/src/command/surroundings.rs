@@ -32,12 +32,6 @@ impl CommandSurroundings {
         (!all.is_empty()).then(|| all.join(", "))
     }
 
-    /// The same for what is not a command of a run: no folder is changed beside its own.
-    pub fn with_no_writing(mut self) -> Self {
-        self.write.clear();
-        self
-    }
-
     /// Adds them to a command.
     pub fn add_to(&self, spec: &mut CommandSpec) {
         spec.mounts.toolchains = Some(Arc::clone(&self.toolchains));

@@ -138,12 +138,14 @@ fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
 
 #[test]
 fn a_jailed_server_sees_its_folders_and_variables_and_nothing_else() {
-    let (lab, folder) = lab("");
+    let (lab, folder) = lab("[sandbox]\nenv = { FOR_COMMANDS = \"x\" }\n");
     assert_eq!(lab.run(&["mcp", "pin", "sum", "--yes"]).code, 0);
     let seen: Value = serde_json::from_str(&text(&call(&lab, "sum.peek", "{}", &[]))).unwrap();
     let variables = seen["env"].as_array().unwrap();
     assert!(variables.contains(&"SUM_KEY".into()), "{seen}");
-    assert!(!variables.contains(&"HAFT_HOME".into()), "{seen}");
+    for name in ["HAFT_HOME", "FOR_COMMANDS"] {
+        assert!(!variables.contains(&name.into()), "{seen}");
+    }
     assert_eq!(seen["cwd"], "/tmp");
     lab.file("mine.txt", "mine");
     for (path, expect) in [
