@@ -107,7 +107,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
 
   // All that may be approved together, one shown, and what came of them.
   await visit(page, server, "/waiting/eligible");
-  await page.getByRole("button", { name: /that nobody has opened$/ }).click();
+  await page.getByRole("button", { name: /not opened yet$/ }).click();
   await page.locator(".eligible-whole").waitFor();
   await page.locator("details.alone summary").click();
   await accessible(page, "an eligible request");

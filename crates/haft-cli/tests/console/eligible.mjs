@@ -33,10 +33,10 @@ await play({ settings: '[tools]\nenable = ["delete_file"]\n', args: ["--trust"],
   assert.equal(await approve.textContent(), "Approve 1 of 4");
   assert.ok(await rows.nth(1).getByRole("checkbox").isDisabled());
   for (const count of [2, 3]) {
-    await page.getByRole("button", { name: /that nobody has opened$/ }).click();
+    await page.getByRole("button", { name: /not opened yet$/ }).click();
     await page.getByRole("button", { name: `Approve ${count} of 4` }).waitFor();
   }
-  await page.getByRole("button", { name: "Show the one that nobody has opened" }).click();
+  await page.getByRole("button", { name: "Show the one not opened yet" }).click();
   await rows.nth(3).getByText("1 part is folded.").waitFor();
   assert.equal(await approve.textContent(), "Approve 3 of 4");
   await rows.nth(3).getByRole("button", { name: "Open all" }).click();

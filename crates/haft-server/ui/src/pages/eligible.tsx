@@ -108,7 +108,7 @@ export function Eligible() {
       {list.length > 0 && !WITHOUT_APPROVE && (
         <div class="deciding"><div class="choices one-row">
           {busy ? <button type="button" onClick={() => { if (walk.value) walk.value = { ...walk.value, stopped: true }; }}>Stop</button>
-            : unseen.length > 0 && <button type="button" onClick={next}>{unseen.length === 1 ? "Show the one that nobody has opened" : `Show the next of ${unseen.length.toLocaleString("en")} that nobody has opened`}</button>}
+            : unseen.length > 0 && <button type="button" onClick={next}>{unseen.length === 1 ? "Show the one not opened yet" : `Show the next of ${unseen.length.toLocaleString("en")} not opened yet`}</button>}
           <span class="gap" />
           <button type="button" class="primary" disabled={busy || !chosen.length || !mayAct()} onClick={() => { setOpen(undefined); void approveAll(chosen); }}>
             {busy ? `Approving, ${walk.value?.left.toLocaleString("en")} left` : `Approve ${chosen.length.toLocaleString("en")} of ${list.length.toLocaleString("en")}`}</button>

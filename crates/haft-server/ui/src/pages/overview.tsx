@@ -45,9 +45,9 @@ export function Overview() {
           </div>
           <Chart hours={shown.hours} />
           <div class="columns">
-            <section aria-label="failed today"><h2>Failed today</h2>
-              {shown.failed.length === 0 ? <p class="note">No run failed since midnight.</p>
-                : <div role="list" aria-label="runs that failed">{shown.failed.map((run) => <RunRow key={run.run} run={run} at={now.value} />)}</div>}
+            <section aria-label="failed or denied today"><h2>Failed or denied today</h2>
+              {shown.failed.length === 0 ? <p class="note">Nothing failed or was denied since midnight.</p>
+                : <div role="list" aria-label="runs with a failed or denied call">{shown.failed.map((run) => <RunRow key={run.run} run={run} at={now.value} />)}</div>}
             </section>
             <Connected clients={shown.clients} />
           </div>
