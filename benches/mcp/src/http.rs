@@ -4,31 +4,24 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::request::Target;
 
 /// The times of all calls in nanoseconds, and the seconds it took in all.
-pub(crate) async fn load(
-    address: &str,
-    target: &Target,
-    clients: usize,
-    each: usize,
-) -> (Vec<u64>, f64) {
+pub async fn load(address: &str, target: &Target, clients: usize, each: usize) -> (Vec<u64>, f64) {
     let mut open = Vec::new();
     for _ in 0..clients {
-        open.push(connect(address).await);
+        open.push(Client::connect(address, target).await);
     }
     let begun = Instant::now();
     let mut running = Vec::new();
-    for sender in open {
-        let (address, target) = (address.to_owned(), target.clone());
-        running.push(tokio::spawn(async move {
-            calls(sender, &address, &target, each).await
-        }));
+    for client in open {
+        running.push(tokio::spawn(client.calls(each)));
     }
     let mut times = Vec::with_capacity(clients * each);
     for client in running {
@@ -37,42 +30,73 @@ pub(crate) async fn load(
     (times, begun.elapsed().as_secs_f64())
 }
 
-type Sender = SendRequest<Full<Bytes>>;
-
-async fn connect(address: &str) -> Sender {
-    let stream = TcpStream::connect(address)
-        .await
-        .expect("the server listens");
-    stream.set_nodelay(true).expect("a socket");
-    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
-    tokio::spawn(connection);
-    sender
+/// A connection, with its session where the server gave one.
+pub struct Client {
+    sender: SendRequest<Full<Bytes>>,
+    address: String,
+    target: Target,
+    session: Option<String>,
 }
 
-async fn calls(mut sender: Sender, address: &str, target: &Target, count: usize) -> Vec<u64> {
-    let mut times = Vec::with_capacity(count);
-    for id in 0..count as u64 {
-        let request = request(address, target, id);
-        let begun = Instant::now();
-        sender.ready().await.expect("the connection stands");
-        let response = sender.send_request(request).await.expect("an answer");
+impl Client {
+    /// Connects, and shakes hands where clients do.
+    pub async fn connect(address: &str, target: &Target) -> Self {
+        let stream = TcpStream::connect(address)
+            .await
+            .expect("the server listens");
+        stream.set_nodelay(true).expect("a socket");
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
+        tokio::spawn(connection);
+        let mut client = Self {
+            sender,
+            address: address.to_owned(),
+            target: target.clone(),
+            session: None,
+        };
+        if target.legacy {
+            for message in Target::handshake() {
+                let response = client.post(message).await;
+                let session = response.headers().get("mcp-session-id");
+                let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
+                client.session = session.or(client.session);
+                response.into_body().collect().await.expect("a body");
+            }
+        }
+        client
+    }
+
+    /// The times of so many calls, in nanoseconds.
+    pub async fn calls(mut self, count: usize) -> Vec<u64> {
+        let mut times = Vec::with_capacity(count);
+        for id in 0..count as u64 {
+            let body = self.target.body(id);
+            let begun = Instant::now();
+            let response = self.post(body).await;
+            let body = response.into_body().collect().await.expect("a body");
+            let took = begun.elapsed().as_nanos();
+            times.push(u64::try_from(took).unwrap_or(u64::MAX));
+            self.target.check(&body.to_bytes());
+        }
+        times
+    }
+
+    async fn post(&mut self, body: String) -> Response<Incoming> {
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(self.target.path)
+            .header("host", &self.address);
+        for (name, value) in self.target.headers() {
+            request = request.header(name, value);
+        }
+        if let Some(session) = &self.session {
+            request = request.header("mcp-session-id", session);
+        }
+        let body = Full::new(Bytes::from(body));
+        let request = request.body(body).expect("a request");
+        self.sender.ready().await.expect("the connection stands");
+        let sent = self.sender.send_request(request).await;
+        let response = sent.expect("an answer");
         assert!(response.status().is_success(), "{response:?}");
-        let body = response.into_body().collect().await.expect("a body");
-        let took = begun.elapsed().as_nanos();
-        times.push(u64::try_from(took).unwrap_or(u64::MAX));
-        target.check(&body.to_bytes());
+        response
     }
-    times
-}
-
-fn request(address: &str, target: &Target, id: u64) -> Request<Full<Bytes>> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri("/mcp")
-        .header("host", address);
-    for (name, value) in target.headers() {
-        request = request.header(name, value);
-    }
-    let body = Full::new(Bytes::from(target.body(id)));
-    request.body(body).expect("a request")
 }

@@ -7,14 +7,9 @@ use std::path::PathBuf;
 use measure::{Row, fact, rounds};
 use tokio::runtime::Runtime;
 
-mod http;
-mod pipe;
-mod processor;
-mod request;
-mod server;
-
-use request::Target;
-use server::Server;
+use mcp::request::Target;
+use mcp::server::Server;
+use mcp::{http, median, pipe, processor};
 
 /// Calls of one client in a round.
 const ALONE: usize = 2_000;
@@ -126,11 +121,4 @@ impl Peer {
         row.together.rounds.push(median(times));
         row.memory.rounds.push(self.server.memory());
     }
-}
-
-/// The middle one, in microseconds.
-fn median(mut nanoseconds: Vec<u64>) -> f64 {
-    nanoseconds.sort_unstable();
-    let middle = nanoseconds.get(nanoseconds.len() / 2).copied();
-    middle.unwrap_or_default() as f64 / 1e3
 }

@@ -10,7 +10,7 @@ use crate::request::Target;
 use crate::server::CALLS;
 
 /// `haft serve --stdio` on an empty home and folder.
-pub(crate) fn haft(program: &Path, folder: &Path) -> Command {
+pub fn haft(program: &Path, folder: &Path) -> Command {
     let mut command = processor::server(program);
     command.args(["serve", "--stdio", "-c", CALLS, "--home"]);
     command.arg(folder.join("home-stdio"));
@@ -19,14 +19,14 @@ pub(crate) fn haft(program: &Path, folder: &Path) -> Command {
 }
 
 /// The echo server by rmcp.
-pub(crate) fn rmcp(program: &Path) -> Command {
+pub fn rmcp(program: &Path) -> Command {
     let mut command = processor::server(program);
     command.arg("stdio");
     command
 }
 
 /// A server and both ends of its pipes.
-pub(crate) struct Client {
+pub struct Client {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -34,7 +34,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub fn start(mut command: Command) -> Self {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -50,8 +50,18 @@ impl Client {
     }
 
     /// The times of so many calls, in nanoseconds.
-    pub(crate) fn calls(&mut self, target: &Target, count: usize) -> Vec<u64> {
+    pub fn calls(&mut self, target: &Target, count: usize) -> Vec<u64> {
         (0..count as u64).map(|id| self.call(target, id)).collect()
+    }
+
+    /// Says a line, and waits for the next one.
+    pub fn line(&mut self, message: &str) -> &[u8] {
+        self.line.clear();
+        let sent = self.to.write_all(format!("{message}\n").as_bytes());
+        sent.expect("it reads");
+        let read = self.from.read_until(b'\n', &mut self.line);
+        read.expect("it answers");
+        &self.line
     }
 
     fn call(&mut self, target: &Target, id: u64) -> u64 {

@@ -1,5 +1,7 @@
 //! Who runs on which processor: the client and the servers have one each, so that neither waits for the other.
 
+use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,7 +12,7 @@ const SERVERS: &str = "0";
 const CLIENT: &str = "1";
 
 /// Keeps this process, the client, on its processor, as util-linux's `taskset` does it.
-pub(crate) fn keep_client() {
+pub fn keep_client() {
     let own = std::process::id().to_string();
     let kept = Command::new("taskset")
         .args(["-cp", CLIENT, &own])
@@ -21,8 +23,50 @@ pub(crate) fn keep_client() {
 }
 
 /// A command that starts a server on its processor.
-pub(crate) fn server(program: &Path) -> Command {
+pub fn server(program: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", SERVERS]).arg(program);
     command
+}
+
+/// Ticks of processor time of a process and of all below it that live.
+pub fn ticks_below(root: u32) -> u64 {
+    let processes: HashMap<u32, Process> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let id = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            Some((id, Process::read(id)?))
+        })
+        .collect();
+    let is_below = |mut id: u32| {
+        while id != root {
+            match processes.get(&id) {
+                Some(process) => id = process.parent,
+                None => return false,
+            }
+        }
+        true
+    };
+    let ours = processes.iter().filter(|(id, _)| is_below(**id));
+    ours.map(|(_, process)| process.ticks).sum()
+}
+
+struct Process {
+    parent: u32,
+    ticks: u64,
+}
+
+impl Process {
+    /// Of `/proc/ID/stat` (proc(5)): behind the name in brackets the parent is the second field, user and system time are
+    /// the twelfth and the thirteenth.
+    fn read(id: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |nth: usize| fields.get(nth)?.parse::<u64>().ok();
+        Some(Self {
+            parent: u32::try_from(number(1)?).ok()?,
+            ticks: number(11)? + number(12)?,
+        })
+    }
 }

@@ -1,54 +1,102 @@
-//! What is asked: one tool call in the stateless era, as HTTP and as a line.
+//! What is asked: one tool call in either era, as HTTP and as a line.
 
-/// The protocol's version.
-const VERSION: &str = "2026-07-28";
+/// The protocol's version of the stateless era, and one of the handshake era.
+const MODERN: &str = "2026-07-28";
+const LEGACY: &str = "2025-06-18";
 
 /// A tool, its arguments, and what must be in each answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub struct Target {
     tool: &'static str,
     arguments: &'static str,
     answer: &'static str,
+    /// Whether clients begin with a handshake.
+    pub legacy: bool,
+    /// Where the server is reached over HTTP.
+    pub path: &'static str,
 }
 
 impl Target {
     /// haft's own cheapest tool.
-    pub(crate) fn todo() -> Self {
+    pub fn todo() -> Self {
         Self {
             tool: "todo_read",
             arguments: "{}",
             answer: r#""tasks":[]"#,
+            legacy: false,
+            path: "/mcp",
         }
     }
 
     /// The peer's echo, with sixty bytes.
-    pub(crate) fn echo() -> Self {
+    pub fn echo() -> Self {
         Self {
             tool: "echo",
             arguments: r#"{"text":"sixty bytes that the server gives back just as they came in"}"#,
             answer: "sixty bytes that the server gives back just as they came in",
+            ..Self::todo()
         }
     }
 
-    pub(crate) fn body(&self, id: u64) -> String {
+    /// The same tool by another name.
+    #[must_use]
+    pub fn named(mut self, tool: &'static str) -> Self {
+        self.tool = tool;
+        self
+    }
+
+    /// The same by a client that begins with a handshake.
+    #[must_use]
+    pub fn by_handshake(mut self) -> Self {
+        self.legacy = true;
+        self
+    }
+
+    /// The request.
+    pub fn body(&self, id: u64) -> String {
         let (tool, arguments) = (self.tool, self.arguments);
+        let meta = if self.legacy {
+            String::new()
+        } else {
+            format!(
+                r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientInfo":{{"name":"load","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}},"#
+            )
+        };
         format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{VERSION}","io.modelcontextprotocol/clientInfo":{{"name":"load","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}},"name":"{tool}","arguments":{arguments}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"{tool}","arguments":{arguments}}}}}"#
         )
     }
 
-    pub(crate) fn headers(&self) -> [(&'static str, &'static str); 5] {
+    /// What a client of the handshake era says first.
+    pub fn handshake() -> [String; 2] {
         [
-            ("content-type", "application/json"),
-            ("accept", "application/json, text/event-stream"),
-            ("mcp-protocol-version", VERSION),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", self.tool),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":"h","method":"initialize","params":{{"protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"load","version":"1"}}}}}}"#
+            ),
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
         ]
     }
 
+    /// The headers of every request.
+    pub fn headers(&self) -> Vec<(&'static str, &'static str)> {
+        let mut headers = vec![
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        if self.legacy {
+            headers.push(("mcp-protocol-version", LEGACY));
+        } else {
+            headers.extend([
+                ("mcp-protocol-version", MODERN),
+                ("mcp-method", "tools/call"),
+                ("mcp-name", self.tool),
+            ]);
+        }
+        headers
+    }
+
     /// Ends the measurement where the answer is not the one asked for.
-    pub(crate) fn check(&self, answer: &[u8]) {
+    pub fn check(&self, answer: &[u8]) {
         let answer = String::from_utf8_lossy(answer);
         assert!(
             answer.contains(self.answer),

@@ -2,24 +2,29 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::processor;
 
 /// The budget of a run is for one agent, not for a load.
-pub(crate) const CALLS: &str = "limits.max_calls=1000000000";
+pub const CALLS: &str = "limits.max_calls=1000000000";
+
+/// How long a server may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server.
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
     /// Host and port.
-    pub(crate) address: String,
+    pub address: String,
 }
 
 impl Server {
     /// `haft serve` on an empty home and folder, as shipped but without tokens, which rmcp's has none of either.
-    pub(crate) fn haft(program: &Path, folder: &Path) -> Self {
+    pub fn haft(program: &Path, folder: &Path) -> Self {
         let mut command = processor::server(program);
         command.args(["serve", "--no-auth", "--http", "127.0.0.1:0", "-c", CALLS]);
         command.arg("--home").arg(folder.join("home"));
@@ -28,13 +33,14 @@ impl Server {
     }
 
     /// The echo server by rmcp.
-    pub(crate) fn rmcp(program: &Path) -> Self {
+    pub fn rmcp(program: &Path) -> Self {
         let mut command = processor::server(program);
         command.arg("http");
         Self::start(command)
     }
 
-    fn start(mut command: Command) -> Self {
+    /// Starts a server that says `listening on http://HOST:PORT`.
+    pub fn start(mut command: Command) -> Self {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -56,14 +62,51 @@ impl Server {
         Self { child, address }
     }
 
-    /// Resident memory in MiB.
-    pub(crate) fn memory(&self) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        kilobytes.unwrap_or_default() / 1024.0
+    /// Starts a server that listens where it is told and says nothing of it.
+    pub fn start_at(mut command: Command, address: String) -> Self {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("MISSING PEER: {command:?}: {e}"));
+        let server = Self { child, address };
+        let begun = Instant::now();
+        while TcpStream::connect(&server.address).is_err() {
+            let waited = begun.elapsed();
+            assert!(waited < PATIENCE, "{command:?} does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
     }
+
+    /// Resident memory in MiB.
+    pub fn memory(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        kilobytes(&status.unwrap_or_default(), "VmRSS:") / 1024.0
+    }
+
+    /// Memory that is its own and was written, in MiB.
+    pub fn private(&self) -> f64 {
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()));
+        kilobytes(&rollup.unwrap_or_default(), "Private_Dirty:") / 1024.0
+    }
+
+    /// Seconds of processor time of the server and of all that it started.
+    pub fn cpu(&self) -> f64 {
+        let ticks = processor::ticks_below(self.child.id());
+        ticks as f64 / TICKS
+    }
+}
+
+/// Ticks of processor time in a second: Linux has always told programs 100.
+const TICKS: f64 = 100.0;
+
+fn kilobytes(text: &str, name: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes.unwrap_or_default()
 }
 
 impl Drop for Server {

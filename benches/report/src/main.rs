@@ -67,8 +67,9 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         rounds,
         arguments: Vec::new(),
     };
-    // Leaked once: a path that lives as long as the program.
+    // Leaked once: paths that live as long as the program.
     let rmcp: &'a Path = Box::leak(programs.join("mcp-rmcp").into_boxed_path());
+    let gateways: &'a Path = Box::leak(programs.with_file_name("gateways").into_boxed_path());
     let mut all = Vec::new();
     for _ in 0..3 {
         all.extend([plain("dispatch-agentkit", 5), plain("dispatch-haft", 5)]);
@@ -91,6 +92,10 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         Member {
             arguments: vec![haft, rmcp],
             ..plain("mcp", 7)
+        },
+        Member {
+            arguments: vec![haft, rmcp, gateways],
+            ..plain("gateway", 5)
         },
         Member {
             arguments: vec![haft],

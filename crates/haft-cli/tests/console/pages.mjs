@@ -43,7 +43,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
 
   // The overview: what failed, the calls of this hour, who is connected.
   await visit(page, server, "/");
-  await page.getByRole("list", { name: "runs that failed" }).locator(".run-row", { hasText: "read_file" }).waitFor();
+  await page.getByRole("list", { name: "runs with a failed or denied call" }).locator(".run-row", { hasText: "read_file" }).waitFor();
   await page.locator(".figure", { hasText: "denied today" }).locator(".figure-value", { hasText: /^[1-9]/ }).waitFor();
   await page.getByRole("img", { name: /calls in the last 24 hours/ }).waitFor();
   await accessible(page, "overview");

@@ -1,0 +1,82 @@
+//! A home of haft with servers behind it: added to the settings, pinned, and allowed by a rule.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use mcp::processor;
+use mcp::server::{CALLS, Server};
+use tempfile::TempDir;
+
+/// A home, and the folder in which haft is started.
+pub(crate) struct Home {
+    program: PathBuf,
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new(program: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Self {
+            program: program.to_owned(),
+            folder,
+        };
+        for part in ["home", "work"] {
+            fs::create_dir(home.folder.path().join(part)).expect("a folder");
+        }
+        home
+    }
+
+    /// A server at this address.
+    pub(crate) fn add_url(&self, name: &str, url: &str) {
+        self.add(name, &format!("url = {url:?}\n"));
+    }
+
+    /// A server that is this program, in the jail.
+    pub(crate) fn add_command(&self, name: &str, program: &Path) {
+        let program = program.canonicalize().expect("the program is there");
+        let folder = program.parent().expect("in a folder");
+        let mut text = String::new();
+        let _in_memory = writeln!(text, "command = {program:?}\nargs = [\"stdio\"]");
+        let _in_memory = writeln!(text, "sandbox.read = [{folder:?}]");
+        self.add(name, &text);
+    }
+
+    fn add(&self, name: &str, text: &str) {
+        let file = self.folder.path().join("home/haft.toml");
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(file)
+            .expect("the settings");
+        writeln!(file, "[mcp.servers.{name}]\n{text}").expect("the settings");
+        let mut pin = Command::new(&self.program);
+        pin.args(["mcp", "pin", name, "--yes", "--home"]);
+        pin.arg(self.folder.path().join("home"));
+        pin.current_dir(self.folder.path().join("work"));
+        let pinned = pin.stdin(Stdio::null()).output().expect("haft starts");
+        assert!(pinned.status.success(), "haft mcp pin {name}: {pinned:?}");
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = processor::server(&self.program);
+        command.args(words).args(["-c", CALLS]);
+        command.args(["-c", r#"policy.allow=["echo*.echo"]"#]);
+        command.arg("--home").arg(self.folder.path().join("home"));
+        command.current_dir(self.folder.path().join("work"));
+        command.env("CI", "1");
+        command
+    }
+
+    /// haft over HTTP, with policy and audit as shipped, without tokens, which the peers have none of either.
+    pub(crate) fn serve(&self) -> Server {
+        Server::start(self.command(&["serve", "--no-auth", "--http", "127.0.0.1:0"]))
+    }
+
+    /// haft over stdio.
+    pub(crate) fn stdio(&self) -> Command {
+        self.command(&["serve", "--stdio"])
+    }
+}
