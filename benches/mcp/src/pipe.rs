@@ -34,6 +34,7 @@ pub struct Client {
 }
 
 impl Client {
+    /// Starts a server and takes both ends.
     pub fn start(mut command: Command) -> Self {
         command
             .stdin(Stdio::piped())
