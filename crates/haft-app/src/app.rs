@@ -39,6 +39,7 @@ use crate::feed::Feed;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::reload::SettingsFault;
 use crate::rules::RuleCheck;
 use crate::run::live::Live;
 use crate::run::tally::{Tally, TallyParts};
@@ -115,6 +116,7 @@ pub(crate) struct Parts {
     pub(crate) pace: progress::Pace,
     /// Where warnings go.
     pub(crate) notices: Notices,
+    pub(crate) settings_fault: SettingsFault,
     /// How a console comes to be, and how a person hears that one is wanted.
     pub(crate) console: ConsoleTerms,
 }
@@ -343,6 +345,7 @@ impl App {
             progress: settings.get(typed::PROGRESS),
             pace: parts::pace(settings),
             notices: basis.notices,
+            settings_fault: SettingsFault::default(),
             console,
         })))
     }

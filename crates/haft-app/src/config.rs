@@ -10,7 +10,7 @@ use toml::Value;
 use crate::config::document::Given;
 use crate::config::expand::{Expander, Secrets};
 use crate::config::keys::{KEYS, Key, Kind};
-use crate::config::layer::{Layer, Sheet};
+use crate::config::layer::{Layer, SettingsFile, Sheet};
 use crate::config::program::Program;
 use crate::environment::Environment;
 use crate::problem::{Place, Problem};
@@ -100,7 +100,7 @@ pub struct Settings {
     /// Whether the workspace's own files count in full.
     pub trusted: bool,
     /// The files that were read.
-    pub files: Vec<PathBuf>,
+    pub files: Vec<SettingsFile>,
     /// What people should hear; at most one line a matter.
     pub warnings: Vec<String>,
 }

@@ -1,8 +1,6 @@
 //! Settings and rules that change while haft serves: looked for, loaded and put in force, or named and left alone.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +8,10 @@ use std::time::Duration;
 use haft::policy::List;
 use haft::toolset::view::View as _;
 use haft_builtins::skills::SKILL_TOOLS;
+use parking_lot::Mutex;
 
 use crate::app::{App, on};
 use crate::config::{FILE_NAME, Settings, user_file};
-use crate::home::Home;
 use crate::problem::Problem;
 use crate::rules;
 use crate::site::Site;
@@ -22,8 +20,14 @@ use crate::wiring::chain::Scripts;
 use crate::wiring::parts::{self, Wishes};
 use crate::wiring::policy;
 
+mod files;
+
+use files::Files;
+
 /// How often the files are looked at.
 const PERIOD: Duration = Duration::from_secs(1);
+/// How long they lie still before they are loaded.
+const PAUSE: Duration = Duration::from_millis(200);
 /// Most keys that a notice names.
 const NAMED: usize = 8;
 
@@ -41,7 +45,16 @@ pub enum Reload {
     Recovered,
 }
 
+/// Why changed settings do not load, as long as they do not.
+#[derive(Debug, Default)]
+pub(crate) struct SettingsFault(Mutex<Option<String>>);
+
 impl App {
+    /// Why the settings' files, changed since the start, do not load, where they do not: what was in force stays.
+    pub fn settings_fault(&self) -> Option<String> {
+        self.0.settings_fault.0.lock().clone()
+    }
+
     /// Puts changed settings in force: policy, tools, limits of the runs that start from now on. Nothing changes where one of
     /// them cannot be.
     ///
@@ -89,8 +102,8 @@ pub struct Reloader {
     app: App,
     settings: Settings,
     files: Files,
-    /// Why the files did not load when they were last looked at.
-    fault: Option<String>,
+    /// Those that said something when they were last loaded.
+    spoken: BTreeSet<PathBuf>,
     /// Changed keys that need a new start, as they were last said.
     later: BTreeSet<String>,
     load: Loader,
@@ -106,15 +119,15 @@ impl std::fmt::Debug for Loader {
 
 impl Reloader {
     /// For an application that was built with these settings. `config` is the file that was named beside the usual ones;
-    /// `load` reads all settings as the start did, without asking anyone. The first look loads them in any case: they may
-    /// have changed since the start.
+    /// `load` reads all settings as the start did, without asking anyone. They are loaded once in any case: they may have
+    /// changed since the start.
     pub fn new(app: &App, settings: &Settings, config: Option<&Path>, load: Load) -> Self {
-        let files = Files::of(app.site(), settings, config);
+        let files = files_of(app.site(), settings, config);
         Self {
             app: app.clone(),
             settings: settings.clone(),
             files,
-            fault: None,
+            spoken: spoken(settings),
             later: BTreeSet::new(),
             load: Loader(load),
         }
@@ -123,7 +136,8 @@ impl Reloader {
     /// Looks at the files from time to time, and says through the application's notices what became of changes; ends never.
     pub async fn watch(mut self) {
         loop {
-            tokio::time::sleep(PERIOD).await;
+            let changing = self.files.are_changing();
+            tokio::time::sleep(if changing { PAUSE } else { PERIOD }).await;
             let looked = tokio::task::spawn_blocking(move || {
                 let found = self.look();
                 (self, found)
@@ -138,35 +152,58 @@ impl Reloader {
         }
     }
 
-    /// Takes what has changed since the last look; none where nothing has.
+    /// Takes what has changed, once the files lie still from one look to the next; none where nothing has, or where they are
+    /// being written.
     pub fn look(&mut self) -> Option<Reload> {
         if !self.files.have_changed() {
             return None;
         }
-        match self.take() {
+        let loaded = (self.load.0)();
+        if !self.files.were_loaded() {
+            return None;
+        }
+        let taken = loaded.and_then(|settings| {
+            self.refuse_emptied(&settings)?;
+            let spoken = spoken(&settings);
+            let taken = self.take(settings)?;
+            self.spoken = spoken;
+            Ok(taken)
+        });
+        let fault = &self.app.0.settings_fault.0;
+        match taken {
             Ok(taken) => {
-                let broken = self.fault.take().is_some();
+                let broken = fault.lock().take().is_some();
                 if taken.is_empty() {
                     return broken.then_some(Reload::Recovered);
                 }
                 Some(Reload::Taken(taken))
             }
             Err(problem) => {
-                let fault = self
-                    .app
-                    .redactor()
-                    .redact(&problem.to_string())
-                    .into_owned();
-                let known = self.fault.as_ref() == Some(&fault);
-                self.fault = Some(fault.clone());
-                (!known).then_some(Reload::Refused(fault))
+                let text = self.app.redactor().redact(&in_full(&problem)).into_owned();
+                let before = fault.lock().replace(text.clone());
+                (before.as_ref() != Some(&text)).then_some(Reload::Refused(text))
             }
         }
     }
 
-    /// Loads, and puts in force what can be while haft runs.
-    fn take(&mut self) -> Result<Vec<String>, Problem> {
-        let loaded = (self.load.0)()?;
+    /// A file that said something and holds nothing now was emptied by an accident: who wants its rules gone deletes it.
+    fn refuse_emptied(&self, settings: &Settings) -> Result<(), Problem> {
+        let mut emptied = settings.files.iter().filter(|file| file.empty);
+        let Some(file) = emptied.find(|file| self.spoken.contains(&file.path)) else {
+            return Ok(());
+        };
+        let own = file.path == self.app.site().workspace.join(FILE_NAME);
+        let shown = if own {
+            FILE_NAME.to_owned()
+        } else {
+            file.path.display().to_string()
+        };
+        let what = format!("{shown} is empty now: what it said before holds");
+        Err(Problem::settings(what).advise("delete the file to lift it"))
+    }
+
+    /// Puts in force what can be while haft runs.
+    fn take(&mut self, loaded: Settings) -> Result<Vec<String>, Problem> {
         let changed = self.settings.differences(&loaded);
         let (now, later): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_live(path));
         self.say_later(&later);
@@ -218,6 +255,12 @@ impl Reloader {
     }
 }
 
+/// What is wrong, where, and what to do.
+fn in_full(problem: &Problem) -> String {
+    let advice = problem.advice().map(|advice| format!("; {advice}"));
+    format!("{problem}{}", advice.unwrap_or_default())
+}
+
 /// The rules in force, without what is said with them.
 fn rules_of(app: &App) -> Vec<(List, String, String)> {
     let rules = app.executor().policy().view().rules.into_iter();
@@ -260,59 +303,25 @@ fn is_live(path: &[String]) -> bool {
     }
 }
 
-/// Files whose change is noticed.
-#[derive(Debug)]
-struct Files(Vec<(PathBuf, Option<Stamp>)>);
-
-/// What of a file differs once it was written or replaced: device, inode, length, and when content and entry changed.
-type Stamp = [i128; 5];
-
-/// What no file has.
-const UNKNOWN: Stamp = [-1; 5];
-
-impl Files {
-    fn of(site: &Site, settings: &Settings, config: Option<&Path>) -> Self {
-        let workspace = site.workspace.to_string_lossy();
-        let usual = [
-            PathBuf::from("/etc/haft/config.toml"),
-            site.workspace.join(FILE_NAME),
-            rules::file(site.home.path(), &workspace),
-            trust_file(&site.home),
-        ];
-        let paths = usual
-            .into_iter()
-            .chain(user_file(&site.environment))
-            .chain(config.map(Path::to_owned))
-            .chain(settings.files.iter().cloned());
-        let paths: BTreeSet<PathBuf> = paths.collect();
-        let unknown = |path| (path, Some(UNKNOWN));
-        Self(paths.into_iter().map(unknown).collect())
-    }
-
-    fn have_changed(&mut self) -> bool {
-        let mut changed = false;
-        for (path, known) in &mut self.0 {
-            let now = stamp(path);
-            changed |= now != *known;
-            *known = now;
-        }
-        changed
-    }
+/// Every file that settings may come from, there or not.
+fn files_of(site: &Site, settings: &Settings, config: Option<&Path>) -> Files {
+    let workspace = site.workspace.to_string_lossy();
+    let usual = [
+        PathBuf::from("/etc/haft/config.toml"),
+        site.workspace.join(FILE_NAME),
+        rules::file(site.home.path(), &workspace),
+        site.home.join(trust::FILE),
+    ];
+    let paths = usual
+        .into_iter()
+        .chain(user_file(&site.environment))
+        .chain(config.map(Path::to_owned))
+        .chain(settings.files.iter().map(|file| file.path.clone()));
+    Files::new(paths.collect())
 }
 
-fn trust_file(home: &Home) -> PathBuf {
-    home.join(trust::FILE)
-}
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = fs::metadata(path).ok()?;
-    let nanoseconds =
-        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Some([
-        i128::from(meta.dev()),
-        i128::from(meta.ino()),
-        i128::from(meta.len()),
-        nanoseconds(meta.mtime(), meta.mtime_nsec()),
-        nanoseconds(meta.ctime(), meta.ctime_nsec()),
-    ])
+/// The files of these settings that say something.
+fn spoken(settings: &Settings) -> BTreeSet<PathBuf> {
+    let files = settings.files.iter().filter(|file| !file.empty);
+    files.map(|file| file.path.clone()).collect()
 }

@@ -8,7 +8,7 @@ use haft::policy::{Places, Policy, Profile, RuleSet, RuleText};
 use toml::{Table, Value};
 
 use crate::config::document::{self, Given, MAX_BYTES};
-use crate::config::layer::{Layer, Sheet};
+use crate::config::layer::{Layer, SettingsFile, Sheet};
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
@@ -131,7 +131,7 @@ pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<S
     }
     let sheet = Sheet {
         layer: Layer::Always,
-        file: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+        file: Some(SettingsFile::new(path, &text)),
         given,
     };
     Ok(Some((sheet, warnings)))

@@ -63,13 +63,37 @@ impl fmt::Display for Layer {
     }
 }
 
+/// A file that settings were read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// Absolute: guards compare it with what tools are asked to open.
+    pub path: PathBuf,
+    /// Whether it holds nothing but blanks.
+    pub empty: bool,
+}
+
+impl SettingsFile {
+    /// The file at this path, with what it holds.
+    pub(crate) fn new(path: &Path, text: &str) -> Self {
+        Self {
+            path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            empty: is_empty(text),
+        }
+    }
+}
+
+/// Whether a text holds nothing but blanks and a mark of its encoding.
+pub(crate) fn is_empty(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
+}
+
 /// What a layer holds.
 #[derive(Debug)]
 pub struct Sheet {
     /// Which.
     pub layer: Layer,
     /// The file, where it is one.
-    pub file: Option<PathBuf>,
+    pub file: Option<SettingsFile>,
     /// Its keys.
     pub given: Vec<Given>,
 }
@@ -78,8 +102,8 @@ impl Sheet {
     /// What the references in it are relative to.
     pub fn base<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         self.file
-            .as_deref()
-            .and_then(Path::parent)
+            .as_ref()
+            .and_then(|file| file.path.parent())
             .unwrap_or(workspace)
     }
 }
@@ -123,8 +147,7 @@ fn sheet(
     };
     Ok(Some(Sheet {
         layer,
-        // Absolute: guards compare it with what tools are asked to open.
-        file: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+        file: Some(SettingsFile::new(path, &text)),
         given: match layer {
             Layer::Untrusted => document::parse_unquoted(shown, &text)?,
             _ => document::parse(shown, &text)?,

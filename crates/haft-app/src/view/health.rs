@@ -18,6 +18,9 @@ use haft_sandbox::{Backend, Sandbox};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::config::FILE_NAME;
+use crate::config::document::MAX_BYTES;
+use crate::config::layer::is_empty;
 use crate::plain_file;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -82,8 +85,7 @@ impl Report {
 impl Report {
     /// Says that the settings do not load, and why.
     pub fn note_settings(&mut self, problem: &Problem) {
-        let place = problem.place().map(|place| format!(" ({place})"));
-        let detail = format!("{problem}{}", place.unwrap_or_default());
+        let detail = problem.to_string();
         let advice = problem.advice().unwrap_or("correct the settings");
         let advice = format!("{advice}; the checks below are of the built-in settings");
         self.checks.retain(|check| check.name != "settings");
@@ -105,7 +107,7 @@ fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) 
 pub async fn report(app: &App) -> Report {
     let at = app.site();
     let mut checks = vec![
-        check("settings", true, format!("profile {}", app.profile()), ""),
+        settings(app),
         workspace(at),
         home(at),
         index(app).await,
@@ -128,6 +130,28 @@ pub async fn report(app: &App) -> Report {
     checks.push(scripts(at, app).await);
     checks.push(program(at, "git", "commands may want it: install git"));
     Report { checks, sandbox }
+}
+
+/// What is in force; a server says here, too, why it has not taken what was written since.
+fn settings(app: &App) -> Check {
+    let profile = format!("profile {}", app.profile());
+    if let Some(fault) = app.settings_fault() {
+        let detail =
+            format!("{profile}; changed settings do not load, so the old ones stay: {fault}");
+        let advice = "correct the file: a server looks at it every second";
+        return check("settings", false, detail, advice);
+    }
+    let own = plain_file::read_beneath(&app.site().workspace, FILE_NAME, MAX_BYTES);
+    if own.is_ok_and(|text| is_empty(&text)) {
+        let holds = "a server that has read more in it holds to that; delete the file to lift it";
+        return check(
+            "settings",
+            true,
+            format!("{profile}; {FILE_NAME} is empty: {holds}"),
+            "",
+        );
+    }
+    check("settings", true, profile, "")
 }
 
 fn workspace(at: &Site) -> Check {

@@ -154,11 +154,8 @@ fn over(
 fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let readable = at.workspace.join(FILE_NAME);
     let home = at.home.path().to_owned();
-    let files = settings
-        .files
-        .iter()
-        .filter(|file| **file != readable)
-        .cloned();
+    let files = settings.files.iter().map(|file| file.path.clone());
+    let files = files.filter(|file| *file != readable);
     [home]
         .into_iter()
         .chain(files)

@@ -129,3 +129,83 @@ fn trust_counts_while_serving_as_at_the_start() {
     assert!(!policy().contains("Edit(a.txt)"), "{said}");
     server.end(Signal::TERM);
 }
+
+#[test]
+fn a_file_that_was_emptied_lifts_nothing_until_it_is_deleted() {
+    let lab = Lab::new();
+    lab.file("a.txt", "text");
+    let rules = "[policy]\ndeny = [\"Read(a.txt)\"]\n";
+    lab.file("haft.toml", rules);
+    let config = lab.file("more.toml", "[policy]\ndeny = [\"Read(b.txt)\"]\n");
+    let config = config.to_str().unwrap();
+    let (server, mut voice) = serve(&lab, &["--trust", "--config", config]);
+    let read = json!({"path": "a.txt"});
+    let health = || {
+        server
+            .ask(&get("/api/v1/health", Some(&server.operator)))
+            .body
+    };
+    for empty in ["", " \n\n\t", "\u{feff}"] {
+        lab.file("haft.toml", empty);
+        let said = voice.until("do not load");
+        let fault = "haft.toml is empty now: what it said before holds; delete the file to lift it";
+        assert!(said.contains(fault), "{empty:?}: {said}");
+        assert!(health().contains(fault), "{}", health());
+        assert_eq!(status(&server, "read_file", &read), "denied", "{empty:?}");
+        let doctor = lab.run(&["doctor"]);
+        assert!(
+            doctor.stdout.contains("haft.toml is empty"),
+            "{}",
+            doctor.stdout
+        );
+        lab.file("haft.toml", rules);
+        voice.until("load again");
+        assert!(!health().contains("is empty now"), "{}", health());
+    }
+    // Every file of the settings alike.
+    lab.file("more.toml", "");
+    let said = voice.until("do not load");
+    assert!(said.contains("more.toml is empty now"), "{said}");
+    lab.file("more.toml", "# nothing but this\n");
+    voice.until("changed settings are in force: policy.deny");
+
+    std::fs::remove_file(lab.work().join("haft.toml")).unwrap();
+    voice.until("changed settings are in force: policy.deny");
+    assert_eq!(status(&server, "read_file", &read), "ok");
+    // A file that never said anything may be empty.
+    lab.file("haft.toml", "");
+    lab.file("more.toml", "[policy]\nask = [\"Read(a.txt)\"]\n");
+    let said = voice.until("changed settings are in force: policy.ask");
+    assert!(!said.contains("is empty now"), "{said}");
+    server.end(Signal::TERM);
+}
+
+#[test]
+fn emptied_files_of_haft_s_own_change_nothing_either() {
+    let lab = Lab::new();
+    lab.file("haft.toml", "[policy]\nallow = [\"Edit(a.txt)\"]\n");
+    assert_eq!(lab.run(&["trust"]).code, 0);
+    let workspace = lab.work().canonicalize().unwrap();
+    let kept = haft_app::rules::file(&lab.home(), &workspace.to_string_lossy());
+    let trust = lab.home().join("trust.json");
+    std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    let rule = "[[policy.allow]]\nrule = \"Edit(k.txt)\"\n";
+    std::fs::write(&kept, rule).unwrap();
+    let trusts = std::fs::read_to_string(&trust).unwrap();
+    let (server, mut voice) = serve(&lab, &[]);
+    for (file, text, fault) in [
+        (&kept, rule, ".toml is empty now: what it said before holds"),
+        (&trust, trusts.as_str(), "read the trust store"),
+    ] {
+        std::fs::write(file, "").unwrap();
+        let said = voice.until("do not load");
+        assert!(said.contains(fault), "{said}");
+        for path in ["a.txt", "k.txt"] {
+            let write = json!({"path": path, "content": "x"});
+            assert_eq!(status(&server, "write_file", &write), "ok", "{path}");
+        }
+        std::fs::write(file, text).unwrap();
+        voice.until("load again");
+    }
+    server.end(Signal::TERM);
+}

@@ -1,0 +1,151 @@
+//! `Files`: the files of the settings, and whether they were changed and lie still since. Editors empty a file or take it
+//! away for a moment before they write it: what is seen in that moment is not what the user says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// So many looks at files that are written without a pause; then they are loaded as they are.
+const PATIENCE: u32 = 10;
+
+/// What of a file differs once it was written or replaced: device, inode, length, and when content and entry changed.
+type Stamp = [i128; 5];
+
+/// What no file has.
+const UNKNOWN: Stamp = [-1; 5];
+
+/// Files whose change is noticed.
+#[derive(Debug)]
+pub(super) struct Files {
+    paths: Vec<PathBuf>,
+    /// As they were when they were last loaded.
+    loaded: Vec<Option<Stamp>>,
+    /// As they were at the last look, where that differs.
+    seen: Option<Vec<Option<Stamp>>>,
+    /// Looks at which they had changed again.
+    restless: u32,
+}
+
+impl Files {
+    /// Files that count as changed until they were loaded.
+    pub(super) fn new(paths: BTreeSet<PathBuf>) -> Self {
+        Self {
+            loaded: vec![Some(UNKNOWN); paths.len()],
+            paths: paths.into_iter().collect(),
+            seen: None,
+            restless: 0,
+        }
+    }
+
+    /// Whether they have changed since they were loaded, and lie still since the last look.
+    pub(super) fn have_changed(&mut self) -> bool {
+        let now = self.stamps();
+        if now == self.loaded {
+            self.seen = None;
+            self.restless = 0;
+            return false;
+        }
+        self.lie_still(now)
+    }
+
+    /// After a load: whether nothing was written while they were read. If so, the load counts.
+    pub(super) fn were_loaded(&mut self) -> bool {
+        let now = self.stamps();
+        if !self.lie_still(now) {
+            return false;
+        }
+        self.loaded = self.seen.take().unwrap_or_default();
+        self.restless = 0;
+        true
+    }
+
+    /// Whether a change was seen that is not loaded yet.
+    pub(super) fn are_changing(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    fn lie_still(&mut self, now: Vec<Option<Stamp>>) -> bool {
+        if self.seen.as_ref() == Some(&now) {
+            return true;
+        }
+        self.seen = Some(now);
+        self.restless += 1;
+        self.restless > PATIENCE
+    }
+
+    fn stamps(&self) -> Vec<Option<Stamp>> {
+        self.paths.iter().map(|path| stamp(path)).collect()
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = fs::metadata(path).ok()?;
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Some([
+        i128::from(meta.dev()),
+        i128::from(meta.ino()),
+        i128::from(meta.len()),
+        nanoseconds(meta.mtime(), meta.mtime_nsec()),
+        nanoseconds(meta.ctime(), meta.ctime_nsec()),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::{Files, PATIENCE};
+
+    #[test]
+    fn what_is_seen_for_a_moment_is_not_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("haft.toml");
+        let aside = folder.path().join("haft.toml~");
+        fs::write(&path, "[policy]\n").unwrap();
+        let mut files = Files::new(BTreeSet::from([path.clone()]));
+        assert!(!files.have_changed() && files.are_changing());
+        assert!(files.have_changed() && files.were_loaded());
+        assert!(!files.have_changed() && !files.are_changing());
+
+        // Moved away and written anew, as some editors do.
+        fs::rename(&path, &aside).unwrap();
+        assert!(!files.have_changed() && files.are_changing());
+        fs::write(&path, "").unwrap();
+        assert!(!files.have_changed(), "it was emptied since");
+        fs::write(&path, "[policy]\ndeny = []\n").unwrap();
+        assert!(!files.have_changed(), "it was written since");
+        assert!(files.have_changed());
+
+        // Written between the look and the end of the load.
+        fs::write(&path, "").unwrap();
+        assert!(!files.were_loaded(), "it was emptied while it was read");
+        assert!(files.have_changed() && files.were_loaded());
+
+        // Gone for good.
+        fs::remove_file(&path).unwrap();
+        assert!(!files.have_changed());
+        assert!(files.have_changed() && files.were_loaded());
+        assert!(!files.have_changed() && !files.are_changing());
+    }
+
+    #[test]
+    fn files_that_are_written_without_a_pause_are_loaded_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("haft.toml");
+        let mut files = Files::new(BTreeSet::from([path.clone()]));
+        let mut looks = 0;
+        loop {
+            fs::write(&path, "#".repeat(looks)).unwrap();
+            looks += 1;
+            if files.have_changed() {
+                break;
+            }
+        }
+        assert_eq!(looks, PATIENCE as usize + 1);
+        fs::write(&path, "").unwrap();
+        assert!(files.were_loaded());
+    }
+}
