@@ -2,13 +2,17 @@
 //!
 //! The list reads like a `.gitignore`: the last entry that fits decides, `!` takes a name out, a final `/` speaks of a folder
 //! and all that lies in it. Unlike there, an entry without a final `/` speaks of files alone: `credentials` is no folder of
-//! source code. Letters are compared without case.
+//! source code. Letters are compared without case. A copy counts as what it is a copy of: an entry fits `.npmrc~` where it fits
+//! `.npmrc`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use super::glob::{Glob, Piece};
 use super::paths::{PathPattern, segments};
+
+mod copies;
 
 /// Longest entry, in bytes.
 const LONGEST: usize = 200;
@@ -221,7 +225,7 @@ impl SecretNames {
 
     /// Whether a file at this path, in the form of a [`PathClaim`](crate::permission::PathClaim), holds secrets by its name.
     pub fn covers(&self, path: &str) -> bool {
-        let parts = segments(path);
+        let parts = Part::all(path);
         let Some((_, folders)) = parts.split_last() else {
             return false;
         };
@@ -238,7 +242,7 @@ impl SecretNames {
 
     /// Whether all that lies in this folder is secret.
     pub fn covers_folder(&self, path: &str) -> bool {
-        let parts = segments(path);
+        let parts = Part::all(path);
         let mut found = self.entries.iter().rev();
         found
             .find(|entry| entry.folder && entry.holds(&parts))
@@ -247,7 +251,7 @@ impl SecretNames {
 
     /// Whether a secret may lie below this folder.
     pub(crate) fn may_lie_below(&self, path: &str) -> bool {
-        let parts = segments(path);
+        let parts = Part::all(path);
         for entry in self.entries.iter().rev() {
             if entry.secret {
                 return true;
@@ -264,6 +268,9 @@ impl SecretNames {
     pub(crate) fn met_by<'a>(&'a self, wild: &'a Glob) -> Option<&'a str> {
         let extension = wild.extension();
         if let Some(extension) = extension {
+            if copies::is_ending(extension) {
+                return Some("a copy of a file");
+            }
             let named = [format!("x{extension}"), extension.to_owned()];
             if named.iter().any(|name| self.covers(name)) {
                 return Some(extension);
@@ -286,9 +293,25 @@ impl SecretNames {
     }
 }
 
+/// A segment of a path, with the names that it is a copy of.
+struct Part<'p> {
+    name: &'p str,
+    originals: Vec<Cow<'p, str>>,
+}
+
+impl<'p> Part<'p> {
+    fn all(path: &'p str) -> Vec<Self> {
+        let part = |name: &'p str| Self {
+            name,
+            originals: copies::originals(name),
+        };
+        segments(path).into_iter().map(part).collect()
+    }
+}
+
 impl Entry {
     /// Does a path of these segments end in it?
-    fn fits_end(&self, parts: &[&str]) -> bool {
+    fn fits_end(&self, parts: &[Part<'_>]) -> bool {
         let Some(at) = parts.len().checked_sub(self.names.len()) else {
             return false;
         };
@@ -296,7 +319,7 @@ impl Entry {
     }
 
     /// Is it one of these folders, each within the one before?
-    fn holds(&self, folders: &[&str]) -> bool {
+    fn holds(&self, folders: &[Part<'_>]) -> bool {
         let mut windows = folders.windows(self.names.len());
         if self.anchored {
             return windows.next().is_some_and(|first| self.fits(first));
@@ -304,9 +327,12 @@ impl Entry {
         windows.any(|window| self.fits(window))
     }
 
-    fn fits(&self, parts: &[&str]) -> bool {
+    fn fits(&self, parts: &[Part<'_>]) -> bool {
         let mut each = self.names.iter().zip(parts);
-        each.all(|(name, part)| fits(name, part.as_bytes()))
+        each.all(|(name, part)| {
+            let mut originals = part.originals.iter();
+            fits(name, part.name.as_bytes()) || originals.any(|each| fits(name, each.as_bytes()))
+        })
     }
 }
 
@@ -398,150 +424,4 @@ fn read(text: &str) -> Result<Entry, SecretNameError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{SECRET_NAMES, SecretNames};
-
-    #[test]
-    fn every_standard_entry_can_be_read() {
-        let names = SecretNames::default();
-        assert_eq!(names.entries().count(), SECRET_NAMES.len());
-    }
-
-    #[test]
-    fn files_that_hold_secrets_are_known_by_name() {
-        let names = SecretNames::default();
-        for path in [
-            ".env",
-            ".ENV",
-            "apps/web/.env.local",
-            ".env.production",
-            ".env.production.local",
-            ".env-staging",
-            "deploy/prod.env",
-            "server.pem",
-            "certs/tls.key",
-            "a.p12",
-            "id_rsa",
-            "id_ed25519",
-            "keys/id_rsa_work",
-            "id_ecdsa.bak",
-            ".npmrc",
-            "packages/a/.npmrc",
-            ".pypirc",
-            ".netrc",
-            "credentials",
-            "credentials.json",
-            "credentials-prod.yml",
-            ".cargo/credentials.toml",
-            "application_default_credentials.json",
-            "service-account.json",
-            "gcp_service_account_key.json",
-            "myServiceAccountKey.json",
-            "app-firebase-adminsdk-x1.json",
-            ".aws/config",
-            "home/.ssh/config",
-            ".docker/config.json",
-            ".git-credentials",
-            "kubeconfig",
-            ".kube/config",
-            "infra/terraform.tfvars",
-            "terraform.tfstate",
-            "config/secrets.yml",
-            "/root/.aws/credentials",
-        ] {
-            assert!(names.covers(path), "{path}");
-        }
-    }
-
-    #[test]
-    fn examples_code_and_fixtures_hold_no_secrets() {
-        let names = SecretNames::default();
-        for path in [
-            "",
-            ".",
-            ".env.example",
-            ".env.sample",
-            ".env.template",
-            ".env.dist",
-            ".env.local.example",
-            "example.env",
-            "envrc",
-            "env.ts",
-            "src/env.rs",
-            "credentials.rs",
-            "src/credentials.py",
-            "src/credentials/mod.rs",
-            "packages/credentials/index.json",
-            "id_generator.py",
-            "id_rsa.pub",
-            "id_rsa_parser.rs",
-            "keys.ts",
-            "secrets.py",
-            "keyboard.json",
-            "monkey.txt",
-            "tests/fixtures/server.pem",
-            "internal/testdata/tls.key",
-            "node_modules/x/.npmrc",
-            ".venv/lib/python3.12/site-packages/certifi/cacert.pem",
-            "vendor/x/server.key",
-            ".ssh/known_hosts",
-            ".ssh/id_rsa.pub",
-            "config.json",
-            "notes/credentials.md",
-            ".git/config",
-            "credentials.yml.enc",
-        ] {
-            assert!(!names.covers(path), "{path}");
-        }
-    }
-
-    #[test]
-    fn the_last_entry_that_fits_decides() {
-        let names = SecretNames::default();
-        let more = [
-            "!.npmrc",
-            "tokens/",
-            "/deploy/*.json",
-            "a*b*c",
-            "fixtures/.env",
-        ];
-        let names = names.with(more).unwrap();
-        for (path, expect) in [
-            (".npmrc", false),
-            ("tokens/a/b.txt", true),
-            ("x/tokens/a", true),
-            ("tokens", false),
-            ("deploy/x.json", true),
-            ("x/deploy/x.json", false),
-            ("a1b2c", true),
-            ("abc", true),
-            ("acb", false),
-            ("fixtures/.env", true),
-            ("fixtures/.env.local", false),
-        ] {
-            assert_eq!(names.covers(path), expect, "{path}");
-        }
-        assert!(names.covers_folder("x/tokens") && !names.covers_folder("credentials"));
-    }
-
-    #[test]
-    fn folders_that_can_hold_none_need_no_look() {
-        let names = SecretNames::default();
-        assert!(names.may_lie_below("src") && names.may_lie_below(".ssh"));
-        assert!(!names.may_lie_below("web/node_modules") && !names.may_lie_below(".git/objects"));
-        let names = names.with(["node_modules/x/.env"]).unwrap();
-        assert!(names.may_lie_below("web/node_modules"));
-    }
-
-    #[test]
-    fn what_is_no_name_is_refused() {
-        let names = SecretNames::default();
-        for wrong in [
-            "", "!", "/", "*", "**", "a/**/b", "../x", "a//b", " .env", "x\n", "**/",
-        ] {
-            let refused = names.with([wrong]);
-            assert!(refused.is_err(), "{wrong:?}");
-        }
-        assert!(names.with([&*"a".repeat(201)]).is_err());
-    }
-}
+mod tests;

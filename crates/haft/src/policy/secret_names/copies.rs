@@ -1,0 +1,283 @@
+//! The names that a copy may be of: what editors, tools and people put around a file's name, taken off again.
+
+use std::borrow::Cow;
+
+/// Most names that one name is a copy of.
+const MOST: usize = 12;
+/// The longest name that is taken apart, in bytes: no file has a longer one.
+const LONGEST: usize = 255;
+/// Signs between a name and what says that it is a copy.
+const BREAKS: [char; 4] = ['.', '-', '_', ' '];
+/// Words at the end of a copy's name, also with a number behind them.
+const WORDS: &[&str] = &[
+    "back",
+    "backup",
+    "bak",
+    "bck",
+    "bk",
+    "bkp",
+    "copy",
+    "disabled",
+    "mine",
+    "new",
+    "old",
+    "orig",
+    "original",
+    "ours",
+    "prev",
+    "previous",
+    "rej",
+    "sav",
+    "save",
+    "saved",
+    "temp",
+    "theirs",
+    "tmp",
+    // What package managers, downloads and merges leave.
+    "crdownload",
+    "download",
+    "pacnew",
+    "pacorig",
+    "pacsave",
+    "part",
+    "partial",
+    "rpmnew",
+    "rpmorig",
+    "rpmsave",
+    "dpkg-bak",
+    "dpkg-new",
+    "dpkg-old",
+    "dpkg-tmp",
+    "ucf-new",
+    "ucf-old",
+    // The same file, compressed.
+    "bz2",
+    "gz",
+    "lz4",
+    "xz",
+    "zip",
+    "zst",
+];
+/// Words that say so with a number behind them alone (`_LOCAL_4711`).
+const NUMBERED: &[&str] = &["base", "local", "r", "remote"];
+/// Ends of the files that editors keep beside the one that is open, whose names begin with a dot for it.
+const SWAPS: &[&str] = &[".kate-swp", ".un"];
+
+/// Every name that this one is a copy of, step by step; none for most names.
+pub(super) fn originals(name: &str) -> Vec<Cow<'_, str>> {
+    let mut found: Vec<Cow<'_, str>> = Vec::new();
+    if name.len() > LONGEST {
+        return found;
+    }
+    add(&mut found, name, step(name));
+    let mut at = 0;
+    while let Some(inner) = found.get(at) {
+        let inner = inner.clone().into_owned();
+        let more = step(&inner).into_iter();
+        let more = more.map(|each| Cow::Owned(each.into_owned())).collect();
+        add(&mut found, name, more);
+        at += 1;
+    }
+    found
+}
+
+fn add<'n>(found: &mut Vec<Cow<'n, str>>, name: &str, more: Vec<Cow<'n, str>>) {
+    for each in more {
+        if found.len() < MOST && each != name && !found.contains(&each) {
+            found.push(each);
+        }
+    }
+}
+
+/// Whether any name with this ending (`.bak`) is a copy.
+pub(super) fn is_ending(extension: &str) -> bool {
+    without_end(&format!("x{extension}")) == Some("x")
+}
+
+/// The names with one thing less around them.
+fn step(name: &str) -> Vec<Cow<'_, str>> {
+    let mut names: Vec<Cow<'_, str>> = Vec::new();
+    let bare = |text: &str| !text.is_empty() && text != "." && text != "..";
+    names.extend(without_start(name).filter(|rest| bare(rest)).map(Cow::from));
+    if let Some(rest) = without_swap(name).filter(|rest| bare(rest)) {
+        names.push(rest.into());
+        names.extend(
+            rest.strip_prefix('.')
+                .filter(|rest| bare(rest))
+                .map(Cow::from),
+        );
+    }
+    names.extend(without_end(name).filter(|rest| bare(rest)).map(Cow::from));
+    names.extend(draft_of(name).filter(|rest| bare(rest)).map(Cow::from));
+    // `secrets (1).yml`, `secrets.bak.yml`.
+    if let Some((stem, extension)) = name.rsplit_once('.')
+        && extension.chars().all(|c| c.is_ascii_alphanumeric())
+        && let Some(stem) = without_end(stem).filter(|rest| bare(rest))
+    {
+        names.push(format!("{stem}.{extension}").into());
+    }
+    names
+}
+
+/// `#X#` and `.#X` of Emacs, `.~lock.X#` and `~$X` of office programs, `Copy of X`.
+fn without_start(name: &str) -> Option<&str> {
+    let hashed = name
+        .strip_prefix('#')
+        .or_else(|| name.strip_prefix(".~lock."));
+    if let Some(rest) = hashed {
+        return Some(rest.strip_suffix('#').unwrap_or(rest));
+    }
+    let begun = [".#", "~$"]
+        .iter()
+        .find_map(|start| name.strip_prefix(start));
+    begun.or_else(|| {
+        let (start, rest) = name.split_at_checked("copy".len())?;
+        let (between, rest) = rest.split_once(" of ").or(rest.split_once("_of_"))?;
+        let counted = between
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, ' ' | '(' | ')'));
+        (start.eq_ignore_ascii_case("copy") && counted).then_some(rest)
+    })
+}
+
+/// The file that is open, with the dot that may be the editor's.
+fn without_swap(name: &str) -> Option<&str> {
+    let name = name.strip_suffix('~').unwrap_or(name);
+    let named = SWAPS.iter().find_map(|end| name.strip_suffix(end));
+    named.or_else(|| {
+        let (rest, end) = name.rsplit_once('.')?;
+        let of_vim = end.len() == 3
+            && end.get(..2)?.eq_ignore_ascii_case("sw")
+            && end.ends_with(|c: char| c.is_ascii_lowercase());
+        of_vim.then_some(rest)
+    })
+}
+
+/// What a program writes before it renames it: `.X.a1B2c3`.
+fn draft_of(name: &str) -> Option<&str> {
+    let (rest, end) = name.strip_prefix('.')?.rsplit_once('.')?;
+    let random = matches!(end.len(), 6 | 8 | 10 | 16);
+    (random && end.chars().all(|c| c.is_ascii_alphanumeric())).then_some(rest)
+}
+
+/// `X~`, `X.~1~`, `X.bak`, `X-old2`, `X copy 2`, `X (1)`, `X.1`, `X.2026-01-31`, `X.sync-conflict-…`.
+fn without_end(name: &str) -> Option<&str> {
+    if let Some(rest) = name.strip_suffix('~') {
+        let counted = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+        return Some(counted.strip_suffix(".~").unwrap_or(rest));
+    }
+    if let Some(rest) = name.strip_suffix(')') {
+        let (rest, _) = rest.rsplit_once('(')?;
+        return Some(rest.trim_end());
+    }
+    if let Some((rest, _)) = name.split_once(".sync-conflict-") {
+        return Some(rest);
+    }
+    let number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | ':' | 'T' | 'Z' | ' ');
+    let uncounted = name.trim_end_matches(number);
+    let is_counted = name.ends_with(|c: char| c.is_ascii_digit() || c == 'Z') && uncounted != name;
+    let head = if is_counted {
+        uncounted.trim_end_matches(BREAKS)
+    } else {
+        name
+    };
+    let words = WORDS.iter().chain(NUMBERED.iter().filter(|_| is_counted));
+    let mut cut = words.filter_map(|word| before_word(head, word));
+    cut.next().or_else(|| {
+        let digits = name[uncounted.len()..].chars();
+        let digits = digits.filter(char::is_ascii_digit).count();
+        let apart = head.len() < uncounted.len() || name[uncounted.len()..].starts_with(BREAKS);
+        // A dot and any number, or another break and a date.
+        let dotted = uncounted.ends_with('.');
+        (is_counted && apart && (dotted || digits >= 6)).then_some(head)
+    })
+}
+
+/// What stands before a word and the break before it.
+fn before_word<'n>(name: &'n str, word: &str) -> Option<&'n str> {
+    let at = name.len().checked_sub(word.len())?;
+    let (rest, end) = name.split_at_checked(at)?;
+    let parted = rest.trim_end_matches(BREAKS);
+    (end.eq_ignore_ascii_case(word) && parted.len() < rest.len()).then_some(parted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::originals;
+
+    #[test]
+    fn what_copies_carry_is_taken_off() {
+        for (name, original) in [
+            (".env~", ".env"),
+            (".env.~12~", ".env"),
+            (".env.swp", ".env"),
+            (".credentials.json.swo", "credentials.json"),
+            (".credentials.json.kate-swp", "credentials.json"),
+            (".npmrc.un~", ".npmrc"),
+            ("#.env#", ".env"),
+            (".#.env", ".env"),
+            ("~$secrets.yml", "secrets.yml"),
+            ("Copy of secrets.yml", "secrets.yml"),
+            ("Copy (2) of secrets.yml", "secrets.yml"),
+            (".npmrc.bak", ".npmrc"),
+            (".npmrc.BAK2", ".npmrc"),
+            (".npmrc_old", ".npmrc"),
+            (".npmrc.save.1", ".npmrc"),
+            (".npmrc.orig.gz", ".npmrc"),
+            (".npmrc.1", ".npmrc"),
+            (".npmrc.1700000000", ".npmrc"),
+            (".npmrc-2026-01-31T10:00:00Z", ".npmrc"),
+            (".npmrc_LOCAL_4711", ".npmrc"),
+            (".npmrc (Somebody's conflicted copy)", ".npmrc"),
+            ("secrets copy 2.yml", "secrets.yml"),
+            ("secrets - Copy.yml", "secrets.yml"),
+            ("secrets (1).yml", "secrets.yml"),
+            ("secrets.bak.yml", "secrets.yml"),
+            ("secrets.sync-conflict-20260131-101010-ABC.yml", "secrets"),
+            (".secrets.yml.a1B2c3", "secrets.yml"),
+            ("a.tfstate.1700000000.backup", "a.tfstate"),
+            (".env~~.bak.old", ".env"),
+        ] {
+            let found = originals(name);
+            assert!(
+                found.iter().any(|each| each == original),
+                "{name}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_names_are_no_copies() {
+        for name in [
+            "",
+            ".",
+            "~",
+            "#",
+            "##",
+            "bak",
+            ".bak",
+            "(1)",
+            "a",
+            "main.rs",
+            ".env",
+            ".env.local",
+            ".env.example",
+            "id_rsa",
+            "renew",
+            "golden",
+            "log4j",
+            "a.b.c",
+            "x2",
+            "utf-8",
+            "python3.12",
+            "résumé",
+            ".~lock.#",
+        ] {
+            let found = originals(name);
+            let found: Vec<_> = found.iter().filter(|each| *each != "python3").collect();
+            assert!(found.is_empty(), "{name}: {found:?}");
+        }
+        let long = "~".repeat(300);
+        assert!(originals(&long).is_empty() && originals(&long[..250]).len() <= 12);
+    }
+}
