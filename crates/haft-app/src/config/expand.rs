@@ -39,6 +39,7 @@ impl Expander<'_> {
     pub fn expand(&self, given: &Given, secrets: &mut Secrets) -> Result<Value, Problem> {
         let mut used = Secrets::default();
         let expanded = self.value(&given.value, &mut used).and_then(|value| {
+            learn_logins(given, &value, &mut used);
             // Rules are shown whole: in denials, explanations and records.
             if given.key.kind == Kind::Rules && !used.values.is_empty() {
                 return Err("a rule takes no secret: rules are shown as they are".to_owned());
@@ -120,14 +121,69 @@ impl Expander<'_> {
 }
 
 fn keep(secrets: &mut Secrets, value: &str) {
-    if !value.is_empty() {
+    if !value.is_empty() && !secrets.values.iter().any(|known| known == value) {
         secrets.values.push(value.to_owned());
     }
-    // The password of a URL is a secret by itself, too.
-    let login = value
+    keep_login(secrets, value);
+}
+
+/// The login of a URL, and its password alone, are secrets by themselves, too.
+fn keep_login(secrets: &mut Secrets, url: &str) {
+    let login = url
         .split_once("://")
         .and_then(|(_, rest)| rest.rsplit_once('@'));
-    if let Some((_, password)) = login.and_then(|(login, _)| login.split_once(':')) {
-        secrets.values.push(password.to_owned());
+    if let Some((login, _)) = login
+        && let Some((_, password)) = login.split_once(':')
+    {
+        for secret in [login, password] {
+            // Neither is a URL.
+            if !secret.is_empty() && !secrets.values.iter().any(|known| known == secret) {
+                secrets.values.push(secret.to_owned());
+            }
+        }
     }
+}
+
+/// Words in the name of a header or a variable whose value is a secret, also where it is written out.
+const TELLING: [&str; 8] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "passw",
+    "pwd",
+    "secret",
+    "token",
+];
+
+/// What the whole value holds: the login of a URL that references stand in; of a server's headers and variables those that
+/// log in, without the scheme (`Bearer`, `Basic`) before them.
+fn learn_logins(given: &Given, value: &Value, used: &mut Secrets) {
+    if let (Value::String(url), false) = (value, used.values.is_empty()) {
+        keep_login(used, url);
+    }
+    let of_service = [
+        "mcp.servers.*.headers",
+        "mcp.servers.*.env",
+        "web.search.headers",
+    ];
+    let (true, Value::Table(table)) = (of_service.contains(&given.key.path), value) else {
+        return;
+    };
+    for (name, value) in table {
+        let name = name.to_ascii_lowercase();
+        let value = value.as_str().unwrap_or_default().trim();
+        let token = value
+            .split_once(' ')
+            .map_or(value, |(_, token)| token.trim());
+        if TELLING.iter().any(|word| name.contains(word)) && may_be_login(token) {
+            keep(used, token);
+            keep(used, value);
+        }
+    }
+}
+
+/// Whether a value under a telling name is more than a word, a number or a path, which ordinary text holds, too.
+fn may_be_login(value: &str) -> bool {
+    value.len() >= 8 && !value.starts_with('/') && !value.bytes().all(|b| b.is_ascii_digit())
 }

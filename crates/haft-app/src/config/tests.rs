@@ -314,6 +314,47 @@ fn an_untrusted_limit_is_measured_against_the_layers_below() {
 }
 
 #[test]
+fn what_logs_in_is_a_secret_also_beside_references_and_written_out() {
+    for (config, secrets) in [
+        (
+            "[network]\nproxy = \"http://${env:LOGIN}@p.example:3128\"",
+            &["ann:hush-hush", "hush-hush"][..],
+        ),
+        (
+            "[mcp.servers.s.headers]\nAuthorization = \"Bearer plain-token\"",
+            &["plain-token", "Bearer plain-token"],
+        ),
+        (
+            "[mcp.servers.s.headers]\nAuthorization = \"Basic YW5uOmh1c2g=\"",
+            &["YW5uOmh1c2g=", "Basic YW5uOmh1c2g="],
+        ),
+        (
+            "[mcp.servers.s.headers]\nX-Api-Key = \"Token ${env:LOGIN}\"",
+            &["ann:hush-hush", "Token ann:hush-hush"],
+        ),
+        (
+            "[mcp.servers.s.env]\nAPI_TOKEN = \"plain-token\"\nKEY_FILE = \"/home/ann/key\"\nMAX_TOKENS = \"100000000\"\nMODE = \"production\"",
+            &["plain-token"],
+        ),
+        (
+            "[mcp.servers.s.headers]\nAccept = \"text/event-stream\"",
+            &[],
+        ),
+    ] {
+        let layers = Layers {
+            config,
+            variables: &[("LOGIN", "ann:hush-hush")],
+            ..Layers::default()
+        };
+        let mut found = resolve(&layers).unwrap().secrets.values;
+        found.sort();
+        let mut secrets = secrets.to_vec();
+        secrets.sort_unstable();
+        assert_eq!(found, secrets, "{config}");
+    }
+}
+
+#[test]
 fn secrets_are_put_in_and_remembered() {
     let layers = Layers {
         config: "[store]\nurl = \"postgres://u:${env:PW}@h/${HOME}\"\n[artifacts]\nurl = \"${file:key.txt}\"",
@@ -332,7 +373,7 @@ fn secrets_are_put_in_and_remembered() {
         "\"postgres://u:hush@h/${HOME}\" --config"
     );
     let settings = resolve(&layers).unwrap();
-    assert_eq!(settings.secrets.values, ["hush"]);
+    assert_eq!(settings.secrets.values, ["hush", "u:hush"]);
     let written = settings
         .entry(&["store", "url"])
         .unwrap()

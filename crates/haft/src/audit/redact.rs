@@ -1,12 +1,13 @@
 //! `Redactor`: takes secrets out of text before it is written: known values, and what looks like a key.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, BuildError, Input, MatchKind};
 
+mod forms;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,15 @@ const SHORTEST: usize = 4;
 
 /// Takes secrets out of text, plain or JSON, in time linear in its length.
 ///
-/// It knows values (of `${env:…}` and `${file:…}` settings; also as JSON writes them) and shapes: bearer tokens,
-/// authorization headers, private keys, passwords in URLs, `password=` pairs, the keys of well-known services.
+/// It knows values (of `${env:…}` and `${file:…}` settings; also as JSON writes them, percent-encoded, and within base64) and
+/// shapes: bearer tokens, authorization headers, private keys, passwords in URLs, `password=` pairs, the keys of well-known
+/// services.
 #[derive(Default)]
 pub struct Redactor {
+    /// What is searched for as it is.
     values: Vec<String>,
+    /// What base64 holds of them: all that was encoded with it goes.
+    cores: Vec<String>,
     /// Built at first use: most short runs of the program never write a line. `None` when it cannot be built.
     search: OnceLock<Option<Search>>,
 }
@@ -33,6 +38,7 @@ impl Clone for Redactor {
     fn clone(&self) -> Self {
         Self {
             values: self.values.clone(),
+            cores: self.cores.clone(),
             search: OnceLock::new(),
         }
     }
@@ -44,6 +50,8 @@ struct Search {
     markers: AhoCorasick,
     /// The longest known value.
     longest: usize,
+    /// So many of the values are searched for as they are; the others within base64.
+    plain: usize,
 }
 
 impl fmt::Debug for Redactor {
@@ -58,16 +66,23 @@ impl Redactor {
     /// Knows these secret values besides the shapes; spaces around them do not count, nor do values under four bytes.
     pub fn new(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut values = Vec::new();
+        let mut cores = Vec::new();
         for secret in secrets {
             let secret = secret.as_ref().trim();
             if secret.len() >= SHORTEST {
-                values.extend(written_forms(secret));
+                for meaning in forms::meanings(secret) {
+                    values.extend(forms::written(&meaning));
+                    cores.extend(forms::cores(&meaning));
+                }
             }
         }
-        values.sort_unstable();
-        values.dedup();
+        for forms in [&mut values, &mut cores] {
+            forms.sort_unstable();
+            forms.dedup();
+        }
         Self {
             values,
+            cores,
             search: OnceLock::new(),
         }
     }
@@ -83,7 +98,7 @@ impl Redactor {
     pub fn redact_within<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
         let search = self
             .search
-            .get_or_init(|| Search::new(&self.values).ok())
+            .get_or_init(|| Search::new(&self.values, &self.cores).ok())
             .as_ref();
         let Some(search) = search else {
             // What cannot be searched is not shown.
@@ -116,50 +131,22 @@ impl Redactor {
 }
 
 impl Search {
-    fn new(values: &[String]) -> Result<Self, BuildError> {
+    fn new(values: &[String], cores: &[String]) -> Result<Self, BuildError> {
         let markers = shapes::MARKERS.iter().map(|(marker, _)| marker);
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::LeftmostLongest);
         Ok(Self {
-            values: builder.build(values)?,
+            values: builder.build(values.iter().chain(cores))?,
             markers: builder.ascii_case_insensitive(true).build(markers)?,
-            longest: values.iter().map(String::len).max().unwrap_or(0),
+            longest: values
+                .iter()
+                .chain(cores)
+                .map(String::len)
+                .max()
+                .unwrap_or(0),
+            plain: values.len(),
         })
     }
-}
-
-/// The ways a secret may stand in text: as it is, as JSON, as JSON in a JSON string, percent-encoded.
-fn written_forms(secret: &str) -> Vec<String> {
-    // Writing to a String cannot fail.
-    let json = json_inner(secret);
-    let ascii: String = json.chars().fold(String::new(), |mut out, c| {
-        if c.is_ascii() {
-            out.push(c);
-        } else {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        }
-        out
-    });
-    let percent = secret.bytes().fold(String::new(), |mut out, b| {
-        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~') {
-            out.push(char::from(b));
-        } else {
-            let _ = write!(out, "%{b:02X}");
-        }
-        out
-    });
-    let slashed = json.replace('/', "\\/");
-    let twice = json_inner(&json);
-    vec![secret.to_owned(), json, ascii, slashed, twice, percent]
-}
-
-/// A text as it stands between the quotes of a JSON string.
-fn json_inner(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// The secrets of a text from left to right, overlapping ones joined.
@@ -225,7 +212,20 @@ impl<'s, 't> Spans<'s, 't> {
         }
         let end = horizon.saturating_add(self.search.longest);
         let input = Input::new(self.text).range(cursor.clear..end.min(self.text.len()));
-        cursor.found = self.search.values.find(input).map(|m| m.range());
+        let found = self.search.values.find(input);
+        cursor.found = found.map(|found| {
+            if found.pattern().as_usize() < self.search.plain {
+                return found.range();
+            }
+            // All that was encoded with the secret: what stands beside it holds bits of it, and of what belongs to it.
+            let bytes = self.text.as_bytes();
+            let before = &bytes[cursor.clear..found.start()];
+            let after = &bytes[found.end()..];
+            let is_base64 = |byte: &&u8| forms::is_base64(**byte);
+            let start = before.iter().rev().take_while(is_base64).count();
+            let end = after.iter().take_while(is_base64).count();
+            found.start() - start..found.end() + end
+        });
         cursor.clear = horizon;
     }
 
