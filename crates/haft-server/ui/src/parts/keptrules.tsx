@@ -11,6 +11,8 @@ interface KeptRule {
   rule: string;
   tool?: string;
   reason?: string;
+  /** Why it does not load, and covers nothing. */
+  fault?: string;
 }
 
 /** `changed` is called after each change, for what else shows the policy. */
@@ -55,6 +57,7 @@ function Row({ rule, take }: { rule: KeptRule; take: Take }) {
     <li>
       <p><code><Shown text={rule.rule} /></code></p>
       <p class="meta dim">{rule.tool ? <>calls of <Shown text={rule.tool} /> like the one that was approved</> : "any call"}{rule.reason && <> · <Shown text={rule.reason} /></>}</p>
+      {rule.fault && <p class="note warn">It covers nothing: <Shown text={rule.fault} />. Edit or remove it.</p>}
       {text === undefined
         ? <div class="choices">
             <button type="button" ref={edit} disabled={!mayAct()} aria-label={`Edit ${rule.rule}`} onClick={() => setText(rule.rule)}>Edit</button>
