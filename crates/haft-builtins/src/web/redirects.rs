@@ -1,4 +1,4 @@
-//! `Redirects`: the rules on the hosts that redirects lead to, asked before each hop of whatever a tool reads.
+//! `Redirects`: the rules on the hosts and ports that redirects lead to, asked before each hop of whatever a tool reads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,17 +46,20 @@ pub(crate) struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    /// A call was cleared for one host: another needs an allow of its own.
+    /// A call was cleared for one host and port: another needs an allow of its own.
     pub(crate) fn follows(&self, target: &Target) -> Result<(), HttpError> {
         let host = bare(target);
-        if host == bare(&self.cleared) && target.url().scheme() == self.cleared.url().scheme() {
+        let (url, cleared) = (target.url(), self.cleared.url());
+        let same_port = url.port() == cleared.port();
+        if host == bare(&self.cleared) && url.scheme() == cleared.scheme() && same_port {
             return Ok(());
         }
         let (Some(rule), Some(tool)) = (&self.redirects.rule, &self.redirects.tool) else {
             return Ok(());
         };
         let verdict = rule.verdict(tool, target.url().as_str(), host);
-        let same = same_site(host, bare(&self.cleared));
+        // Another server of the same host is another place.
+        let same = same_site(host, bare(&self.cleared)) && (same_port || url.port().is_none());
         if verdict == Verdict::Allow || (verdict == Verdict::Ask && same) {
             return Ok(());
         }

@@ -292,6 +292,7 @@ async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
         "/www" => moved("https://www.example.com/end"),
         "/allowed" => moved("http://allowed.example.org/end"),
         "/other" => moved("http://other.example.org/end"),
+        "/port" => moved("http://example.com:8080/end"),
         _ => page("text/plain", "end"),
     })
     .await;
@@ -314,16 +315,17 @@ async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
             .await;
         assert!(got.is_ok(), "{path}: {:?}", got.error);
     }
-    let url = json!({"url": "http://example.com/other"});
-    scene
-        .fails(
-            "fetch_url",
-            url,
-            ErrorKind::Denied,
-            "http://other.example.org/end",
-        )
-        .await;
-    assert_eq!(town.connected().len(), 5);
+    for (path, leads_to) in [
+        ("other", "http://other.example.org/end"),
+        // Another server of the same host is another place.
+        ("port", "http://example.com:8080/end"),
+    ] {
+        let url = json!({"url": format!("http://example.com/{path}")});
+        scene
+            .fails("fetch_url", url, ErrorKind::Denied, leads_to)
+            .await;
+    }
+    assert_eq!(town.connected().len(), 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -220,6 +220,17 @@ pub(crate) fn port_of(address: &str) -> Option<u16> {
     }
 }
 
+/// The port of a URL where its scheme has another one. What has no scheme is taken for `http` or `https`.
+pub(crate) fn unusual_port(url: &str) -> Option<u16> {
+    let usual = match url.split_once("://") {
+        Some(("http", _)) => &PORTS[..1],
+        Some(("https", _)) => &PORTS[1..],
+        Some(_) => &[],
+        None => &PORTS[..],
+    };
+    port_of(url).filter(|port| !usual.contains(port))
+}
+
 /// The rule that allows a connection to this host and port, and to the private addresses that it `leads_to`.
 pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> String {
     let private = check_host(host).is_err();

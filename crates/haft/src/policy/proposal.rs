@@ -121,7 +121,9 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
                 "covers every call of {tool} whose {name} is {value}, whatever else it says"
             ))
         }
-        Specifier::Domain(_) => Some("covers every port of the host".to_owned()),
+        Specifier::Domain(_) => {
+            Some("covers the usual ports alone: 80 for http, 443 for https".to_owned())
+        }
         Specifier::Network(pattern) if !pattern.is_exact() => {
             Some("covers the ports 80 and 443, where it names none".to_owned())
         }

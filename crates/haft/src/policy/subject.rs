@@ -7,7 +7,7 @@ use haft_shell::alters_shell;
 use super::JudgedCall;
 use super::command::sets_variables;
 use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, named};
-use super::network::port_of;
+use super::network::{port_of, unusual_port};
 use super::paths::{PathPattern, PathView, clean};
 use super::places::Places;
 use super::remembered::take_apart;
@@ -166,7 +166,10 @@ impl<'a> Subject<'a> {
                     .get(usize::from(side == Side::Target))
                     .is_some_and(|path| pattern.allows(path))
             }
-            Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
+            // A host without a port is meant as addresses of pages name it.
+            Specifier::Domain(pattern) => {
+                self.host().is_some_and(|host| pattern.matches(host)) && !self.has_unusual_port()
+            }
             Specifier::Network(pattern) => self
                 .address()
                 .is_some_and(|(host, port)| pattern.allows(host, port)),
@@ -242,6 +245,13 @@ impl<'a> Subject<'a> {
         match self.effect {
             Effect::Connect { host, .. } => Some(host),
             _ => None,
+        }
+    }
+
+    fn has_unusual_port(&self) -> bool {
+        match self.effect {
+            Effect::Connect { url, .. } => unusual_port(url).is_some(),
+            _ => false,
         }
     }
 
@@ -389,7 +399,10 @@ pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bo
                 pattern.forbids(&view)
             }
         }
-        Specifier::Domain(pattern) => pattern.matches(host_of(example)),
+        Specifier::Domain(pattern) => {
+            let usual = || !allow || unusual_port(example).is_none();
+            pattern.matches(host_of(example)) && usual()
+        }
         Specifier::Network(pattern) => {
             let host = host_of(example);
             let port = port_of(example);

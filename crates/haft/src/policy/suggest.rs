@@ -7,7 +7,7 @@ use super::address::check_host;
 use super::command::sets_variables;
 use super::glob::escape;
 use super::judge::{Source, by_profile, own_permission};
-use super::network::{port_of, rule_for, with_bundles};
+use super::network::{port_of, rule_for, unusual_port, with_bundles};
 use super::paths::{clean, escape_path};
 use super::{JudgedCall, Policy, Profile, RuleText};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
@@ -145,16 +145,6 @@ fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
             Some(vec![call.spec.name.as_str().to_owned()])
         }
     }
-}
-
-/// The port of a URL where its scheme has another one.
-fn unusual_port(url: &str) -> Option<u16> {
-    let usual = match url.split_once("://")?.0 {
-        "http" => Some(80),
-        "https" => Some(443),
-        _ => None,
-    };
-    port_of(url).filter(|port| Some(*port) != usual)
 }
 
 fn paths(class: &str, claim: &PathClaim) -> Option<Vec<String>> {

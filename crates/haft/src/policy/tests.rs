@@ -198,8 +198,9 @@ pub(super) fn run(line: &str) -> Scene {
 
 pub(super) fn fetch(host: &str) -> Scene {
     let url = format!("https://{host}/x");
+    let name = host.split(':').next().unwrap_or_default();
     let permission = Permission {
-        effect: Effect::connect(url.clone(), host.to_ascii_lowercase()),
+        effect: Effect::connect(url.clone(), name.to_ascii_lowercase()),
         risk: Risk::High,
     };
     tool(
