@@ -564,3 +564,39 @@ async fn an_answer_is_kept_where_the_tool_that_asked_is_missing() {
     assert!(outcome.is_ok(), "{outcome:?}");
     again.shut().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_keeps_no_other_call_of_its_run_waiting() {
+    let folder = scene();
+    let (approver, mut requests) = channel(4);
+    let haft = on(folder.path())
+        .standard(Standard::QUESTIONS | Standard::FILES)
+        .approver(approver)
+        .build()
+        .unwrap();
+    let run = haft.run(ann()).await.unwrap();
+    let question = r#"{"title":"One","questions":[{"id":"which","type":"text","text":"Which?"}]}"#;
+    let asks = run.call(ToolCall::new("ask_user", question));
+    let others = async {
+        let asked = requests.next().await.unwrap();
+        let write = r#"{"path":"new.txt","content":"x"}"#;
+        let read = r#"{"path":"new.txt"}"#;
+        let writes = run.call(ToolCall::new("write_file", write));
+        let approves = async {
+            let pending = requests.next().await.unwrap();
+            assert!(pending.decide(Decision::approve("ann", "chat")));
+        };
+        let (written, ()) = tokio::join!(writes, approves);
+        assert!(written.is_ok(), "{written:?}");
+        let seen = run.call(ToolCall::new("read_file", read)).await;
+        assert!(seen.is_ok(), "{seen:?}");
+        let answers = r#"{"which":"a"}"#.into();
+        let answer = Choice::Answer { answers };
+        assert!(asked.decide(Decision::new(answer, "ann".to_owned(), "chat".to_owned())));
+    };
+    let (answered, ()) = tokio::join!(asks, others);
+    assert!(answered.is_ok(), "{answered:?}");
+    assert!(answered.to_model().contains("which"), "{answered:?}");
+    drop(run);
+    haft.shut().await;
+}

@@ -192,6 +192,9 @@ impl CallContext {
     /// answers may be missing; all are where nobody answered in time. `arguments` are those of the call, which is made
     /// again with them should it be suspended: that is an error here, to be passed on.
     ///
+    /// A tool that is safe beside others does not keep them waiting meanwhile: other calls of the run may change what it has
+    /// looked at.
+    ///
     /// # Errors
     /// The form is not valid (`invalid_arguments`), there is no approver (`unavailable`), the question was declined (`denied`) or
     /// withdrawn, or the call is suspended until it is answered.

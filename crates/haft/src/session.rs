@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::suspended::OtherRuns;
@@ -20,6 +19,7 @@ use crate::session::active::{Active, Narrowed};
 use crate::session::at_work::AtWork;
 use crate::session::budget::{Budget, Spent};
 use crate::session::expanded::Expanded;
+use crate::session::lane::Lane;
 use crate::session::nest::Nest;
 use crate::session::queue::Queue;
 use crate::session::running::Running;
@@ -33,6 +33,7 @@ pub(crate) mod at_work;
 pub(crate) mod budget;
 mod builder;
 mod expanded;
+pub(crate) mod lane;
 mod limits;
 pub(crate) mod nest;
 mod wait_mode;
@@ -130,7 +131,7 @@ struct SessionScope {
     /// The run in whose name users are asked, where it is another.
     asks_in: Option<RunId>,
     /// Calls that are safe beside others share it, all others hold it alone.
-    lane: Arc<RwLock<()>>,
+    lane: Lane,
     progress: Option<Arc<dyn ProgressSink>>,
     narrowed: Arc<Narrowed>,
     /// The call that it is nested in.
@@ -535,7 +536,7 @@ impl Session {
     }
 
     /// Who may run beside whom.
-    pub(crate) fn lane(&self) -> &RwLock<()> {
+    pub(crate) fn lane(&self) -> &Lane {
         &self.parts.scope.lane
     }
 

@@ -19,6 +19,7 @@ use crate::executor::exit::{OpenCall, STOPPED};
 use crate::executor::judge::Cleared;
 use crate::progress::{Live, LiveEnd};
 use crate::result::ToolResult;
+use crate::session::lane::Place;
 use crate::session::nest::Nest;
 use crate::session::{Ending, Session};
 use crate::spec::{Risk, ToolSpec};
@@ -54,11 +55,13 @@ pub(super) async fn invoke(
     }
     let limit = TimeLimit::of(session, cleared.spec());
     let shared = cleared.spec().concurrency_safe;
-    let (_lane, waited) = match free(session, shared) {
-        Some(lane) => (lane, false),
+    let (place, waited) = match Place::free(session.lane(), shared) {
+        Some(place) => (place, false),
         // Boxed, as everything here that few calls need: every call's future would be as large.
         None => (Box::pin(turn(session, shared, limit.time)).await?, true),
     };
+    let nest = Arc::clone(open.nest());
+    let _seated = nest.seat().take(place);
     // Nobody of this session writes beside it from here on.
     if let Some(difference) = cleared.difference(parts)? {
         return Err(conflict(&difference));
@@ -119,44 +122,9 @@ async fn started(
     Ok(())
 }
 
-/// Held while a tool runs; never read.
-enum Lane<'a> {
-    Shared {
-        _guard: tokio::sync::RwLockReadGuard<'a, ()>,
-    },
-    Alone {
-        _guard: tokio::sync::RwLockWriteGuard<'a, ()>,
-    },
-}
-
-/// The lane, where nobody has to be waited for: the common case, which needs no timer.
-fn free(session: &Session, shared: bool) -> Option<Lane<'_>> {
-    let lane = session.lane();
-    if shared {
-        lane.try_read()
-            .ok()
-            .map(|guard| Lane::Shared { _guard: guard })
-    } else {
-        lane.try_write()
-            .ok()
-            .map(|guard| Lane::Alone { _guard: guard })
-    }
-}
-
 /// Waits until the call may run beside what else runs in this session.
-async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, EarlyEnd> {
-    let lane = session.lane();
-    let turn = async {
-        if shared {
-            Lane::Shared {
-                _guard: lane.read().await,
-            }
-        } else {
-            Lane::Alone {
-                _guard: lane.write().await,
-            }
-        }
-    };
+async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Place, EarlyEnd> {
+    let turn = Place::turn(session.lane(), shared);
     tokio::select! {
         turn = tokio::time::timeout(limit, turn) => turn.map_err(|_| {
             EarlyEnd::failed(ErrorKind::Timeout, "other calls of this session did not end in time")

@@ -63,7 +63,12 @@ pub(super) async fn ask(
     };
     let asked = {
         let _waiting = context.nest.waiting();
-        ask::ask(parts, session, request, limits).await
+        let aside = context.nest.seat().stand_aside(session.lane());
+        let asked = ask::ask(parts, session, request, limits).await;
+        if let Some(aside) = aside {
+            aside.come_back().await;
+        }
+        asked
     };
     let taken = match asked {
         Ok(taken) => taken,

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use crate::call::CallId;
 use crate::result::{Status, TracedCall};
+use crate::session::lane::Seat;
 
 /// Most calls that a trace holds: a session's own default budget.
 const MOST_TRACED: usize = 10_000;
@@ -33,6 +34,7 @@ pub(crate) struct Nest {
     /// The call was suspended or interrupted and is resumed: until it is over, it can be resumed again.
     resumable: AtomicBool,
     changed: Notify,
+    seat: Seat,
 }
 
 /// Why a running call must end.
@@ -65,7 +67,13 @@ impl Nest {
             listens: AtomicBool::new(false),
             resumable: AtomicBool::new(false),
             changed: Notify::new(),
+            seat: Seat::default(),
         }
+    }
+
+    /// Where the call keeps its place among others.
+    pub(crate) fn seat(&self) -> &Seat {
+        &self.seat
     }
 
     /// Notes whether the call can be resumed, should it end now.
