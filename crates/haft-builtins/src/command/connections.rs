@@ -383,7 +383,10 @@ impl Connections {
             "{}; a command in the background is not asked about",
             judged.reason
         );
-        Err(refusal(place, why, None))
+        let mut rules = self.rules.rules_for(CONNECT, &[place.permission()]);
+        let rule = rules.pop().filter(|_| rules.is_empty());
+        let operator = rule.map(|rule| format!("the rule {rule} in policy.allow lets it connect"));
+        Err(refusal(place, why, operator))
     }
 
     async fn decide(self: Arc<Self>, place: Place, listed: bool) -> Answer {

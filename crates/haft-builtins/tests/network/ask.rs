@@ -324,6 +324,13 @@ async fn a_command_in_the_background_is_not_asked_about(sandbox: &Sandbox) {
         shown.contains("in the background is not asked about"),
         "{shown}"
     );
+    // The person, not the caller, hears what would let it connect.
+    let operator = ended.operator.unwrap_or_default();
+    assert!(
+        operator.contains("the rule Network(example.com) in policy.allow"),
+        "{operator}"
+    );
+    assert!(!shown.contains("Network("), "{shown}");
 }
 
 async fn a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox: &Sandbox) {

@@ -37,6 +37,20 @@ impl CurrentRules {
         };
         self.0.policy().effect_verdicts(&call)
     }
+
+    /// The allow rules that would let one of the host's own tools do this without asking: see [`Policy::suggest`].
+    ///
+    /// [`Policy::suggest`]: crate::policy::Policy::suggest
+    pub fn rules_for(&self, name: &str, permissions: &[Permission]) -> Vec<String> {
+        let tools = self.0.internal_tools();
+        let arguments = Arguments::new("{}".to_owned());
+        let suggest = |spec| {
+            let call = JudgedCall::new(spec, &arguments, permissions);
+            self.0.policy().suggest(&call)
+        };
+        let entry = tools.entry(name);
+        entry.map_or_else(Vec::new, |entry| suggest(entry.spec()))
+    }
 }
 
 impl std::fmt::Debug for CurrentRules {
