@@ -2,6 +2,7 @@
 //!
 //! A rule is text and a program may open any file, so what the rules deny is looked for before the program starts.
 
+mod crowd;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use haft::error::ToolError;
 use haft::policy::{Denials, protected_names};
 use haft::workspace::Workspace;
 use haft_sandbox::Guard;
+use tokio::task::JoinError;
 
 use crate::command::walk::{Stop, Walk};
 
@@ -42,6 +44,7 @@ async fn find(
     on_view: bool,
 ) -> Result<Vec<Guard>, ToolError> {
     let mut guards = own(&workspace);
+    let root = workspace.root().to_owned();
     if on_view && !denials.deny_reading() {
         return Ok(guards);
     }
@@ -49,18 +52,19 @@ async fn find(
     let found = match look(AT_ONCE) {
         Err(Stop::TooMany) => {
             let whole = tokio::task::spawn_blocking(move || look(MOST_ENTRIES)).await;
-            whole.map_err(|e| ToolError::unavailable("the host is shutting down").with_source(e))?
+            whole.map_err(shutting_down)?
         }
         found => found,
     };
-    let found = found.map_err(stopped)?;
+    let mut found = found.map_err(stopped)?;
     if found.denied.len() > MOST_DENIED {
-        let message = format!(
-            "deny rules and the names of secrets cover {} files and folders of the workspace: at most {MOST_DENIED} can be covered for a command",
-            found.denied.len()
-        );
-        return Err(ToolError::unavailable(message)
-            .for_operator("deny the folder that holds them, as in Read(/secrets/**); policy.secret_names = [\"!NAME\"] takes the name of a secret out"));
+        let (root, denied) = (root, std::mem::take(&mut found.denied));
+        let folded = tokio::task::spawn_blocking(move || crowd::fold(&root, denied)).await;
+        found.denied = folded.map_err(shutting_down)?;
+        if found.denied.len() > MOST_DENIED {
+            return Err(too_many(&found.denied));
+        }
+        crowd::leave_out_below(&found.denied, &mut found.git);
     }
     guards.extend(found.denied);
     if !on_view {
@@ -68,6 +72,27 @@ async fn find(
         guards.extend(found.git);
     }
     Ok(guards)
+}
+
+fn shutting_down(error: JoinError) -> ToolError {
+    ToolError::unavailable("the host is shutting down").with_source(error)
+}
+
+/// What to set, where more is to be covered than can be.
+fn too_many(denied: &[Guard]) -> ToolError {
+    let all = format!(
+        "deny rules and the names of secrets cover {} files and folders of the workspace, and at most {MOST_DENIED} can be covered for a command",
+        denied.len()
+    );
+    let Some((folder, count)) = crowd::most_crowded(denied) else {
+        return ToolError::unavailable(all).for_operator(
+            "move them into a folder, and deny it in policy.deny, as in Read(/secrets/**); policy.secret_names = [\"!NAME\"] takes the name of a secret out",
+        );
+    };
+    let folder = folder.display();
+    ToolError::unavailable(format!("{all}: {count} of them lie in {folder}/")).for_operator(format!(
+        "deny the folder as a whole with Read(/{folder}/**) in policy.deny; or take it out, if it holds no secrets, with policy.secret_names = [\"!/{folder}/\"]"
+    ))
 }
 
 fn stopped(stop: Stop) -> ToolError {

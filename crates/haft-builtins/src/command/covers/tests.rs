@@ -9,7 +9,7 @@ use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
 use haft_sandbox::{Guard, GuardKind};
 
-use super::{find, own, protected_guards};
+use super::{MOST_DENIED, crowd, find, own, protected_guards};
 use crate::command::walk::{Stop, Walk};
 
 fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
@@ -432,4 +432,80 @@ async fn secrets_are_covered_by_their_names_and_their_other_names() {
         "hide .ssh/",
     ];
     assert_eq!(describe(&guards), words(&expect));
+}
+
+fn hidden(paths: &[&str]) -> Vec<Guard> {
+    paths.iter().map(|path| Guard::hide_file(*path)).collect()
+}
+
+#[test]
+fn a_folder_of_which_all_is_hidden_is_hidden_whole() {
+    let (dir, _workspace) = tree(&[
+        "keys/a.pem",
+        "keys/old/b.pem",
+        "keys/old/c.pem",
+        "mixed/d.pem",
+        "mixed/readme",
+        "top.pem",
+    ]);
+    let all = hidden(&[
+        "keys/a.pem",
+        "keys/old/b.pem",
+        "keys/old/c.pem",
+        "mixed/d.pem",
+        "top.pem",
+    ]);
+    let read_only = Guard::protect_file("keys/old/b.pem");
+    let all = [all, vec![read_only, Guard::protect_file("mixed/readme")]].concat();
+    let folded = crowd::fold(dir.path(), all);
+    let expect = [
+        "hide keys/",
+        "hide mixed/d.pem",
+        "hide top.pem",
+        "keep mixed/readme",
+    ];
+    assert_eq!(describe(&folded), words(&expect));
+}
+
+#[test]
+fn the_folder_with_most_of_what_is_covered_is_named() {
+    for (paths, expect) in [
+        (&["a", "b"][..], None),
+        (&["x/a", "b"], Some(("x", 1))),
+        (&["x/y/a", "x/y/b", "x/z/c", "d"], Some(("x/y", 2))),
+        (&["x/1/a", "x/2/a", "x/3/a", "y/a"], Some(("x", 3))),
+        (&["x/a", "y/a", "y/b", "z/a", "w/a"], Some(("y", 2))),
+    ] {
+        let guards = hidden(paths);
+        let found = crowd::most_crowded(&guards);
+        let expect = expect.map(|(path, count)| (Path::new(path), count));
+        assert_eq!(found, expect, "{paths:?}");
+    }
+}
+
+#[tokio::test]
+async fn very_many_secrets_refuse_no_command_where_a_folder_holds_nothing_else() {
+    let names = |folder: &str| -> Vec<String> {
+        let name = |at| format!("{folder}/{at}.pem");
+        (0..=MOST_DENIED).map(name).collect()
+    };
+    let paths = names("certs/dev");
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let (dir, workspace) = tree(&paths);
+    let policy = Policy::builder(Profile::Trusted).classes(crate::classes());
+    let policy = policy.workspace(&workspace).build().unwrap();
+    let guards = find(policy.denials(), workspace.clone(), true).await;
+    assert_eq!(describe(&guards.unwrap()), words(&["hide certs/"]));
+
+    fs::write(dir.path().join("certs/dev/readme"), "").unwrap();
+    let refused = find(policy.denials(), workspace, true).await.unwrap_err();
+    let said = format!("{refused} {:?}", refused.operator_advice());
+    for part in [
+        "cover 5001 files",
+        "5001 of them lie in certs/dev/",
+        "Read(/certs/dev/**)",
+        "!/certs/dev/",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }

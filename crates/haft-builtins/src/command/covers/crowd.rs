@@ -1,0 +1,81 @@
+//! Too many hidden files to cover one by one: whole folders are hidden where all of what they hold is, and of what is left an
+//! error says where most of it lies.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use haft_sandbox::{Guard, GuardKind};
+
+/// The same cover with fewer guards: in place of the guards for all that a folder holds, one for the folder.
+pub(super) fn fold(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
+    let (apart, mut others): (Vec<_>, Vec<_>) = guards
+        .into_iter()
+        .partition(|guard| guard.kind == GuardKind::Hidden && !guard.any_depth);
+    let mut hidden: BTreeMap<PathBuf, Guard> = apart
+        .into_iter()
+        .map(|guard| (guard.path.clone(), guard))
+        .collect();
+    // The deepest first: a folder that is hidden whole may be the last thing that the one above shows.
+    let mut folders = BTreeSet::new();
+    let parent_of = |path: &Path| {
+        let parent = path.parent().filter(|parent| *parent != Path::new(""))?;
+        Some((parent.components().count(), parent.to_owned()))
+    };
+    folders.extend(hidden.keys().filter_map(|path| parent_of(path)));
+    while let Some((_, folder)) = folders.pop_last() {
+        if hidden.contains_key(&folder) || !holds_nothing_else(root, &folder, &hidden) {
+            continue;
+        }
+        let below = hidden.range(folder.clone()..);
+        let below = below.map(|(path, _)| path.clone());
+        let below: Vec<PathBuf> = below.take_while(|path| path.starts_with(&folder)).collect();
+        for path in below {
+            hidden.remove(&path);
+        }
+        folders.extend(parent_of(&folder));
+        hidden.insert(folder.clone(), Guard::hide_dir(folder));
+    }
+    let hidden: Vec<Guard> = hidden.into_values().collect();
+    leave_out_below(&hidden, &mut others);
+    hidden.into_iter().chain(others).collect()
+}
+
+/// Takes guards out that lie in a folder which other guards hide whole: there is nothing to put them on.
+pub(super) fn leave_out_below(hiding: &[Guard], guards: &mut Vec<Guard>) {
+    let hides = |guard: &&Guard| guard.kind == GuardKind::Hidden && guard.folder;
+    let folders: HashSet<&Path> = hiding.iter().filter(hides).map(|g| &*g.path).collect();
+    guards.retain(|guard| {
+        let mut above = guard.path.ancestors().skip(1);
+        guard.any_depth || !above.any(|folder| folders.contains(folder))
+    });
+}
+
+/// Whether each entry of the folder is hidden. One that cannot be listed shows something, as far as is known.
+fn holds_nothing_else(root: &Path, folder: &Path, hidden: &BTreeMap<PathBuf, Guard>) -> bool {
+    let Ok(entries) = fs::read_dir(root.join(folder)) else {
+        return false;
+    };
+    let mut entries = entries.map(|entry| entry.map(|entry| folder.join(entry.file_name())));
+    entries.all(|entry| entry.is_ok_and(|path| hidden.contains_key(&path)))
+}
+
+/// The deepest folder with at least half of what is covered, or else the one with most of it, and how much lies in it; none
+/// where all lies at the root.
+pub(super) fn most_crowded(guards: &[Guard]) -> Option<(&Path, usize)> {
+    let mut counts: BTreeMap<&Path, usize> = BTreeMap::new();
+    for guard in guards {
+        for folder in guard.path.ancestors().skip(1) {
+            *counts.entry(folder).or_default() += 1;
+        }
+    }
+    counts.remove(Path::new(""));
+    let depth = |path: &Path| path.components().count();
+    let half = counts
+        .iter()
+        .filter(|(_, count)| **count * 2 >= guards.len());
+    let deepest = half.max_by_key(|(path, count)| (depth(path), **count));
+    let fullest = || counts.iter().max_by_key(|(_, count)| **count);
+    let (path, count) = deepest.or_else(fullest)?;
+    Some((*path, *count))
+}
