@@ -14,6 +14,7 @@ pub mod era;
 pub mod guard;
 pub mod http;
 pub mod intake;
+pub mod offer;
 pub mod opener;
 pub mod server;
 pub mod stdio;

@@ -1,6 +1,7 @@
 //! `RunFactory`: what a host gives the server: a governed run for each client.
 
 use std::fmt;
+use std::sync::Arc;
 
 use haft::bounds::Class;
 use haft::call::Principal;
@@ -13,6 +14,7 @@ use haft::skill::Skill;
 
 use crate::elicit::Elicitation;
 use crate::era::Era;
+use crate::offer::Offer;
 use crate::wire::params::Implementation;
 
 /// Prepares a run for each connection, each legacy session, and each client of the stateless era.
@@ -66,6 +68,11 @@ pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
     /// The skills that clients may be shown, as resources and as prompts; none where the host has none. It may read files and block.
     fn skills(&self) -> Vec<Skill> {
         Vec::new()
+    }
+
+    /// What clients are offered beside tools, skills and artifacts; nothing where the host has nothing.
+    fn offer(&self) -> Option<Arc<dyn Offer>> {
+        None
     }
 
     /// Releases a run whose client is gone, whether it was started or not: the host suspends or finishes it. Its calls were cancelled, and

@@ -31,10 +31,12 @@ use crate::tokens::Tokenizer;
 use crate::toolset::{Snapshot, ToolEntry, Toolset};
 use crate::workspace::{PathFilter, Workspace, WorkspaceView};
 
+mod caller;
 mod proposal;
 mod resumption;
 mod rules;
 
+pub use caller::CallerHandle;
 pub use resumption::Resumption;
 pub use rules::CurrentRules;
 

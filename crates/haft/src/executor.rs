@@ -203,6 +203,16 @@ impl Executor {
         execute(&self.parts, session, How::Asked.made(call)).await
     }
 
+    /// The same for one of the host's own tools, which no caller sees ([`with_internal_tools`](Self::with_internal_tools)): what a
+    /// client asks for in other words than a call, such as to read a resource of a server, takes the same path.
+    pub async fn execute_internal(&self, session: &Session, call: ToolCall) -> Outcome {
+        let incoming = Incoming {
+            internal: true,
+            ..How::Asked.made(call)
+        };
+        execute(&self.parts, session, incoming).await
+    }
+
     /// Resumes a suspended call under its own id, in its run, which the session resumes. Its outcome is kept for its client,
     /// until the call is made again. One that is not suspended any more is a conflict.
     pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {

@@ -32,6 +32,7 @@ mod active;
 pub(crate) mod at_work;
 pub(crate) mod budget;
 mod builder;
+mod called;
 mod expanded;
 pub(crate) mod lane;
 mod limits;
@@ -128,6 +129,7 @@ struct SessionScope {
     leave: CancellationToken,
     /// The approver for the calls made through it, besides the executor's own.
     approver: Option<Arc<dyn Approver>>,
+    caller: Option<Arc<dyn crate::caller::Caller>>,
     /// The run in whose name users are asked, where it is another.
     asks_in: Option<RunId>,
     /// Calls that are safe beside others share it, all others hold it alone.
@@ -188,6 +190,7 @@ impl Session {
                 cancel: CancellationToken::new(),
                 leave: CancellationToken::new(),
                 approver: None,
+                caller: None,
                 asks_in: None,
                 lane: Arc::default(),
                 progress: None,

@@ -200,8 +200,8 @@ pub(super) fn admit(
             format!("calls nest deeper than {MAX_DEPTH}"),
         ));
     }
-    // The call around an internal one has been counted.
-    if !open.is_internal()
+    // The call around an internal one has been counted, where there is one.
+    if !(open.is_internal() && session.nest().is_some())
         && let Err(spent) = session.spend_call()
     {
         return Err(EarlyEnd::failed(ErrorKind::Budget, spent.to_string())

@@ -134,9 +134,9 @@ pub(super) fn judgement(
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
         ruling = above(session, ruling);
     }
-    // What a skill lets a run call was asked of the call around an internal one.
+    // What a skill lets a run call was asked of the call around an internal one, where there is one.
     if ruling.verdict < Verdict::Deny
-        && !admitted.is_internal()
+        && !(admitted.is_internal() && session.nest().is_some())
         && let Some(denied) = session.restricted(&policy, &call, ruling.risk)
     {
         ruling = denied;
