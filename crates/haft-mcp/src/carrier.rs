@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::asking::InputRequest;
 use crate::elicit::{self, ElicitReply, Elicitation, Way};
 use crate::era::Era;
 use crate::opener::RunFactory;
 use crate::progress::ProgressLine;
-use crate::replies::{Expected, Replies, Reply};
+use crate::replies::{OwnRequest, Replies, Reply};
 use crate::seal::MOST_REQUESTS;
 use crate::wire::reply;
 
@@ -63,6 +64,18 @@ pub(crate) struct PendingQuestion {
     /// Until when it can be decided, in nanoseconds since 1970.
     pub(crate) expires: i128,
     way: Way,
+}
+
+impl PendingQuestion {
+    /// The same as a stateless client gets it with its call's answer.
+    pub(crate) fn into_request(self) -> InputRequest {
+        InputRequest {
+            name: self.id.as_str().to_owned(),
+            method: "elicitation/create",
+            // A value is always JSON.
+            params: serde_json::value::to_raw_value(&self.params).unwrap_or_default(),
+        }
+    }
 }
 
 impl Back {
@@ -221,19 +234,14 @@ impl Carrier {
         notes: &mpsc::Sender<Vec<u8>>,
         question: PendingQuestion,
     ) -> Option<Reply> {
-        let mut open = Elicited {
-            expected: self.replies.expect()?,
-            notes,
-        };
-        let message = reply::request(&open.expected.id, "elicitation/create", &question.params);
-        notes.send(message).await.ok()?;
+        let sent = OwnRequest::send(&self.replies, notes, |id| {
+            reply::request(id, "elicitation/create", &question.params)
+        });
+        let mut sent = sent.await?;
         if question.way == Way::Url {
             self.leave(question);
         }
-        tokio::select! {
-            answer = open.expected.answer() => answer,
-            () = notes.closed() => None,
-        }
+        sent.answer().await
     }
 
     /// Waits for a decision made elsewhere. `there`: the person is there, and the client knows that it takes its time.
@@ -278,24 +286,6 @@ impl Carrier {
             let params = json!({"elicitationId": id}).to_string();
             let done = reply::notification("notifications/elicitation/complete", Some(&params));
             let _gone = notes.send(done).await;
-        }
-    }
-}
-
-/// A question that the client has. When nobody waits for its answer any more, the client is told.
-struct Elicited<'a> {
-    expected: Expected,
-    notes: &'a mpsc::Sender<Vec<u8>>,
-}
-
-impl Drop for Elicited<'_> {
-    fn drop(&mut self) {
-        if !self.expected.has_come() {
-            let id = self.expected.id.as_str();
-            let params = format!("{{\"requestId\":{id},\"reason\":\"it was decided elsewhere\"}}");
-            let told = reply::notification("notifications/cancelled", Some(&params));
-            // A client that reads nothing needs not know.
-            let _full = self.notes.try_send(told);
         }
     }
 }

@@ -17,9 +17,10 @@ use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OP
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 
-use crate::core::{Answer, Core, shares};
+use crate::core::{Answer, Core};
 use crate::intake::{Intake, IntakeError, Outgoing, Within};
 use crate::job::Job;
+use crate::limits::shares;
 use crate::opener::Transport;
 use crate::wire::{self, Id, Message, Refused, RpcError};
 
@@ -27,6 +28,7 @@ mod access;
 mod callers;
 mod exchange;
 mod legacy;
+mod mirrored;
 mod modern;
 mod reply_body;
 mod route;
@@ -343,6 +345,7 @@ fn respond(answer: Answer, strict: bool) -> Response<McpBody> {
             RpcError::PARSE
             | RpcError::INVALID_REQUEST
             | RpcError::HEADER_MISMATCH
+            | RpcError::MISSING_CAPABILITY
             | RpcError::VERSION,
         ) => StatusCode::BAD_REQUEST,
         Some(RpcError::INVALID_PARAMS) if strict => StatusCode::BAD_REQUEST,

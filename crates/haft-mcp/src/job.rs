@@ -3,10 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use haft::caller::LogLevel;
 use serde_json::value::RawValue;
 
-use crate::elicit::Elicitation;
+use crate::capabilities::{Capabilities, undeclared};
 use crate::era::{Era, MODERN, Revision, SUPPORTED};
+use crate::filter::Filter;
+use crate::offer::Reference;
+use crate::resource::listed::is_own;
 use crate::wire::RpcError;
 use crate::wire::params::{Implementation, Meta, Params, text};
 use haft::text::clip;
@@ -17,35 +21,61 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// What is asked.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// The handshake, with who comes and what they can ask their person.
-    Initialize(Revision, Implementation, Elicitation),
+    /// The handshake, with who comes and what they can do.
+    Initialize(Revision, Implementation, Capabilities),
     /// The stateless era's account of the server.
     Discover,
     /// Asks whether the server is there.
     Ping,
-    /// Says which log messages are wanted; there are none.
-    SetLevel,
+    /// Says from which level on log messages are wanted.
+    SetLevel(LogLevel),
     /// A page of tools, after the cursor.
     ListTools(Option<String>),
     /// A tool call.
     Call(CallJob),
-    /// A page of skills and the run's artifacts, after the cursor.
+    /// A page of skills, the run's artifacts and what the host offers, after the cursor.
     ListResources(Option<String>),
-    /// The addresses of skills' files.
-    ListTemplates,
-    /// A skill's file or an artifact.
-    ReadResource(String),
+    /// A page of the templates of addresses.
+    ListTemplates(Option<String>),
+    /// A skill's file, an artifact, or a resource that the host offers: its address is the name.
+    ReadResource(CallJob),
+    /// To hear of a resource's changes, or not any more.
+    Subscribe(String, bool),
     /// A page of prompts, after the cursor.
     ListPrompts(Option<String>),
-    /// A prompt: its name and its arguments as they came.
-    GetPrompt(String, String),
-    /// A stream of changes; whether of the tool list.
-    Listen(bool),
+    /// A prompt.
+    GetPrompt(CallJob),
+    /// Values that complete an argument: whose, where that is said, and the params as they came.
+    Complete(Result<Reference, RpcError>, Box<RawValue>),
+    /// A stream of changes.
+    Listen(Filter),
+    /// Something about a task.
+    Task(TaskJob),
 }
 
-/// A tool call, its arguments as the bytes that came in.
+/// What is asked about a task.
+#[derive(Debug)]
+pub(crate) struct TaskJob {
+    pub(crate) id: String,
+    pub(crate) what: TaskRequest,
+}
+
+/// What is to be done about a task.
+#[derive(Debug)]
+pub(crate) enum TaskRequest {
+    /// To tell what became of it.
+    Get,
+    /// To take what the client says to what it asked.
+    Update(HashMap<String, Box<RawValue>>),
+    /// To end it.
+    Cancel,
+}
+
+/// What comes to a tool call: one of a tool, or what a resource or prompt is got by. Arguments are the bytes that came in.
 #[derive(Debug)]
 pub(crate) struct CallJob {
+    /// What a state of the call is bound to besides: nothing for a tool's.
+    pub(crate) method: &'static str,
     pub(crate) name: String,
     pub(crate) arguments: String,
     /// The progress token as raw JSON.
@@ -59,8 +89,10 @@ pub(crate) struct CallJob {
 /// What a call of the stateless era carries itself.
 #[derive(Debug, Default)]
 pub(crate) struct Alone {
-    /// What the client can ask its person.
-    pub(crate) can: Elicitation,
+    /// What the client can do.
+    pub(crate) can: Capabilities,
+    /// The mildest log messages that it wants.
+    pub(crate) log: Option<LogLevel>,
     /// The client's name, where it can show forms.
     pub(crate) client: String,
     /// The state it was given, if this is not the first call.
@@ -71,10 +103,11 @@ pub(crate) struct Alone {
 
 impl Alone {
     fn read(params: &Params<'_>, meta: &Meta<'_>) -> Result<Self, RpcError> {
-        let can = Elicitation::of(meta.client_capabilities, Era::Modern);
-        let client = can.form.then(|| meta.client_info().name);
+        let can = Capabilities::of(meta.client_capabilities, Era::Modern);
+        let client = can.elicitation.form.then(|| meta.client_info().name);
         Ok(Self {
             can,
+            log: meta.log_level()?,
             client: client.unwrap_or_default(),
             state: params.request_state()?.map(Cow::into_owned),
             responses: params.input_responses()?,
@@ -82,10 +115,77 @@ impl Alone {
     }
 }
 
+impl TaskJob {
+    fn read(method: &str, params: &Params<'_>) -> Result<Self, RpcError> {
+        let what = match method {
+            "tasks/update" => TaskRequest::Update(params.input_responses()?),
+            "tasks/cancel" => TaskRequest::Cancel,
+            _ => TaskRequest::Get,
+        };
+        let id = params.task_id()?.into_owned();
+        Ok(Self { id, what })
+    }
+
+    fn bytes(&self) -> usize {
+        let said = match &self.what {
+            TaskRequest::Update(said) => said
+                .iter()
+                .map(|(name, raw)| name.len() + raw.get().len())
+                .sum(),
+            TaskRequest::Get | TaskRequest::Cancel => 0,
+        };
+        self.id.len() + said
+    }
+}
+
+impl CallJob {
+    /// What a state of it is bound to, beside its arguments.
+    pub(crate) fn bound(&self) -> String {
+        if self.is_tool() {
+            return self.name.clone();
+        }
+        // No tool's name has a blank.
+        format!("{} {}", self.method, self.name)
+    }
+
+    /// Whether its client wants to hear of it before it ends, or can be asked on its stream.
+    fn talks(&self) -> bool {
+        let alone = self.alone.as_ref();
+        self.token.is_some() || alone.is_none_or(|alone| alone.log.is_some())
+    }
+
+    /// Whether it is a tool's, and no resource's or prompt's.
+    pub(crate) fn is_tool(&self) -> bool {
+        self.method.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        let alone = self.alone.as_ref();
+        let state = alone
+            .and_then(|alone| alone.state.as_ref())
+            .map_or(0, String::len);
+        let said = alone.map_or(0, |alone| {
+            let responses = alone.responses.iter();
+            responses
+                .map(|(name, raw)| name.len() + raw.get().len())
+                .sum()
+        });
+        self.name.len() + self.arguments.len() + state + said
+    }
+}
+
 impl Job {
+    /// The call that it comes to, where it may.
+    pub(crate) fn call_mut(&mut self) -> Option<&mut CallJob> {
+        match self {
+            Self::Call(call) | Self::ReadResource(call) | Self::GetPrompt(call) => Some(call),
+            _ => None,
+        }
+    }
+
     /// The same, with whether it came with the operator's token.
     pub(crate) fn by(mut self, operator: bool) -> Self {
-        if let Self::Call(call) = &mut self {
+        if let Some(call) = self.call_mut() {
             call.operator = operator;
         }
         self
@@ -93,36 +193,41 @@ impl Job {
 
     /// Whether it makes a tool call.
     pub(crate) fn is_call(&self) -> bool {
-        matches!(self, Self::Call(_) | Self::GetPrompt(..))
+        match self {
+            Self::Call(_) | Self::GetPrompt(_) | Self::Complete(..) | Self::Subscribe(..) => true,
+            Self::ReadResource(job) => !is_own(&job.name),
+            _ => false,
+        }
+    }
+
+    /// Whether its client may have to be told something before the answer.
+    pub(crate) fn talks(&self) -> bool {
+        match self {
+            Self::Call(job) | Self::GetPrompt(job) => job.talks(),
+            Self::ReadResource(job) => !is_own(&job.name) && job.talks(),
+            _ => false,
+        }
     }
 
     /// The bytes of what it has copied of its message.
     pub(crate) fn bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
-            Self::Call(call) => {
-                let alone = call.alone.as_ref();
-                let state = alone
-                    .and_then(|alone| alone.state.as_ref())
-                    .map_or(0, String::len);
-                let said = alone.map_or(0, |alone| {
-                    let responses = alone.responses.iter();
-                    responses
-                        .map(|(name, raw)| name.len() + raw.get().len())
-                        .sum()
-                });
-                call.name.len() + call.arguments.len() + state + said
-            }
-            Self::GetPrompt(name, arguments) => name.len() + arguments.len(),
-            Self::ListTools(text) | Self::ListResources(text) | Self::ListPrompts(text) => {
-                text.as_ref().map_or(0, String::len)
-            }
-            Self::ReadResource(uri) => uri.len(),
-            Self::Initialize(..)
-            | Self::Discover
-            | Self::Ping
-            | Self::SetLevel
-            | Self::ListTemplates
-            | Self::Listen(_) => 0,
+            Self::Call(call) | Self::ReadResource(call) | Self::GetPrompt(call) => call.bytes(),
+            Self::ListTools(cursor)
+            | Self::ListResources(cursor)
+            | Self::ListTemplates(cursor)
+            | Self::ListPrompts(cursor) => length(cursor),
+            Self::Subscribe(uri, _) => uri.len(),
+            Self::Complete(_, params) => params.get().len(),
+            Self::Listen(filter) => filter
+                .uris
+                .iter()
+                .chain(&filter.tasks)
+                .map(String::len)
+                .sum(),
+            Self::Task(task) => task.bytes(),
+            Self::Initialize(..) | Self::Discover | Self::Ping | Self::SetLevel(_) => 0,
         }
     }
 
@@ -131,11 +236,13 @@ impl Job {
         match method {
             "initialize" => {
                 let revision = Revision::negotiate(&params.protocol_version()?);
-                let can = Elicitation::of(params.capabilities(), Era::Legacy(revision));
+                let can = Capabilities::of(params.capabilities(), Era::Legacy(revision));
                 Ok(Self::Initialize(revision, params.client_info(), can))
             }
             "ping" => Ok(Self::Ping),
-            "logging/setLevel" => params.log_level().map(|()| Self::SetLevel),
+            "logging/setLevel" => params.log_level().map(Self::SetLevel),
+            "resources/subscribe" => Ok(Self::Subscribe(params.uri()?.into_owned(), true)),
+            "resources/unsubscribe" => Ok(Self::Subscribe(params.uri()?.into_owned(), false)),
             _ => Self::shared(method, params, params.meta()?.as_ref()),
         }
     }
@@ -143,10 +250,16 @@ impl Job {
     fn modern(method: &str, params: &Params<'_>, meta: &Meta<'_>) -> Result<Self, RpcError> {
         match method {
             "server/discover" => Ok(Self::Discover),
-            "subscriptions/listen" => Ok(Self::Listen(params.wants_tool_changes()?)),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => {
+                if !Capabilities::of(meta.client_capabilities, Era::Modern).tasks {
+                    return Err(undeclared());
+                }
+                TaskJob::read(method, params).map(Self::Task)
+            }
+            "subscriptions/listen" => Ok(Self::Listen(params.filter()?)),
             _ => {
                 let mut job = Self::shared(method, params, Some(meta))?;
-                if let Self::Call(call) = &mut job {
+                if let Some(call) = job.call_mut() {
                     call.alone = Some(Alone::read(params, meta)?);
                 }
                 Ok(job)
@@ -160,22 +273,23 @@ impl Job {
         meta: Option<&Meta<'_>>,
     ) -> Result<Self, RpcError> {
         let cursor = || Ok(params.cursor()?.map(Into::into));
+        let call = |method, name: Cow<'_, str>| CallJob {
+            method,
+            name: name.into_owned(),
+            arguments: params.arguments().to_owned(),
+            token: meta.and_then(Meta::progress_token).map(Into::into),
+            operator: false,
+            alone: None,
+        };
         Ok(match method {
             "tools/list" => Self::ListTools(cursor()?),
-            "tools/call" => Self::Call(CallJob {
-                name: params.name()?.into_owned(),
-                arguments: params.arguments().to_owned(),
-                token: meta.and_then(Meta::progress_token).map(Into::into),
-                operator: false,
-                alone: None,
-            }),
+            "tools/call" => Self::Call(call("", params.name()?)),
             "resources/list" => Self::ListResources(cursor()?),
-            "resources/templates/list" => Self::ListTemplates,
-            "resources/read" => Self::ReadResource(params.uri()?.into_owned()),
+            "resources/templates/list" => Self::ListTemplates(cursor()?),
+            "resources/read" => Self::ReadResource(call("resources/read", params.uri()?)),
             "prompts/list" => Self::ListPrompts(cursor()?),
-            "prompts/get" => {
-                Self::GetPrompt(params.name()?.into_owned(), params.arguments().to_owned())
-            }
+            "prompts/get" => Self::GetPrompt(call("prompts/get", params.name()?)),
+            "completion/complete" => Self::Complete(params.reference(), params.whole()),
             _ => {
                 let shown = clip(method, 128);
                 let message = format!("unknown method {shown:?}");

@@ -1,80 +1,225 @@
 //! Streams of changes: `subscriptions/listen`, the legacy GET stream, and stdio's own line.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use haft::toolset::Changes;
+use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::core::write_tail;
+use crate::filter::Filter;
+use crate::offer::{OfferChange, Wanted};
+use crate::offered;
 use crate::run::Run;
+use crate::tasks::{Followed, Shape};
 use crate::wire::Id;
 use crate::wire::reply;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The next thing that happens to a run's list.
-#[derive(Debug, PartialEq, Eq)]
+/// The next thing that happens to what a client sees.
+#[derive(Debug, Clone)]
 pub(crate) enum Change {
     /// The tools changed.
     Tools,
+    /// The prompts changed.
+    Prompts,
+    /// The resources changed.
+    Resources,
+    /// The resource of this address changed.
+    Updated(Arc<str>),
+    /// A task changed: all of it, as raw JSON.
+    Task(Arc<RawValue>),
     /// The run is over.
     Over,
 }
 
-/// Follows a run's tool list.
+/// Follows a run's lists and resources.
 #[derive(Debug)]
 pub(crate) struct Watch {
     run: Arc<Run>,
-    /// Where list changes are wanted at all.
-    changes: Option<Changes>,
+    filter: Filter,
+    listed: Option<Changes>,
+    offered: Option<Receiver<OfferChange>>,
+    tasks: Option<Followed>,
+    next: VecDeque<Change>,
 }
 
 impl Watch {
-    /// Follows from now on; `tools` is whether list changes are wanted at all.
-    pub(crate) fn new(run: &Arc<Run>, tools: bool) -> Self {
+    /// Follows from now on what passes the filter, and what the run is subscribed to.
+    pub(crate) fn new(run: &Arc<Run>, filter: Filter) -> Self {
+        let offer = run.offer();
         Self {
+            listed: filter.tools.then(|| run.session.changes()),
+            offered: offer.and_then(|offer| offer.changes(&run.session)),
+            tasks: None,
+            next: VecDeque::new(),
             run: Arc::clone(run),
-            changes: tools.then(|| run.session.changes()),
+            filter,
+        }
+    }
+
+    /// The same for a stream of the stateless era: what it asks for and is not to be had is taken out of the filter.
+    pub(crate) async fn subscribe(run: &Arc<Run>, mut filter: Filter) -> Self {
+        let kinds = offered::kinds(run);
+        filter.prompts &= kinds.prompts;
+        filter.resources &= kinds.resources;
+        let ids = std::mem::take(&mut filter.tasks);
+        let followed = Followed::new(run.tasks(), ids, run.session.principal());
+        if let Some(followed) = &followed {
+            filter.tasks = followed.ids().to_vec();
+        }
+        let mut uris = std::mem::take(&mut filter.uris);
+        if !kinds.subscriptions {
+            uris.clear();
+        }
+        // Listens before it asks to hear, so that nothing is missed in between.
+        let mut watch = Self::new(run, filter);
+        watch.tasks = followed;
+        for uri in uris {
+            let wanted = Wanted::Subscribe { uri: uri.clone() };
+            if offered::get_alone(run, &wanted).await.is_ok() {
+                watch.filter.uris.push(uri);
+            }
+        }
+        watch
+    }
+
+    /// What it follows.
+    pub(crate) fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Ends what was asked for single resources.
+    pub(crate) async fn unsubscribe(self) {
+        for uri in self.filter.uris {
+            // The stream is over, whether or not the host can be told.
+            let _ = offered::get_alone(&self.run, &Wanted::Unsubscribe { uri }).await;
         }
     }
 
     /// Waits for the next change.
     pub(crate) async fn next(&mut self) -> Change {
-        let changed = async {
-            match &mut self.changes {
-                Some(changes) => changes.changed().await,
-                None => std::future::pending().await,
+        loop {
+            if let Some(change) = self.next.pop_front() {
+                return change;
             }
+            let tools = async {
+                match &mut self.listed {
+                    Some(changes) => changes.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let offered = async {
+                match &mut self.offered {
+                    Some(changes) => changes.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let followed = async {
+                match &mut self.tasks {
+                    Some(tasks) => tasks.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.run.over() => return Change::Over,
+                () = tools => return Change::Tools,
+                task = followed => {
+                    let mut json = Vec::new();
+                    task.write(&mut json, Shape::Notice, None);
+                    let json = String::from_utf8(json).ok();
+                    if let Some(json) = json.and_then(|json| RawValue::from_string(json).ok()) {
+                        return Change::Task(json.into());
+                    }
+                }
+                heard = offered => match heard {
+                    Ok(change) => self.hear(change),
+                    Err(RecvError::Lagged(_)) => self.hear_all(),
+                    Err(RecvError::Closed) => self.offered = None,
+                },
+            }
+        }
+    }
+
+    fn hear(&mut self, change: OfferChange) {
+        let change = match change {
+            OfferChange::Prompts if self.filter.prompts => Change::Prompts,
+            OfferChange::Resources if self.filter.resources => Change::Resources,
+            OfferChange::Updated(uri) if self.follows(&uri) => Change::Updated(uri),
+            _ => return,
         };
-        tokio::select! {
-            biased;
-            () = self.run.over() => Change::Over,
-            () = changed => Change::Tools,
+        self.next.push_back(change);
+    }
+
+    fn follows(&self, uri: &str) -> bool {
+        self.filter.uris.iter().any(|one| one == uri) || self.run.subscribed().contains(uri)
+    }
+
+    /// So much changed that nobody knows what.
+    fn hear_all(&mut self) {
+        self.hear(OfferChange::Prompts);
+        self.hear(OfferChange::Resources);
+        let mut uris = self.filter.uris.clone();
+        uris.extend(self.run.subscribed().iter().cloned());
+        for uri in uris {
+            self.next.push_back(Change::Updated(uri.into()));
         }
     }
 }
 
-/// A tool list change, as the handshake era says it.
-pub(crate) fn legacy_changed() -> Vec<u8> {
-    reply::notification("notifications/tools/list_changed", None)
+impl Change {
+    /// Its notification, for the stream of this subscription where it has one; none for the end.
+    pub(crate) fn notification(&self, subscription: Option<&Id>) -> Option<Vec<u8>> {
+        let meta =
+            subscription.map(|id| format!("\"_meta\":{{\"{SUBSCRIPTION}\":{}}}", id.as_str()));
+        let (method, uri) = match self {
+            Self::Tools => ("notifications/tools/list_changed", None),
+            Self::Prompts => ("notifications/prompts/list_changed", None),
+            Self::Resources => ("notifications/resources/list_changed", None),
+            Self::Updated(uri) => ("notifications/resources/updated", Some(uri)),
+            Self::Task(task) => {
+                let body = task.get().strip_suffix('}').unwrap_or_default();
+                let params = format!(
+                    "{body},{}}}",
+                    meta.unwrap_or_else(|| "\"_meta\":{}".to_owned())
+                );
+                return Some(reply::notification("notifications/tasks", Some(&params)));
+            }
+            Self::Over => return None,
+        };
+        let uri = uri.map(|uri| format!("\"uri\":{}", json!(&**uri)));
+        let members: Vec<String> = uri.into_iter().chain(meta).collect();
+        let params = (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")));
+        Some(reply::notification(method, params.as_deref()))
+    }
 }
 
 /// The first frame of a `subscriptions/listen` stream: what will be sent.
-pub(crate) fn acknowledged(id: &Id, tools: bool) -> Vec<u8> {
-    let filter = if tools {
-        "{\"toolsListChanged\":true}"
-    } else {
-        "{}"
-    };
-    let id = id.as_str();
-    let params = format!("{{\"notifications\":{filter},\"_meta\":{{\"{SUBSCRIPTION}\":{id}}}}}");
+pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> Vec<u8> {
+    let mut will = serde_json::Map::new();
+    for (name, wanted) in [
+        ("toolsListChanged", filter.tools),
+        ("promptsListChanged", filter.prompts),
+        ("resourcesListChanged", filter.resources),
+    ] {
+        if wanted {
+            will.insert(name.to_owned(), true.into());
+        }
+    }
+    if !filter.uris.is_empty() {
+        will.insert("resourceSubscriptions".to_owned(), json!(filter.uris));
+    }
+    if !filter.tasks.is_empty() {
+        will.insert("taskIds".to_owned(), json!(filter.tasks));
+    }
+    let (id, will) = (id.as_str(), serde_json::Value::Object(will));
+    let params = format!("{{\"notifications\":{will},\"_meta\":{{\"{SUBSCRIPTION}\":{id}}}}}");
     reply::notification("notifications/subscriptions/acknowledged", Some(&params))
-}
-
-/// A tool list change on a `subscriptions/listen` stream.
-pub(crate) fn changed(id: &Id) -> Vec<u8> {
-    let params = format!("{{\"_meta\":{{\"{SUBSCRIPTION}\":{}}}}}", id.as_str());
-    reply::notification("notifications/tools/list_changed", Some(&params))
 }
 
 /// The last frame of a `subscriptions/listen` stream: it ended on purpose.

@@ -12,7 +12,7 @@ use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;
 
-use crate::elicit::Elicitation;
+use crate::capabilities::Capabilities;
 use crate::era::Era;
 use crate::offer::Offer;
 use crate::wire::params::Implementation;
@@ -70,6 +70,13 @@ pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
         Vec::new()
     }
 
+    /// Whether calls of this tool take so long that no client should wait for them: they are tasks from their beginning, and a
+    /// stateless client without tasks is refused.
+    fn is_only_task(&self, tool: &str) -> bool {
+        let _ = tool;
+        false
+    }
+
     /// What clients are offered beside tools, skills and artifacts; nothing where the host has nothing.
     fn offer(&self) -> Option<Arc<dyn Offer>> {
         None
@@ -124,8 +131,8 @@ pub struct ClientInfo {
     pub principal: Option<Principal>,
     /// Whose share of bounded resources it uses.
     pub class: Class,
-    /// What it can ask its person.
-    pub elicitation: Elicitation,
+    /// What it said it can do.
+    pub capabilities: Capabilities,
 }
 
 /// How a client connected, and who the transport found it to be.
@@ -140,7 +147,7 @@ impl ClientInfo {
     /// Who came by a transport, with what they say of themselves at a length that can be kept and shown.
     pub(crate) fn new(
         said: Implementation,
-        elicitation: Elicitation,
+        capabilities: Capabilities,
         era: Era,
         arrival: Arrival,
     ) -> Self {
@@ -151,7 +158,7 @@ impl ClientInfo {
             transport: arrival.transport,
             principal: arrival.principal,
             class: arrival.class,
-            elicitation,
+            capabilities,
         }
     }
 }

@@ -1,19 +1,18 @@
 //! An `Outcome` as the result of `tools/call`.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use haft::call::{CallId, RunId};
 use haft::error::ErrorKind;
 use haft::result::{Artifact, Content, Outcome, Status, TracedCall};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::carrier::PendingQuestion;
+use crate::asking::InputRequest;
 use crate::era::Era;
+use crate::required;
 use crate::resource::artifact_uri;
-use crate::run::Then;
+use crate::then::Then;
 use crate::wire::reply;
 
 /// The result of `tools/call`.
@@ -120,7 +119,7 @@ pub(crate) fn write(
         server: modern.then_some(server),
     };
     if let Then::Ask(asked, state) = then {
-        return reply::json(out, &required(asked, state, meta));
+        return required::write(out, asked, state, &meta);
     }
     let mut content = blocks(outcome, era);
     if let Then::Decide(place) = then {
@@ -136,41 +135,26 @@ pub(crate) fn write(
     reply::json(out, &result);
 }
 
-/// The answer to a call whose client is to ask its person first (2026-07-28).
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct InputRequired<'a> {
-    result_type: &'static str,
-    input_requests: BTreeMap<&'a str, InputRequest<'a>>,
-    request_state: &'a str,
-    #[serde(rename = "_meta")]
-    meta: CallMeta<'a>,
-}
-
-#[derive(Serialize)]
-struct InputRequest<'a> {
-    method: &'static str,
-    params: &'a Value,
-}
-
-fn required<'a>(
-    asked: &'a [PendingQuestion],
-    state: &'a str,
-    meta: CallMeta<'a>,
-) -> InputRequired<'a> {
-    let requests = asked.iter().map(|asked| {
-        let request = InputRequest {
-            method: "elicitation/create",
-            params: &asked.params,
-        };
-        (asked.id.as_str(), request)
-    });
-    InputRequired {
-        result_type: "input_required",
-        input_requests: requests.collect(),
-        request_state: state,
-        meta,
+/// Writes the answer to a call that runs on while its client asks somebody (2026-07-28).
+pub(crate) fn write_asks(
+    out: &mut Vec<u8>,
+    asked: &[InputRequest],
+    state: &str,
+    run: &RunId,
+    server: &RawValue,
+) {
+    #[derive(Serialize)]
+    struct Meta<'a> {
+        haft: Of<'a>,
+        #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+        server: &'a RawValue,
     }
+    #[derive(Serialize)]
+    struct Of<'a> {
+        run: &'a RunId,
+    }
+    let haft = Of { run };
+    required::write(out, asked, state, &Meta { haft, server });
 }
 
 fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {

@@ -2,7 +2,7 @@
 //!
 //! Getting a prompt is a person's act: it puts the skill in force, through the executor like every call, by `invoke_skill`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use haft::call::{Origin, ToolCall};
 use haft::error::ErrorKind;
@@ -12,7 +12,8 @@ use haft::skill::Skill;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::resource::page;
+use crate::offer::Entry;
+use crate::offered;
 use crate::run::Run;
 use crate::wire::RpcError;
 use crate::wire::reply;
@@ -72,51 +73,58 @@ async fn prompts(run: &Run) -> Result<Vec<Skill>, RpcError> {
 
 /// Whether there is a prompt.
 pub(crate) async fn any(run: &Run) -> bool {
-    prompts(run).await.is_ok_and(|found| !found.is_empty())
+    offered::kinds(run).prompts || prompts(run).await.is_ok_and(|found| !found.is_empty())
 }
 
-/// The prompts, for a client that was told of them or could be; to any other the methods are unknown, as to a server without.
-async fn offered(run: &Run) -> Result<Vec<Skill>, RpcError> {
+/// The skills that are prompts, for a client that was told of prompts or could be; to any other the methods are unknown, as to a
+/// server without.
+async fn known(run: &Run) -> Result<Vec<Skill>, RpcError> {
     let found = prompts(run).await?;
-    if found.is_empty() && !run.has_told_prompts() {
+    if found.is_empty() && !run.has_told_prompts() && !offered::kinds(run).prompts {
         let message = "this server has no prompts";
         return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
     }
     Ok(found)
 }
 
-/// Writes `"prompts":[…]` with at most `size` prompts after the cursor, and `nextCursor` where more follow.
+/// Writes `"prompts":[…]`, those that the host offers behind the skills, with at most `size` after the cursor, and `nextCursor`
+/// where more follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
     run: &Run,
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
-    let all = offered(run).await?;
-    let page = page(&all, cursor, size, Skill::name)?;
-    let shown: Vec<Prompt<'_>> = page.items.iter().map(Prompt::from).collect();
-    out.extend_from_slice(b"\"prompts\":");
-    reply::json(out, &shown);
-    page.write_next(out);
-    Ok(())
+    let own = known(run).await?;
+    let own: Vec<Entry> = own
+        .iter()
+        .map(|skill| offered::entry(skill.name(), &Prompt::from(skill)))
+        .collect();
+    let offered = match run.offer() {
+        Some(offer) => offer.prompts(&run.session).await,
+        None => Ok(Vec::new()),
+    };
+    let names: BTreeSet<String> = own.iter().map(|entry| entry.key.clone()).collect();
+    let all = offered::join(own, offered, |name| names.contains(name))?;
+    offered::write_page(out, "prompts", &all, cursor, size)
+}
+
+/// The skill whose prompt has this name; none where it is no skill's.
+pub(crate) async fn find(run: &Run, name: &str) -> Result<Option<Skill>, RpcError> {
+    let all = known(run).await?;
+    Ok(all.into_iter().find(|skill| skill.name() == name))
 }
 
 /// Writes `"description":…,"messages":[…]`: the skill's text with what the person gave in its place.
 pub(crate) async fn write(
     out: &mut Vec<u8>,
     run: &Run,
-    name: &str,
+    skill: &Skill,
     arguments: &str,
 ) -> Result<(), RpcError> {
-    let all = offered(run).await?;
-    let skill = all.iter().find(|skill| skill.name() == name);
-    let skill = skill.ok_or_else(|| {
-        let shown = clip(name, 64);
-        RpcError::invalid_params(format!("no prompt {shown:?}"))
-    })?;
     let given = line(skill, arguments)?;
     run.begin().await?;
-    let call = json!({"skill": name, "arguments": given}).to_string();
+    let call = json!({"skill": skill.name(), "arguments": given}).to_string();
     let call = ToolCall::new(TOOL, call).from_origin(Origin::Prompt);
     let outcome = run.executor.execute(&run.session, call).await;
     let text = text(&outcome)?;

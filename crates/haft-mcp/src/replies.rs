@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::Id;
+use crate::wire::{Id, reply};
 
 /// An answer of the client.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// The result as it came; `None` where the client answered with an error.
     pub(crate) result: Option<Box<RawValue>>,
+    /// The error as it came.
+    pub(crate) error: Option<Box<RawValue>>,
     /// Whether it came with the operator's token.
     pub(crate) operator: bool,
 }
@@ -81,6 +83,48 @@ impl Drop for Expected {
     }
 }
 
+/// A request of ours that a client has. When nobody waits for its answer any more, the client is told.
+pub(crate) struct OwnRequest<'a> {
+    expected: Expected,
+    notes: &'a mpsc::Sender<Vec<u8>>,
+}
+
+impl<'a> OwnRequest<'a> {
+    /// Sends what `write` makes of a fresh id; none where it cannot be sent.
+    pub(crate) async fn send(
+        replies: &Arc<Replies>,
+        notes: &'a mpsc::Sender<Vec<u8>>,
+        write: impl FnOnce(&Id) -> Vec<u8>,
+    ) -> Option<Self> {
+        let expected = replies.expect()?;
+        let message = write(&expected.id);
+        let sent = Self { expected, notes };
+        notes.send(message).await.ok()?;
+        Some(sent)
+    }
+
+    /// The answer; none where the client is gone. Dropping the future loses nothing.
+    pub(crate) async fn answer(&mut self) -> Option<Reply> {
+        tokio::select! {
+            answer = self.expected.answer() => answer,
+            () = self.notes.closed() => None,
+        }
+    }
+}
+
+impl Drop for OwnRequest<'_> {
+    fn drop(&mut self) {
+        if !self.expected.has_come() {
+            let id = self.expected.id.as_str();
+            let params =
+                format!("{{\"requestId\":{id},\"reason\":\"no answer is needed any more\"}}");
+            let told = reply::notification("notifications/cancelled", Some(&params));
+            // A client that reads nothing needs not know.
+            let _full = self.notes.try_send(told);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +137,7 @@ mod tests {
         assert_ne!(one.id, two.id);
         let reply = |operator| Reply {
             result: None,
+            error: None,
             operator,
         };
         replies.take(&Id::parse("\"haft-9\"").unwrap(), reply(false));

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 pub(crate) mod listed;
 
-use self::listed::{Listed, SCHEME, missing};
+use self::listed::{Listed, SCHEME, SKILLS, is_own, missing};
+use crate::offered;
 use crate::run::Run;
 use crate::skill;
 use crate::wire::RpcError;
@@ -34,7 +35,7 @@ pub(crate) fn artifact_uri(run: &RunId, reference: &str) -> String {
     format!("{SCHEME}{run}/{reference}")
 }
 
-/// Writes `"resources":[…]` with at most `size` skills and artifacts after the cursor, and `nextCursor` where more follow.
+/// Writes `"resources":[…]` with at most `size` skills, artifacts and resources that the host offers after the cursor, and `nextCursor` where more follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
     run: &Run,
@@ -47,13 +48,31 @@ pub(crate) async fn write_page(
         None => Ok(Vec::new()),
     };
     let artifacts = artifacts.map_err(|error| store_failed(&error))?;
-    let mut all = skill::listed(run).await?;
-    all.extend(artifacts.iter().map(|info| listed(run.session.run(), info)));
-    let page = page(&all, cursor, size, Listed::cursor)?;
-    out.extend_from_slice(b"\"resources\":");
-    reply::json(out, page.items);
-    page.write_next(out);
-    Ok(())
+    let mut own = skill::listed(run).await?;
+    own.extend(artifacts.iter().map(|info| listed(run.session.run(), info)));
+    let own = own.iter().map(|item| offered::entry(item.cursor(), item));
+    let offered = match run.offer() {
+        Some(offer) => offer.resources(&run.session).await,
+        None => Ok(Vec::new()),
+    };
+    let all = offered::join(own.collect(), offered, is_own)?;
+    offered::write_page(out, "resources", &all, cursor, size)
+}
+
+/// Writes `"resourceTemplates":[…]`: the one of skills' files, where there is a skill, then those that the host offers.
+pub(crate) async fn write_templates(
+    out: &mut Vec<u8>,
+    run: &Run,
+    cursor: Option<&str>,
+    size: usize,
+) -> Result<(), RpcError> {
+    let own = skill::template(run).await?;
+    let offered = match run.offer() {
+        Some(offer) => offer.templates(&run.session).await,
+        None => Ok(Vec::new()),
+    };
+    let all = offered::join(own.into_iter().collect(), offered, is_own)?;
+    offered::write_page(out, "resourceTemplates", &all, cursor, size)
 }
 
 fn listed(run: &RunId, info: &ArtifactInfo) -> Listed {
@@ -122,7 +141,7 @@ pub(crate) async fn write_contents(
     uri: &str,
     limit: u64,
 ) -> Result<(), RpcError> {
-    if uri.starts_with(skill::SCHEME) {
+    if uri.starts_with(SKILLS) {
         let (media_type, bytes) = skill::read(run, uri, limit).await?;
         return encode(out, uri, media_type, bytes.into()).await;
     }

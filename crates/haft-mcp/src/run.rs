@@ -1,33 +1,33 @@
 //! `Run`: a governed session with the protocol it is spoken to in, and what it has under way.
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::RequestStatus;
 use haft::bounds::Budget;
-use haft::call::{Origin, RunId, ToolCall};
+use haft::caller::LogLevel;
 use haft::executor::Executor;
-use haft::progress::hub::Hub;
-use haft::result::{Outcome, Status};
 use haft::session::Session;
 use haft::skill::Skill;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OnceCell, mpsc, watch};
-use tokio::time::Instant;
+use tokio::sync::{OnceCell, watch};
 
-use crate::carrier::{Back, Carrier, PendingQuestion};
-use crate::elicit::ElicitReply;
 use crate::era::Era;
 use crate::in_flight::InFlight;
-use crate::job::CallJob;
+use crate::offer::Offer;
 use crate::opener::{ClientInfo, RunFactory};
-use crate::progress::ProgressLine;
+use crate::parked::Parked;
 use crate::replies::Replies;
-use crate::seal::{Bound, Seal, State};
+use crate::seal::Seal;
+use crate::tasks::Tasks;
 use crate::wire::RpcError;
+
+mod calling;
+
+pub(crate) use calling::{Ending, Made};
 
 /// How often a request is looked at though nothing was heard of it.
 const LOOK: Duration = Duration::from_secs(60);
@@ -45,6 +45,10 @@ pub(crate) struct Run {
     pub(crate) client: ClientInfo,
     /// The requests for whose decision the run is kept open.
     kept: Mutex<HashSet<ApprovalId>>,
+    /// The mildest log messages that a client of the handshake era wants.
+    log: Arc<AtomicU8>,
+    /// The resources of whose changes such a client hears.
+    subscribed: Mutex<BTreeSet<String>>,
     shared: Shared,
     /// Set when its record has begun, with its first call.
     begun: OnceCell<()>,
@@ -63,17 +67,12 @@ pub(crate) struct Shared {
     pub(crate) hold: Duration,
     /// What all clients' progress that was not taken yet is charged to.
     pub(crate) untaken: Arc<Budget>,
-}
-
-/// What the client of a call is told beside its outcome.
-#[derive(Debug)]
-pub(crate) enum Then {
-    /// Nothing.
-    Nothing,
-    /// The address at which a person decides.
-    Decide(String),
-    /// To ask its person, and to come back with this state (2026-07-28).
-    Ask(Vec<PendingQuestion>, String),
+    /// Calls that wait for their clients.
+    pub(crate) parked: Arc<Parked>,
+    /// Calls that became tasks.
+    pub(crate) tasks: Arc<Tasks>,
+    /// After how long a call becomes one.
+    pub(crate) task_after: Duration,
 }
 
 impl Shared {
@@ -99,151 +98,13 @@ impl Run {
             shared,
             replies: Arc::default(),
             kept: Mutex::default(),
+            log: Arc::new(AtomicU8::new(LogLevel::Info as u8)),
+            subscribed: Mutex::default(),
             in_flight: InFlight::default(),
             begun: OnceCell::new(),
             told_prompts: AtomicBool::new(false),
             ended: watch::Sender::new(false),
         }
-    }
-
-    /// One call through the executor. Dropping the future cancels it. `notes` takes what goes to the client before the answer.
-    pub(crate) async fn call(
-        &self,
-        mut job: CallJob,
-        notes: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> Result<(Outcome, Then), RpcError> {
-        self.begin().await?;
-        let back = self.brought_back(&mut job)?;
-        let earlier = self.earlier(&back).await;
-        let token = job.token.take().zip(notes.clone());
-        let line = token.map(|(token, notes)| Arc::new(ProgressLine::new(token, notes)));
-        let carrier = self.carrier(&job, notes, line.clone(), back);
-        // What a state is bound to; the call itself takes the arguments along.
-        let bound = carrier
-            .as_ref()
-            .filter(|c| c.era.is_modern() && c.can.any());
-        let bound = bound.map(|_| (job.name.clone(), job.arguments.clone()));
-        let call = ToolCall::new(job.name, job.arguments).from_origin(Origin::Mcp);
-        let asking = carrier
-            .clone()
-            .map(|carrier| self.session.with_approver(carrier));
-        let session = asking.as_ref().unwrap_or(&self.session);
-        let again = earlier.map(|run| session.retry_of(run));
-        let session = again.as_ref().unwrap_or(session);
-        let outcome = match line.filter(|_| self.shared.opener.shows_progress()) {
-            Some(line) => self.watched(session, call, &line).await,
-            None => Box::pin(self.executor.execute(session, call)).await,
-        };
-        let Some(carrier) = carrier else {
-            return Ok((outcome, Then::Nothing));
-        };
-        if outcome.status != Status::Suspended {
-            carrier.complete().await;
-            return Ok((outcome, Then::Nothing));
-        }
-        if let (Some((tool, arguments)), Some(seal)) = (bound, self.shared.seal()) {
-            let asked = carrier.take_questions();
-            if !asked.is_empty() {
-                let to = Bound {
-                    principal: self.session.principal(),
-                    tool: &tool,
-                    arguments: &arguments,
-                };
-                let state = seal.close(&state_of(&asked), &to);
-                return Ok((outcome, Then::Ask(asked, state)));
-            }
-        }
-        let place = outcome.approval.as_deref();
-        let place = place.and_then(|id| carrier.address(id));
-        Ok((outcome, place.map_or(Then::Nothing, Then::Decide)))
-    }
-
-    /// A call whose progress the client is shown.
-    async fn watched(&self, session: &Session, call: ToolCall, line: &ProgressLine) -> Outcome {
-        let budget = Arc::clone(&self.shared.untaken);
-        let hub = Hub::within(self.shared.opener.pace(), budget);
-        let mut listener = hub.listen(None);
-        let watched = session.watched_by(hub);
-        let outcome = {
-            let call = Box::pin(self.executor.execute(&watched, call));
-            tokio::select! {
-                biased;
-                outcome = call => outcome,
-                never = line.follow(&mut listener) => match never {},
-            }
-        };
-        line.end(listener).await;
-        outcome
-    }
-
-    /// What a stateless client brings back, once it is known to be ours.
-    fn brought_back(&self, job: &mut CallJob) -> Result<Back, RpcError> {
-        let Some(alone) = &mut job.alone else {
-            return Ok(Back::default());
-        };
-        let (Some(state), Some(seal)) = (alone.state.take(), self.shared.seal()) else {
-            return Ok(Back::default());
-        };
-        let to = Bound {
-            principal: self.session.principal(),
-            tool: &job.name,
-            arguments: &job.arguments,
-        };
-        let state = seal.open(&state, &to).map_err(|error| {
-            let message = format!("params.requestState: {error}");
-            RpcError::invalid_params(message)
-        })?;
-        let back = state.approvals.into_iter().map(|id| {
-            let said = alone.responses.remove(id.as_str());
-            (id, ElicitReply::of(said.as_deref()))
-        });
-        Ok(Back(Mutex::new(back.collect())))
-    }
-
-    /// The run in which a call that comes back was asked about, where that was another of this caller: before a restart, or
-    /// before it lay idle too long.
-    async fn earlier(&self, back: &Back) -> Option<RunId> {
-        let id = back.first()?;
-        let entry = self.executor.inbox().get(&id).await.ok()??;
-        let theirs = entry.request.principal == *self.session.principal();
-        let other = entry.request.run != *self.session.run();
-        (theirs && other && entry.answers_again()).then_some(entry.request.run)
-    }
-
-    /// Who takes the call's requests to a person, where there is any way to one.
-    fn carrier(
-        &self,
-        job: &CallJob,
-        notes: Option<mpsc::Sender<Vec<u8>>>,
-        line: Option<Arc<ProgressLine>>,
-        back: Back,
-    ) -> Option<Arc<Carrier>> {
-        let opener = &self.shared.opener;
-        if !opener.asks() {
-            return None;
-        }
-        let (can, client) = match &job.alone {
-            Some(alone) => (alone.can, alone.client.as_str()),
-            None => (self.client.elicitation, self.client.name.as_str()),
-        };
-        let elsewhere = opener.console().is_some() || self.executor.inbox().is_durable();
-        let trusted = can.form && job.operator && opener.trusts(client);
-        (elsewhere || can.form).then(|| {
-            Arc::new(Carrier {
-                era: self.era,
-                can,
-                trusted,
-                opener: Arc::clone(opener),
-                console: OnceLock::new(),
-                elsewhere,
-                notes,
-                line,
-                replies: Arc::clone(&self.replies),
-                back,
-                until: Instant::now() + self.shared.hold,
-                asked: Mutex::default(),
-            })
-        })
     }
 
     /// Waits until a request of this run is decided and acted on, or cannot be any more, or the run is over.
@@ -330,6 +191,26 @@ impl Run {
         self.shared.opener.refused(&self.session, reason);
     }
 
+    /// Which log messages the client wants from now on.
+    pub(crate) fn set_log(&self, level: LogLevel) {
+        self.log.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// What clients are offered beside tools, skills and artifacts.
+    pub(crate) fn offer(&self) -> Option<Arc<dyn Offer>> {
+        self.shared.opener.offer()
+    }
+
+    /// The calls of all clients that became tasks.
+    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
+        &self.shared.tasks
+    }
+
+    /// The resources of whose changes the client hears.
+    pub(crate) fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.subscribed.lock()
+    }
+
     /// Waits until the run is over.
     pub(crate) async fn over(&self) {
         let mut ended = self.ended.subscribe();
@@ -350,14 +231,5 @@ impl Run {
             self.in_flight.cancel_all();
             self.shared.opener.release(&self.session);
         }
-    }
-}
-
-/// What a state says of what was asked.
-fn state_of(asked: &[PendingQuestion]) -> State {
-    let last = asked.iter().map(|asked| asked.expires).max();
-    State {
-        approvals: asked.iter().map(|asked| asked.id.clone()).collect(),
-        expires: i64::try_from(last.unwrap_or(0) / 1_000_000).unwrap_or(i64::MAX),
     }
 }

@@ -6,6 +6,7 @@ use haft::approval::ApprovalId;
 use haft::call::Principal;
 use haft::clock;
 use haft::json::canonical::args_digest;
+use haft::text::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -26,6 +27,9 @@ pub(crate) struct State {
     /// The requests to a person that the call waits for.
     #[serde(rename = "a")]
     pub(crate) approvals: Vec<ApprovalId>,
+    /// The call that runs on meanwhile, and waits for the client.
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parked: Option<Box<str>>,
     /// Until when it holds, in milliseconds since 1970.
     #[serde(rename = "e")]
     pub(crate) expires: i64,
@@ -49,6 +53,13 @@ pub(crate) enum SealError {
     /// Too old.
     #[error("expired: call again without it")]
     Expired,
+}
+
+/// 128 random bits in hex; none where the system gives no random bytes.
+pub(crate) fn random_name() -> Option<Box<str>> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(hex(&bytes).into())
 }
 
 impl Seal {
@@ -174,6 +185,7 @@ mod tests {
         let later = i64::try_from(clock::now() / 1_000_000).unwrap() + 60_000;
         let state = |expires| State {
             approvals: vec![ApprovalId::new("ap-1")],
+            parked: Some("00ff".into()),
             expires,
         };
         let to = |principal, tool, arguments| Bound {

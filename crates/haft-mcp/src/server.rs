@@ -8,7 +8,8 @@ use crate::http::{Access, McpService};
 use crate::opener::RunFactory;
 use crate::stdio;
 
-pub use crate::core::{ServerInfo, ServerLimits};
+pub use crate::core::ServerInfo;
+pub use crate::limits::ServerLimits;
 
 /// An MCP server over any number of transports.
 #[derive(Debug, Clone)]

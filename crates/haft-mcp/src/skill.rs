@@ -6,13 +6,11 @@ use haft::skill::{Skill, SkillError};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::json;
 
-use crate::resource::listed::{Listed, missing};
+use crate::offer::Entry;
+use crate::offered;
+use crate::resource::listed::{Listed, SKILLS as SCHEME, missing};
 use crate::run::Run;
 use crate::wire::RpcError;
-use crate::wire::reply;
-
-/// What the address of a skill's file begins with.
-pub(crate) const SCHEME: &str = "skill://";
 
 /// What stays as it is in a name.
 const NAME: AsciiSet = NON_ALPHANUMERIC
@@ -60,17 +58,16 @@ pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
     Ok(readable(run).await?.iter().map(item).collect())
 }
 
-/// Writes `"resourceTemplates":[…]`: the one of skills' files, where there is a skill.
-pub(crate) async fn write_templates(out: &mut Vec<u8>, run: &Run) -> Result<(), RpcError> {
-    out.extend_from_slice(b"\"resourceTemplates\":");
+/// The template of skills' files, where there is a skill.
+pub(crate) async fn template(run: &Run) -> Result<Option<Entry>, RpcError> {
+    const TEMPLATE: &str = "skill://{name}/{+path}";
     let template = json!({
-        "uriTemplate": "skill://{name}/{+path}",
+        "uriTemplate": TEMPLATE,
         "name": "skill file",
         "description": "A file of a skill, as the skill's own text names it.",
     });
     let any = !readable(run).await?.is_empty();
-    reply::json(out, &any.then_some(template).as_slice());
-    Ok(())
+    Ok(any.then(|| offered::entry(TEMPLATE, &template)))
 }
 
 /// A skill's file: its media type and its bytes, at most `limit`.

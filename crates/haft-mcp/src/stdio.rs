@@ -8,11 +8,13 @@ use haft::bounds::Class;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use crate::core::{Answer, Core, ParsedRequest, ServerLimits};
-use crate::elicit::Elicitation;
+use crate::capabilities::Capabilities;
+use crate::core::{Answer, Core, ParsedRequest};
 use crate::era::Era;
+use crate::filter::Filter;
 use crate::job::{Envelope, Job, unsupported_version};
-use crate::listen::{self, Change, Watch};
+use crate::limits::ServerLimits;
+use crate::listen::{self, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::run::Run;
@@ -236,7 +238,7 @@ impl Connection {
             },
             (State::Fresh, Some(_), Some(meta)) if method != "initialize" => {
                 let client = meta.client_info();
-                let can = Elicitation::of(meta.client_capabilities, Era::Modern);
+                let can = Capabilities::of(meta.client_capabilities, Era::Modern);
                 let job = modern_job(method, &params, Some(meta))?;
                 let run = self.open(client, can, Era::Modern).await?;
                 Ok((run, job))
@@ -244,7 +246,7 @@ impl Connection {
             (State::Fresh, _, _) => match Job::legacy(method, &params)? {
                 Job::Initialize(revision, client, can) => {
                     let era = Era::Legacy(revision);
-                    let run = self.open(client.clone(), can, era).await?;
+                    let run = self.open(client.clone(), can.clone(), era).await?;
                     Ok((run, Job::Initialize(revision, client, can)))
                 }
                 _ => Err(RpcError::invalid_request(
@@ -257,7 +259,7 @@ impl Connection {
     async fn open(
         &mut self,
         client: Implementation,
-        can: Elicitation,
+        can: Capabilities,
         era: Era,
     ) -> Result<Arc<Run>, RpcError> {
         let arrival = Arrival {
@@ -298,7 +300,7 @@ impl Connection {
             let permit = Arc::new(permit);
             let work = async {
                 match job {
-                    Job::Listen(tools) => listen_here(&core, &run, &id, tools, &out).await,
+                    Job::Listen(filter) => listen_here(&core, &run, &id, filter, &out).await,
                     job => {
                         let asked = ParsedRequest {
                             id: id.clone(),
@@ -322,6 +324,7 @@ impl Connection {
         if let (State::Open(run), Some(id)) = (&self.state, &response.id) {
             let reply = Reply {
                 result: response.result.map(ToOwned::to_owned),
+                error: response.error.map(ToOwned::to_owned),
                 // Standard input has no token.
                 operator: false,
             };
@@ -339,12 +342,12 @@ impl Connection {
         }
     }
 
-    /// Tells a client of the handshake era whenever the tools change.
+    /// Tells a client of the handshake era whenever a list changes, or what it is subscribed to.
     fn announce_changes(&mut self, run: &Arc<Run>) {
-        let (mut watch, out) = (Watch::new(run, true), self.out.clone());
+        let (mut watch, out) = (Watch::new(run, Filter::LISTS), self.out.clone());
         self.tasks.spawn(async move {
-            while watch.next().await == Change::Tools {
-                if out.send(listen::legacy_changed()).await.is_err() {
+            while let Some(told) = watch.next().await.notification(None) {
+                if out.send(told).await.is_err() {
                     break;
                 }
             }
@@ -362,17 +365,18 @@ async fn listen_here(
     core: &Core,
     run: &Arc<Run>,
     id: &Id,
-    tools: bool,
+    filter: Filter,
     out: &mpsc::Sender<Vec<u8>>,
 ) -> Vec<u8> {
-    let mut watch = Watch::new(run, tools);
-    let mut frame = listen::acknowledged(id, tools);
+    let mut watch = Watch::subscribe(run, filter).await;
+    let mut frame = listen::acknowledged(id, watch.filter());
     while out.send(frame).await.is_ok() {
-        match watch.next().await {
-            Change::Tools => frame = listen::changed(id),
-            Change::Over => break,
+        match watch.next().await.notification(Some(id)) {
+            Some(told) => frame = told,
+            None => break,
         }
     }
+    watch.unsubscribe().await;
     listen::finished(id, core.info())
 }
 

@@ -59,6 +59,8 @@ impl RpcError {
     pub(crate) const HEADER_MISMATCH: i32 = -32020;
     /// A version that is not served (2026-07-28).
     pub(crate) const VERSION: i32 = -32022;
+    /// The client did not declare a capability that the request needs (2026-07-28).
+    pub(crate) const MISSING_CAPABILITY: i32 = -32021;
     /// The request was cancelled; as the language server protocol numbers it, MCP has no number for it.
     pub(crate) const CANCELLED: i32 = -32800;
 

@@ -9,7 +9,8 @@ use haft::call::Principal;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::session::{Lease, Session, least_missed};
-use crate::core::{Core, ServerLimits, shares};
+use crate::core::Core;
+use crate::limits::{ServerLimits, shares};
 use crate::opener::ClientInfo;
 use crate::wire::RpcError;
 

@@ -14,8 +14,9 @@ use super::{
 };
 use crate::core::{Answer, ParsedRequest};
 use crate::era::{Era, Revision};
+use crate::filter::Filter;
 use crate::job::Job;
-use crate::listen::{self, Change, Watch};
+use crate::listen::Watch;
 use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::wire::params::Params;
@@ -99,6 +100,7 @@ fn answered(lease: &Lease, response: wire::Response<'_>, operator: bool) -> Resp
     if let Some(id) = response.id {
         let reply = Reply {
             result: response.result.map(ToOwned::to_owned),
+            error: response.error.map(ToOwned::to_owned),
             operator,
         };
         lease.run().replies.take(&id, reply);
@@ -121,7 +123,7 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
         principal: principal.clone(),
         class,
     };
-    let client = ClientInfo::new(said.clone(), *can, Era::Legacy(*revision), arrival);
+    let client = ClientInfo::new(said.clone(), can.clone(), Era::Legacy(*revision), arrival);
     let run = match door.core.open(client).await {
         Ok(run) => run,
         Err(error) => return refused(RpcError::new(RpcError::INTERNAL, error.to_string())),
@@ -156,9 +158,9 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
             error,
         });
     };
-    let asks = lease.run().client.elicitation.any();
-    let talks = matches!(&job, Job::Call(call) if call.token.is_some() || asks);
-    let (said, notes) = (talks && accepts_events).then(exchange::notes).unzip();
+    let (said, notes) = (job.talks() && accepts_events)
+        .then(exchange::notes)
+        .unzip();
     let sending = Sending {
         id: id.clone(),
         class,
@@ -212,14 +214,14 @@ pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> R
     let (frames, body) = mpsc::channel(FRAMES);
     let keep_alive = door.core.limits.keep_alive;
     tokio::spawn(async move {
-        let mut watch = Watch::new(lease.run(), true);
+        let mut watch = Watch::new(lease.run(), Filter::LISTS);
         let mut frame = exchange::ping();
         while frames.try_send(frame).is_ok() {
             frame = tokio::select! {
                 () = frames.closed() => break,
-                change = watch.next() => match change {
-                    Change::Tools => exchange::event(&listen::legacy_changed()),
-                    Change::Over => break,
+                change = watch.next() => match change.notification(None) {
+                    Some(told) => exchange::event(&told),
+                    None => break,
                 },
                 () = tokio::time::sleep(keep_alive) => exchange::ping(),
             };

@@ -8,12 +8,13 @@ use http::Response;
 use tokio::sync::mpsc;
 
 use super::exchange::{self, Sending};
-use super::{Door, McpBody, Post, Step, Work, accepted_empty, refuse, route};
+use super::{Door, McpBody, Post, Step, Work, accepted_empty, mirrored, refuse, route};
+use crate::capabilities::Capabilities;
 use crate::core::ParsedRequest;
-use crate::elicit::Elicitation;
 use crate::era::{Era, MODERN};
+use crate::filter::Filter;
 use crate::job::{Envelope, Job, unsupported_version};
-use crate::listen::{self, Change, Watch};
+use crate::listen::{self, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::wire::params::Params;
 use crate::wire::{Message, Refused, Request, RpcError};
@@ -62,7 +63,7 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
         envelope.meta.client_info(),
         envelope.meta.client_capabilities,
     );
-    let can = Elicitation::of(can, Era::Modern);
+    let can = Capabilities::of(can, Era::Modern);
     let class = post.caller.class();
     let arrival = Arrival {
         transport: Transport::Http,
@@ -71,6 +72,11 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
     };
     let client = ClientInfo::new(client, can, Era::Modern, arrival);
     let lease = door.callers.lease(&door.core, client, class).await?;
+    if let Job::Call(call) = &job
+        && let Some(entry) = lease.run().session.tools().entry(&call.name)
+    {
+        mirrored::check(&post.headers, &entry.spec().input_schema, &call.arguments)?;
+    }
     Ok(Work {
         lease,
         id: request.id.clone(),
@@ -82,11 +88,12 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
 }
 
 /// Does a job. It ends when the client hangs up.
-pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Response<McpBody> {
-    if let Job::Listen(tools) = work.job {
+pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> Response<McpBody> {
+    if let Job::Listen(filter) = &mut work.job {
+        let filter = std::mem::take(filter);
         // A stream has a place among the streams.
         drop(place);
-        return subscribe(door, work, tools);
+        return subscribe(door, work, filter);
     }
     let Work {
         lease,
@@ -96,8 +103,8 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
         accepts_events,
         charge,
     } = work;
-    let progress = matches!(&job, Job::Call(call) if call.token.is_some()) && accepts_events;
-    let (said, notes) = progress.then(exchange::notes).unzip();
+    let talks = job.talks() && accepts_events;
+    let (said, notes) = talks.then(exchange::notes).unzip();
     let sending = Sending {
         id: id.clone(),
         class,
@@ -120,7 +127,7 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
 }
 
 /// A stream of changes, until the client goes or the server ends.
-fn subscribe(door: &Arc<Door>, work: Work, tools: bool) -> Response<McpBody> {
+fn subscribe(door: &Arc<Door>, work: Work, filter: Filter) -> Response<McpBody> {
     let Work {
         lease, id, class, ..
     } = work;
@@ -132,23 +139,25 @@ fn subscribe(door: &Arc<Door>, work: Work, tools: bool) -> Response<McpBody> {
         });
     };
     let (frames, body) = mpsc::channel(FRAMES);
-    let (door, mut watch) = (Arc::clone(door), Watch::new(lease.run(), tools));
+    let door = Arc::clone(door);
     tokio::spawn(async move {
-        let mut frame = exchange::event(&listen::acknowledged(&id, tools));
+        let mut watch = Watch::subscribe(lease.run(), filter).await;
+        let mut frame = exchange::event(&listen::acknowledged(&id, watch.filter()));
         while send(&frames, frame) {
             frame = tokio::select! {
                 () = frames.closed() => break,
-                change = watch.next() => match change {
-                    Change::Tools => exchange::event(&listen::changed(&id)),
-                    Change::Over => {
+                change = watch.next() => {
+                    let Some(told) = change.notification(Some(&id)) else {
                         let last = listen::finished(&id, door.core.info());
                         send(&frames, exchange::event(&last));
                         break;
-                    }
-                },
+                    };
+                    exchange::event(&told)
+                }
                 () = tokio::time::sleep(door.core.limits.keep_alive) => exchange::ping(),
             };
         }
+        watch.unsubscribe().await;
         drop((place, lease));
     });
     exchange::events(body)

@@ -77,7 +77,7 @@ pub(crate) fn check(
 }
 
 /// A header that may be there once: two readers must not see two values.
-fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
+pub(super) fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -91,7 +91,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcErr
 }
 
 /// A header's value: as it stands, or the text inside `=?base64?…?=`. A broken one equals nothing.
-fn decoded(value: &str) -> Option<String> {
+pub(super) fn decoded(value: &str) -> Option<String> {
     let Some(inner) = value.strip_prefix("=?base64?") else {
         return Some(value.to_owned());
     };
@@ -102,7 +102,7 @@ fn decoded(value: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(inner).ok()?).ok()
 }
 
-fn mismatch(message: impl Into<std::borrow::Cow<'static, str>>) -> RpcError {
+pub(super) fn mismatch(message: impl Into<std::borrow::Cow<'static, str>>) -> RpcError {
     RpcError::new(RpcError::HEADER_MISMATCH, message)
 }
 

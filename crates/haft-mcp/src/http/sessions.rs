@@ -12,9 +12,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::Caller;
 use super::session::{Lease, Session, least_missed};
-use crate::core::{ServerLimits, shares};
+use crate::limits::{ServerLimits, shares};
 use crate::run::Run;
-use haft::text::hex;
+use crate::seal::random_name;
 
 /// How often idle sessions are looked for, at most.
 const SWEEP: Duration = Duration::from_secs(15);
@@ -134,11 +134,4 @@ async fn sweep(sessions: Weak<Sessions>, every: Duration) {
         };
         sessions.sweep();
     }
-}
-
-/// 128 random bits in hex.
-fn random_name() -> Option<Box<str>> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(hex(&bytes).into())
 }

@@ -10,6 +10,14 @@ use crate::wire::RpcError;
 /// What the address of an artifact begins with.
 pub(crate) const SCHEME: &str = "artifact://";
 
+/// What the address of a skill's file begins with.
+pub(crate) const SKILLS: &str = "skill://";
+
+/// Whether an address is one of this server's own: no host offers others under it.
+pub(crate) fn is_own(uri: &str) -> bool {
+    uri.starts_with(SCHEME) || uri.starts_with(SKILLS)
+}
+
 /// A resource in a list.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -116,6 +116,15 @@ pub(crate) fn writer(
     Ok(done)
 }
 
+/// Ends the line that begins here. A newline within a message would end it early: in JSON it can only be layout.
+fn close(batch: &mut Vec<u8>, from: usize) {
+    let line = &mut batch[from..];
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', line) {
+        line[at] = b' ';
+    }
+    batch.push(b'\n');
+}
+
 /// Writes a line and those that wait behind it, up to a chunk, at one go.
 fn write_lines(
     output: &mut impl Write,
@@ -123,12 +132,13 @@ fn write_lines(
     lines: &mut mpsc::Receiver<Vec<u8>>,
     writing: &Writing,
 ) -> io::Result<()> {
-    batch.push(b'\n');
+    close(&mut batch, 0);
     while batch.len() < CHUNK
         && let Ok(line) = lines.try_recv()
     {
+        let from = batch.len();
         batch.extend_from_slice(&line);
-        batch.push(b'\n');
+        close(&mut batch, from);
     }
     let mut written = Ok(());
     for chunk in batch.chunks(CHUNK) {

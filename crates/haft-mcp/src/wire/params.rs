@@ -1,5 +1,6 @@
 //! A request's `params`, read once, each member as raw JSON.
 
+use haft::caller::LogLevel;
 use haft::text::clip;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,6 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::RpcError;
+use crate::filter::{Filter, MOST_SUBSCRIPTIONS};
+use crate::offer::Reference;
 
 /// The members any of our methods looks at; others are passed over.
 #[derive(Debug, Default, Deserialize)]
@@ -37,21 +40,18 @@ pub(crate) struct Params<'a> {
     input_responses: Option<&'a RawValue>,
     #[serde(borrow)]
     level: Option<&'a RawValue>,
+    #[serde(borrow, rename = "taskId")]
+    task_id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "ref")]
+    reference: Option<&'a RawValue>,
+    #[serde(borrow)]
+    argument: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<&'a RawValue>,
+    /// All of it as it came.
+    #[serde(skip)]
+    whole: Option<&'a RawValue>,
 }
-
-/// The levels of log messages (2025-11-25, `LoggingLevel`).
-const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
 
 /// The members of `_meta` that mean something to us.
 #[derive(Debug, Default, Deserialize)]
@@ -64,6 +64,8 @@ pub(crate) struct Meta<'a> {
     pub(crate) client_info: Option<&'a RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub(crate) client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<&'a RawValue>,
 }
 
 /// Who a client says it is.
@@ -79,8 +81,14 @@ impl<'a> Params<'a> {
     pub(crate) fn parse(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
         match raw {
             None => Ok(Self::default()),
-            Some(raw) => serde_json::from_str(raw.get())
-                .map_err(|e| RpcError::invalid_params(format!("params: {e}"))),
+            Some(raw) => {
+                let read = serde_json::from_str::<Self>(raw.get());
+                let read = read.map_err(|e| RpcError::invalid_params(format!("params: {e}")))?;
+                Ok(Self {
+                    whole: Some(raw),
+                    ..read
+                })
+            }
         }
     }
 
@@ -112,6 +120,7 @@ impl<'a> Params<'a> {
         match method {
             "tools/call" | "prompts/get" => self.name,
             "resources/read" => self.uri,
+            "tasks/get" | "tasks/update" | "tasks/cancel" => self.task_id,
             _ => None,
         }
     }
@@ -152,37 +161,94 @@ impl<'a> Params<'a> {
             .map_err(|e| RpcError::invalid_params(format!("params.inputResponses: {e}")))
     }
 
-    /// Checks that `level` is one of the protocol's.
-    pub(crate) fn log_level(&self) -> Result<(), RpcError> {
-        let level = required(self.level, "level")?;
-        if LEVELS.contains(&&*level) {
-            return Ok(());
+    /// The level from which on log messages are wanted.
+    pub(crate) fn log_level(&self) -> Result<LogLevel, RpcError> {
+        level(&required(self.level, "level")?, "level")
+    }
+
+    /// All of it as it came.
+    pub(crate) fn whole(&self) -> Box<RawValue> {
+        self.whole.map(ToOwned::to_owned).unwrap_or_default()
+    }
+
+    /// Whose argument a `completion/complete` completes.
+    pub(crate) fn reference(&self) -> Result<Reference, RpcError> {
+        #[derive(Deserialize)]
+        struct Ref {
+            r#type: String,
+            name: Option<String>,
+            uri: Option<String>,
         }
-        let shown = clip(&level, 64);
-        let known = LEVELS.join(", ");
-        Err(RpcError::invalid_params(format!(
-            "params.level {shown:?} is none of {known}"
-        )))
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "read to see that it is there")]
+        struct Argument {
+            name: String,
+            value: String,
+        }
+        let member = |raw: Option<&'a RawValue>, name: &str| {
+            raw.ok_or_else(|| RpcError::invalid_params(format!("params.{name} is missing")))
+        };
+        let wrong = |name: &str, e: serde_json::Error| {
+            RpcError::invalid_params(format!("params.{name}: {e}"))
+        };
+        let argument = member(self.argument, "argument")?;
+        serde_json::from_str::<Argument>(argument.get()).map_err(|e| wrong("argument", e))?;
+        let reference = member(self.reference, "ref")?;
+        let reference =
+            serde_json::from_str::<Ref>(reference.get()).map_err(|e| wrong("ref", e))?;
+        match (reference.r#type.as_str(), reference.name, reference.uri) {
+            ("ref/prompt", Some(name), _) => Ok(Reference::Prompt(name)),
+            ("ref/resource", _, Some(uri)) => Ok(Reference::Resource(uri)),
+            (kind, ..) => {
+                let shown = clip(kind, 64);
+                Err(RpcError::invalid_params(format!(
+                    "params.ref is a {shown:?}: send ref/prompt with a name, or ref/resource with a uri"
+                )))
+            }
+        }
+    }
+
+    pub(crate) fn task_id(&self) -> Result<Cow<'a, str>, RpcError> {
+        required(self.task_id, "taskId")
     }
 
     pub(crate) fn request_id(&self) -> Option<&'a str> {
         self.request_id.map(RawValue::get)
     }
 
-    /// Whether a `subscriptions/listen` asks to hear of tool list changes.
-    pub(crate) fn wants_tool_changes(&self) -> Result<bool, RpcError> {
+    /// Of which changes a `subscriptions/listen` asks to hear.
+    pub(crate) fn filter(&self) -> Result<Filter, RpcError> {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
-        struct Filter {
+        struct Wanted {
             tools_list_changed: Option<bool>,
+            prompts_list_changed: Option<bool>,
+            resources_list_changed: Option<bool>,
+            resource_subscriptions: Option<Vec<String>>,
+            task_ids: Option<Vec<String>>,
         }
         let raw = self
             .notifications
             .filter(|raw| raw.get().starts_with('{'))
             .ok_or_else(|| RpcError::invalid_params("params.notifications is not an object"))?;
-        serde_json::from_str::<Filter>(raw.get())
-            .map(|filter| filter.tools_list_changed == Some(true))
-            .map_err(|e| RpcError::invalid_params(format!("params.notifications: {e}")))
+        let wanted = serde_json::from_str::<Wanted>(raw.get())
+            .map_err(|e| RpcError::invalid_params(format!("params.notifications: {e}")))?;
+        let uris = wanted.resource_subscriptions.unwrap_or_default();
+        let tasks = wanted.task_ids.unwrap_or_default();
+        if uris.len().max(tasks.len()) > MOST_SUBSCRIPTIONS {
+            return Err(RpcError::invalid_params(format!(
+                "params.notifications names {} resources and {} tasks, of one over {MOST_SUBSCRIPTIONS}: open another stream for the rest",
+                uris.len(),
+                tasks.len()
+            )));
+        }
+        Ok(Filter {
+            tools: wanted.tools_list_changed == Some(true),
+            prompts: wanted.prompts_list_changed == Some(true),
+            resources: wanted.resources_list_changed == Some(true),
+            uris,
+            tasks,
+        })
     }
 }
 
@@ -191,6 +257,13 @@ impl<'a> Meta<'a> {
     pub(crate) fn progress_token(&self) -> Option<&'a str> {
         let raw = self.progress_token?.get();
         super::Id::parse(raw).map(|_| raw)
+    }
+
+    /// The level from which on a stateless client wants log messages of its request; none where it wants none.
+    pub(crate) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
+        const NAME: &str = "_meta.io.modelcontextprotocol/logLevel";
+        let raw = self.log_level.map(|raw| required(Some(raw), NAME));
+        raw.map(|word| level(&word?, NAME)).transpose()
     }
 
     pub(crate) fn client_info(&self) -> Implementation {
@@ -211,6 +284,15 @@ pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
 fn required<'a>(raw: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>, RpcError> {
     let raw = raw.ok_or_else(|| RpcError::invalid_params(format!("params.{member} is missing")))?;
     text(raw).ok_or_else(|| RpcError::invalid_params(format!("params.{member} is not a string")))
+}
+
+/// The level of this word.
+fn level(word: &str, member: &str) -> Result<LogLevel, RpcError> {
+    LogLevel::parse(word).ok_or_else(|| {
+        let known = LogLevel::ALL.map(LogLevel::as_str).join(", ");
+        let shown = clip(word, 64);
+        RpcError::invalid_params(format!("params.{member} {shown:?} is none of {known}"))
+    })
 }
 
 /// A client's account of itself is for display: a malformed one is as good as none.

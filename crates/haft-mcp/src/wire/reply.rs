@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{Id, RpcError};
 
@@ -66,6 +67,19 @@ pub(crate) fn request(id: &Id, method: &str, params: &Value) -> Vec<u8> {
     json(&mut out, method);
     out.extend_from_slice(b",\"params\":");
     json(&mut out, params);
+    out.push(b'}');
+    out
+}
+
+/// The same with params as raw JSON.
+pub(crate) fn request_raw(id: &Id, method: &str, params: &RawValue) -> Vec<u8> {
+    let mut out = Vec::with_capacity(params.get().len() + 128);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_str().as_bytes());
+    out.extend_from_slice(b",\"method\":");
+    json(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    out.extend_from_slice(params.get().as_bytes());
     out.push(b'}');
     out
 }

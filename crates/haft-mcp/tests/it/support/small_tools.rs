@@ -133,6 +133,11 @@ impl SmallOpener {
         self.registry.add_all([tool]).unwrap();
     }
 
+    /// Lists this tool, too.
+    pub(crate) fn add(&self, tool: TestTool) {
+        self.registry.add_all([tool.arc()]).unwrap();
+    }
+
     /// Offers the skills below this folder, and a tool that loads them as the standard one does.
     pub(crate) fn offer_skills(&self, folder: &Path) {
         let set = SkillSet::new(vec![Root::user(folder)], set::Filter::default());

@@ -1,0 +1,123 @@
+//! `Capabilities`: what a client said it can do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haft::caller::RequestKind;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::elicit::Elicitation;
+use crate::era::Era;
+use crate::wire::RpcError;
+
+/// The name of the tasks extension.
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// The longest account of itself that is kept of a client, in bytes.
+const LONGEST: usize = 16 << 10;
+
+/// What a client said it can do; what cannot be read is not there.
+#[derive(Debug, Clone, Default)]
+pub struct Capabilities {
+    /// How it can ask its person.
+    pub elicitation: Elicitation,
+    /// Whether its model can be asked.
+    pub sampling: bool,
+    /// Whether it can say which folders it works in.
+    pub roots: bool,
+    /// Whether it has the tasks extension.
+    pub tasks: bool,
+    raw: Option<Arc<RawValue>>,
+}
+
+impl Capabilities {
+    /// Reads them, as far as the client's protocol has them.
+    pub(crate) fn of(raw: Option<&RawValue>, era: Era) -> Self {
+        #[derive(Deserialize)]
+        struct Said {
+            sampling: Option<IgnoredAny>,
+            roots: Option<IgnoredAny>,
+            #[serde(default)]
+            extensions: BTreeMap<String, Box<RawValue>>,
+        }
+        let Some(raw) = raw.filter(|raw| raw.get().len() > 2 && raw.get().starts_with('{')) else {
+            return Self::default();
+        };
+        let Ok(said) = serde_json::from_str::<Said>(raw.get()) else {
+            return Self::default();
+        };
+        Self {
+            elicitation: Elicitation::of(Some(raw), era),
+            sampling: said.sampling.is_some(),
+            roots: said.roots.is_some(),
+            tasks: era.is_modern() && said.extensions.contains_key(EXTENSION),
+            raw: (raw.get().len() <= LONGEST).then(|| Arc::from(raw.to_owned())),
+        }
+    }
+
+    /// Whether it can be asked this.
+    pub fn can(&self, kind: RequestKind) -> bool {
+        match kind {
+            RequestKind::Form => self.elicitation.form,
+            RequestKind::Url => self.elicitation.url,
+            RequestKind::Sampling => self.sampling,
+            RequestKind::Roots => self.roots,
+        }
+    }
+
+    /// Whether it can be asked anything.
+    pub(crate) fn any(&self) -> bool {
+        self.elicitation.any() || self.sampling || self.roots
+    }
+
+    /// All that it said, as it came: an object. None where it said nothing, or more than 16 KiB.
+    pub fn raw(&self) -> Option<&RawValue> {
+        self.raw.as_deref()
+    }
+}
+
+/// The error where a stateless client has not declared the tasks extension.
+pub(crate) fn undeclared() -> RpcError {
+    let message = format!("the client did not declare the extension {EXTENSION}");
+    let data = serde_json::json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
+    RpcError::new(RpcError::MISSING_CAPABILITY, message).with_data(data.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::era::Revision;
+
+    #[test]
+    fn a_client_can_be_asked_what_it_declared_and_its_protocol_has() {
+        let (old, new) = (Era::Legacy(Revision::V2025_03_26), Era::Modern);
+        for (raw, era, expect) in [
+            ("{}", new, [false; 4]),
+            (
+                r#"{"sampling":{},"roots":{"listChanged":true}}"#,
+                old,
+                [false, false, true, true],
+            ),
+            (r#"{"elicitation":{}}"#, old, [false; 4]),
+            (r#"{"elicitation":{}}"#, new, [true, false, false, false]),
+            (
+                r#"{"elicitation":{"url":{}},"sampling":null}"#,
+                new,
+                [false, true, false, false],
+            ),
+            ("[1,2]", new, [false; 4]),
+        ] {
+            let raw = RawValue::from_string(raw.to_owned()).unwrap();
+            let can = Capabilities::of(Some(&raw), era);
+            let kinds = [
+                RequestKind::Form,
+                RequestKind::Url,
+                RequestKind::Sampling,
+                RequestKind::Roots,
+            ];
+            assert_eq!(kinds.map(|kind| can.can(kind)), expect, "{raw}");
+        }
+    }
+}

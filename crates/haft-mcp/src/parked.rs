@@ -1,0 +1,81 @@
+//! `Parked`: calls of stateless clients that run on while their clients ask somebody. Bounded in number by class of callers, in
+//! bytes, and in time; each is joined again at most once for each time it was parked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haft::bounds::{Budget, Class, Place, Places};
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use crate::limits::{ServerLimits, shares};
+use crate::running::Running;
+use crate::seal::random_name;
+
+/// What the requests of one call may hold in any case, in bytes.
+const OWN: usize = 16 << 10;
+
+/// The calls that wait for their clients.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    calls: Mutex<HashMap<Box<str>, Waiting>>,
+    places: Places,
+    /// What clients are asked, and what they said.
+    pub(crate) bytes: Arc<Budget>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    running: Running,
+    _place: Place,
+    /// Dropped with the entry, so that what watches it ends.
+    _watched: oneshot::Sender<()>,
+}
+
+impl Parked {
+    pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
+        Arc::new(Self {
+            calls: Mutex::default(),
+            places: Places::new(shares(limits.parked)),
+            bytes: Budget::new(limits.parked_bytes, OWN),
+        })
+    }
+
+    /// Lets a call go on by itself, until its client joins it again, its run ends, or the time is over. Gives the name to join
+    /// it by; the call back where there is no room for it.
+    pub(crate) fn park(
+        self: &Arc<Self>,
+        running: Running,
+        class: Class,
+        until: Instant,
+        mut run: watch::Receiver<bool>,
+    ) -> Result<Box<str>, Box<Running>> {
+        let (Some(place), Some(name)) = (self.places.take(class), random_name()) else {
+            return Err(Box::new(running));
+        };
+        let (watched, taken) = oneshot::channel();
+        let waiting = Waiting {
+            running: running.part(),
+            _place: place,
+            _watched: watched,
+        };
+        self.calls.lock().insert(name.clone(), waiting);
+        let (parked, of) = (Arc::downgrade(self), name.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = taken => {}
+                _ = run.wait_for(|ended| *ended) => {}
+                () = tokio::time::sleep_until(until) => {}
+            }
+            drop(parked.upgrade().and_then(|parked| parked.take(&of)));
+        });
+        Ok(name)
+    }
+
+    /// The call of this name, to be waited for again.
+    pub(crate) fn take(&self, name: &str) -> Option<Running> {
+        let waiting = self.calls.lock().remove(name)?;
+        Some(waiting.running)
+    }
+}

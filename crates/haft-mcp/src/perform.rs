@@ -1,0 +1,334 @@
+//! What each request comes to: the answer's result, written into bytes.
+
+use haft::approval::ApprovalId;
+use haft::call::{Origin, ToolCall};
+use haft::result::Status;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::core::{Core, write_tail};
+use crate::era::{Era, Revision, SUPPORTED};
+use crate::job::{CallJob, Job, TaskJob, TaskRequest};
+use crate::offer::{Reference, Wanted};
+use crate::offered::{self, Given};
+use crate::outcome;
+use crate::prompt;
+use crate::resource;
+use crate::resource::listed::is_own;
+use crate::run::{Ending, Made, Run};
+use crate::tasks::{self, Shape};
+use crate::tool_list;
+use crate::wire::RpcError;
+use crate::wire::reply;
+
+/// How long a client may keep what `server/discover` said: it changes with the binary alone.
+const DISCOVER_TTL_MS: u64 = 3_600_000;
+/// How long it may keep a list; one that listens for changes hears of them sooner.
+const LIST_TTL_MS: u64 = 5_000;
+
+/// Takes the notifications that go before an answer.
+type Notes = Option<mpsc::Sender<Vec<u8>>>;
+
+impl Core {
+    /// Does a job and writes its result; the approval that it waits for, where it does.
+    pub(crate) async fn perform(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        job: Job,
+        notes: Notes,
+    ) -> Result<Option<ApprovalId>, RpcError> {
+        let page = self.limits.page;
+        match job {
+            Job::Call(call) => return self.call(out, run, call, notes).await,
+            Job::Ping => out.extend_from_slice(b"{}"),
+            Job::SetLevel(level) => {
+                run.set_log(level);
+                out.extend_from_slice(b"{}");
+            }
+            Job::Initialize(revision, ..) => self.write_handshake(out, run, revision).await,
+            Job::Discover => self.write_discovery(out, run).await,
+            Job::ListTools(cursor) => {
+                out.push(b'{');
+                tool_list::write_page(out, &run.session.tools(), cursor.as_deref(), page)?;
+                self.close(out, run.era, LIST_TTL_MS);
+            }
+            Job::ListTemplates(cursor) => {
+                out.push(b'{');
+                resource::write_templates(out, run, cursor.as_deref(), page).await?;
+                self.close(out, run.era, LIST_TTL_MS);
+            }
+            Job::ListPrompts(cursor) => {
+                out.push(b'{');
+                prompt::write_page(out, run, cursor.as_deref(), page).await?;
+                self.close(out, run.era, LIST_TTL_MS);
+            }
+            Job::ListResources(cursor) => {
+                out.push(b'{');
+                resource::write_page(out, run, cursor.as_deref(), page).await?;
+                self.close(out, run.era, 0);
+            }
+            Job::GetPrompt(job) => return self.prompt(out, run, job, notes).await,
+            Job::ReadResource(job) => return self.read(out, run, job, notes).await,
+            Job::Complete(reference, params) => self.complete(out, run, reference, params).await?,
+            Job::Subscribe(uri, on) => {
+                subscribe(run, uri, on).await?;
+                out.extend_from_slice(b"{}");
+            }
+            Job::Task(job) => self.task(out, run, job)?,
+            // The transports serve it: its answer is a stream.
+            Job::Listen(_) => {
+                let message = "subscriptions/listen is not served here";
+                return Err(RpcError::new(RpcError::INTERNAL, message));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn call(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        job: CallJob,
+        notes: Notes,
+    ) -> Result<Option<ApprovalId>, RpcError> {
+        let made = |job: &mut CallJob| {
+            let (name, arguments) = (&mut job.name, &mut job.arguments);
+            let call = ToolCall::new(std::mem::take(name), std::mem::take(arguments));
+            Made {
+                call: call.from_origin(Origin::Mcp),
+                internal: false,
+            }
+        };
+        match run.call(made, job, notes).await? {
+            Ending::Asks(asked, state) => {
+                outcome::write_asks(out, &asked, &state, run.session.run(), self.info());
+                Ok(None)
+            }
+            Ending::Task(task) => {
+                task.write(out, Shape::Created, self.raw_meta().as_deref());
+                Ok(None)
+            }
+            Ending::Outcome(outcome, then) => {
+                outcome::write(out, &outcome, &then, run.era, self.info());
+                let suspended = outcome.status == Status::Suspended;
+                let waits = outcome.approval.filter(|_| suspended);
+                Ok(waits.map(ApprovalId::new))
+            }
+        }
+    }
+
+    /// Does something about a task of this caller.
+    fn task(&self, out: &mut Vec<u8>, run: &Run, job: TaskJob) -> Result<(), RpcError> {
+        let (tasks, meta) = (run.tasks(), self.raw_meta());
+        let task = tasks.get(&job.id, run.session.principal());
+        let task = task.ok_or_else(|| tasks::unknown(&job.id))?;
+        match job.what {
+            TaskRequest::Get => {
+                task.write(out, Shape::Whole, meta.as_deref());
+                return Ok(());
+            }
+            TaskRequest::Update(responses) => task.update(responses),
+            TaskRequest::Cancel => tasks.cancel(&task),
+        }
+        let meta = self.meta();
+        offered::write_with(
+            out,
+            "{}",
+            &[("resultType", "\"complete\""), ("_meta", &meta)],
+        );
+        Ok(())
+    }
+
+    /// The `_meta` of a result of the stateless era, as raw JSON.
+    fn raw_meta(&self) -> Option<Box<RawValue>> {
+        RawValue::from_string(self.meta()).ok()
+    }
+
+    async fn prompt(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        job: CallJob,
+        notes: Notes,
+    ) -> Result<Option<ApprovalId>, RpcError> {
+        if let Some(skill) = prompt::find(run, &job.name).await? {
+            out.push(b'{');
+            prompt::write(out, run, &skill, &job.arguments).await?;
+            self.close(out, run.era, 0);
+            return Ok(None);
+        }
+        let wanted = Wanted::Prompt {
+            name: job.name.clone(),
+            arguments: job.arguments.clone(),
+        };
+        let given = offered::get(run, &wanted, job, notes).await?;
+        self.give(out, run, given)
+    }
+
+    async fn read(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        job: CallJob,
+        notes: Notes,
+    ) -> Result<Option<ApprovalId>, RpcError> {
+        let uri = job.name.clone();
+        if is_own(&uri) {
+            out.push(b'{');
+            resource::write_contents(out, run, &uri, self.limits.resource_bytes).await?;
+            self.close(out, run.era, resource::ttl_ms(&uri));
+            return Ok(None);
+        }
+        let given = offered::get(run, &Wanted::Read { uri }, job, notes).await?;
+        self.give(out, run, given)
+    }
+
+    async fn complete(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        reference: Result<Reference, RpcError>,
+        params: Box<RawValue>,
+    ) -> Result<(), RpcError> {
+        if !offered::kinds(run).completions {
+            let message = "this server completes no arguments";
+            return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
+        }
+        let reference = reference?;
+        // Of what stands in the place of a skill's arguments nothing is known.
+        let own = match &reference {
+            Reference::Prompt(name) => prompt::find(run, name).await?.is_some(),
+            Reference::Resource(uri) => is_own(uri),
+        };
+        if own {
+            out.extend_from_slice(b"{\"completion\":{\"values\":[],\"total\":0,\"hasMore\":false}");
+            self.close(out, run.era, 0);
+            return Ok(());
+        }
+        let wanted = Wanted::Complete { reference, params };
+        let given = offered::get_alone(run, &wanted).await?;
+        self.give(out, run, given).map(|_| ())
+    }
+
+    /// Writes what the host gave, with what this era's results have besides.
+    fn give(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        given: Given,
+    ) -> Result<Option<ApprovalId>, RpcError> {
+        match given {
+            Given::Asks(result) => out.extend_from_slice(&result),
+            Given::Result(result) if run.era.is_modern() => {
+                let meta = self.meta();
+                let more = [
+                    ("resultType", "\"complete\""),
+                    ("ttlMs", "0"),
+                    ("cacheScope", "\"private\""),
+                    ("_meta", &meta),
+                ];
+                offered::write_with(out, result.get(), &more);
+            }
+            Given::Result(result) => out.extend_from_slice(result.get().as_bytes()),
+            Given::Waits(approval) => {
+                let message = format!(
+                    "the request waits for approval {approval}: repeat it when that is decided"
+                );
+                return Err(RpcError::new(RpcError::INTERNAL, message));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn write_handshake(&self, out: &mut Vec<u8>, run: &Run, revision: Revision) {
+        out.extend_from_slice(b"{\"protocolVersion\":");
+        reply::json(out, revision.as_str());
+        out.push(b',');
+        self.write_capabilities(out, run).await;
+        out.extend_from_slice(b",\"serverInfo\":");
+        out.extend_from_slice(self.info().get().as_bytes());
+        out.push(b'}');
+    }
+
+    async fn write_discovery(&self, out: &mut Vec<u8>, run: &Run) {
+        out.extend_from_slice(b"{\"supportedVersions\":");
+        reply::json(out, &SUPPORTED);
+        out.push(b',');
+        self.write_capabilities(out, run).await;
+        self.close(out, Era::Modern, DISCOVER_TTL_MS);
+    }
+
+    async fn write_capabilities(&self, out: &mut Vec<u8>, run: &Run) {
+        let kinds = offered::kinds(run);
+        out.extend_from_slice(
+            b"\"capabilities\":{\"tools\":{\"listChanged\":true},\"logging\":{},\"resources\":",
+        );
+        out.extend_from_slice(match (kinds.resources, kinds.subscriptions) {
+            (true, true) => b"{\"listChanged\":true,\"subscribe\":true}",
+            (true, false) => b"{\"listChanged\":true}",
+            _ => b"{}",
+        });
+        // Said to a client that could use it: one that is told of prompts asks for them.
+        if prompt::any(run).await {
+            run.tell_prompts();
+            out.extend_from_slice(b",\"prompts\":");
+            out.extend_from_slice(if kinds.prompts {
+                b"{\"listChanged\":true}"
+            } else {
+                b"{}"
+            });
+        }
+        if kinds.completions {
+            out.extend_from_slice(b",\"completions\":{}");
+        }
+        if run.era.is_modern() {
+            out.extend_from_slice(b",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}");
+        }
+        out.push(b'}');
+        if let Some(instructions) = self.instructions() {
+            out.extend_from_slice(b",\"instructions\":");
+            reply::json(out, instructions);
+        }
+    }
+
+    /// The `_meta` of a result of the stateless era.
+    fn meta(&self) -> String {
+        let mut meta = b"{".to_vec();
+        write_tail(&mut meta, self.info());
+        meta.push(b'}');
+        String::from_utf8(meta).unwrap_or_default()
+    }
+
+    /// Ends a result that clients may keep for a while.
+    fn close(&self, out: &mut Vec<u8>, era: Era, ttl_ms: u64) {
+        if era.is_modern() {
+            out.extend_from_slice(b",\"resultType\":\"complete\",\"ttlMs\":");
+            reply::json(out, &ttl_ms);
+            // What is listed depends on who asks.
+            out.extend_from_slice(b",\"cacheScope\":\"private\",\"_meta\":{");
+            write_tail(out, self.info());
+            out.push(b'}');
+        }
+        out.push(b'}');
+    }
+}
+
+/// Lets a client of the handshake era hear of a resource's changes, or not any more.
+pub(crate) async fn subscribe(run: &Run, uri: String, on: bool) -> Result<(), RpcError> {
+    if !offered::kinds(run).subscriptions {
+        let message = "this server tells of no changes of single resources";
+        return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
+    }
+    if on && run.subscribed().len() >= crate::filter::MOST_SUBSCRIPTIONS {
+        let message = "too many subscriptions: end some first";
+        return Err(RpcError::new(RpcError::BUSY, message));
+    }
+    if on {
+        offered::get_alone(run, &Wanted::Subscribe { uri: uri.clone() }).await?;
+        run.subscribed().insert(uri);
+    } else if run.subscribed().remove(&uri) {
+        offered::get_alone(run, &Wanted::Unsubscribe { uri }).await?;
+    }
+    Ok(())
+}

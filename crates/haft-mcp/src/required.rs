@@ -1,0 +1,46 @@
+//! The answer to a request whose client is to ask somebody first, and to come back (2026-07-28).
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::asking::InputRequest;
+use crate::wire::reply;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired<'a, M> {
+    result_type: &'static str,
+    input_requests: Named<'a>,
+    request_state: &'a str,
+    #[serde(rename = "_meta")]
+    meta: &'a M,
+}
+
+/// Requests by their names, in the order in which they were made.
+pub(crate) struct Named<'a>(pub(crate) &'a [InputRequest]);
+
+impl Serialize for Named<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for request in self.0 {
+            map.serialize_entry(&request.name, request)?;
+        }
+        map.end()
+    }
+}
+
+/// Writes the answer: what to ask, in the order in which it was asked, and the state to come back with.
+pub(crate) fn write<M: Serialize>(
+    out: &mut Vec<u8>,
+    asked: &[InputRequest],
+    state: &str,
+    meta: &M,
+) {
+    let required = InputRequired {
+        result_type: "input_required",
+        input_requests: Named(asked),
+        request_state: state,
+        meta,
+    };
+    reply::json(out, &required);
+}

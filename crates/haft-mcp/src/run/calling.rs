@@ -1,0 +1,393 @@
+//! A client's call, from its request to what the client is told: asked back where its era has it, joined again when it comes back.
+
+use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use haft::call::{RunId, ToolCall};
+use haft::progress::hub::{Hub, Listener};
+use haft::result::{Outcome, Status};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::Run;
+use crate::asking::{Asked, ClientCaller, Gathering, InputRequest, SILENT};
+use crate::capabilities::undeclared;
+use crate::carrier::{Back, Carrier, PendingQuestion};
+use crate::elicit::ElicitReply;
+use crate::job::CallJob;
+use crate::progress::ProgressLine;
+use crate::running::{Running, Step, Until};
+use crate::seal::{Bound, State};
+use crate::tasks::{Owner, Task};
+use crate::then::Then;
+use crate::wire::RpcError;
+
+/// How much longer than its requests a call waits for its client.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A call that a client's request makes.
+pub(crate) struct Made {
+    /// The call.
+    pub(crate) call: ToolCall,
+    /// It is of one of the executor's internal tools.
+    pub(crate) internal: bool,
+}
+
+/// How long a call is waited for, and what then.
+struct Patience {
+    /// What the state of a call that waits for its client is bound to.
+    bound: Option<Bounds>,
+    /// When it becomes a task.
+    late: Option<Instant>,
+}
+
+/// By what a call's client is told things before the answer.
+struct Outlet {
+    notes: Option<mpsc::Sender<Vec<u8>>>,
+    /// The call's progress, where the client asked for it.
+    line: Option<Arc<ProgressLine>>,
+}
+
+/// What a client's call came to.
+pub(crate) enum Ending {
+    /// It ended, or waits for a decision.
+    Outcome(Box<Outcome>, Then),
+    /// It runs on and waits for its client, who is to ask and to come back with this state (2026-07-28).
+    Asks(Vec<InputRequest>, String),
+    /// It goes on as a task (2026-07-28).
+    Task(Arc<Task>),
+}
+
+impl Run {
+    /// One call through the executor. Dropping the future cancels it. `notes` takes what goes to the client before the answer.
+    pub(crate) async fn call(
+        &self,
+        made: impl FnOnce(&mut CallJob) -> Made,
+        mut job: CallJob,
+        notes: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Result<Ending, RpcError> {
+        self.begin().await?;
+        let state = self.state(&mut job)?;
+        let token = job.token.take().zip(notes.clone());
+        let line = token.map(|(token, notes)| Arc::new(ProgressLine::new(token, notes)));
+        // What a state is bound to, where there may be one; the call itself takes the arguments along.
+        let alone = job.alone.as_ref().filter(|alone| alone.can.any());
+        let bound = alone.map(|_| Bounds::of(&job));
+        let late = self.becomes_task(&job)?;
+        let name = state.as_ref().and_then(|state| state.parked.as_deref());
+        let running = if let Some(name) = name {
+            self.join(name, &mut job, notes)?
+        } else {
+            let line = line.clone();
+            self.start(made, job, state, Outlet { notes, line }).await
+        };
+        let late = late.map(|after| Instant::now() + after);
+        self.wait(running, line.as_deref(), Patience { bound, late })
+            .await
+    }
+
+    /// After how long the call becomes a task, where it may; an error where it must and its client has none.
+    fn becomes_task(&self, job: &CallJob) -> Result<Option<Duration>, RpcError> {
+        let Some(alone) = job.alone.as_ref().filter(|_| job.is_tool()) else {
+            return Ok(None);
+        };
+        let only = self.shared.opener.is_only_task(&job.name);
+        match (alone.can.tasks, only) {
+            (true, true) => Ok(Some(Duration::ZERO)),
+            (true, false) => Ok(Some(self.shared.task_after)),
+            (false, false) => Ok(None),
+            (false, true) => Err(undeclared()),
+        }
+    }
+
+    /// Makes the call.
+    async fn start(
+        &self,
+        made: impl FnOnce(&mut CallJob) -> Made,
+        mut job: CallJob,
+        state: Option<State>,
+        outlet: Outlet,
+    ) -> Running {
+        let back = brought_back(&mut job, state);
+        let earlier = self.earlier(&back).await;
+        let caller = self.caller(&mut job);
+        caller.listens(outlet.notes.clone());
+        let line = outlet.line.clone();
+        let carrier = self.carrier(&job, outlet, back);
+        let mut session = self.session.with_caller(Arc::clone(&caller) as _);
+        if let Some(carrier) = &carrier {
+            session = session.with_approver(Arc::clone(carrier) as _);
+        }
+        if let Some(run) = earlier {
+            session = session.retry_of(run);
+        }
+        let listener = line
+            .filter(|_| self.shared.opener.shows_progress())
+            .map(|_| self.hub());
+        let listener = listener.map(|(hub, listener)| {
+            session = session.watched_by(hub);
+            listener
+        });
+        let executor = self.executor.clone();
+        let Made { call, internal } = made(&mut job);
+        let call = async move {
+            if internal {
+                executor.execute_internal(&session, call).await
+            } else {
+                executor.execute(&session, call).await
+            }
+        };
+        let call = Gathering::new(Box::pin(call), &caller);
+        Running::new(call, caller, carrier, listener)
+    }
+
+    /// Joins a call that ran on while its client was away.
+    fn join(
+        &self,
+        name: &str,
+        job: &mut CallJob,
+        notes: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Result<Running, RpcError> {
+        let running = self.shared.parked.take(name).ok_or_else(|| {
+            let message = "params.requestState: was used before, or the call that it is for has ended: call again without it";
+            RpcError::invalid_params(message)
+        })?;
+        if let Some(alone) = &mut job.alone {
+            running.caller.listens(notes);
+            running.caller.logs(alone.log);
+            let responses = std::mem::take(&mut alone.responses);
+            running.caller.takes(responses, false);
+        }
+        Ok(running)
+    }
+
+    /// Waits for the call's end, or until its client is to be asked.
+    async fn wait(
+        &self,
+        mut running: Running,
+        line: Option<&ProgressLine>,
+        mut patience: Patience,
+    ) -> Result<Ending, RpcError> {
+        loop {
+            let until = Until {
+                asks: true,
+                late: patience.late,
+            };
+            match running.step(line, until).await? {
+                Step::Ended(outcome) => return self.ended(outcome, running, patience.bound).await,
+                Step::Asks => match self.park(running, patience.bound.as_ref()) {
+                    Ok(asks) => return Ok(asks),
+                    Err(back) => {
+                        running = *back;
+                        running.caller.refuse();
+                    }
+                },
+                Step::Late => {
+                    let owner = Owner {
+                        principal: self.session.principal().clone(),
+                        class: self.client.class,
+                        over: self.ended.subscribe(),
+                    };
+                    match self.shared.tasks.begin(running, owner) {
+                        Ok(task) => return Ok(Ending::Task(task)),
+                        // Without room for one more task it is waited for, as for a client that has none.
+                        Err(back) => running = *back,
+                    }
+                    patience.late = None;
+                }
+            }
+        }
+    }
+
+    /// Leaves the call to itself until its client comes back; gives it back where that cannot be.
+    fn park(&self, running: Running, bound: Option<&Bounds>) -> Result<Ending, Box<Running>> {
+        let (Some(bound), Some(seal)) = (bound, self.shared.seal()) else {
+            return Err(Box::new(running));
+        };
+        let asked = running.caller.open();
+        let patience = self.session.limits().approval_timeout + GRACE;
+        let (until, ended) = (Instant::now() + patience, self.ended.subscribe());
+        let parked = &self.shared.parked;
+        let name = parked.park(running, self.client.class, until, ended)?;
+        let state = State {
+            approvals: Vec::new(),
+            parked: Some(name),
+            expires: in_milliseconds(
+                haft::clock::now() + i128::try_from(patience.as_nanos()).unwrap_or(0),
+            ),
+        };
+        let state = seal.close(&state, &bound.to(self));
+        Ok(Ending::Asks(asked, state))
+    }
+
+    /// What the client of an ended call is told.
+    async fn ended(
+        &self,
+        outcome: Box<Outcome>,
+        running: Running,
+        bound: Option<Bounds>,
+    ) -> Result<Ending, RpcError> {
+        if let Some(error) = running.caller.lacking(&outcome) {
+            return Err(error);
+        }
+        let Some(carrier) = &running.carrier else {
+            return Ok(Ending::Outcome(outcome, Then::Nothing));
+        };
+        if outcome.status != Status::Suspended {
+            carrier.complete().await;
+            return Ok(Ending::Outcome(outcome, Then::Nothing));
+        }
+        if let (Some(bound), Some(seal)) = (bound, self.shared.seal()) {
+            let asked = carrier.take_questions();
+            if !asked.is_empty() {
+                let state = seal.close(&state_of(&asked), &bound.to(self));
+                let asked = asked.into_iter().map(PendingQuestion::into_request);
+                return Ok(Ending::Outcome(outcome, Then::Ask(asked.collect(), state)));
+            }
+        }
+        let place = outcome.approval.as_deref();
+        let place = place.and_then(|id| carrier.address(id));
+        Ok(Ending::Outcome(
+            outcome,
+            place.map_or(Then::Nothing, Then::Decide),
+        ))
+    }
+
+    /// What hears of the call's progress, bounded with that of all others.
+    fn hub(&self) -> (Arc<Hub>, Listener) {
+        let budget = Arc::clone(&self.shared.untaken);
+        let hub = Hub::within(self.shared.opener.pace(), budget);
+        let listener = hub.listen(None);
+        (hub, listener)
+    }
+
+    /// The state that a stateless client brings back, once it is known to be ours.
+    fn state(&self, job: &mut CallJob) -> Result<Option<State>, RpcError> {
+        let state = job.alone.as_mut().and_then(|alone| alone.state.take());
+        let (Some(state), Some(seal)) = (state, self.shared.seal()) else {
+            return Ok(None);
+        };
+        let bound = Bounds::of(job);
+        let state = seal.open(&state, &bound.to(self));
+        state.map(Some).map_err(|error| {
+            let message = format!("params.requestState: {error}");
+            RpcError::invalid_params(message)
+        })
+    }
+
+    /// The run in which a call that comes back was asked about, where that was another of this caller: before a restart, or
+    /// before it lay idle too long.
+    async fn earlier(&self, back: &Back) -> Option<RunId> {
+        let id = back.first()?;
+        let entry = self.executor.inbox().get(&id).await.ok()??;
+        let theirs = entry.request.principal == *self.session.principal();
+        let other = entry.request.run != *self.session.run();
+        (theirs && other && entry.answers_again()).then_some(entry.request.run)
+    }
+
+    /// The client as the call's tool reaches it.
+    fn caller(&self, job: &mut CallJob) -> Arc<ClientCaller> {
+        let (can, log) = match &job.alone {
+            Some(alone) => (alone.can.clone(), Arc::new(AtomicU8::new(SILENT))),
+            None => (self.client.capabilities.clone(), Arc::clone(&self.log)),
+        };
+        let caller = ClientCaller::new(Asked {
+            era: self.era,
+            can,
+            replies: Arc::clone(&self.replies),
+            log,
+            charge: self.shared.parked.bytes.charge(),
+        });
+        if let Some(alone) = &mut job.alone {
+            caller.logs(alone.log);
+            if !alone.responses.is_empty() {
+                caller.takes(std::mem::take(&mut alone.responses), true);
+            }
+        }
+        Arc::new(caller)
+    }
+
+    /// Who takes the call's requests to a person, where there is any way to one.
+    fn carrier(&self, job: &CallJob, outlet: Outlet, back: Back) -> Option<Arc<Carrier>> {
+        let opener = &self.shared.opener;
+        if !opener.asks() {
+            return None;
+        }
+        let (can, client) = match &job.alone {
+            Some(alone) => (alone.can.elicitation, alone.client.as_str()),
+            None => (
+                self.client.capabilities.elicitation,
+                self.client.name.as_str(),
+            ),
+        };
+        let elsewhere = opener.console().is_some() || self.executor.inbox().is_durable();
+        let trusted = can.form && job.operator && opener.trusts(client);
+        (elsewhere || can.form).then(|| {
+            Arc::new(Carrier {
+                era: self.era,
+                can,
+                trusted,
+                opener: Arc::clone(opener),
+                console: OnceLock::new(),
+                elsewhere,
+                notes: outlet.notes,
+                line: outlet.line,
+                replies: Arc::clone(&self.replies),
+                back,
+                until: Instant::now() + self.shared.hold,
+                asked: Mutex::default(),
+            })
+        })
+    }
+}
+
+/// The request that a state is bound to; the call itself takes the arguments along.
+struct Bounds {
+    what: String,
+    arguments: String,
+}
+
+impl Bounds {
+    fn of(job: &CallJob) -> Self {
+        Self {
+            what: job.bound(),
+            arguments: job.arguments.clone(),
+        }
+    }
+
+    fn to<'a>(&'a self, run: &'a Run) -> Bound<'a> {
+        Bound {
+            principal: run.session.principal(),
+            tool: &self.what,
+            arguments: &self.arguments,
+        }
+    }
+}
+
+/// What the requests came to that a state names.
+fn brought_back(job: &mut CallJob, state: Option<State>) -> Back {
+    let (Some(state), Some(alone)) = (state, &mut job.alone) else {
+        return Back::default();
+    };
+    let back = state.approvals.into_iter().map(|id| {
+        let said = alone.responses.remove(id.as_str());
+        (id, ElicitReply::of(said.as_deref()))
+    });
+    Back(Mutex::new(back.collect()))
+}
+
+/// What a state says of what was asked.
+fn state_of(asked: &[PendingQuestion]) -> State {
+    let last = asked.iter().map(|asked| asked.expires).max();
+    State {
+        approvals: asked.iter().map(|asked| asked.id.clone()).collect(),
+        parked: None,
+        expires: in_milliseconds(last.unwrap_or(0)),
+    }
+}
+
+fn in_milliseconds(nanoseconds: i128) -> i64 {
+    i64::try_from(nanoseconds / 1_000_000).unwrap_or(i64::MAX)
+}

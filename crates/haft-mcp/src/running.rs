@@ -1,0 +1,156 @@
+//! `Running`: a call of a client under way. It can go on while the client is away, and end when it does not come back.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use haft::progress::hub::Listener;
+use haft::result::Outcome;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
+
+use crate::asking::{ClientCaller, Gathering};
+use crate::carrier::Carrier;
+use crate::progress::ProgressLine;
+use crate::wire::RpcError;
+
+/// A call under way. Dropping it cancels the call.
+#[derive(Debug)]
+pub(crate) struct Running {
+    work: Work,
+    /// What the call shows, where its client asked for progress.
+    listener: Option<Listener>,
+    pub(crate) caller: Arc<ClientCaller>,
+    /// Who takes its requests to a person, where there is any way to one.
+    pub(crate) carrier: Option<Arc<Carrier>>,
+}
+
+/// What of a call is waited for beside its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Until {
+    /// That it asks its client something.
+    pub(crate) asks: bool,
+    /// This moment.
+    pub(crate) late: Option<Instant>,
+}
+
+/// Where the call runs.
+enum Work {
+    /// With whoever waits for it.
+    Here(Gathering),
+    /// By itself.
+    Apart(Apart),
+}
+
+/// A call that runs by itself. Dropping it cancels the call.
+struct Apart(JoinHandle<Outcome>);
+
+/// What comes next of a call.
+pub(crate) enum Step {
+    /// It ended.
+    Ended(Box<Outcome>),
+    /// It waits for its client, who is to be asked.
+    Asks,
+    /// It takes longer than it was waited for.
+    Late,
+}
+
+impl Running {
+    pub(crate) fn new(
+        call: Gathering,
+        caller: Arc<ClientCaller>,
+        carrier: Option<Arc<Carrier>>,
+        listener: Option<Listener>,
+    ) -> Self {
+        Self {
+            work: Work::Here(call),
+            listener,
+            caller,
+            carrier,
+        }
+    }
+
+    /// Waits for what comes next, and shows progress meanwhile.
+    pub(crate) async fn step(
+        &mut self,
+        line: Option<&ProgressLine>,
+        until: Until,
+    ) -> Result<Step, RpcError> {
+        let Self {
+            work,
+            listener,
+            caller,
+            ..
+        } = self;
+        let shown = async {
+            match (line, listener.as_mut()) {
+                (Some(line), Some(listener)) => match line.follow(listener).await {},
+                _ => std::future::pending::<Infallible>().await,
+            }
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = work => outcome,
+            () = caller.asks(), if until.asks => return Ok(Step::Asks),
+            () = tokio::time::sleep_until(until.late.unwrap_or_else(Instant::now)), if until.late.is_some() => return Ok(Step::Late),
+            never = shown => match never {},
+        };
+        if let (Some(line), Some(listener)) = (line, listener.take()) {
+            line.end(listener).await;
+        }
+        outcome
+            .map(|outcome| Step::Ended(Box::new(outcome)))
+            .map_err(|error| {
+                tracing::error!(%error, "a call under way ended early");
+                RpcError::new(RpcError::INTERNAL, "the call failed")
+            })
+    }
+
+    /// Goes on by itself from here on.
+    pub(crate) fn part(self) -> Self {
+        let Self {
+            work,
+            listener,
+            caller,
+            carrier,
+        } = self;
+        let work = match work {
+            Work::Here(call) => Work::Apart(Apart(tokio::spawn(call))),
+            apart @ Work::Apart(_) => apart,
+        };
+        caller.listens(None);
+        Self {
+            work,
+            listener,
+            caller,
+            carrier,
+        }
+    }
+}
+
+impl Future for Work {
+    type Output = Result<Outcome, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Here(call) => Pin::new(call).poll(cx).map(Ok),
+            Self::Apart(call) => Pin::new(&mut call.0).poll(cx),
+        }
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Here(_) => "Here",
+            Self::Apart(_) => "Apart",
+        })
+    }
+}

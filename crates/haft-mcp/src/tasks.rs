@@ -1,0 +1,397 @@
+//! Tasks (2026-07-28, extension `io.modelcontextprotocol/tasks`): a call that takes long goes on by itself, and its client asks now and
+//! then what became of it. Bounded in number by class of callers, in bytes, and in time; known to their own caller alone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use haft::bounds::{Budget, Charge, Class, Place, Places};
+use haft::call::Principal;
+use haft::clock;
+use haft::result::{Outcome, Status};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, broadcast, watch};
+use tokio::task::AbortHandle;
+
+use crate::asking::{ClientCaller, InputRequest};
+use crate::limits::{ServerLimits, shares};
+use crate::outcome;
+use crate::required::Named;
+use crate::running::{Running, Step, Until};
+use crate::seal::random_name;
+use crate::then::Then;
+use crate::wire::{RpcError, reply};
+
+/// How often a client should ask.
+const POLL: Duration = Duration::from_millis(500);
+/// What the result of one task may hold in any case, in bytes.
+const OWN: usize = 64 << 10;
+/// Changes that a listener may lie behind.
+const BEHIND: usize = 64;
+
+/// The tasks of all clients.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    all: Mutex<HashMap<Box<str>, Arc<Task>>>,
+    places: Places,
+    bytes: Arc<Budget>,
+    life: Duration,
+    changed: broadcast::Sender<Arc<Task>>,
+    /// The server's account of itself, for results.
+    server: Box<RawValue>,
+}
+
+/// A call that goes on by itself.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) id: Box<str>,
+    principal: Principal,
+    created: i128,
+    life: Duration,
+    caller: Arc<ClientCaller>,
+    state: Mutex<State>,
+    /// The client has said something.
+    updated: Notify,
+    driver: OnceLock<AbortHandle>,
+    _place: Place,
+}
+
+#[derive(Debug)]
+struct State {
+    at: i128,
+    end: Option<End>,
+    charge: Charge,
+}
+
+/// How a task ended.
+#[derive(Debug)]
+enum End {
+    /// With the result of its call.
+    Completed(Box<RawValue>),
+    /// Without one.
+    Failed(RpcError),
+    Cancelled,
+}
+
+/// Whose task it is.
+pub(crate) struct Owner {
+    pub(crate) principal: Principal,
+    pub(crate) class: Class,
+    /// Whether the run is over in which the call was made.
+    pub(crate) over: watch::Receiver<bool>,
+}
+
+impl Tasks {
+    pub(crate) fn new(limits: &ServerLimits, server: Box<RawValue>) -> Arc<Self> {
+        Arc::new(Self {
+            all: Mutex::default(),
+            places: Places::new(shares(limits.tasks)),
+            bytes: Budget::new(limits.task_bytes, OWN),
+            life: limits.idle,
+            changed: broadcast::Sender::new(BEHIND),
+            server,
+        })
+    }
+
+    /// Lets a call go on as a task; gives it back where there is no room for one.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        running: Running,
+        mut owner: Owner,
+    ) -> Result<Arc<Task>, Box<Running>> {
+        let (Some(place), Some(id)) = (self.places.take(owner.class), random_name()) else {
+            return Err(Box::new(running));
+        };
+        running.caller.listens(None);
+        let task = Arc::new(Task {
+            id: id.clone(),
+            principal: owner.principal,
+            created: clock::now(),
+            life: self.life,
+            caller: Arc::clone(&running.caller),
+            state: Mutex::new(State {
+                at: clock::now(),
+                end: None,
+                charge: self.bytes.charge(),
+            }),
+            updated: Notify::new(),
+            driver: OnceLock::new(),
+            _place: place,
+        });
+        self.all.lock().insert(id.clone(), Arc::clone(&task));
+        let driver = tokio::spawn(drive(Arc::clone(self), Arc::clone(&task), running));
+        // It is set once, here.
+        let _ = task.driver.set(driver.abort_handle());
+        let (tasks, life) = (Arc::downgrade(self), self.life);
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = owner.over.wait_for(|over| *over) => {}
+                () = tokio::time::sleep(life) => {}
+            }
+            let ended = tasks
+                .upgrade()
+                .and_then(|tasks| tasks.all.lock().remove(&id));
+            if let Some(task) = ended {
+                task.stop();
+            }
+        });
+        Ok(task)
+    }
+
+    /// The caller's task of this id.
+    pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Task>> {
+        let task = self.all.lock().get(id).cloned();
+        task.filter(|task| task.principal == *principal)
+    }
+
+    /// Ends a task that has not ended.
+    pub(crate) fn cancel(&self, task: &Arc<Task>) {
+        if task.ends(End::Cancelled) {
+            task.stop();
+            self.tell(task);
+        }
+    }
+
+    /// Tells of changes from now on.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<Task>> {
+        self.changed.subscribe()
+    }
+
+    fn tell(&self, task: &Arc<Task>) {
+        // Nobody may listen.
+        let _ = self.changed.send(Arc::clone(task));
+    }
+
+    /// Keeps what the call came to, if there is room for it.
+    fn finish(&self, task: &Arc<Task>, outcome: Result<Box<Outcome>, RpcError>, running: &Running) {
+        let end = match outcome {
+            Ok(outcome) => self.end(&outcome, running),
+            Err(error) => End::Failed(error),
+        };
+        if task.ends(end) {
+            self.tell(task);
+        }
+    }
+
+    fn end(&self, outcome: &Outcome, running: &Running) -> End {
+        if let Some(error) = running.caller.lacking(outcome) {
+            return End::Failed(error);
+        }
+        let place = || {
+            let carrier = running.carrier.as_ref()?;
+            carrier.address(outcome.approval.as_deref()?)
+        };
+        let then = match outcome.status {
+            Status::Suspended => place().map_or(Then::Nothing, Then::Decide),
+            _ => Then::Nothing,
+        };
+        let mut result = Vec::new();
+        outcome::write(
+            &mut result,
+            outcome,
+            &then,
+            crate::era::Era::Modern,
+            &self.server,
+        );
+        let result = String::from_utf8(result).ok();
+        match result.and_then(|text| RawValue::from_string(text).ok()) {
+            Some(result) => End::Completed(result),
+            None => End::Failed(RpcError::new(RpcError::INTERNAL, "the result is not JSON")),
+        }
+    }
+}
+
+/// Sees a task through.
+async fn drive(tasks: Arc<Tasks>, task: Arc<Task>, mut running: Running) {
+    // What it waits for has been told.
+    let mut told = false;
+    loop {
+        let until = Until {
+            asks: !told,
+            late: None,
+        };
+        let step = tokio::select! {
+            biased;
+            step = running.step(None, until) => step,
+            () = task.updated.notified() => {
+                told = false;
+                continue;
+            }
+        };
+        match step {
+            Ok(Step::Ended(outcome)) => return tasks.finish(&task, Ok(outcome), &running),
+            Err(error) => return tasks.finish(&task, Err(error), &running),
+            Ok(Step::Asks | Step::Late) => {
+                told = true;
+                task.state.lock().at = clock::now();
+                tasks.tell(&task);
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    task_id: &'a str,
+    status: &'static str,
+    created_at: String,
+    last_updated_at: String,
+    ttl_ms: u64,
+    poll_interval_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_requests: Option<Named<'a>>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    code: i32,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+}
+
+/// What of a task is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shape {
+    /// The answer to the call that became one.
+    Created,
+    /// All of it, as an answer.
+    Whole,
+    /// All of it, as a notification's params.
+    Notice,
+}
+
+impl Task {
+    /// Notes how it ended; false where it had ended before.
+    fn ends(&self, end: End) -> bool {
+        let mut state = self.state.lock();
+        if state.end.is_some() {
+            return false;
+        }
+        state.at = clock::now();
+        let bytes = match &end {
+            End::Completed(result) => result.get().len(),
+            End::Failed(_) | End::Cancelled => 0,
+        };
+        state.end = Some(if state.charge.grow(bytes) {
+            end
+        } else {
+            let message = "the result could not be kept: too many clients leave results of tasks with this server";
+            End::Failed(RpcError::new(RpcError::BUSY, message))
+        });
+        true
+    }
+
+    /// Takes what the client says to what it asked.
+    pub(crate) fn update(&self, responses: HashMap<String, Box<RawValue>>) {
+        self.caller.takes(responses, false);
+        self.state.lock().at = clock::now();
+        self.updated.notify_one();
+    }
+
+    /// Cancels the call, where it still runs.
+    fn stop(&self) {
+        if let Some(driver) = self.driver.get() {
+            driver.abort();
+        }
+    }
+
+    /// Writes it as JSON.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, shape: Shape, meta: Option<&RawValue>) {
+        let state = self.state.lock();
+        let open: Vec<InputRequest> = match state.end {
+            None => self.caller.open(),
+            Some(_) => Vec::new(),
+        };
+        let (status, result, error) = match &state.end {
+            None if open.is_empty() => ("working", None, None),
+            None => ("input_required", None, None),
+            Some(End::Completed(result)) => ("completed", Some(&**result), None),
+            Some(End::Failed(error)) => ("failed", None, Some(error)),
+            Some(End::Cancelled) => ("cancelled", None, None),
+        };
+        let data = error.and_then(|error| RawValue::from_string(error.data.clone()?).ok());
+        let error = error.map(|error| ErrorJson {
+            code: error.code,
+            message: &error.message,
+            data: data.as_deref(),
+        });
+        let whole = !matches!(shape, Shape::Created);
+        let json = TaskJson {
+            result_type: match shape {
+                Shape::Created => Some("task"),
+                Shape::Whole => Some("complete"),
+                Shape::Notice => None,
+            },
+            task_id: &self.id,
+            status,
+            created_at: clock::rfc3339(self.created),
+            last_updated_at: clock::rfc3339(state.at),
+            ttl_ms: milliseconds(self.life),
+            poll_interval_ms: milliseconds(POLL),
+            result: result.filter(|_| whole),
+            error: error.filter(|_| whole),
+            input_requests: (whole && !open.is_empty()).then_some(Named(&open)),
+            meta,
+        };
+        reply::json(out, &json);
+    }
+}
+
+/// The error of a task that is not there.
+pub(crate) fn unknown(id: &str) -> RpcError {
+    let shown = haft::text::clip(id, 64);
+    RpcError::invalid_params(format!(
+        "no task {shown:?}: it was never there, or its time is over"
+    ))
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The tasks that a stream of changes follows.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    ids: Vec<String>,
+    changes: broadcast::Receiver<Arc<Task>>,
+}
+
+impl Followed {
+    /// Follows those of these ids that are the caller's; none where none is.
+    pub(crate) fn new(tasks: &Arc<Tasks>, ids: Vec<String>, principal: &Principal) -> Option<Self> {
+        let changes = tasks.changes();
+        let ids: Vec<String> = ids
+            .into_iter()
+            .filter(|id| tasks.get(id, principal).is_some())
+            .collect();
+        (!ids.is_empty()).then_some(Self { ids, changes })
+    }
+
+    /// Their ids.
+    pub(crate) fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// The next of them that changed. A client that fell behind asks for what it missed, as it does without a stream.
+    pub(crate) async fn next(&mut self) -> Arc<Task> {
+        loop {
+            match self.changes.recv().await {
+                Ok(task) if self.ids.iter().any(|id| **id == *task.id) => return task,
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+}
