@@ -20,7 +20,6 @@ use haft::progress::hub::Hub;
 use haft::session::UnknownToolHint;
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
-use haft::toolset::registry::ToolRegistry;
 use haft::toolset::view::Replaceable;
 use haft::workspace::Workspace;
 use haft_builtins::command::changes::CommandChanges;
@@ -51,6 +50,7 @@ use crate::webhook::Webhook;
 use crate::wiring::approvals::Asks;
 use crate::wiring::chain::Scripts;
 use crate::wiring::in_force::PolicyInForce;
+use crate::wiring::inventory::Inventory;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
 use crate::wiring::policy::Ground;
 use crate::wiring::stores::Stores;
@@ -70,9 +70,8 @@ pub(crate) struct Parts {
     pub(crate) tools: Arc<dyn Toolset>,
     /// The same, to put another in its place.
     pub(crate) offered: Arc<Replaceable>,
-    /// Every tool there is, on or off.
-    pub(crate) all: ToolCatalogue,
-    servers: Servers,
+    /// Every tool there is, on or off, and the servers behind haft.
+    pub(crate) inventory: Inventory,
     /// The program's own guards.
     pub(crate) guards: Vec<Arc<dyn Guard>>,
     /// Whether a rule may be kept with a decision; with the policy in force.
@@ -130,7 +129,7 @@ pub(crate) struct ConsoleTerms {
 
 /// The records of runs, without secrets.
 fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
-    let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
+    let archive = Archive::new(at.home.path(), settings.redactor.clone());
     Ok(Arc::new(
         archive.map_err(|e| Problem::failed(e.to_string()))?,
     ))
@@ -180,8 +179,7 @@ struct Basis {
 /// What callers are offered.
 struct Offered {
     /// Every tool, on or off.
-    all: ToolCatalogue,
-    servers: Servers,
+    inventory: Inventory,
     /// What callers see.
     tools: Arc<Replaceable>,
     skills: Arc<SkillSet>,
@@ -200,7 +198,7 @@ impl Basis {
         let stores = stores::stores(at, settings)?;
         let tally = Tally::new(TallyParts {
             index: Arc::clone(&stores.index),
-            redactor: Redactor::new(&settings.secrets.values),
+            redactor: settings.redactor.clone(),
             log: Arc::clone(&confined.log),
             workspace: ground.workspace.clone(),
         });
@@ -238,43 +236,40 @@ impl Basis {
         let (ground, confined) = (&self.ground, &self.confined);
         let memory = memory::build(at, settings, &self.archive, &self.stores)?;
         let skills = Arc::new(skills::set(at, settings));
-        let servers = servers::servers(servers::Basis {
+        let servers = servers::Basis {
             at,
             settings,
             ground,
             confined,
-        })?;
-        let (remote, left_out) = servers.tools();
-        for note in left_out {
-            self.notices.warn(&note);
-        }
+        };
+        let servers = servers.servers(None)?;
         let knowledge = Knowledge {
             skills: &skills,
             memory,
             own: &host.tools,
-            remote,
-            notices: &self.notices,
         };
-        let all = parts::standard(at, settings, ground, confined, knowledge)?;
-        let on = on(&host.notices, settings, &ground.policy, &all)?;
+        let own = parts::standard(at, settings, ground, confined, knowledge)?;
+        let inventory = Inventory::new(own, servers, &self.notices);
+        let stock = inventory.now();
+        let all = &stock.all;
+        let on = on(&host.notices, settings, &ground.policy, all)?;
         let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
         let code = chain::jail(settings, &confined.sandbox)?;
         let wishes = Wishes {
             settings,
             policy: &ground.policy,
         };
-        let tools = parts::view(&all, &on, &skill_tools, wishes)?;
+        let tools = parts::view(all, &on, &skill_tools, wishes)?;
         let scripts = Scripts {
             jail: &code,
             journal: &self.stores.journal,
         };
         Ok(Offered {
-            absent: absent::hint(at, &all.registry),
+            absent: absent::hint(at, Arc::clone(inventory.every()) as _),
             tools: Arc::new(Replaceable::new(parts::with_chain(
                 at, wishes, tools, &on, scripts,
             )?)),
-            all,
-            servers,
+            inventory,
             skills,
             skill_tools,
             code,
@@ -297,7 +292,7 @@ impl App {
         };
         let wiring = approvals::Wiring {
             policy: basis.ground.in_force.clone(),
-            tools: &offered.all,
+            tools: &offered.inventory,
             artifacts: &artifacts,
             confined: &basis.confined,
             archive: &basis.archive,
@@ -316,15 +311,14 @@ impl App {
             absent: offered.absent,
             tools: Arc::clone(&offered.tools) as _,
             offered: offered.tools,
-            all: offered.all,
-            servers: offered.servers,
+            inventory: offered.inventory,
             guards: host.guards,
             rules: asked.rules,
             site: at.clone(),
             principal: parts::principal(&at.environment),
             workspace: at.workspace.display().to_string(),
             archive: basis.archive,
-            redactor: Redactor::new(&settings.secrets.values),
+            redactor: settings.redactor.clone(),
             index: basis.stores.index,
             memory: basis.stores.memory,
             artifacts,
@@ -371,13 +365,13 @@ impl App {
     }
 
     /// Every tool, on or off.
-    pub fn all(&self) -> &Arc<ToolRegistry> {
-        &self.0.all.registry
+    pub fn all(&self) -> &Arc<Replaceable> {
+        self.0.inventory.every()
     }
 
-    /// The MCP servers of settings.
-    pub fn servers(&self) -> &Servers {
-        &self.0.servers
+    /// The MCP servers of settings, as they are now.
+    pub fn servers(&self) -> Arc<Servers> {
+        Arc::clone(&self.0.inventory.now().servers)
     }
 
     /// Where the application works.
@@ -578,7 +572,7 @@ impl App {
     pub async fn shut(&self) {
         self.0.runs.release_all().await;
         self.0.code.shut().await;
-        self.0.servers.close().await;
+        self.0.inventory.close().await;
         let archive = Arc::clone(&self.0.archive);
         if tokio::task::spawn_blocking(move || archive.shut())
             .await

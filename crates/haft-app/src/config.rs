@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use haft::audit::redact::Redactor;
 use haft::policy::Places;
 use toml::Value;
 
@@ -97,6 +98,8 @@ pub struct Settings {
     entries: BTreeMap<Vec<String>, SettingEntry>,
     /// What expansion learnt.
     pub secrets: Secrets,
+    /// What knows these secrets, and those of settings that are read again; one for all parts that are made of these settings.
+    pub redactor: Redactor,
     /// Whether the workspace's own files count in full.
     pub trusted: bool,
     /// The files that were read.
@@ -119,6 +122,7 @@ impl Settings {
         }
         settings.warnings.extend(warnings);
         bounds::check(&mut settings)?;
+        settings.redactor.learn(&settings.secrets.values);
         Ok(settings)
     }
 

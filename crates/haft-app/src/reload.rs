@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::policy::List;
+use haft::policy::{List, Policy};
 use haft::toolset::view::View as _;
 use haft_builtins::skills::SKILL_TOOLS;
 use parking_lot::Mutex;
@@ -14,11 +14,14 @@ use crate::app::{App, on};
 use crate::config::{FILE_NAME, Settings, user_file};
 use crate::problem::Problem;
 use crate::rules;
+use crate::servers::Servers;
 use crate::site::Site;
 use crate::trust;
 use crate::wiring::chain::Scripts;
 use crate::wiring::parts::{self, Wishes};
-use crate::wiring::policy;
+use crate::wiring::policy::{self, Ground};
+use crate::wiring::servers::Basis;
+use crate::wiring::surroundings::written_by_servers;
 
 mod files;
 
@@ -55,22 +58,27 @@ impl App {
         self.0.settings_fault.0.lock().clone()
     }
 
-    /// Puts changed settings in force: policy, tools, limits of the runs that start from now on. Nothing changes where one of
-    /// them cannot be.
+    /// Puts changed settings in force: policy, tools, servers behind haft with what is pinned of them, limits of the runs that
+    /// start from now on. Nothing changes where one of them cannot be. The names of the servers of which something else was
+    /// pinned are returned.
     ///
     /// # Errors
     /// A rule, a name or a limit is wrong.
-    pub(crate) fn take_settings(&self, settings: &Settings) -> Result<(), Problem> {
+    pub(crate) fn take_settings(&self, settings: &Settings) -> Result<Vec<String>, Problem> {
         let parts = &self.0;
         let at = &parts.site;
         let policy = policy::again(at, settings, &parts.guards, &parts.files)?;
         let limits = parts::limits(settings)?;
-        let on = on(&parts.notices, settings, &policy, &parts.all)?;
+        let before = self.servers();
+        let stock = parts.inventory.with(self.servers_again(settings, &policy)?);
+        let pinned = stock.servers.pinned_since(&before);
+        let pinned: Vec<String> = pinned.map(str::to_owned).collect();
+        let on = on(&parts.notices, settings, &policy, &stock.all)?;
         let wishes = Wishes {
             settings,
             policy: &policy,
         };
-        let tools = parts::view(&parts.all, &on, &parts.skill_tools, wishes)?;
+        let tools = parts::view(&stock.all, &on, &parts.skill_tools, wishes)?;
         let scripts = Scripts {
             jail: &parts.code,
             journal: &parts.journal,
@@ -84,15 +92,63 @@ impl App {
             Arc::new(tools.except(off))
         };
         let tools = parts::with_chain(at, wishes, tools, &on, scripts)?;
+        parts.redactor.learn(&settings.secrets.values);
         // First the policy: no tool is offered under the old rules that the new ones take away.
         parts.rules.policy.replace(Arc::clone(&policy));
         parts.executor.replace_policy(Arc::clone(&policy));
         parts.offered.replace(tools);
+        parts.inventory.replace(stock, &parts.notices);
         parts.runs.change_terms(|terms| {
             terms.limits = limits;
             policy.profile().as_str().clone_into(&mut terms.profile);
         });
-        Ok(())
+        Ok(pinned)
+    }
+
+    /// The servers that changed settings name; those of which nothing has changed are the same ones.
+    fn servers_again(&self, settings: &Settings, policy: &Arc<Policy>) -> Result<Servers, Problem> {
+        let parts = &self.0;
+        let ground = Ground {
+            workspace: parts.files.clone(),
+            policy: Arc::clone(policy),
+            in_force: parts.rules.policy.clone(),
+        };
+        let basis = Basis {
+            at: &parts.site,
+            settings,
+            ground: &ground,
+            confined: &parts.confined,
+        };
+        basis.servers(Some(&self.servers()))
+    }
+
+    /// Whether other servers than those there are come of these settings and of what is pinned now.
+    fn have_servers_changed(&self, settings: &Settings) -> Result<bool, Problem> {
+        let now = self.servers_again(settings, &self.0.executor.policy())?;
+        Ok(!now.is_same(&self.servers()))
+    }
+
+    /// The servers that cannot be in force before haft starts anew: from the start on tools are kept away from the files with
+    /// their secrets, and nothing is started from the folders that they change.
+    fn waiting_servers(&self, settings: &Settings, hidden: &[PathBuf]) -> BTreeSet<String> {
+        let places = &self.0.confined.places;
+        let is_new = |file: &PathBuf| !hidden.contains(file);
+        let new_files = settings.secrets.files.iter().any(is_new);
+        let written = written_by_servers(&self.0.site, settings);
+        let mut waiting: BTreeSet<String> = written
+            .filter(|(_, folder)| !places.may_change(folder))
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        for (path, entry) in settings.iter() {
+            if let [mcp, servers, name, ..] = path
+                && [mcp.as_str(), servers.as_str()] == ["mcp", "servers"]
+                && new_files
+                && entry.written.to_string().contains("${file:")
+            {
+                waiting.insert(name.clone());
+            }
+        }
+        waiting
     }
 }
 
@@ -102,8 +158,12 @@ pub struct Reloader {
     app: App,
     settings: Settings,
     files: Files,
+    /// The files of the settings; `files` holds those of what was pinned besides.
+    sources: BTreeSet<PathBuf>,
     /// Those that said something when they were last loaded.
     spoken: BTreeSet<PathBuf>,
+    /// The files with secrets that tools are kept away from.
+    hidden: Vec<PathBuf>,
     /// Changed keys that need a new start, as they were last said.
     later: BTreeSet<String>,
     load: Loader,
@@ -122,12 +182,15 @@ impl Reloader {
     /// `load` reads all settings as the start did, without asking anyone. They are loaded once in any case: they may have
     /// changed since the start.
     pub fn new(app: &App, settings: &Settings, config: Option<&Path>, load: Load) -> Self {
-        let files = files_of(app.site(), settings, config);
+        let sources = files_of(app.site(), settings, config);
+        let files = Files::new(with_pins(&sources, app));
         Self {
             app: app.clone(),
             settings: settings.clone(),
             files,
+            sources,
             spoken: spoken(settings),
+            hidden: settings.secrets.files.clone(),
             later: BTreeSet::new(),
             load: Loader(load),
         }
@@ -205,14 +268,26 @@ impl Reloader {
     /// Puts in force what can be while haft runs.
     fn take(&mut self, loaded: Settings) -> Result<Vec<String>, Problem> {
         let changed = self.settings.differences(&loaded);
+        let waiting = self.app.waiting_servers(&loaded, &self.hidden);
+        let is_live = |path: &[String]| match path {
+            [mcp, servers, name, ..] if mcp == "mcp" && servers == "servers" => {
+                !waiting.contains(name)
+            }
+            _ => is_live(path),
+        };
         let (now, later): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_live(path));
         self.say_later(&later);
-        if now.is_empty() {
-            return Ok(Vec::new());
-        }
         let settings = loaded.with_others_of(&self.settings, is_live);
         let before = rules_of(&self.app);
-        self.app.take_settings(&settings)?;
+        if now.is_empty() && !self.app.have_servers_changed(&settings)? {
+            return Ok(Vec::new());
+        }
+        let pinned = self.app.take_settings(&settings)?;
+        self.files.follow(with_pins(&self.sources, &self.app));
+        let pinned = pinned.iter().map(|name| format!("the pin of {name}"));
+        if now.is_empty() {
+            return Ok(pinned.collect());
+        }
         let learned = now.iter().all(|path| *path == ["policy", "allow"]);
         if learned && before == rules_of(&self.app) {
             // What this process kept itself, with an approval.
@@ -223,7 +298,8 @@ impl Reloader {
             self.app.warn(warning);
         }
         self.settings = settings;
-        Ok(now.iter().map(|path| path.join(".")).collect())
+        let keys = now.iter().map(|path| path.join("."));
+        Ok(keys.chain(pinned).collect())
     }
 
     fn say_later(&mut self, later: &[Vec<String>]) {
@@ -304,7 +380,7 @@ fn is_live(path: &[String]) -> bool {
 }
 
 /// Every file that settings may come from, there or not.
-fn files_of(site: &Site, settings: &Settings, config: Option<&Path>) -> Files {
+fn files_of(site: &Site, settings: &Settings, config: Option<&Path>) -> BTreeSet<PathBuf> {
     let workspace = site.workspace.to_string_lossy();
     let usual = [
         PathBuf::from("/etc/haft/config.toml"),
@@ -317,7 +393,14 @@ fn files_of(site: &Site, settings: &Settings, config: Option<&Path>) -> Files {
         .chain(user_file(&site.environment))
         .chain(config.map(Path::to_owned))
         .chain(settings.files.iter().map(|file| file.path.clone()));
-    Files::new(paths.collect())
+    paths.collect()
+}
+
+/// The files of the settings, and those of what is pinned of the servers behind haft.
+fn with_pins(sources: &BTreeSet<PathBuf>, app: &App) -> BTreeSet<PathBuf> {
+    let servers = app.servers();
+    let sources = sources.iter().cloned();
+    sources.chain(servers.pin_files()).collect()
 }
 
 /// The files of these settings that say something.

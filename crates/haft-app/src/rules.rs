@@ -8,7 +8,6 @@ use haft::clock;
 use haft::policy::{Policy, RuleSet, RuleText};
 use haft::text::hex;
 use haft::toolset::Toolset;
-use haft::toolset::registry::ToolRegistry;
 use sha2::{Digest, Sha256};
 use toml::Value;
 
@@ -40,7 +39,7 @@ pub struct RuleCheck {
     /// The policy in force.
     pub(crate) policy: PolicyInForce,
     /// Every tool there is, on or off.
-    pub(crate) tools: Arc<ToolRegistry>,
+    pub(crate) tools: Arc<dyn Toolset>,
     /// The host's own, which no caller sees.
     pub(crate) internal: Arc<dyn Toolset>,
     /// The names of tools, also of those that are made elsewhere.

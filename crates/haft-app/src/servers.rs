@@ -1,14 +1,16 @@
 //! MCP servers behind haft (`mcp.servers`): which there are, how each is reached, and what was pinned of it.
 //!
 //! A server that nobody has pinned is not started and offers nothing. What was pinned holds for one command line or
-//! address: another one is another server.
+//! address: another one is another server. Settings and pins that change make other [`Servers`]; those of which nothing has
+//! changed go on with the connection they have.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use haft::text::hex;
-use haft_mcp::upstream::{Open, RemoteTool, Upstream, UpstreamTerms, findings};
+use haft_mcp::upstream::{Activity, Open, RemoteTool, Upstream, UpstreamTerms, findings};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -34,16 +36,27 @@ pub enum Transport {
     Http,
 }
 
-/// Whether a server's tools are offered.
+/// How far a server has come in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     /// Settings turned it off.
     Disabled,
-    /// Nobody has pinned it.
-    Unknown,
+    /// Settings name it, and nobody has pinned it: it offers nothing.
+    Configured,
     /// It was pinned: its tools are offered.
     Known,
+    /// It is connected, too.
+    Started,
+    /// A call of one of its tools is under way.
+    InUse,
+}
+
+impl ServerState {
+    /// Whether its tools are offered.
+    pub fn is_offered(self) -> bool {
+        matches!(self, Self::Known | Self::Started | Self::InUse)
+    }
 }
 
 /// A server as it is listed (contract §9).
@@ -76,6 +89,8 @@ pub(crate) struct Server {
     pub(crate) enabled: bool,
     pub(crate) terms: UpstreamTerms,
     pub(crate) open: Arc<dyn Open>,
+    /// All that settings say of it.
+    said: BTreeMap<Vec<String>, toml::Value>,
     /// Where what was pinned is kept.
     file: PathBuf,
     /// What was pinned, where it could be read.
@@ -100,11 +115,13 @@ pub(crate) struct Made {
     pub(crate) enabled: bool,
     pub(crate) terms: UpstreamTerms,
     pub(crate) open: Arc<dyn Open>,
+    /// All that settings say of it.
+    pub(crate) said: BTreeMap<Vec<String>, toml::Value>,
 }
 
 /// All servers of settings, by name.
 #[derive(Debug, Default)]
-pub struct Servers(BTreeMap<String, Server>);
+pub struct Servers(BTreeMap<String, Arc<Server>>);
 
 /// What a server says of itself now, beside what was pinned.
 #[derive(Debug)]
@@ -121,58 +138,86 @@ pub struct Look {
 }
 
 impl Server {
-    /// A server, with what was pinned of it in this state folder.
-    pub(crate) fn new(home: &Home, made: Made) -> Self {
-        let digest = hex(&Sha256::digest(made.place.as_bytes())[..6]);
-        let file = home
-            .join("mcp")
-            .join(format!("{}-{digest}.json", made.name));
+    /// A server, with what was pinned of it in this state folder; the one that was there before where nothing of it has changed.
+    pub(crate) fn new(home: &Home, made: Made, before: Option<&Arc<Self>>) -> Arc<Self> {
+        let file = pin_file(home, &made.name, &made.place);
+        let before = before.filter(|before| before.said == made.said);
         let (manifest, fault) = match read(&file) {
             Ok(manifest) => (manifest.filter(|known| known.place == made.place), None),
             Err(why) => (None, Some(why)),
         };
-        let pinned = manifest.map(|manifest| {
-            let open = Arc::clone(&made.open);
-            Arc::new(Upstream::new(
-                &made.name,
-                manifest,
-                open,
-                made.terms.clone(),
-            ))
-        });
-        Self {
+        let held = before.and_then(|before| before.pinned.as_ref());
+        let pinned = match (manifest, held) {
+            // A pin that cannot be read any more is as it was.
+            (None, Some(held)) if fault.is_some() => Some(Arc::clone(held)),
+            (Some(now), Some(held)) if now.to_text() == held.manifest().to_text() => {
+                Some(Arc::clone(held))
+            }
+            (manifest, _) => manifest.map(|manifest| {
+                let open = Arc::clone(&made.open);
+                Arc::new(Upstream::new(
+                    &made.name,
+                    manifest,
+                    open,
+                    made.terms.clone(),
+                ))
+            }),
+        };
+        if let Some(before) = before
+            && before.fault == fault
+            && before.upstream() == pinned.as_ref().map(Arc::as_ptr)
+        {
+            return Arc::clone(before);
+        }
+        Arc::new(Self {
             name: made.name,
             transport: made.transport,
             place: made.place,
             enabled: made.enabled,
             terms: made.terms,
             open: made.open,
+            said: made.said,
             file,
             pinned,
             fault,
-        }
+        })
     }
 
-    fn state(&self) -> ServerState {
+    /// Which connection it has.
+    fn upstream(&self) -> Option<*const Upstream> {
+        self.pinned.as_ref().map(Arc::as_ptr)
+    }
+
+    fn state(&self, activity: &Activity) -> ServerState {
         match (self.enabled, &self.pinned) {
             (false, _) => ServerState::Disabled,
-            (true, None) => ServerState::Unknown,
+            (true, None) => ServerState::Configured,
+            (true, Some(_)) if activity.calls > 0 => ServerState::InUse,
+            (true, Some(_)) if activity.is_connected => ServerState::Started,
             (true, Some(_)) => ServerState::Known,
         }
     }
 
     fn listed(&self) -> ListedServer {
         let manifest = self.pinned.as_ref().map(|known| known.manifest());
+        let activity = self.pinned.as_ref().map(|known| known.activity());
+        let activity = activity.unwrap_or_default();
         ListedServer {
             name: self.name.clone(),
             transport: self.transport,
             place: self.place.clone(),
-            state: self.state(),
+            state: self.state(&activity),
             revision: manifest.map(|manifest| manifest.revision.clone()),
             tools: manifest.map_or(0, |manifest| manifest.tools.len()),
-            error: self.fault.clone(),
+            error: self.fault.clone().or(activity.fault),
         }
     }
+}
+
+/// Where what was pinned of a server is kept: it holds for this command line or address.
+fn pin_file(home: &Home, name: &str, place: &str) -> PathBuf {
+    let digest = hex(&Sha256::digest(place.as_bytes())[..6]);
+    home.join("mcp").join(format!("{name}-{digest}.json"))
 }
 
 /// What is in the file; nothing where there is none.
@@ -188,14 +233,64 @@ fn read(file: &std::path::Path) -> Result<Option<Manifest>, String> {
 }
 
 impl Servers {
-    pub(crate) fn new(servers: impl IntoIterator<Item = Server>) -> Self {
-        let named = |server: Server| (server.name.clone(), server);
+    pub(crate) fn new(servers: impl IntoIterator<Item = Arc<Server>>) -> Self {
+        let named = |server: Arc<Server>| (server.name.clone(), server);
         Self(servers.into_iter().map(named).collect())
+    }
+
+    /// The server of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Server>> {
+        self.0.get(name)
+    }
+
+    /// Whether these are the very same servers.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let pairs = self.0.values().zip(other.0.values());
+        self.0.len() == other.0.len() && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+
+    /// The files in which what was pinned is kept, whether they are there or not.
+    pub(crate) fn pin_files(&self) -> impl Iterator<Item = PathBuf> {
+        self.0.values().map(|server| server.file.clone())
+    }
+
+    /// The names of those that are pinned otherwise than in `before`, while settings say the same of them.
+    pub(crate) fn pinned_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> {
+        let is_other = |server: &&Arc<Server>| {
+            let old = before.get(&server.name);
+            old.is_some_and(|old| old.said == server.said && old.upstream() != server.upstream())
+        };
+        self.0.values().filter(is_other).map(|server| &*server.name)
+    }
+
+    /// Ends the connections that `now` has not got, and returns them: at once where the server is gone or off, with the calls
+    /// under way where it goes on in another form. Needs a tokio runtime.
+    pub(crate) fn retire_without(&self, now: &Self) -> Vec<Weak<Upstream>> {
+        let mut retiring = Vec::new();
+        for server in self.0.values() {
+            let new = now.get(&server.name);
+            let Some(old) = server.pinned.clone() else {
+                continue;
+            };
+            if new.is_some_and(|new| new.upstream() == Some(Arc::as_ptr(&old))) {
+                continue;
+            }
+            let goes_on = |new: &&Arc<Server>| {
+                new.enabled && new.place == server.place && new.pinned.is_some()
+            };
+            let grace = match new.filter(goes_on) {
+                Some(_) => server.terms.limits.call,
+                None => Duration::ZERO,
+            };
+            retiring.push(Arc::downgrade(&old));
+            tokio::spawn(async move { old.retire(grace).await });
+        }
+        retiring
     }
 
     /// All of them, by name.
     pub fn list(&self) -> Vec<ListedServer> {
-        self.0.values().map(Server::listed).collect()
+        self.0.values().map(|server| server.listed()).collect()
     }
 
     /// The tools of those that are known, and a line for each server and each tool that is not offered.
@@ -212,6 +307,11 @@ impl Servers {
                 });
                 continue;
             };
+            if let Some(why) = &server.fault {
+                notes.push(format!(
+                    "the MCP server `{name}`: {why}; what was pinned before still holds"
+                ));
+            }
             let (some, refused) = known.tools();
             tools.extend(some);
             let left_out = |why| format!("the MCP server `{name}`: left out {why}");
@@ -220,7 +320,7 @@ impl Servers {
         (tools, notes)
     }
 
-    fn find(&self, name: &str) -> Result<&Server, Problem> {
+    fn find(&self, name: &str) -> Result<&Arc<Server>, Problem> {
         self.0.get(name).ok_or_else(|| {
             let problem = Problem::usage(format!("settings have no MCP server `{name}`"));
             if self.0.is_empty() {
@@ -273,7 +373,7 @@ impl Servers {
 }
 
 impl Look {
-    /// Pins what was seen: from the next start on these tools are offered, and no others.
+    /// Pins what was seen: from now on these tools are offered, and no others, also by servers of haft that run already.
     ///
     /// # Errors
     /// The file cannot be written.

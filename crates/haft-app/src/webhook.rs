@@ -77,7 +77,7 @@ impl Webhook {
                 .with_upstream(upstream(settings)?),
             url: url.to_owned(),
             secret: secret.to_owned(),
-            redactor: Redactor::new(&settings.secrets.values),
+            redactor: settings.redactor.clone(),
             base: OnceLock::new(),
         }))))
     }

@@ -8,6 +8,7 @@ pub(crate) mod certificates;
 pub(crate) mod chain;
 pub(crate) mod discover;
 pub(crate) mod in_force;
+pub(crate) mod inventory;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod network;

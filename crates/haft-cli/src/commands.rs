@@ -1,7 +1,6 @@
 //! The commands, one file each, and which of them needs what.
 
 use clap::CommandFactory;
-use haft::audit::redact::Redactor;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{self, Cli, Command, McpAction, PolicyAction, RunsAction, SkillsAction, later};
@@ -121,7 +120,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
     // A thread may still wait for a line that nobody types; it ends with the process.
     runtime.shutdown_background();
     // Whatever goes wrong with a value: a secret in it is not shown.
-    done.map_err(|problem| problem.redacted(&Redactor::new(&settings.secrets.values)))
+    done.map_err(|problem| problem.redacted(&settings.redactor))
 }
 
 /// Whether tools work in the workspace that the command stands in.

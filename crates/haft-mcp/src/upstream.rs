@@ -8,12 +8,14 @@
 //! that means something else is not called before a person has looked at it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::progress::Progress;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::client::{CallReply, ClientError, ClientLimits, Wire};
 
@@ -70,6 +72,21 @@ pub struct Upstream {
     terms: UpstreamTerms,
     link: Arc<Link>,
     room: Semaphore,
+    /// How many calls there is room for.
+    places: usize,
+    /// Whether it takes no more calls.
+    retired: AtomicBool,
+}
+
+/// What a server is doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Whether there is a connection to it.
+    pub is_connected: bool,
+    /// Calls under way.
+    pub calls: usize,
+    /// Why it failed last, while it is left alone for that.
+    pub fault: Option<String>,
 }
 
 impl Upstream {
@@ -80,14 +97,16 @@ impl Upstream {
         open: Arc<dyn Open>,
         terms: UpstreamTerms,
     ) -> Self {
-        let room = Semaphore::new(terms.concurrency.clamp(1, Semaphore::MAX_PERMITS));
+        let places = terms.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         let link = Arc::new(Link::new(open, terms.limits, terms.idle));
         Self {
             name: name.into(),
             manifest,
             terms,
             link,
-            room,
+            room: Semaphore::new(places),
+            places,
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -118,6 +137,24 @@ impl Upstream {
         self.link.close().await;
     }
 
+    /// Takes no more calls, lets those under way go on for as long as `grace`, and ends the connection for good.
+    pub async fn retire(&self, grace: Duration) {
+        self.retired.store(true, Ordering::Release);
+        let all = u32::try_from(self.places).unwrap_or(u32::MAX);
+        // Whether they have ended or the time is over: the connection ends now.
+        let _ended = timeout(grace, self.room.acquire_many(all)).await;
+        self.link.end().await;
+    }
+
+    /// What it is doing.
+    pub fn activity(&self) -> Activity {
+        Activity {
+            is_connected: self.link.is_connected(),
+            calls: self.places.saturating_sub(self.room.available_permits()),
+            fault: self.link.fault(),
+        }
+    }
+
     /// Connects, and notes what the server says of itself and its tools, to be looked at and pinned.
     ///
     /// # Errors
@@ -145,6 +182,9 @@ impl Upstream {
         repeatable: bool,
     ) -> Result<CallReply, ToolError> {
         let _place = self.room.acquire().await;
+        if self.retired.load(Ordering::Acquire) {
+            return Err(self.failure(link::retired()));
+        }
         let mut again = true;
         loop {
             let live = self.link.live().await.map_err(|e| self.failure(e))?;

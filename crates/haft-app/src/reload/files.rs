@@ -1,7 +1,7 @@
 //! `Files`: the files of the settings, and whether they were changed and lie still since. Editors empty a file or take it
 //! away for a moment before they write it: what is seen in that moment is not what the user says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,16 @@ impl Files {
         self.loaded = self.seen.take().unwrap_or_default();
         self.restless = 0;
         true
+    }
+
+    /// These files from now on; a new one counts as changed.
+    pub(super) fn follow(&mut self, paths: BTreeSet<PathBuf>) {
+        let known: BTreeMap<PathBuf, Option<Stamp>> =
+            self.paths.drain(..).zip(self.loaded.drain(..)).collect();
+        let stamp = |path| known.get(path).copied().unwrap_or(Some(UNKNOWN));
+        self.loaded = paths.iter().map(stamp).collect();
+        self.paths = paths.into_iter().collect();
+        self.seen = None;
     }
 
     /// Whether a change was seen that is not loaded yet.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use haft::session::UnknownToolHint;
-use haft::toolset::Toolset as _;
-use haft::toolset::registry::ToolRegistry;
+use haft::toolset::Toolset;
 use haft_chain::TOOL_CHAIN;
 
 use crate::site::Site;
@@ -13,7 +12,7 @@ use crate::wiring::{chain, memory, selection};
 /// A tool that is only switched off is told so.
 #[derive(Debug)]
 struct SwitchedOff {
-    all: Arc<ToolRegistry>,
+    all: Arc<dyn Toolset>,
     /// Whether there is an interpreter for scripts.
     python: bool,
 }
@@ -30,9 +29,9 @@ impl UnknownToolHint for SwitchedOff {
 }
 
 /// What is said of tools that are off.
-pub(crate) fn hint(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn UnknownToolHint> {
+pub(crate) fn hint(at: &Site, all: Arc<dyn Toolset>) -> Arc<dyn UnknownToolHint> {
     Arc::new(SwitchedOff {
-        all: Arc::clone(all),
+        all,
         python: chain::has_python(&at.environment),
     })
 }

@@ -8,7 +8,6 @@ use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::AuditSink;
 use haft::audit::archive::Archive;
-use haft::audit::redact::Redactor;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::session::WaitMode;
@@ -25,6 +24,7 @@ use crate::run::tally::Tally;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::in_force::PolicyInForce;
+use crate::wiring::inventory::Inventory;
 use crate::wiring::{changes, names, parts};
 
 /// Says yes up to a risk, asks the person about the rest, tells the webhook and the desktop.
@@ -106,7 +106,7 @@ impl Mode {
 pub(crate) struct Wiring<'a> {
     pub(crate) policy: PolicyInForce,
     /// Every tool there is, to judge rules by that people choose for good.
-    pub(crate) tools: &'a parts::ToolCatalogue,
+    pub(crate) tools: &'a Inventory,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
     /// What commands run in.
     pub(crate) confined: &'a parts::Confinement,
@@ -138,8 +138,9 @@ pub(crate) struct Asks {
 fn rule_check(wiring: &Wiring<'_>) -> Result<RuleCheck, Problem> {
     Ok(RuleCheck {
         policy: wiring.policy.clone(),
-        tools: Arc::clone(&wiring.tools.registry),
-        names: names::known(wiring.tools)
+        tools: Arc::clone(wiring.tools.every()) as _,
+        // Those of servers are among the tools.
+        names: names::known(&wiring.tools.now().all)
             .into_iter()
             .map(str::to_owned)
             .collect(),
@@ -171,7 +172,7 @@ pub(crate) fn executor(
         make(ApproverParts {
             principal: parts::principal(&at.environment),
             rules: rules.clone(),
-            redactor: Redactor::new(&settings.secrets.values),
+            redactor: settings.redactor.clone(),
         })
     });
     let webhook = Webhook::of(settings)?;
@@ -179,7 +180,7 @@ pub(crate) fn executor(
         .desktop
         .filter(|_| mode == Mode::Ask && person.is_none());
     let desktop = state.and_then(|state| {
-        let redactor = Redactor::new(&settings.secrets.values);
+        let redactor = settings.redactor.clone();
         Desktop::new(state, at, &wiring.inbox, redactor)
     });
     let asked = RiskApprover {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use haft::audit::archive::Archive;
 use haft::audit::index::RunIndex;
-use haft::audit::redact::Redactor;
 use haft::call::RunId;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
@@ -47,7 +46,7 @@ pub(crate) fn build(
     Ok(Some(Memory::new(MemoryParts {
         store: Arc::clone(&stores.memory) as Arc<dyn MemoryStore>,
         runs: Arc::new(notes),
-        redactor: Redactor::new(&settings.secrets.values),
+        redactor: settings.redactor.clone(),
         mode: mode(settings),
         project: at.workspace.display().to_string(),
     })))

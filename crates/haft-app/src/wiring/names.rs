@@ -7,7 +7,6 @@ use haft::toolset::Toolset;
 
 use crate::config::Settings;
 use crate::config::layer::Layer;
-use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue};
@@ -67,8 +66,6 @@ fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogu
         skills: &skills,
         memory: None,
         own: &[],
-        remote: Vec::new(),
-        notices: &Notices::default(),
     };
     parts::standard(at, settings, ground, &confined, knowledge)
 }

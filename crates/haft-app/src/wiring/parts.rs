@@ -31,7 +31,6 @@ use serde_json::{Map, Value};
 use crate::config::layer::Layer;
 use crate::config::{SettingEntry, Settings, typed, value};
 use crate::environment::Environment;
-use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
@@ -118,8 +117,8 @@ fn places(at: &Site, workspace: &Workspace, written: &[PathBuf]) -> Places {
     Places::declared(hidden, writable.chain(written.iter().cloned()))
 }
 
-/// The standard tools and the host's own, on or off.
-#[derive(Debug)]
+/// The standard tools and the host's own, on or off; with those of servers where there are some.
+#[derive(Debug, Clone)]
 pub(crate) struct ToolCatalogue {
     /// All of them.
     pub(crate) registry: Arc<ToolRegistry>,
@@ -127,20 +126,22 @@ pub(crate) struct ToolCatalogue {
 }
 
 impl ToolCatalogue {
-    /// Adds a tool of an MCP server; one whose schema cannot be used hides itself alone.
-    fn add_remote(&mut self, tool: RemoteTool, notices: &Notices) {
+    /// Adds a tool of an MCP server; one whose schema cannot be used hides itself alone, and why is returned.
+    pub(crate) fn add_remote(&mut self, tool: RemoteTool) -> Option<String> {
         let name = tool.spec().name.to_string();
         let clashes = selection::is_tool(&self.offers, &name);
         let added = self.registry.add_all([Arc::new(tool) as Arc<dyn Tool>]);
         if let Err(error) = added {
-            notices.warn(&format!("`{name}` is not offered: {error}"));
-        } else if !clashes {
+            return Some(format!("`{name}` is not offered: {error}"));
+        }
+        if !clashes {
             self.offers.push(Offer {
                 name,
                 bundle: "",
                 default: true,
             });
         }
+        None
     }
 
     /// The names of all of them, and of those that are made elsewhere.
@@ -174,7 +175,8 @@ impl Confinement {
         let base = places(at, &ground.workspace, &[]);
         let written = surroundings::written(at, settings, ground, &base)?;
         let by_servers = surroundings::written_by_servers(at, settings);
-        let all = [&written[..], &by_servers].concat();
+        let by_servers = by_servers.map(|(_, folder)| folder);
+        let all: Vec<PathBuf> = written.iter().cloned().chain(by_servers).collect();
         let places = places(at, &ground.workspace, &all);
         let around = surroundings::surroundings(at, settings, ground, &places, written)?;
         let sandbox = sandbox(settings, places.clone())?;
@@ -196,13 +198,9 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) skills: &'a Arc<SkillSet>,
     pub(crate) memory: Option<Memory>,
     pub(crate) own: &'a [Arc<dyn Tool>],
-    /// The tools of MCP servers that were pinned.
-    pub(crate) remote: Vec<RemoteTool>,
-    /// Who is told of a tool of theirs that cannot be offered.
-    pub(crate) notices: &'a Notices,
 }
 
-/// Every tool there is, on the workspace.
+/// Every tool there is, on the workspace; without those of servers.
 pub(crate) fn standard(
     at: &Site,
     settings: &Settings,
@@ -225,11 +223,7 @@ pub(crate) fn standard(
         check: checkers(settings)?,
     };
     builtins.discover = discover::options(settings, knowledge.skills)?;
-    let mut all = catalogue(at, &builtins, knowledge.own)?;
-    for tool in knowledge.remote {
-        all.add_remote(tool, knowledge.notices);
-    }
-    Ok(all)
+    catalogue(at, &builtins, knowledge.own)
 }
 
 /// The standard tools for their names alone, where what settings wire them to is wrong.

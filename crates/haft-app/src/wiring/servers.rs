@@ -1,6 +1,6 @@
 //! `mcp.servers.NAME.*`: what settings say of a server, checked and put together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,17 +36,22 @@ pub(crate) struct Basis<'a> {
     pub(crate) confined: &'a Confinement,
 }
 
-/// All servers of settings, with what was pinned of them.
-///
-/// # Errors
-/// What settings say of one of them cannot be.
-pub(crate) fn servers(basis: Basis<'_>) -> Result<Servers, Problem> {
-    let made: Result<Vec<Made>, Problem> = names(basis.settings)
-        .into_iter()
-        .map(|name| One { basis, name }.made())
-        .collect();
-    let known = |made| Server::new(&basis.at.home, made);
-    Ok(Servers::new(made?.into_iter().map(known)))
+impl Basis<'_> {
+    /// All servers of settings, with what was pinned of them; those of `before` of which nothing has changed are the same ones.
+    ///
+    /// # Errors
+    /// What settings say of one of them cannot be.
+    pub(crate) fn servers(self, before: Option<&Servers>) -> Result<Servers, Problem> {
+        let made: Result<Vec<Made>, Problem> = names(self.settings)
+            .into_iter()
+            .map(|name| One { basis: self, name }.made())
+            .collect();
+        let known = |made: Made| {
+            let before = before.and_then(|before| before.get(&made.name));
+            Server::new(&self.at.home, made, before)
+        };
+        Ok(Servers::new(made?.into_iter().map(known)))
+    }
 }
 
 fn names(settings: &Settings) -> BTreeSet<&str> {
@@ -97,7 +102,17 @@ impl One<'_> {
             enabled: self.flag("enabled").unwrap_or(true),
             terms: self.terms(),
             open,
+            said: self.own_settings(),
         })
+    }
+
+    /// All that settings say of it, as it is used.
+    fn own_settings(&self) -> BTreeMap<Vec<String>, Value> {
+        let own = self.basis.settings.iter().filter(|(path, _)| {
+            matches!(path, [mcp, servers, name, ..] if mcp == "mcp" && servers == "servers" && name == self.name)
+        });
+        own.map(|(path, entry)| (path.to_vec(), entry.value.clone()))
+            .collect()
     }
 
     fn entry(&self, key: &str) -> Option<&SettingEntry> {

@@ -37,23 +37,28 @@ pub(crate) fn written(
     Ok(folders)
 }
 
-/// The folders that jailed MCP servers change: nothing in them is started outside a jail.
-pub(crate) fn written_by_servers(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+/// The folders that jailed MCP servers change, each with its server's name: nothing in them is started outside a jail.
+pub(crate) fn written_by_servers<'s>(
+    at: &Site,
+    settings: &'s Settings,
+) -> impl Iterator<Item = (&'s str, PathBuf)> {
     let home = at.environment.folder("HOME");
     let lists = settings.iter().filter_map(|(path, entry)| match path {
-        [mcp, servers, _, sandbox, write]
+        [mcp, servers, name, sandbox, write]
             if [&**mcp, servers, sandbox, write] == ["mcp", "servers", "sandbox", "write"] =>
         {
-            entry.value.as_array()
+            Some((name.as_str(), entry.value.as_array()?))
         }
         _ => None,
     });
-    let texts = lists.flatten().filter_map(toml::Value::as_str);
-    let folders = texts.map(|text| match (text.strip_prefix("~/"), &home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(text),
+    let texts = lists.flat_map(|(name, list)| {
+        let texts = list.iter().filter_map(toml::Value::as_str);
+        texts.map(move |text| (name, text))
     });
-    folders.collect()
+    texts.map(move |(name, text)| match (text.strip_prefix("~/"), &home) {
+        (Some(rest), Some(home)) => (name, home.join(rest)),
+        _ => (name, PathBuf::from(text)),
+    })
 }
 
 /// Everything that commands find; `write` is what [`written`] returned.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use haft::audit::redact::Redactor;
 use haft_app::app::App;
 use haft_app::config::program::Program;
 use haft_app::problem::Problem;
@@ -48,7 +47,7 @@ pub(crate) async fn run(at: &Invocation) -> Done {
 fn assembled(at: &Invocation) -> Result<App, Problem> {
     let settings = at.settings()?;
     let app = App::build(&at.site, &settings, at.host(false));
-    app.map_err(|problem| problem.redacted(&Redactor::new(&settings.secrets.values)))
+    app.map_err(|problem| problem.redacted(&settings.redactor))
 }
 
 fn render(report: &Report) -> String {

@@ -47,6 +47,7 @@ mod relocations;
 mod seed_faults;
 mod serve;
 mod servers;
+mod servers_reload;
 mod settings;
 mod shapes;
 mod shared_inbox;

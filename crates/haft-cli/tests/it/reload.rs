@@ -10,11 +10,11 @@ use crate::harness::Lab;
 use crate::serve::{Server, get, post};
 
 /// What a server says on stderr, line by line.
-struct Voice(BufReader<ChildStderr>);
+pub(crate) struct Voice(BufReader<ChildStderr>);
 
 impl Voice {
     /// The next line that holds this text; what is said before it is returned, too.
-    fn until(&mut self, text: &str) -> String {
+    pub(crate) fn until(&mut self, text: &str) -> String {
         let mut all = String::new();
         loop {
             let mut line = String::new();
@@ -28,7 +28,7 @@ impl Voice {
     }
 }
 
-fn serve(lab: &Lab, args: &[&str]) -> (Server, Voice) {
+pub(crate) fn serve(lab: &Lab, args: &[&str]) -> (Server, Voice) {
     let mut server = Server::start(lab, args);
     let voice = Voice(BufReader::new(server.stderr()));
     (server, voice)

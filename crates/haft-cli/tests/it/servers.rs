@@ -1,7 +1,7 @@
 //! MCP servers behind haft: looked at, pinned, called, changed, confined.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -42,18 +42,23 @@ for line in sys.stdin:
 "#;
 
 /// A lab with the server in a folder of its own, named `sum` in settings; `more` are further settings of it.
-fn lab(more: &str) -> (Lab, PathBuf) {
+pub(crate) fn lab(more: &str) -> (Lab, PathBuf) {
     let lab = Lab::new();
     let folder = lab.home().parent().unwrap().join("server");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("server.py"), SERVER).unwrap();
     fs::write(folder.join("text"), "Add two numbers.").unwrap();
+    lab.user_settings(&settings(&folder, more));
+    (lab, folder)
+}
+
+/// The settings that name the server in this folder.
+pub(crate) fn settings(folder: &Path, more: &str) -> String {
     let at = folder.display();
-    lab.user_settings(&format!(
+    format!(
         "[mcp.servers.sum]\ncommand = \"python3\"\nargs = [\"{at}/server.py\"]\nenv = {{ SUM_KEY = \"hush-{}\" }}\nsandbox.read = [\"{at}\"]\n{more}",
         "a".repeat(20)
-    ));
-    (lab, folder)
+    )
 }
 
 fn call(lab: &Lab, tool: &str, arguments: &str, more: &[&str]) -> Ran {
@@ -74,7 +79,7 @@ fn state(lab: &Lab) -> Value {
 #[test]
 fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
     let (lab, _) = lab("");
-    assert_eq!(state(&lab)["state"], "unknown");
+    assert_eq!(state(&lab)["state"], "configured");
     let early = call(&lab, "sum.add", "{}", &[]);
     assert_eq!(early.code, 2, "{}", early.stdout);
     assert!(
@@ -93,7 +98,7 @@ fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
     assert_eq!(doctor(&lab)["ok"], false);
     // Without a terminal nobody agrees to anything.
     assert_eq!(lab.run(&["mcp", "pin", "sum"]).code, 2);
-    assert_eq!(state(&lab)["state"], "unknown");
+    assert_eq!(state(&lab)["state"], "configured");
     let pinned = lab.run(&["mcp", "pin", "sum", "--yes"]);
     assert_eq!(pinned.code, 0, "{}", pinned.stderr);
     assert!(

@@ -2,6 +2,7 @@
 //! list of tools has changed, closed when nobody uses it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Link {
     failures: Mutex<Failures>,
     /// Held while connecting: others wait for that connection.
     live: tokio::sync::Mutex<Option<Arc<Live>>>,
+    /// Whether nothing is opened any more.
+    ended: AtomicBool,
 }
 
 impl std::fmt::Debug for Link {
@@ -127,12 +130,16 @@ impl Link {
             era: Mutex::default(),
             failures: Mutex::default(),
             live: tokio::sync::Mutex::default(),
+            ended: AtomicBool::new(false),
         }
     }
 
     /// The connection, opened where there is none, with what the server lists now.
     pub(crate) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, ClientError> {
         let mut slot = self.live.lock().await;
+        if self.ended.load(Ordering::Acquire) {
+            return Err(retired());
+        }
         if let Some(live) = slot.as_ref().filter(|live| live.client.is_open()) {
             if !live.is_current()
                 && let Err(error) = live.list().await
@@ -224,12 +231,38 @@ impl Link {
         live.client.close().await;
     }
 
+    /// Ends the connection, and opens none after it.
+    pub(crate) async fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.close().await;
+    }
+
+    /// Whether there is a connection, or one is being opened.
+    pub(crate) fn is_connected(&self) -> bool {
+        let slot = self.live.try_lock();
+        slot.map_or(true, |slot| {
+            slot.as_ref().is_some_and(|live| live.client.is_open())
+        })
+    }
+
+    /// Why the server failed last, while it is left alone for that.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let failures = self.failures.lock();
+        let (until, why) = failures.pause.as_ref()?;
+        (Instant::now() < *until).then(|| why.clone())
+    }
+
     pub(crate) async fn close(&self) {
         let live = self.live.lock().await.take();
         if let Some(live) = live {
             live.client.close().await;
         }
     }
+}
+
+/// Why nothing is called any more over a link that has ended.
+pub(crate) fn retired() -> ClientError {
+    ClientError::Unreachable("the settings or what was pinned of it have changed".to_owned())
 }
 
 /// Closes a connection that nobody has used for long.

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, BuildError, Input, MatchKind};
+use arc_swap::ArcSwap;
 
 mod forms;
 mod shapes;
@@ -22,26 +23,19 @@ const SHORTEST: usize = 4;
 ///
 /// It knows values (of `${env:…}` and `${file:…}` settings; also as JSON writes them, percent-encoded, and within base64) and
 /// shapes: bearer tokens, authorization headers, private keys, passwords in URLs, `password=` pairs, the keys of well-known
-/// services.
+/// services. Clones share the values: what one learns, all know.
+#[derive(Clone, Default)]
+pub struct Redactor(Arc<ArcSwap<Known>>);
+
+/// The values, and what finds them.
 #[derive(Default)]
-pub struct Redactor {
+struct Known {
     /// What is searched for as it is.
     values: Vec<String>,
     /// What base64 holds of them: all that was encoded with it goes.
     cores: Vec<String>,
     /// Built at first use: most short runs of the program never write a line. `None` when it cannot be built.
     search: OnceLock<Option<Search>>,
-}
-
-impl Clone for Redactor {
-    /// The same values; the search is built again at its first use.
-    fn clone(&self) -> Self {
-        Self {
-            values: self.values.clone(),
-            cores: self.cores.clone(),
-            search: OnceLock::new(),
-        }
-    }
 }
 
 /// The two automata: known values, and the words that shapes begin with.
@@ -57,7 +51,7 @@ struct Search {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor")
-            .field("values", &self.values.len())
+            .field("values", &self.0.load().values.len())
             .finish_non_exhaustive()
     }
 }
@@ -65,26 +59,35 @@ impl fmt::Debug for Redactor {
 impl Redactor {
     /// Knows these secret values besides the shapes; spaces around them do not count, nor do values under four bytes.
     pub fn new(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let mut values = Vec::new();
-        let mut cores = Vec::new();
+        let redactor = Self::default();
+        redactor.learn(secrets);
+        redactor
+    }
+
+    /// Knows these secret values from now on, too, and so do all clones.
+    pub fn learn(&self, secrets: impl IntoIterator<Item = impl AsRef<str>>) {
+        let mut new = Known::default();
         for secret in secrets {
             let secret = secret.as_ref().trim();
             if secret.len() >= SHORTEST {
                 for meaning in forms::meanings(secret) {
-                    values.extend(forms::written(&meaning));
-                    cores.extend(forms::cores(&meaning));
+                    new.values.extend(forms::written(&meaning));
+                    new.cores.extend(forms::cores(&meaning));
                 }
             }
         }
-        for forms in [&mut values, &mut cores] {
-            forms.sort_unstable();
-            forms.dedup();
-        }
-        Self {
-            values,
-            cores,
-            search: OnceLock::new(),
-        }
+        self.0.rcu(|known| {
+            let values = joined(&known.values, &new.values);
+            let cores = joined(&known.cores, &new.cores);
+            if values.len() == known.values.len() && cores.len() == known.cores.len() {
+                return Arc::clone(known);
+            }
+            Arc::new(Known {
+                values,
+                cores,
+                search: OnceLock::new(),
+            })
+        });
     }
 
     /// The text without secrets.
@@ -96,11 +99,11 @@ impl Redactor {
     ///
     /// Reads little further than it must, yet a secret that begins before the cut is known whole.
     pub fn redact_within<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
-        let search = self
+        let known = self.0.load();
+        let search = known
             .search
-            .get_or_init(|| Search::new(&self.values, &self.cores).ok())
-            .as_ref();
-        let Some(search) = search else {
+            .get_or_init(|| Search::new(&known.values, &known.cores).ok());
+        let Some(search) = search.as_ref() else {
             // What cannot be searched is not shown.
             return Cow::Borrowed(REDACTED);
         };
@@ -147,6 +150,14 @@ impl Search {
             plain: values.len(),
         })
     }
+}
+
+/// Both lists, sorted, each entry once.
+fn joined(known: &[String], new: &[String]) -> Vec<String> {
+    let mut all = [known, new].concat();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The secrets of a text from left to right, overlapping ones joined.

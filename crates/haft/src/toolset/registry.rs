@@ -92,6 +92,21 @@ impl Default for ToolRegistry {
     }
 }
 
+impl Clone for ToolRegistry {
+    /// The same tools in a registry of its own: a change of one is none of the other.
+    fn clone(&self) -> Self {
+        let owned = self.owned();
+        Self {
+            current: ArcSwap::new(self.current.load_full()),
+            version: watch::Sender::new(self.version()),
+            tools: Mutex::new(Owned {
+                entries: owned.entries.clone(),
+                schemas: SchemaCache::default(),
+            }),
+        }
+    }
+}
+
 impl ToolRegistry {
     /// No tools.
     pub fn new() -> Self {

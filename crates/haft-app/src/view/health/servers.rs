@@ -12,9 +12,18 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         let (name, place) = (&server.name, &server.place);
         let advice = format!("`haft mcp pin {name}` shows it and takes its tools over");
         match (server.state, &server.error) {
-            (ServerState::Known, None) => {
-                let detail = format!("{name}: {} tools are pinned; {place}", server.tools);
+            (state, None) if state.is_offered() => {
+                let now = match state {
+                    ServerState::InUse => ", in use",
+                    ServerState::Started => ", started",
+                    _ => "",
+                };
+                let detail = format!("{name}: {} tools are pinned{now}; {place}", server.tools);
                 check("mcp server", true, detail, "")
+            }
+            (state, Some(why)) if state.is_offered() => {
+                let advice = format!("`haft mcp inspect {name}` tries it");
+                check("mcp server", false, format!("{name}: {why}"), &advice)
             }
             (_, Some(why)) => check("mcp server", false, format!("{name}: {why}"), &advice),
             _ => {

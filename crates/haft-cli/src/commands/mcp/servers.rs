@@ -50,8 +50,10 @@ fn list(at: &Invocation, app: &App) -> Done {
     for server in &servers {
         let state = match server.state {
             ServerState::Disabled => "disabled",
-            ServerState::Unknown => "not pinned",
+            ServerState::Configured => "not pinned",
             ServerState::Known => "pinned",
+            ServerState::Started => "started",
+            ServerState::InUse => "in use",
         };
         list.row([
             &server.name,
@@ -77,13 +79,13 @@ async fn inspect(at: &Invocation, app: &App, name: &str) -> Done {
 }
 
 async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
-    let place = app.servers().place(name)?;
-    at.screen
-        .say(&format!("{name} is reached by: {}", visible::line(place)));
+    let servers = app.servers();
+    let place = visible::line(servers.place(name)?);
+    at.screen.say(&format!("{name} is reached by: {place}"));
     if !yes && !consent::agree(at, "start or reach it now?", "pinning a server")? {
         return Err(Problem::usage("not pinned").advise("nothing was started"));
     }
-    let look = app.servers().look(name).await?;
+    let look = servers.look(name).await?;
     if !at.screen.json {
         at.screen.out(&described(&look))?;
     }

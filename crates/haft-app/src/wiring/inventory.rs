@@ -1,0 +1,108 @@
+//! `Inventory`: every tool there is and the servers behind haft as they are now, for parts that outlive a change of them.
+
+use std::sync::{Arc, Weak};
+
+use haft::toolset::registry::ToolRegistry;
+use haft::toolset::view::Replaceable;
+use haft_mcp::upstream::Upstream;
+use parking_lot::{Mutex, RwLock};
+
+use crate::notices::Notices;
+use crate::servers::Servers;
+use crate::wiring::parts::ToolCatalogue;
+
+/// Every tool, on or off, and the MCP servers behind haft.
+#[derive(Debug)]
+pub(crate) struct Inventory {
+    /// All but the tools of servers.
+    own: ToolCatalogue,
+    now: RwLock<Arc<Stock>>,
+    /// The tools of the stock that is in force.
+    every: Arc<Replaceable>,
+    /// Connections of earlier stocks over which calls may still be under way.
+    retiring: Mutex<Vec<Weak<Upstream>>>,
+}
+
+/// The servers of some settings, and every tool there is with theirs.
+#[derive(Debug)]
+pub(crate) struct Stock {
+    pub(crate) all: ToolCatalogue,
+    pub(crate) servers: Arc<Servers>,
+    /// A line for each server and each tool of theirs that is not offered.
+    notes: Vec<String>,
+}
+
+impl Stock {
+    fn new(own: &ToolCatalogue, servers: Servers) -> Self {
+        let (remote, mut notes) = servers.tools();
+        let mut all = own.clone();
+        if !remote.is_empty() {
+            all.registry = Arc::new(ToolRegistry::clone(&own.registry));
+        }
+        for tool in remote {
+            notes.extend(all.add_remote(tool));
+        }
+        Self {
+            all,
+            servers: Arc::new(servers),
+            notes,
+        }
+    }
+
+    /// Tells what was not told of the stock before.
+    fn tell(&self, before: &[String], notices: &Notices) {
+        for note in self.notes.iter().filter(|note| !before.contains(note)) {
+            notices.warn(note);
+        }
+    }
+}
+
+impl Inventory {
+    /// These tools, and those of these servers.
+    pub(crate) fn new(own: ToolCatalogue, servers: Servers, notices: &Notices) -> Self {
+        let stock = Stock::new(&own, servers);
+        stock.tell(&[], notices);
+        let every = Replaceable::new(Arc::clone(&stock.all.registry) as _);
+        Self {
+            own,
+            now: RwLock::new(Arc::new(stock)),
+            every: Arc::new(every),
+            retiring: Mutex::default(),
+        }
+    }
+
+    /// What is in force.
+    pub(crate) fn now(&self) -> Arc<Stock> {
+        Arc::clone(&self.now.read())
+    }
+
+    /// Every tool, live.
+    pub(crate) fn every(&self) -> &Arc<Replaceable> {
+        &self.every
+    }
+
+    /// What it would be with other servers.
+    pub(crate) fn with(&self, servers: Servers) -> Stock {
+        Stock::new(&self.own, servers)
+    }
+
+    /// Puts another stock in force, and ends the connections that are not in it. Needs a tokio runtime.
+    pub(crate) fn replace(&self, stock: Stock, notices: &Notices) {
+        self.every.replace(Arc::clone(&stock.all.registry) as _);
+        let stock = Arc::new(stock);
+        let before = std::mem::replace(&mut *self.now.write(), Arc::clone(&stock));
+        stock.tell(&before.notes, notices);
+        let mut retiring = self.retiring.lock();
+        retiring.retain(|old| old.strong_count() > 0);
+        retiring.extend(before.servers.retire_without(&stock.servers));
+    }
+
+    /// Ends all connections.
+    pub(crate) async fn close(&self) {
+        let retiring = std::mem::take(&mut *self.retiring.lock());
+        for old in retiring.iter().filter_map(Weak::upgrade) {
+            old.close().await;
+        }
+        self.now().servers.close().await;
+    }
+}
