@@ -9,30 +9,20 @@ use super::super::words::pattern_words;
 const INTERPRETERS: &[&str] = &[
     "awk",
     "bb",
-    "bc",
     "bun",
     "deno",
-    "ed",
     "elixir",
     "emacs",
-    "erl",
-    "ex",
     "expect",
     "gawk",
-    "gdb",
-    "ghci",
     "groovy",
     "guile",
-    "iex",
     "ipython",
-    "irb",
-    "jshell",
     "julia",
     "lua",
     "luajit",
     "m4",
     "mawk",
-    "mysql",
     "nawk",
     "node",
     "nodejs",
@@ -40,7 +30,6 @@ const INTERPRETERS: &[&str] = &[
     "osascript",
     "perl",
     "php",
-    "psql",
     "powershell",
     "pwsh",
     "pypy",
@@ -51,66 +40,78 @@ const INTERPRETERS: &[&str] = &[
     "ruby",
     "scala",
     "sed",
-    "sqlite",
-    "swipl",
     "tclsh",
     "ts-node",
     "tsx",
-    "vi",
-    "vim",
     "wish",
 ];
 
 /// Programs beside the shells and wrappers of `haft-shell` whose words, or whose input, are a command of their own.
 const RUNNERS: &[&str] = &[
-    ".", "at", "batch", "coproc", "csh", "eval", "fish", "mksh", "nu", "source", "ssh", "tcsh",
-    "toybox", "trap", "xonsh", "yash",
+    ".", "at", "batch", "coproc", "csh", "eval", "fish", "mksh", "nu", "rbash", "source", "ssh",
+    "tcsh", "toybox", "trap", "xonsh", "yash",
 ];
 
-/// Subcommands that any words may follow: what they run, they run with any words and with none.
-const SUBCOMMANDS: &[(&str, &[&str])] = &[
-    (
-        "cargo",
-        &[
-            "bench", "build", "check", "clippy", "doc", "fmt", "metadata", "test", "tree",
-        ],
-    ),
-    ("docker", &["images", "inspect", "logs", "ps"]),
-    (
-        "git",
-        &[
-            "add",
-            "blame",
-            "commit",
-            "describe",
-            "diff",
-            "log",
-            "ls-files",
-            "rev-parse",
-            "shortlog",
-            "show",
-            "status",
-        ],
-    ),
-    ("go", &["build", "doc", "fmt", "list", "test", "vet"]),
-    ("npm", &["ls", "outdated", "test", "view"]),
-    ("pip", &["freeze", "list", "show"]),
-    ("pnpm", &["list", "outdated", "test", "why"]),
-    ("podman", &["images", "inspect", "logs", "ps"]),
-    ("uv", &["lock", "sync", "tree"]),
-    ("yarn", &["info", "list", "test", "why"]),
+/// Programs that do what their input says, whatever words they have: a rule for their words says nothing of it.
+const READERS: &[&str] = &[
+    "bc",
+    "clickhouse-client",
+    "cpio",
+    "cqlsh",
+    "dc",
+    "duckdb",
+    "ed",
+    "erl",
+    "ex",
+    "ftp",
+    "gdb",
+    "ghci",
+    "gnuplot",
+    "iex",
+    "irb",
+    "jdb",
+    "jshell",
+    "lftp",
+    "lldb",
+    "mariadb",
+    "mongo",
+    "mongosh",
+    "mysql",
+    "nc",
+    "ncat",
+    "netcat",
+    "nvim",
+    "patch",
+    "psql",
+    "redis-cli",
+    "sftp",
+    "socat",
+    "sqlite",
+    "sqlplus",
+    "swipl",
+    "telnet",
+    "vi",
+    "view",
+    "vim",
 ];
 
-/// Options that name a program, or settings that do, after one of those subcommands.
-const RUN_OPTIONS: &[&str] = &[
-    "--config",
-    "--exec",
-    "--script-shell",
-    "--toolexec",
-    "-exec",
-    "-toolexec",
-    "-vettool",
-];
+/// Subcommands of git that change files by their input where no word names a file.
+const GIT_READERS: &[&str] = &["am", "apply", "fast-import"];
+
+/// Subcommands that any words may follow: no option of theirs names a file to write or a program to start. What an allow rule
+/// covers is applied unasked, so one such option would let everything in (`git log --output=FILE`, `cargo tree --config …`,
+/// `go list -toolexec …`, `npm test --script-shell=…`, `pip list --log FILE`).
+const SUBCOMMANDS: &[(&str, &[&str])] = &[(
+    "git",
+    &[
+        "add",
+        "commit",
+        "describe",
+        "ls-files",
+        "rev-parse",
+        "status",
+    ],
+)];
 
 /// Why a pattern for commands may not be proposed.
 pub(super) fn refuse(pattern: &str) -> Option<String> {
@@ -133,7 +134,7 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
     match literal.as_slice() {
         [program, first, rest @ ..] => wrong_program(program).or_else(|| {
             if open {
-                before_star(program, first, rest)
+                before_star(program, first)
             } else {
                 exact(program, first, rest)
             }
@@ -144,7 +145,7 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
 }
 
 const TOO_WIDE: &str = "it is too wide: write the program and its first argument, and a * at most as the last word after a \
-    known subcommand, as in Bash(npm run test) or Bash(git log *)";
+    known subcommand, as in Bash(npm run test) or Bash(git add *)";
 
 /// A word without stars.
 fn plain(word: &[Piece]) -> Option<String> {
@@ -189,6 +190,13 @@ fn wrong_program(program: &str) -> Option<String> {
 
 /// An exact line says all that it runs, unless the program runs what it reads or takes a text for a program.
 fn exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
+    let is_file = |word: &String| !word.starts_with('-');
+    let git_reads = base_name(program) == "git" && GIT_READERS.contains(&first);
+    if either(program, |name| READERS.contains(&name)) || git_reads && !rest.iter().any(is_file) {
+        return Some(format!(
+            "{program} does whatever its input says: a person decides about each"
+        ));
+    }
     let reads_code = either(program, |name| INTERPRETERS.contains(&name));
     if reads_code && first.starts_with(['-', '+']) {
         return Some(format!(
@@ -203,7 +211,7 @@ fn exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
 }
 
 /// A star stands for any words, so what runs must not depend on them.
-fn before_star(program: &str, first: &str, rest: &[String]) -> Option<String> {
+fn before_star(program: &str, first: &str) -> Option<String> {
     if either(program, |name| INTERPRETERS.contains(&name)) {
         return Some(format!(
             "a pattern for {program} covers anything: write the exact command"
@@ -214,18 +222,14 @@ fn before_star(program: &str, first: &str, rest: &[String]) -> Option<String> {
         .find(|(name, _)| *name == program || *name == stem(program) && !program.contains('/'));
     let Some((_, subcommands)) = known else {
         return Some(format!(
-            "a * may follow known subcommands alone, as in Bash(git log *), and {program} has none: \
-            write the exact command"
+            "a * may follow known subcommands alone, as in Bash(git add *), and {program} has none: write the exact command"
         ));
     };
-    if !subcommands.contains(&first) {
-        return Some(format!(
-            "a pattern for {program} {first} covers anything: write the exact command, or one of {}",
+    (!subcommands.contains(&first)).then(|| {
+        format!(
+            "{program} {first} has options that write a file or start a program, and a * lets them in: write the exact command, \
+            or one of {}",
             subcommands.join(", ")
-        ));
-    }
-    let runs = |word: &&String| RUN_OPTIONS.contains(&word.split('=').next().unwrap_or_default());
-    rest.iter()
-        .find(runs)
-        .map(|word| format!("{word} names what runs: write the exact command"))
+        )
+    })
 }
