@@ -96,7 +96,7 @@ impl Policy {
     }
 
     /// Does this deny or ask rule decide every call that the other, of a later list, covers?
-    fn shadows(&self, wide: &Rule, narrow: &Rule) -> bool {
+    pub(super) fn shadows(&self, wide: &Rule, narrow: &Rule) -> bool {
         let bare = wide.specifier == Specifier::All;
         let names_same = match (&wide.selector, &narrow.selector) {
             (Selector::Any, _) => bare,

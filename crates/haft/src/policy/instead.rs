@@ -30,14 +30,22 @@ impl Policy {
             | Effect::Question
             | Effect::Other { .. } => return None,
         };
-        let rules = self.rules.all().iter();
-        let fitting = rules.filter(|rule| {
+        let rules = self.rules.all();
+        // What another list decides before it does not run without approval.
+        let is_shadowed = |at: usize, rule: &Rule| {
+            let mut before = rules.iter().take(at);
+            before.any(|wide| wide.list != rule.list && self.shadows(wide, rule))
+        };
+        let fitting = rules.iter().enumerate().filter(|(at, rule)| {
             let selects = match &rule.selector {
                 Selector::Class(of) => *of == class,
                 selector => selector.names(call.spec.name.as_str()),
             };
-            rule.list == List::Allow && rule.never.is_none() && rule.kept_for.is_none() && selects
+            let allows =
+                rule.list == List::Allow && rule.never.is_none() && rule.kept_for.is_none();
+            allows && selects && !is_shadowed(*at, rule)
         });
+        let fitting = fitting.map(|(_, rule)| rule);
         let mut named: Vec<String> = fitting.filter_map(specified).map(clip).collect();
         named.dedup();
         if named.is_empty() {

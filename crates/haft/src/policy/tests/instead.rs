@@ -66,6 +66,29 @@ fn advice_names_no_rule_where_none_speaks_of_the_kind() {
 }
 
 #[test]
+fn advice_names_no_rule_that_another_list_decides_before() {
+    for (deny, ask, says) in [
+        (&["Edit(/docs/**)"][..], &[][..], "not permitted here"),
+        (&["Edit"], &[], "not permitted here"),
+        (
+            &["Edit(/docs/a/**)"],
+            &["Edit(/docs/**)"],
+            "not permitted here",
+        ),
+        (&["Edit(/docs/a/**)"], &[], "without approval: /docs/**"),
+    ] {
+        let lists = Lists {
+            deny,
+            ask,
+            allow: &["Edit(/docs/**)"],
+            ..Lists::default()
+        };
+        let advice = judge(lists, &write("docs/a/x")).advice;
+        assert!(advice.ends_with(says), "{deny:?} {ask:?}: {advice}");
+    }
+}
+
+#[test]
 fn advice_names_a_few_rules_at_most() {
     let rules: Vec<String> = (0..9).map(|n| format!("Edit(/src{n}/**)")).collect();
     let allow: Vec<&str> = rules.iter().map(String::as_str).collect();
