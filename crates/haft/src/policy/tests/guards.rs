@@ -40,6 +40,14 @@ const PROTECTED_PATHS: &[&str] = &[
     ".opencode/plugins/x.js",
     ".github/hooks/x.json",
     ".idea/workspace.xml",
+    ".husky/pre-commit",
+    ".devcontainer/devcontainer.json",
+    ".devcontainer.json",
+    ".kiro/hooks/x.json",
+    ".roo/mcp.json",
+    ".continue/mcpServers/x.yaml",
+    ".qwen/settings.json",
+    "crush.json",
 ];
 
 #[test]
