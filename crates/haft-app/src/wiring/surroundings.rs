@@ -154,6 +154,10 @@ impl Check<'_> {
             if self.changed && !real.is_dir() {
                 return Err(refuse("is not a folder".to_owned()));
             }
+            if let Some(folder) = self.programs_in(&real) {
+                let why = "is, or holds, a folder of programs that run outside the jail";
+                return Err(refuse(format!("{why} ({})", folder.display())));
+            }
             let denials = self.ground.policy.denials();
             for name in [&path, &real] {
                 if let Some(why) = denied(&denials, name, self.changed) {
@@ -165,6 +169,21 @@ impl Check<'_> {
             }
         }
         Ok(paths)
+    }
+
+    /// The folder of haft's own `PATH`, or of haft itself, that commands would change with this one.
+    fn programs_in(&self, real: &Path) -> Option<PathBuf> {
+        if !self.changed {
+            return None;
+        }
+        let path = self.at.environment.get("PATH").unwrap_or_default();
+        let own = std::env::current_exe().ok();
+        let own = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let mut folders = std::env::split_paths(path).chain(own);
+        folders.find(|folder| {
+            let folder = folder.canonicalize().ok();
+            folder.is_some_and(|folder| folder.starts_with(real))
+        })
     }
 
     fn path(&self, written: &str, source: &Source) -> Result<PathBuf, Problem> {

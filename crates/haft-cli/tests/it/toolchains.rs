@@ -223,7 +223,14 @@ fn settings_add_folders_programs_and_variables() {
 fn settings_show_nothing_of_hafts_own_no_credentials_and_no_home() {
     let lab = Lab::new();
     let home = home_of(&lab);
-    for folder in [".ssh", ".config/gh", "data", ".local/bin"] {
+    for folder in [
+        ".ssh",
+        ".config/gh",
+        "data",
+        ".local/bin",
+        ".gradle/init.d",
+        "tools/bin",
+    ] {
         fs::create_dir_all(home.join(folder)).unwrap();
     }
     symlink(&home, home.join("link")).unwrap();
@@ -239,13 +246,18 @@ fn settings_show_nothing_of_hafts_own_no_credentials_and_no_home() {
         ("read", "~/.config", "credentials"),
         ("path", "~/.ssh", "credentials"),
         ("write", "~/.local/bin", "programs outside the jail"),
+        ("write", "~/.gradle", "programs outside the jail"),
+        ("write", "~/tools/bin", "programs that run outside the jail"),
+        ("write", "~/tools", "programs that run outside the jail"),
         ("write", "~/link", "haft's own"),
         ("write", "/usr/share", "the system's own"),
         ("read", "relative", "not an absolute path"),
     ];
+    let programs = format!("{}:/usr/bin:/bin", home.join("tools/bin").display());
     for (key, path, why) in rows {
         let setting = format!("sandbox.{key}=[\"{path}\"]");
-        let ran = lab.run(&["tools", "-c", &setting]);
+        let mut command = lab.command(&["tools", "-c", &setting]);
+        let ran = ended(command.env("PATH", &programs).spawn().unwrap());
         assert_eq!(ran.code, 5, "{setting}: {}", ran.stderr);
         assert!(ran.stderr.contains(why), "{setting}: {}", ran.stderr);
         assert!(

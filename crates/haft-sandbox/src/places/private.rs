@@ -31,7 +31,7 @@ const CREDENTIALS: &[&str] = &[
 ];
 
 /// What runs or configures programs outside the jail, relative to a home folder, beside the files that shells read when they
-/// start.
+/// start. Hidden names are refused all together ([`hidden_folder`]); those here are refused where they lead, too.
 const TRUSTED: &[&str] = &[
     ".gitconfig",
     ".config",
@@ -70,11 +70,12 @@ impl Places {
             if wanted != Wanted::Changed {
                 continue;
             }
+            if let Some(name) = hidden_folder(home, real) {
+                return Err(outside_the_jail(&name));
+            }
             let mut trusted = STARTUP_FILES.iter().chain(TRUSTED);
             if let Some(name) = trusted.find(named) {
-                return Err(format!(
-                    "is, or holds, what programs outside the jail run or are configured by (~/{name})"
-                ));
+                return Err(outside_the_jail(name));
             }
         }
         if wanted == Wanted::Changed && super::is_system(real) {
@@ -82,4 +83,17 @@ impl Places {
         }
         Ok(())
     }
+}
+
+/// The hidden folder of a home in which a path lies. Programs keep there what they run and obey, each under a name of its own,
+/// so that no list has them all. What lies below `.cache` is left: caches are named there one by one.
+fn hidden_folder(home: &Path, real: &Path) -> Option<String> {
+    let mut names = real.strip_prefix(home).ok()?.components();
+    let name = names.next()?.as_os_str().to_string_lossy().into_owned();
+    let is_cache = name == ".cache" && names.next().is_some();
+    (name.starts_with('.') && !is_cache).then_some(name)
+}
+
+fn outside_the_jail(name: &str) -> String {
+    format!("is, or holds, what programs outside the jail run or are configured by (~/{name})")
 }

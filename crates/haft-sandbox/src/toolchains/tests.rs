@@ -402,6 +402,9 @@ fn settings_show_no_credentials_and_change_nothing_that_other_programs_trust() {
         ".cache/x/",
         ".cargo/bin/cargo",
         ".local/state/haft/token",
+        ".gradle/init.d/",
+        ".local/lib/python3.11/site-packages/",
+        ".vim/plugin/",
         "data/",
         "w/",
     ]);
@@ -410,6 +413,10 @@ fn settings_show_no_credentials_and_change_nothing_that_other_programs_trust() {
     for (name, read, changed) in [
         ("data", true, true),
         (".cache/x", true, true),
+        (".cache", true, false),
+        (".gradle/init.d", true, false),
+        (".local/lib", true, false),
+        (".vim", true, false),
         (".cargo/bin", true, false),
         (".ssh", false, false),
         (".ssh/id", false, false),
