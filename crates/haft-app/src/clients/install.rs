@@ -160,7 +160,7 @@ impl Target {
             hands(Step::KeepText(&self.original, kept))?;
         }
         hands(Step::KeepRecord(&self.original, record))?;
-        self.write(edit.after.as_deref().unwrap_or_default(), hands)?;
+        self.write(&edit, hands)?;
         edit.backup = existed.then(|| self.original.before.clone());
         Ok(edit)
     }
@@ -177,10 +177,10 @@ impl Target {
         let edit = self.without()?;
         match (&edit.before, &edit.after) {
             (before, after) if before == after && before.is_some() => {}
-            (_, Some(text)) => self.write(text, hands)?,
+            (_, Some(_)) => self.write(&edit, hands)?,
             (before, None) => {
-                if before.is_some() {
-                    hands(Step::Remove(&self.file))?;
+                if let Some(before) = before {
+                    hands(Step::Remove(&self.file, before))?;
                 }
                 hands(Step::RemoveFolders(&made))?;
             }
@@ -191,10 +191,11 @@ impl Target {
         Ok(edit)
     }
 
-    fn write(&self, text: &str, hands: Hands<'_>) -> Result<(), Problem> {
+    fn write(&self, edit: &Edit, hands: Hands<'_>) -> Result<(), Problem> {
         let draft = self.file.draft_path()?;
+        let text = edit.after.as_deref().unwrap_or_default();
         hands(Step::Draft(&self.file, &draft, text))?;
-        hands(Step::Rename(&self.file, &draft))
+        hands(Step::Rename(&self.file, &draft, edit.before.as_deref()))
     }
 
     /// What an install does to the file, and what it remembers; nothing is to be remembered where nothing changes.

@@ -29,8 +29,17 @@ impl SettingsFile {
     ) -> Result<Self, Problem> {
         let named = client.file(level, site)?;
         let path = resolved(&named).map_err(|e| {
+            let advice = if named.is_symlink() {
+                "it is a link that leads to no file: make that file, or remove the link".to_owned()
+            } else {
+                format!(
+                    "paste the settings yourself: haft mcp snippet {}",
+                    client.name
+                )
+            };
             Problem::failed(format!("find the settings of {}: {e}", client.name))
                 .at(Place::file(&named))
+                .advise(advice)
         })?;
         if level == Level::Project && !path.starts_with(&site.workspace) {
             return Err(Problem::usage(format!(
@@ -98,9 +107,25 @@ impl SettingsFile {
         self.or_clear(draft, written)
     }
 
-    /// Puts the draft in place of the file.
-    pub(super) fn replace_with(&self, draft: &Path) -> Result<(), Problem> {
+    /// Puts the draft in place of the file, if that still holds what was read of it: clients write their settings, too, and take no
+    /// lock.
+    pub(super) fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
+        if let Err(changed) = self.check_unchanged(before) {
+            // Nothing refers to it.
+            let _ = std::fs::remove_file(draft);
+            return Err(changed);
+        }
         self.or_clear(draft, std::fs::rename(draft, &self.path))
+    }
+
+    fn check_unchanged(&self, before: Option<&str>) -> Result<(), Problem> {
+        if self.read()?.as_deref() == before {
+            return Ok(());
+        }
+        let what = format!("{} changed its settings at the same time", self.client);
+        Err(Problem::failed(what)
+            .at(Place::file(&self.path))
+            .advise("nothing of it was overwritten; try again"))
     }
 
     fn or_clear(&self, draft: &Path, done: io::Result<()>) -> Result<(), Problem> {
@@ -133,8 +158,9 @@ impl SettingsFile {
         file.sync_all()
     }
 
-    /// Removes it.
-    pub(super) fn remove(&self) -> Result<(), Problem> {
+    /// Removes it, if it still holds what was read of it.
+    pub(super) fn remove(&self, before: &str) -> Result<(), Problem> {
+        self.check_unchanged(Some(before))?;
         std::fs::remove_file(&self.path).map_err(|e| self.failed("remove", &e))
     }
 

@@ -16,9 +16,10 @@ pub(super) enum Step<'a> {
     KeepText(&'a Original, Option<String>),
     /// The new text is written beside the file.
     Draft(&'a SettingsFile, &'a Path, &'a str),
-    /// The draft takes the place of the file.
-    Rename(&'a SettingsFile, &'a Path),
-    Remove(&'a SettingsFile),
+    /// The draft takes the place of the file, which holds what was read of it.
+    Rename(&'a SettingsFile, &'a Path, Option<&'a str>),
+    /// The file goes, which holds what was read of it.
+    Remove(&'a SettingsFile, &'a str),
     /// As far as they are empty.
     RemoveFolders(&'a [PathBuf]),
     Forget(&'a Original),
@@ -32,8 +33,8 @@ impl Step<'_> {
             Step::MakeFolders(file) => file.make_folders(),
             Step::KeepText(original, text) => original.save_text(text.as_deref()),
             Step::Draft(file, draft, text) => file.write_draft(draft, text),
-            Step::Rename(file, draft) => file.replace_with(draft),
-            Step::Remove(file) => file.remove(),
+            Step::Rename(file, draft, before) => file.replace_with(draft, before),
+            Step::Remove(file, before) => file.remove(before),
             Step::RemoveFolders(folders) => {
                 for folder in folders.iter().rev() {
                     // One that holds something by now stays.

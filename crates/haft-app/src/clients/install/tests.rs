@@ -279,3 +279,45 @@ fn a_record_whose_backup_is_gone_never_removes_the_file() {
     lab.uninstall("claude-code");
     assert_eq!(read(&file).unwrap(), "{\"a\": 1}");
 }
+
+#[test]
+fn what_the_client_writes_at_the_same_time_is_not_overwritten() {
+    let theirs = "{\"theme\": \"light\", \"mcpServers\": {\"new\": {}}}";
+    for text in TEXTS {
+        for removes in [false, true] {
+            let lab = Lab::new();
+            let file = lab.file(".cursor/mcp.json");
+            fs::create_dir(file.parent().unwrap()).unwrap();
+            if let Some(text) = text {
+                fs::write(&file, text).unwrap();
+            }
+            if removes {
+                lab.install("cursor", "first");
+            }
+            let mut interfering = |step: super::Step<'_>| {
+                if matches!(step, super::Step::Rename(..) | super::Step::Remove(..)) {
+                    fs::write(&file, theirs).unwrap();
+                }
+                super::Step::take(step)
+            };
+            let target = lab.target("cursor");
+            let done = if removes {
+                target.uninstall(&mut interfering)
+            } else {
+                target.install(&launch("first"), &mut interfering)
+            };
+            let refused = done.unwrap_err().to_string();
+            assert!(refused.contains("at the same time"), "{refused}");
+            assert_eq!(read(&file).as_deref(), Some(theirs), "{text:?} {removes}");
+            // The next ones keep what the client wrote.
+            lab.install("cursor", "again");
+            lab.uninstall("cursor");
+            assert_eq!(read(&file).as_deref(), Some(theirs), "{text:?} {removes}");
+            let drafts = lab
+                .names()
+                .into_iter()
+                .filter(|name| name.display().to_string().contains("haft."));
+            assert_eq!(drafts.count(), 0);
+        }
+    }
+}
