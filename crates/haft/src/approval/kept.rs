@@ -63,7 +63,7 @@ impl ApprovalRequest {
 
     /// The rules that an approval for good keeps: the one that was written, or the suggested ones where none was, or where it
     /// is one of those. Suggested rules hold for calls like this one alone: the same tool, and the same value of each
-    /// argument that the call's permissions do not state.
+    /// argument that the call's permissions do not state. One for a connection holds for every command.
     pub fn kept_rules(&self, written: Option<&str>) -> Vec<RuleText> {
         match written {
             Some(rule) if !self.suggested.iter().any(|known| known == rule) => {
@@ -71,7 +71,12 @@ impl ApprovalRequest {
             }
             _ => {
                 let like_this = |rule: &String| {
-                    RuleText::new(rule).kept_for(self.tool.as_str(), &self.unstated)
+                    let text = RuleText::new(rule);
+                    // It states all of a connection: every command may make it, and what people see says so.
+                    if rule.starts_with("Network(") {
+                        return text;
+                    }
+                    text.kept_for(self.tool.as_str(), &self.unstated)
                 };
                 self.suggested.iter().map(like_this).collect()
             }

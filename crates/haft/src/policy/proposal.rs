@@ -124,10 +124,19 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
         Specifier::Domain(_) => {
             Some("covers the usual ports alone: 80 for http, 443 for https".to_owned())
         }
-        Specifier::Network(pattern) if !pattern.is_exact() => {
-            Some("covers the ports 80 and 443, where it names none".to_owned())
+        Specifier::Network(pattern) => {
+            let ports = if pattern.is_exact() {
+                "this port alone"
+            } else {
+                "the ports 80 and 443, where it names none"
+            };
+            let who = if tool == "Network" {
+                "for every command"
+            } else {
+                "in every call"
+            };
+            Some(format!("covers {ports}, {who}"))
         }
-        Specifier::Network(_) => Some("covers this port alone".to_owned()),
         Specifier::Command(_) | Specifier::Path(_) | Specifier::All | Specifier::Nothing => None,
     }
 }

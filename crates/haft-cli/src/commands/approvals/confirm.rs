@@ -9,6 +9,7 @@ use haft::spec::Risk;
 use crate::invocation::is_interactive;
 use crate::screen::{BOLD, Screen, styled, visible};
 use haft_app::problem::Problem;
+use haft_app::view::coverage::coverage;
 
 /// Shows the request where somebody is there to see it. A critical call needs its name typed, a rule that is kept a yes;
 /// `yes` stands for both. Without a terminal a critical call is approved with that word alone.
@@ -75,6 +76,9 @@ fn keeps(
         };
         let text = styled(BOLD, &visible::line(&kept.rule));
         screen.err(&format!("keeps for this workspace: {text}{only}"));
+        if let Some(covers) = coverage(&kept.rule) {
+            screen.err(&format!("  {}", visible::line(&covers)));
+        }
     }
     if !asks {
         return Ok(());

@@ -218,7 +218,11 @@ fn a_rule_says_what_it_covers_beyond_its_text() {
             Some("every call of server.tool whose id is 5"),
         ),
         ("Network(example.org)", Some("ports 80 and 443")),
-        ("Network(example.org:443)", Some("this port alone")),
+        ("Network(example.org)", Some("for every command")),
+        (
+            "Network(example.org:443)",
+            Some("this port alone, for every command"),
+        ),
         (
             "WebFetch(domain:example.org)",
             Some("the usual ports alone"),
