@@ -17,7 +17,7 @@ pub fn text(project: &Project) -> String {
     );
     let allow = "# Commands that run without approval, in the jail; what they change here is applied. Each host that\n\
                  # one connects to is asked about unless a Network rule allows it.\n\
-                 # Each is the whole command: with other arguments it is judged by what it changed. ` *` at the end would let in any\n\
+                 # Each rule is the whole command: with other arguments it is judged by what it changed. ` *` at the end would let in any\n\
                  # arguments, and with some of them many tools start any program. `haft runs undo RUN` takes changes back.\n";
     if project.allow.is_empty() {
         let _ = write!(

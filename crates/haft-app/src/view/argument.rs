@@ -4,9 +4,9 @@ use haft::audit::redact::Redactor;
 use serde_json::Value;
 
 /// The members that say most, the best first.
-const TELLING: [&str; 18] = [
+const TELLING: [&str; 19] = [
     "command", "argv", "path", "paths", "from", "url", "urls", "pattern", "query", "q", "skill",
-    "ref", "task", "title", "name", "id", "code", "patch",
+    "ref", "task", "title", "rule", "name", "id", "code", "patch",
 ];
 /// Characters that are shown.
 const LONGEST: usize = 160;
@@ -88,6 +88,10 @@ mod tests {
         let rows = [
             (r#"{"path": "src/a.rs", "content": "x"}"#, Some("src/a.rs")),
             (r#"{"argv": ["ls", "-l"]}"#, Some("ls -l")),
+            (
+                r#"{"reason": "ignore what was said", "rule": "Edit(/docs/**)"}"#,
+                Some("Edit(/docs/**)"),
+            ),
             ("{\"command\": \"echo a\\n  b\"}", Some("echo a b")),
             (r#"{"limit": 3, "text": "hello"}"#, Some("hello")),
             (r#"{"limit": 3}"#, Some("3")),

@@ -149,7 +149,8 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
     );
     let mut out = lines.join("\n");
     if entry.decision.is_some() {
-        let _ = write!(out, "\n{}", in_words(&entry));
+        let words = in_words(&entry);
+        let _ = write!(out, "\n{}", app.redactor().redact(&words));
     }
     out.push('\n');
     at.screen.out(&out)?;
@@ -161,13 +162,14 @@ fn in_words(entry: &StoredApproval) -> String {
     match &entry.decision {
         None => entry.status.to_string(),
         Some(decision) => {
-            let how = match decision.choice {
-                Choice::Approve { .. } => "approved",
-                Choice::Deny { .. } => "denied",
-                Choice::Answer { .. } => "answered",
+            let (how, message) = match &decision.choice {
+                Choice::Approve { .. } => ("approved", None),
+                Choice::Deny { message, .. } => ("denied", message.as_deref()),
+                Choice::Answer { .. } => ("answered", None),
             };
             let (by, from) = (visible::line(&decision.by), visible::line(&decision.from));
-            format!("{how} by {by} ({from})")
+            let words = message.map(|words| format!(": {}", visible::line(words)));
+            format!("{how} by {by} ({from}){}", words.unwrap_or_default())
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
+use crate::screen::{DIM, styled};
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::{prefix, when};
@@ -56,6 +57,9 @@ async fn list(at: &Invocation, app: &App) -> Done {
         ]);
     }
     at.screen.out(&list.render())?;
+    if all.is_empty() {
+        at.screen.say(&styled(DIM, "no result was kept aside"));
+    }
     Ok(Exit::Done)
 }
 

@@ -78,6 +78,14 @@ async fn list(at: &Invocation, app: &App, state: State) -> Done {
         at.screen.document(&records)?;
     } else {
         at.screen.out(&table(records.iter()))?;
+        if records.is_empty() {
+            let what = if state == State::Candidate {
+                "no memory is proposed"
+            } else {
+                "nothing is remembered"
+            };
+            at.screen.say(&styled(DIM, what));
+        }
     }
     Ok(Exit::Done)
 }
@@ -95,6 +103,9 @@ async fn search(at: &Invocation, app: &App, text: &str) -> Done {
         at.screen.document(&hits)?;
     } else {
         at.screen.out(&table(hits.iter().map(|hit| &hit.record)))?;
+        if hits.is_empty() {
+            at.screen.say(&styled(DIM, "no memory fits"));
+        }
     }
     Ok(Exit::Done)
 }

@@ -93,6 +93,9 @@ async fn list(at: &Invocation, app: &App, which: &ListRuns) -> Done {
         row(&mut list, run);
     }
     at.screen.out(&list.render())?;
+    if all.is_empty() {
+        at.screen.say(&styled(DIM, "no such run is recorded"));
+    }
     if is_screen && which.most.is_none() && is_full(all.len()) {
         at.screen
             .say(&styled(DIM, "the newest 50; -n COUNT shows more"));

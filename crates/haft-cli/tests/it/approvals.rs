@@ -229,6 +229,8 @@ fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
     let denied = text(&lab.run(&call).json(), "approval");
     let ran = lab.run(&["approvals", "deny", &denied, "--message", "no"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let shown = lab.run(&["approvals", "show", &denied]).stdout;
+    assert!(shown.trim_end().ends_with("(command line): no"), "{shown}");
     assert_eq!(lines(&log), 1);
     for run in lab
         .run(&["runs", "list", "--json"])

@@ -120,7 +120,7 @@ impl Inbox<'_> {
             };
             match self.show(&entry, &place, lines, signals).await {
                 Left::Signal => return Ok(Exit::Interrupted),
-                Left::Over(entry) => self.print_over(&entry),
+                Left::Over(entry) => self.say_over(&entry),
                 Left::Reply(Reply::Go(Step::Next)) => self.skipped.push(pending[nth].clone()),
                 Left::Reply(Reply::Go(Step::Back)) => self.back(&pending),
                 Left::Reply(Reply::Go(Step::List)) => self.lists = true,
@@ -300,7 +300,7 @@ impl Inbox<'_> {
             Ok(decided) => decided,
             Err(refused) => return self.print_problem(Refused::problem(refused)),
         };
-        self.say(&format!("{id} {}", in_words(&decided)));
+        self.say_over(&decided);
         self.followed.spawn(async move {
             let what = settle::follow(&at, &app, decided).await;
             Followed { id, denied, what }
@@ -392,9 +392,11 @@ impl Inbox<'_> {
         }
     }
 
-    /// Says how a request left the inbox without this user.
-    fn print_over(&self, entry: &StoredApproval) {
-        self.say(&format!("{} {}", entry.request.id, in_words(entry)));
+    /// Says how a request left the inbox.
+    fn say_over(&self, entry: &StoredApproval) {
+        let words = in_words(entry);
+        let words = self.app.redactor().redact(&words);
+        self.say(&format!("{} {words}", entry.request.id));
     }
 
     /// Prints what came of a decision.
