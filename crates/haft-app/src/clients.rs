@@ -10,9 +10,9 @@ use crate::problem::Problem;
 use crate::site::Site;
 
 pub mod install;
-mod jsonc;
-mod settings_file;
-mod toml_text;
+pub(crate) mod jsonc;
+pub(crate) mod settings_file;
+pub(crate) mod toml_text;
 
 /// The name under which haft stands in a client's settings.
 pub const SERVER: &str = "haft";

@@ -20,7 +20,9 @@ use crate::problem::{Place, Problem};
 
 pub use haft_mcp::upstream::{Drift, Finding, Manifest, PinnedTool};
 
+pub mod edit;
 pub(crate) mod endpoint;
+pub mod literal;
 pub(crate) mod process;
 
 /// The largest manifest that is read.
@@ -220,6 +222,38 @@ fn pin_file(home: &Home, name: &str, place: &str) -> PathBuf {
     home.join("mcp").join(format!("{name}-{digest}.json"))
 }
 
+/// Forgets what was pinned of the servers of this name, whatever they were reached by; the number of those.
+///
+/// # Errors
+/// The folder cannot be read, or a file not be removed.
+pub fn forget_pins(home: &Home, name: &str) -> Result<usize, Problem> {
+    let folder = home.join("mcp");
+    let failed = |e: std::io::Error| {
+        Problem::failed(format!("forget what was pinned of `{name}`: {e}")).at(Place::file(&folder))
+    };
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(e) => return Err(failed(e)),
+    };
+    let is_pin = |found: &str| {
+        let digest = found
+            .strip_prefix(name)?
+            .strip_prefix('-')?
+            .strip_suffix(".json")?;
+        Some(digest.len() == 12 && digest.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let mut count = 0;
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_str().and_then(is_pin) == Some(true) {
+            std::fs::remove_file(entry.path()).map_err(failed)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 /// What is in the file; nothing where there is none.
 fn read(file: &std::path::Path) -> Result<Option<Manifest>, String> {
     let told = |why: String| format!("read {}: {why}", file.display());
@@ -324,7 +358,7 @@ impl Servers {
         self.0.get(name).ok_or_else(|| {
             let problem = Problem::usage(format!("settings have no MCP server `{name}`"));
             if self.0.is_empty() {
-                return problem.advise("`haft config explain mcp.servers` says how to add one");
+                return problem.advise("`haft mcp add` adds one");
             }
             let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
             problem.advise(format!("there are {}", names.join(", ")))

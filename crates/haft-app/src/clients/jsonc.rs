@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use reader::{BLANKS, Object, Tree, object_at, root, tree};
 
-pub(super) use reader::Wrong;
+pub(crate) use reader::Wrong;
 
 mod reader;
 
@@ -76,6 +76,11 @@ pub(super) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
 /// Whether the root has this member.
 pub(super) fn has(text: &str, name: &str) -> bool {
     root(text).is_ok_and(|root| root.is_some_and(|root| matches!(root.find(name), Ok(Some(_)))))
+}
+
+/// What the whole text says; one with nothing in it is an object without members.
+pub(crate) fn read(text: &str) -> Result<Value, Wrong> {
+    Ok(tree(text)?.value())
 }
 
 /// What stands at `name` in the object `servers` of the root.

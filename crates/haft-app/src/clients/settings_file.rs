@@ -1,4 +1,4 @@
-//! A client's settings file: read, locked against a second haft, written all or not at all.
+//! A settings file, a client's or haft's own: read, locked against a second haft, written all or not at all.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -15,31 +15,52 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The file, by its real path.
 #[derive(Debug)]
-pub(super) struct SettingsFile {
-    pub(super) path: PathBuf,
+pub(crate) struct SettingsFile {
+    pub(crate) path: PathBuf,
+    /// Whose it is.
     client: &'static str,
+    /// What to do where it cannot be read or written.
+    advice: String,
 }
 
+/// What to do about a link that cannot be followed.
+const NO_FILE: &str = "it is a link that leads to no file: make that file, or remove the link";
+
 impl SettingsFile {
+    /// A settings file of haft itself. Links are followed.
+    pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
+        let advice = "make the file and its folder readable and writable";
+        let path = resolved(named).map_err(|e| {
+            let problem = Problem::failed(format!("find the settings: {e}"));
+            let is_link = named.is_symlink();
+            problem
+                .at(Place::file(named))
+                .advise(if is_link { NO_FILE } else { advice })
+        })?;
+        Ok(Self {
+            path,
+            client: "haft",
+            advice: advice.to_owned(),
+        })
+    }
+
     /// Finds the file. Links are followed, as the client does; a project's file must lie in the project.
-    pub(super) fn locate(
+    pub(crate) fn locate(
         client: &'static Client,
         level: Level,
         site: &Site,
     ) -> Result<Self, Problem> {
         let named = client.file(level, site)?;
+        let advice = format!(
+            "paste the settings yourself: haft mcp snippet {}",
+            client.name
+        );
         let path = resolved(&named).map_err(|e| {
-            let advice = if named.is_symlink() {
-                "it is a link that leads to no file: make that file, or remove the link".to_owned()
-            } else {
-                format!(
-                    "paste the settings yourself: haft mcp snippet {}",
-                    client.name
-                )
-            };
-            Problem::failed(format!("find the settings of {}: {e}", client.name))
+            let problem = Problem::failed(format!("find the settings of {}: {e}", client.name));
+            let is_link = named.is_symlink();
+            problem
                 .at(Place::file(&named))
-                .advise(advice)
+                .advise(if is_link { NO_FILE } else { advice.as_str() })
         })?;
         if level == Level::Project && !path.starts_with(&site.workspace) {
             return Err(Problem::usage(format!(
@@ -53,11 +74,12 @@ impl SettingsFile {
         Ok(Self {
             path,
             client: client.name,
+            advice,
         })
     }
 
     /// Reads it; `None` where it does not exist.
-    pub(super) fn read(&self) -> Result<Option<String>, Problem> {
+    pub(crate) fn read(&self) -> Result<Option<String>, Problem> {
         match plain_file::read(&self.path, MAX_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -66,7 +88,7 @@ impl SettingsFile {
     }
 
     /// The folders on the way to it that do not exist, the outermost first.
-    pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
+    pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
         let above = self.folder().ancestors();
         let missing = above.take_while(|folder| std::fs::symlink_metadata(folder).is_err());
         let mut folders: Vec<PathBuf> = missing.map(Path::to_owned).collect();
@@ -75,22 +97,22 @@ impl SettingsFile {
     }
 
     /// Makes them.
-    pub(super) fn make_folders(&self) -> Result<(), Problem> {
+    pub(crate) fn make_folders(&self) -> Result<(), Problem> {
         std::fs::create_dir_all(self.folder()).map_err(|e| self.failed("make the folder of", &e))
     }
 
     /// Holds the file's folder until the lock is dropped: of two installs at once the second edits what the first wrote.
-    pub(super) fn lock(&self) -> Result<File, Problem> {
+    pub(crate) fn lock(&self) -> Result<File, Problem> {
         plain_file::lock_folder(self.folder()).map_err(|e| self.failed("lock the folder of", &e))
     }
 
     /// Removes drafts that a killed process left.
-    pub(super) fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         plain_file::sweep_drafts(self.folder(), &self.draft_name());
     }
 
     /// A name for a draft.
-    pub(super) fn draft_path(&self) -> Result<PathBuf, Problem> {
+    pub(crate) fn draft_path(&self) -> Result<PathBuf, Problem> {
         let random = plain_file::random_hex(8).map_err(|e| self.failed("write", &e))?;
         let name = format!(".{}.{random}", self.draft_name());
         Ok(self.folder().join(name))
@@ -102,14 +124,14 @@ impl SettingsFile {
     }
 
     /// Writes the new text beside the file, with its mode and owner.
-    pub(super) fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
+    pub(crate) fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
         let written = self.draft(draft, text);
         self.or_clear(draft, written)
     }
 
     /// Puts the draft in place of the file, if that still holds what was read of it: clients write their settings, too, and take no
     /// lock.
-    pub(super) fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
+    pub(crate) fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
         if let Err(changed) = self.check_unchanged(before) {
             // Nothing refers to it.
             let _ = std::fs::remove_file(draft);
@@ -159,7 +181,7 @@ impl SettingsFile {
     }
 
     /// Removes it, if it still holds what was read of it.
-    pub(super) fn remove(&self, before: &str) -> Result<(), Problem> {
+    pub(crate) fn remove(&self, before: &str) -> Result<(), Problem> {
         self.check_unchanged(Some(before))?;
         std::fs::remove_file(&self.path).map_err(|e| self.failed("remove", &e))
     }
@@ -172,10 +194,7 @@ impl SettingsFile {
         let what = format!("{what} the settings of {}: {error}", self.client);
         Problem::failed(what)
             .at(Place::file(&self.path))
-            .advise(format!(
-                "paste the settings yourself: haft mcp snippet {}",
-                self.client
-            ))
+            .advise(self.advice.clone())
     }
 }
 

@@ -1,4 +1,5 @@
-//! TOML edited in place: a table put at the end or taken out, every other byte left as it is.
+//! TOML edited in place: a table put at the end or taken out, every other byte left as it is. `servers` is the dotted name of
+//! the table that holds it.
 
 use toml::{Table, Value};
 
@@ -22,7 +23,7 @@ pub(super) fn put(text: &str, servers: &str, name: &str, launch: &Launch) -> Res
 }
 
 /// Puts a table with its header at the end, in place of the one of its name.
-pub(super) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<String, Wrong> {
+pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<String, Wrong> {
     let before = parse(text)?;
     let rest = remove(text, servers, name)?;
     let mut out = rest.unwrap_or_else(|| text.to_owned());
@@ -34,12 +35,13 @@ pub(super) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Res
     }
     out.push_str(own);
     let mut expected = strip(before, servers, name);
-    let added = parse(own)?;
-    let new = added[servers][name].clone();
-    let at = expected
-        .entry(servers)
-        .or_insert_with(|| Value::Table(Table::new()));
-    if let Some(at) = at.as_table_mut() {
+    let new = parse(own)?;
+    let new = table_at(&new, servers).and_then(|all| all.get(name));
+    let new = new.cloned().ok_or_else(|| Wrong {
+        what: format!("what is put in is no table `{servers}.{name}`"),
+        at: 0..0,
+    })?;
+    if let Some(at) = made_table(&mut expected, servers) {
         at.insert(name.to_owned(), new);
     }
     check(&out, &expected, servers)?;
@@ -47,9 +49,9 @@ pub(super) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Res
 }
 
 /// Takes the table of haft and those below it out; `None` where it is not there.
-pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
+pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
     let before = parse(text)?;
-    let there = before.get(servers).and_then(|all| all.get(name));
+    let there = table_at(&before, servers).and_then(|all| all.get(name));
     if there.is_none() {
         return Ok(None);
     }
@@ -96,15 +98,52 @@ pub(super) fn entry(
     name: &str,
 ) -> Result<Option<(serde_json::Value, String)>, Wrong> {
     let table = parse(text)?;
-    let Some(own) = table.get(servers).and_then(|all| all.get(name)) else {
+    let Some(own) = table_at(&table, servers).and_then(|all| all.get(name)) else {
         return Ok(None);
     };
     let unreadable = |what: String| Wrong { what, at: 0..0 };
     let json = serde_json::to_value(own).map_err(|e| unreadable(e.to_string()))?;
-    let all = Table::from_iter([(name.to_owned(), own.clone())]);
-    let all = Table::from_iter([(servers.to_owned(), Value::Table(all))]);
+    let mut all = Table::new();
+    if let Some(at) = made_table(&mut all, servers) {
+        at.insert(name.to_owned(), own.clone());
+    }
     let text = toml::to_string(&all).map_err(|e| unreadable(e.to_string()))?;
     Ok(Some((json, text)))
+}
+
+/// The table of this dotted name.
+fn table_at<'t>(table: &'t Table, dotted: &str) -> Option<&'t Table> {
+    let mut names = dotted.split('.');
+    names.try_fold(table, |at, name| at.get(name)?.as_table())
+}
+
+/// The same, made where it is missing.
+fn made_table<'t>(table: &'t mut Table, dotted: &str) -> Option<&'t mut Table> {
+    let mut names = dotted.split('.');
+    names.try_fold(table, |at, name| {
+        let inner = at.entry(name);
+        inner
+            .or_insert_with(|| Value::Table(Table::new()))
+            .as_table_mut()
+    })
+}
+
+/// Takes the table of this dotted name out where it is empty, and those around it that are empty then.
+fn without_empty(table: &mut Table, dotted: &str) {
+    let (name, rest) = match dotted.split_once('.') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (dotted, None),
+    };
+    if let (Some(rest), Some(inner)) = (rest, table.get_mut(name).and_then(Value::as_table_mut)) {
+        without_empty(inner, rest);
+    }
+    if table
+        .get(name)
+        .and_then(Value::as_table)
+        .is_some_and(Table::is_empty)
+    {
+        table.remove(name);
+    }
 }
 
 fn parse(text: &str) -> Result<Table, Wrong> {
@@ -132,17 +171,18 @@ fn header(line: &str) -> Option<Vec<String>> {
 }
 
 fn is_below(header: &[String], servers: &str, name: &str) -> bool {
-    matches!(header, [first, second, ..] if first == servers && second == name)
+    let path = servers.split('.').chain([name]);
+    header.len() >= path.clone().count() && path.zip(header).all(|(part, found)| part == found)
 }
 
 /// The table without ours; an empty table of servers is as good as none.
 fn strip(mut table: Table, servers: &str, name: &str) -> Table {
-    if let Some(all) = table.get_mut(servers).and_then(Value::as_table_mut) {
+    if table_at(&table, servers).is_some()
+        && let Some(all) = made_table(&mut table, servers)
+    {
         all.remove(name);
-        if all.is_empty() {
-            table.remove(servers);
-        }
     }
+    without_empty(&mut table, servers);
     table
 }
 
@@ -152,13 +192,7 @@ fn check(text: &str, expected: &Table, servers: &str) -> Result<(), Wrong> {
         what: format!("`{servers}` is not written as a table: {}", wrong.what),
         at: 0..0,
     })?;
-    if now
-        .get(servers)
-        .and_then(Value::as_table)
-        .is_some_and(Table::is_empty)
-    {
-        now.remove(servers);
-    }
+    without_empty(&mut now, servers);
     if now == *expected {
         return Ok(());
     }
@@ -170,7 +204,7 @@ fn check(text: &str, expected: &Table, servers: &str) -> Result<(), Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use super::{put, remove};
+    use super::{put, put_table, remove};
     use crate::clients::Launch;
 
     const KEPT: &str = "# mine\nmodel = \"o\" # why\n\n[mcp_servers.docs]\ncommand = 'x'\n\n# note\n[tui]\nx = \"\"\"\n[mcp_servers.haft]\n\"\"\"\n";
@@ -213,6 +247,34 @@ mod tests {
             "\n# of the next\n[mcp_servers.\"other one\"]\ncommand = \"b\"\n"
         );
         assert_eq!(remove(&without, "mcp_servers", "haft").unwrap(), None);
+    }
+
+    #[test]
+    fn a_table_below_another_one_is_put_in_and_taken_out() {
+        let own = "[mcp.servers.docs]\ncommand = \"x\"\n";
+        for text in [
+            "",
+            "# mine\n[mcp]\ntrusted_clients = [\"a\"] # why\n",
+            "[mcp.servers.other]\nurl = \"https://x\"\n\n# of the next\n[policy]\nask = []\n",
+        ] {
+            let with = put_table(text, "mcp.servers", "docs", own).unwrap();
+            assert!(with.starts_with(text) && with.ends_with(own), "{with}");
+            let with = format!("{with}[mcp.servers.docs.sandbox]\nnetwork = \"host\"\n");
+            let without = remove(&with, "mcp.servers", "docs").unwrap().unwrap();
+            assert_eq!(without.trim_end(), text.trim_end());
+            assert_eq!(remove(&without, "mcp.servers", "docs").unwrap(), None);
+        }
+        let inline = "mcp = { servers = { docs = { command = \"x\" } } }\n";
+        assert!(remove(inline, "mcp.servers", "docs").is_err());
+        assert!(
+            put_table(
+                inline,
+                "mcp.servers",
+                "more",
+                "[mcp.servers.more]\nurl = \"u\"\n"
+            )
+            .is_err()
+        );
     }
 
     #[test]

@@ -12,11 +12,11 @@ pub(super) const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Why a text cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::clients) struct Wrong {
+pub(crate) struct Wrong {
     /// What is wrong.
-    pub(in crate::clients) what: String,
+    pub(crate) what: String,
     /// Where.
-    pub(in crate::clients) at: Range<usize>,
+    pub(crate) at: Range<usize>,
 }
 
 fn wrong<T>(what: impl Into<String>, at: Range<usize>) -> Result<T, Wrong> {

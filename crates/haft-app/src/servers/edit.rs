@@ -1,0 +1,339 @@
+//! Servers put into haft's own settings files and taken out of them: the rest of a file stays as it is, to the byte.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
+use toml::Value;
+
+use crate::clients::jsonc::Wrong;
+use crate::clients::settings_file::SettingsFile;
+use crate::clients::toml_text;
+use crate::config::{FILE_NAME, Settings, document, user_file};
+use crate::problem::{Place, Problem};
+use crate::site::Site;
+use crate::wiring::parts::Confinement;
+use crate::wiring::policy;
+use crate::wiring::servers::Basis;
+
+/// The table that holds the servers.
+const SERVERS: &str = "mcp.servers";
+
+/// How a new server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// A process.
+    Command {
+        /// The program.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its variables.
+        env: BTreeMap<String, String>,
+        /// The folder that it starts in.
+        cwd: Option<String>,
+    },
+    /// An address that speaks Streamable HTTP.
+    Address {
+        /// The URL.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// A server to be put into settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewServer {
+    /// Its name: its tools are named `NAME.tool`.
+    pub name: String,
+    /// How it is reached.
+    pub reach: Reach,
+    /// Whether its tools are offered once they are pinned.
+    pub enabled: bool,
+    /// Whether the hints of its tools are believed.
+    pub trusted: bool,
+    /// How long it may take to start, in seconds.
+    pub connect_timeout: Option<f64>,
+    /// How long a call may take, in seconds.
+    pub call_timeout: Option<f64>,
+    /// Whether a jailed process reaches what this machine reaches.
+    pub network: bool,
+    /// Folders that a jailed process reads.
+    pub read: Vec<String>,
+    /// Folders that a jailed process changes.
+    pub write: Vec<String>,
+}
+
+/// Which of haft's settings files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's: the server is there in every folder.
+    User,
+    /// The workspace's.
+    Workspace,
+}
+
+/// A settings file, before and after.
+#[derive(Debug, Clone)]
+pub struct SettingsEdit {
+    /// The file.
+    pub file: PathBuf,
+    /// Its text; none where it did not exist.
+    pub before: Option<String>,
+    /// Its text after.
+    pub after: String,
+}
+
+impl NewServer {
+    /// A server with nothing said but how it is reached.
+    pub fn new(name: impl Into<String>, reach: Reach) -> Self {
+        Self {
+            name: name.into(),
+            reach,
+            enabled: true,
+            trusted: false,
+            connect_timeout: None,
+            call_timeout: None,
+            network: false,
+            read: Vec::new(),
+            write: Vec::new(),
+        }
+    }
+
+    /// What is said of it: keys below its table, in their order.
+    fn pairs(&self) -> Vec<(&'static str, String)> {
+        let text = |text: &String| Value::String(text.clone()).to_string();
+        let list = |items: &[String]| {
+            let items: Vec<String> = items.iter().map(text).collect();
+            format!("[{}]", items.join(", "))
+        };
+        let mut pairs = Vec::new();
+        let mut say = |key, value: Option<String>| pairs.extend(value.map(|value| (key, value)));
+        let some = |items: &[String]| (!items.is_empty()).then(|| list(items));
+        match &self.reach {
+            Reach::Command {
+                program,
+                args,
+                env,
+                cwd,
+            } => {
+                say("command", Some(text(program)));
+                say("args", some(args));
+                say("env", table(env));
+                say("cwd", cwd.as_ref().map(text));
+            }
+            Reach::Address { url, headers } => {
+                say("url", Some(text(url)));
+                say("headers", table(headers));
+            }
+        }
+        say("enabled", (!self.enabled).then(|| "false".to_owned()));
+        say("trusted", self.trusted.then(|| "true".to_owned()));
+        let seconds = |seconds: f64| Value::Float(seconds).to_string();
+        say("connect_timeout_s", self.connect_timeout.map(seconds));
+        say("call_timeout_s", self.call_timeout.map(seconds));
+        say(
+            "sandbox.network",
+            self.network.then(|| "\"host\"".to_owned()),
+        );
+        say("sandbox.read", some(&self.read));
+        say("sandbox.write", some(&self.write));
+        pairs
+    }
+
+    /// Its table as it stands in a settings file.
+    pub fn text(&self) -> String {
+        let mut out = format!("[{SERVERS}.{}]\n", self.name);
+        for (key, value) in self.pairs() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "{key} = {value}");
+        }
+        out
+    }
+
+    /// The same as options of the command line (`-c`): to see whether it can be.
+    pub fn options(&self) -> Vec<String> {
+        let pairs = self.pairs().into_iter();
+        pairs
+            .map(|(key, value)| format!("{SERVERS}.{}.{key}={value}", self.name))
+            .collect()
+    }
+
+    /// Refuses a name that no server can have.
+    ///
+    /// # Errors
+    /// It is too long, or holds something else than letters, digits, `_` and `-`.
+    pub fn check_name(&self) -> Result<(), Problem> {
+        if is_server_name(&self.name) {
+            return Ok(());
+        }
+        let problem = Problem::usage(format!("`{}` cannot be a server's name", self.name));
+        Err(problem.advise(format!(
+            "take 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
+        )))
+    }
+}
+
+fn table(pairs: &BTreeMap<String, String>) -> Option<String> {
+    let text = |text: &String| Value::String(text.clone()).to_string();
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let pair = |(name, value): (&String, &String)| {
+        let is_bare = !name.is_empty() && name.bytes().all(plain);
+        let name = if is_bare { name.clone() } else { text(name) };
+        format!("{name} = {}", text(value))
+    };
+    let pairs: Vec<String> = pairs.iter().map(pair).collect();
+    (!pairs.is_empty()).then(|| format!("{{ {} }}", pairs.join(", ")))
+}
+
+/// Whether these settings have a server of this name.
+pub fn has(settings: &Settings, name: &str) -> bool {
+    let mut paths = settings.iter().map(|(path, _)| path);
+    paths.any(|path| matches!(path, [mcp, servers, own, ..] if mcp == "mcp" && servers == "servers" && own == name))
+}
+
+/// Refuses servers that settings name and that cannot be; nothing is started.
+///
+/// # Errors
+/// A command, an address, a header or a folder is not one.
+pub fn check(at: &Site, settings: &Settings) -> Result<(), Problem> {
+    let ground = policy::build(at, settings, &[])?;
+    let confined = Confinement::of(at, settings, &ground)?;
+    let basis = Basis {
+        at,
+        settings,
+        ground: &ground,
+        confined: &confined,
+    };
+    basis.servers(None).map(drop)
+}
+
+/// The settings file of this scope.
+///
+/// # Errors
+/// There is no home folder to keep the user's settings in.
+pub fn file(at: &Site, scope: Scope) -> Result<PathBuf, Problem> {
+    match scope {
+        Scope::Workspace => Ok(at.workspace.join(FILE_NAME)),
+        Scope::User => user_file(&at.environment).ok_or_else(|| {
+            Problem::failed("there is no home folder: HOME is not set")
+                .advise("set HOME, or use --here")
+        }),
+    }
+}
+
+/// Puts servers into a settings file; `dry_run` only says what would become of it.
+///
+/// # Errors
+/// The file cannot be read, edited or written.
+pub fn add(file: &Path, servers: &[NewServer], dry_run: bool) -> Result<SettingsEdit, Problem> {
+    change(file, dry_run, |text| {
+        let mut text = text.to_owned();
+        for server in servers {
+            text = toml_text::put_table(&text, SERVERS, &server.name, &server.text())?;
+        }
+        Ok(text)
+    })
+}
+
+/// Takes a server out of a settings file; nothing where it is not in it.
+///
+/// # Errors
+/// The file cannot be read, edited or written.
+pub fn remove(file: &Path, name: &str, dry_run: bool) -> Result<Option<SettingsEdit>, Problem> {
+    let edit = change(file, dry_run, |text| {
+        let without = toml_text::remove(text, SERVERS, name)?;
+        Ok(without.unwrap_or_else(|| text.to_owned()))
+    })?;
+    let is_other = edit
+        .before
+        .as_ref()
+        .is_some_and(|before| *before != edit.after);
+    Ok(is_other.then_some(edit))
+}
+
+fn change(
+    named: &Path,
+    dry_run: bool,
+    edit: impl FnOnce(&str) -> Result<String, Wrong>,
+) -> Result<SettingsEdit, Problem> {
+    let file = SettingsFile::own(named)?;
+    let _lock = if dry_run {
+        None
+    } else {
+        file.make_folders()?;
+        Some(file.lock()?)
+    };
+    let before = file.read()?;
+    let text = before.clone().unwrap_or_default();
+    let after = edit(&text).map_err(|wrong| refuse(&file.path, &text, wrong))?;
+    // What haft could not read afterwards is not written.
+    document::parse(&file.path.display().to_string(), &after)?;
+    if !dry_run && before.as_deref() != Some(&after) {
+        file.sweep();
+        let draft = file.draft_path()?;
+        file.write_draft(&draft, &after)?;
+        file.replace_with(&draft, before.as_deref())?;
+    }
+    Ok(SettingsEdit {
+        file: file.path,
+        before,
+        after,
+    })
+}
+
+fn refuse(file: &Path, text: &str, wrong: Wrong) -> Problem {
+    let place = if wrong.at.is_empty() {
+        Place::file(file)
+    } else {
+        Place::in_text(&file.display().to_string(), text, wrong.at)
+    };
+    Problem::usage(format!("edit the settings: {}", wrong.what))
+        .at(place)
+        .advise("nothing was changed; edit the file by hand")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{NewServer, Reach};
+    use crate::config::document;
+
+    #[test]
+    fn what_is_written_is_read_again_whatever_it_holds() {
+        let odd = "a \"b\" 'c' \\ \u{7}\n# é".to_owned();
+        let pairs = BTreeMap::from([
+            ("A.b c".to_owned(), odd.clone()),
+            ("X-Y".to_owned(), String::new()),
+        ]);
+        let command = Reach::Command {
+            program: odd.clone(),
+            args: vec![odd.clone(), String::new()],
+            env: pairs.clone(),
+            cwd: Some("/tmp".into()),
+        };
+        let address = Reach::Address {
+            url: "https://x/?a=b".into(),
+            headers: pairs,
+        };
+        for reach in [command, address] {
+            let server = NewServer {
+                trusted: true,
+                enabled: false,
+                network: true,
+                call_timeout: Some(1.0),
+                read: vec![odd.clone()],
+                ..NewServer::new("a-b", reach)
+            };
+            let given = document::parse("x", &server.text()).unwrap();
+            assert_eq!(given.len(), server.pairs().len());
+            let texts: Vec<String> = given.iter().map(|given| given.value.to_string()).collect();
+            assert!(texts.iter().any(|text| text.contains('é')), "{texts:?}");
+            let again = given.iter().find(|given| given.path[3] == "call_timeout_s");
+            assert_eq!(again.unwrap().value.as_float(), Some(1.0));
+        }
+    }
+}
