@@ -59,6 +59,7 @@ pub mod follow;
 pub mod follower;
 pub mod home;
 pub mod host;
+pub mod imports;
 pub mod listening;
 pub mod nearest;
 pub mod notices;

@@ -41,6 +41,14 @@ use crate::skill::lenient::Declared;
 /// The most that is read of a `SKILL.md`: 1 MiB.
 pub const MAX_INSTRUCTIONS: u64 = 1024 * 1024;
 
+/// What a text in YAML says, read as front matters are: scalars stay texts, nothing is repeated by aliases.
+///
+/// # Errors
+/// The text is not YAML, nests too deep, or has aliases.
+pub fn read_yaml(text: &str) -> Result<serde_json::Value, String> {
+    Ok(yaml::read(text, 0)?.node.to_value())
+}
+
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,0 +1,267 @@
+//! Servers of other settings, for haft: those of MCP clients and of plugin packages, read with their variables and quirks.
+//! Nothing is started, and what cannot be carried over is named.
+//!
+//! ```text
+//! places.rs ── files ──► document.rs ── entries ──► entry.rs, with texts.rs ──► Candidate ──► servers::edit
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
+
+use crate::clients::SERVER;
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::servers::edit::{self, NewServer, Reach};
+use crate::site::Site;
+
+mod document;
+mod entry;
+mod permissions;
+mod places;
+mod plugin;
+mod texts;
+
+use document::Entries;
+use texts::Context;
+
+pub use permissions::Rules;
+
+/// What a user says about an import.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// Other names, by the names in the settings that are read.
+    pub rename: BTreeMap<String, String>,
+    /// Whether secrets that stand in those settings as they are may be copied.
+    pub copy_secrets: bool,
+    /// Whether the processes reach what this machine reaches.
+    pub network: bool,
+}
+
+/// A server that was found.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its name where it was found.
+    pub original: String,
+    /// Whose settings it stands in.
+    pub client: &'static str,
+    /// The file.
+    pub file: PathBuf,
+    /// What it is for haft; none where it cannot be that.
+    pub server: Option<NewServer>,
+    /// What is not carried over, or is another on the way.
+    pub notes: Vec<String>,
+    /// Why it is not taken.
+    pub refused: Option<String>,
+}
+
+/// All that was found.
+#[derive(Debug, Clone, Default)]
+pub struct Imports {
+    /// The files that were read.
+    pub files: Vec<PathBuf>,
+    /// The servers, in the order of the files.
+    pub servers: Vec<Candidate>,
+    /// Rules about tools of servers.
+    pub rules: Rules,
+    /// What is to be known beside that.
+    pub notes: Vec<String>,
+    /// Servers of Claude Code that are turned off in another place than their own.
+    turned_off: BTreeSet<String>,
+}
+
+/// A file or package, and whose it is.
+#[derive(Debug, Clone)]
+struct Source<'a> {
+    client: &'static str,
+    file: &'a Path,
+    /// The folder of the package that it belongs to.
+    package: Option<&'a Path>,
+}
+
+impl Candidate {
+    /// Whether it is to be added.
+    pub fn is_taken(&self) -> bool {
+        self.server.is_some() && self.refused.is_none()
+    }
+
+    /// Says why it is not taken.
+    pub fn refuse(&mut self, why: impl Into<String>) {
+        self.refused.get_or_insert_with(|| why.into());
+    }
+
+    /// Whether it is haft itself, put there by `haft mcp install`.
+    fn is_haft(&self) -> bool {
+        match self.server.as_ref().map(|server| &server.reach) {
+            Some(Reach::Command { program, args, .. }) => {
+                let program = Path::new(program).file_name();
+                let program = program
+                    .and_then(std::ffi::OsStr::to_str)
+                    .unwrap_or_default();
+                program.starts_with(SERVER) && args.first().is_some_and(|word| word == "serve")
+            }
+            Some(Reach::Address { .. }) => self.original == SERVER,
+            None => false,
+        }
+    }
+}
+
+/// Looks at one file or package, or at the settings of all clients that haft knows. Files of the workspace are read where it is
+/// trusted.
+///
+/// # Errors
+/// What is named cannot be read or is not understood, or a name is to be another one that no server can have.
+pub fn look(
+    at: &Site,
+    settings: &Settings,
+    from: Option<&Path>,
+    wishes: &Wishes,
+) -> Result<Imports, Problem> {
+    for (old, new) in &wishes.rename {
+        if !is_server_name(new) {
+            let problem =
+                Problem::usage(format!("`{old}={new}`: `{new}` cannot be a server's name"));
+            return Err(problem.advise(format!(
+                "take 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
+            )));
+        }
+    }
+    let mut imports = Imports::default();
+    match from {
+        Some(path) => one(at, path, wishes, &mut imports)?,
+        None => all(at, settings, wishes, &mut imports),
+    }
+    settle_names(settings, wishes, &mut imports);
+    Ok(imports)
+}
+
+fn one(at: &Site, path: &Path, wishes: &Wishes, into: &mut Imports) -> Result<(), Problem> {
+    let absolute = std::path::absolute(path);
+    let path = absolute.map_err(|e| Problem::failed(format!("find {}: {e}", path.display())))?;
+    if path.is_dir() {
+        return plugin::read(at, &path, wishes, into);
+    }
+    let source = Source {
+        client: places::client_of(&path),
+        file: &path,
+        package: None,
+    };
+    let entries = document::read(&source, at)?.known(&path)?;
+    take(at, &source, wishes, entries, into);
+    Ok(())
+}
+
+/// What cannot be read of the files that nobody named is said, and the others are read.
+fn all(at: &Site, settings: &Settings, wishes: &Wishes, into: &mut Imports) {
+    for place in places::all(at) {
+        if !place.file.exists() {
+            continue;
+        }
+        if place.in_workspace && !settings.trusted {
+            into.notes.push(format!(
+                "not read, as this folder is not trusted: {} (haft trust)",
+                place.file.display()
+            ));
+            continue;
+        }
+        let source = Source {
+            client: place.client,
+            file: &place.file,
+            package: None,
+        };
+        match document::read(&source, at) {
+            Ok(entries) if entries.is_known => take(at, &source, wishes, entries, into),
+            Ok(_) => {}
+            Err(problem) => into.notes.push(format!("not read: {problem}")),
+        }
+    }
+}
+
+/// Turns what a file says into candidates and rules.
+fn take(at: &Site, source: &Source<'_>, wishes: &Wishes, entries: Entries, into: &mut Imports) {
+    into.files.push(source.file.to_owned());
+    into.notes.extend(entries.notes);
+    for (name, entry) in entries.servers {
+        let context = Context {
+            at,
+            client: source.client,
+            package: source.package,
+            inputs: &entries.inputs,
+        };
+        let candidate = entry::candidate(source, &name, entry, &context, wishes);
+        if !candidate.is_haft() {
+            into.servers.push(candidate);
+        }
+    }
+    into.turned_off.extend(entries.turned_off);
+    into.rules.add(entries.rules);
+}
+
+/// Gives each its name in haft: the one it has, without what haft cannot take, or the one that was chosen.
+fn settle_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
+    let mut taken: BTreeMap<String, NewServer> = BTreeMap::new();
+    let mut used = BTreeSet::new();
+    for candidate in &mut imports.servers {
+        let original = candidate.original.clone();
+        let Some(mut server) = candidate.server.take() else {
+            continue;
+        };
+        if candidate.client == "claude-code" && imports.turned_off.contains(&original) {
+            server.enabled = false;
+        }
+        let chosen = wishes.rename.get(&original);
+        if chosen.is_some() {
+            used.insert(original.clone());
+        }
+        server.name = chosen.cloned().unwrap_or_else(|| plain_name(&original));
+        if chosen.is_none() && server.name != original {
+            candidate
+                .notes
+                .push(format!("its name is `{}` in haft", server.name));
+        }
+        let name = server.name.clone();
+        if !is_server_name(&name) {
+            candidate.refuse(format!(
+                "`{name}` cannot be a server's name: --rename {original}=NEW"
+            ));
+        } else if edit::has(settings, &name) {
+            candidate.refuse(format!(
+                "haft has a server `{name}` already: --rename {original}=NEW adds this one, too"
+            ));
+        } else if let Some(same) = taken.get(&name).filter(|_| candidate.refused.is_none()) {
+            candidate.refuse(if same.reach == server.reach {
+                "it is the same as one that is named above".to_owned()
+            } else {
+                format!("another one that is named above is `{name}`, too: import its file alone with --rename {original}=NEW")
+            });
+        } else if candidate.refused.is_none() {
+            taken.insert(name, server.clone());
+        }
+        candidate.server = Some(server);
+    }
+    let unused = wishes.rename.keys().filter(|name| !used.contains(*name));
+    for name in unused {
+        imports.notes.push(format!(
+            "--rename {name}=…: no server of this name was found"
+        ));
+    }
+    imports.rules.rename(&imports.servers);
+}
+
+/// The name without what haft cannot take.
+fn plain_name(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
+            c
+        } else {
+            '-'
+        }
+    };
+    let plain: String = name.chars().map(plain).collect();
+    let plain = plain.trim_matches('-');
+    plain.chars().take(MAX_SERVER_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests;

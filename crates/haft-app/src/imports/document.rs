@@ -1,0 +1,173 @@
+//! A settings file of a client: the entries of its servers, the inputs that they ask for, and rules about their tools.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::clients::jsonc;
+use crate::imports::Source;
+use crate::imports::permissions::{self, Rules};
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+use crate::site::Site;
+
+/// The largest file that is read: Claude Code keeps much beside its settings.
+const LARGEST: u64 = 64 << 20;
+/// Most servers of one file.
+const MOST: usize = 1000;
+
+/// The members that hold servers, whichever client has them.
+const HOLDERS: [&str; 6] = [
+    "mcpServers",
+    "servers",
+    "context_servers",
+    "mcp_servers",
+    "extensions",
+    "mcp",
+];
+
+/// Where Claude Code keeps which servers are turned off.
+const TURNED_OFF: [&str; 2] = ["disabledMcpServers", "disabledMcpjsonServers"];
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// Whether there is anything in it that could be imported.
+    pub(super) is_known: bool,
+    /// The servers by name.
+    pub(super) servers: Vec<(String, Map<String, Value>)>,
+    /// What VS Code asks for.
+    pub(super) inputs: Vec<Map<String, Value>>,
+    /// Servers of Claude Code that are turned off, in this file or in another.
+    pub(super) turned_off: BTreeSet<String>,
+    pub(super) rules: Rules,
+    pub(super) notes: Vec<String>,
+}
+
+impl Entries {
+    /// The error for a file in which nothing is known.
+    pub(super) fn known(self, file: &Path) -> Result<Self, Problem> {
+        if self.is_known {
+            return Ok(self);
+        }
+        let problem = Problem::usage(format!("{} names no MCP servers", file.display()));
+        Err(problem.at(Place::file(file)).advise(format!(
+            "a client's settings have them below one of {}",
+            HOLDERS.join(", ")
+        )))
+    }
+}
+
+/// Reads a file: JSON with comments, TOML or YAML, by its name.
+pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
+    let file = source.file;
+    let text = plain_file::read(file, LARGEST).map_err(|e| {
+        let problem = Problem::usage(format!("read {}: {e}", file.display()));
+        problem.advise("name a client's settings file, or the folder of a plugin")
+    })?;
+    let root = parse(file, &text)?;
+    let mut entries = of_root(root, file, at);
+    if entries.servers.len() > MOST {
+        entries.servers.truncate(MOST);
+        entries.notes.push(format!(
+            "only the first {MOST} servers of {} were read",
+            file.display()
+        ));
+    }
+    Ok(entries)
+}
+
+/// What a text says, as an object.
+pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Problem> {
+    let wrong = |what: String| {
+        Problem::usage(format!("read {}: {what}", file.display())).at(Place::file(file))
+    };
+    let ends = |ends: &[&str]| {
+        let name = file.extension().and_then(std::ffi::OsStr::to_str);
+        name.is_some_and(|name| ends.contains(&name))
+    };
+    let value = if ends(&["toml"]) {
+        let table: toml::Table = text
+            .parse()
+            .map_err(|e: toml::de::Error| wrong(e.message().to_owned()))?;
+        serde_json::to_value(table).map_err(|e| wrong(e.to_string()))?
+    } else if ends(&["yaml", "yml"]) {
+        haft::skill::read_yaml(text).map_err(wrong)?
+    } else {
+        jsonc::read(text).map_err(|e| {
+            let shown = file.display().to_string();
+            Problem::usage(format!("read {shown}: {}", e.what))
+                .at(Place::in_text(&shown, text, e.at))
+        })?
+    };
+    match value {
+        Value::Object(root) => Ok(root),
+        Value::Null => Ok(Map::new()),
+        _ => Err(wrong("it does not hold named members".to_owned())),
+    }
+}
+
+/// The servers of a whole document; one that is nothing but servers by their names is taken for that.
+fn of_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
+    let mut entries = Entries::default();
+    // Claude Code keeps what holds for one folder below that folder's name.
+    let own = at.workspace.to_string_lossy().into_owned();
+    let project = root.get_mut("projects").and_then(|all| all.get_mut(&own));
+    let project = project.and_then(Value::as_object_mut).map(std::mem::take);
+    let known = [&["projects", "permissions"], &TURNED_OFF[..]].concat();
+    let is_settings = known.iter().any(|key| root.contains_key(*key));
+    let mut found = is_settings;
+    for mut level in [Some(root.clone()), project].into_iter().flatten() {
+        for holder in HOLDERS {
+            found |= entries.hold(level.remove(holder));
+        }
+        for key in TURNED_OFF {
+            let names = level.get(key).and_then(Value::as_array);
+            let names = names.into_iter().flatten().filter_map(Value::as_str);
+            entries.turned_off.extend(names.map(str::to_owned));
+        }
+        if let Some(rules) = level.get("permissions") {
+            entries.rules.add(permissions::read(rules, file));
+        }
+    }
+    if let Some(Value::Array(inputs)) = root.remove("inputs") {
+        let inputs = inputs.into_iter().filter_map(|input| match input {
+            Value::Object(input) => Some(input),
+            _ => None,
+        });
+        entries.inputs = inputs.collect();
+    }
+    if !found && !root.is_empty() && root.values().all(is_server) {
+        found = entries.hold(Some(Value::Object(root)));
+    }
+    entries.is_known = found;
+    entries
+}
+
+impl Entries {
+    /// Takes the servers of a member; whether it holds some.
+    fn hold(&mut self, held: Option<Value>) -> bool {
+        let Some(Value::Object(mut held)) = held else {
+            return false;
+        };
+        // VS Code's settings.json: `mcp` holds `servers` and `inputs`.
+        if let Some(Value::Object(inner)) = held.remove("servers") {
+            held = inner;
+        }
+        for (name, entry) in held {
+            match entry {
+                Value::Object(entry) => self.servers.push((name, entry)),
+                _ => self
+                    .notes
+                    .push(format!("not carried over: `{name}` is no server")),
+            }
+        }
+        true
+    }
+}
+
+fn is_server(value: &Value) -> bool {
+    let has = |key| value.get(key).is_some();
+    has("command") || has("url") || has("cmd") || has("uri")
+}

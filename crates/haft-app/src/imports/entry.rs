@@ -1,0 +1,478 @@
+//! One server of a client's settings, as a server of haft's: every member is carried over or named.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::imports::texts::Context;
+use crate::imports::{Candidate, Source, Wishes};
+use crate::servers::edit::{NewServer, Reach};
+use crate::servers::literal::{is_secret, is_shaped};
+
+/// Members that say nothing of how a server is reached or used.
+const SILENT: [&str; 13] = [
+    "$schema",
+    "bundled",
+    "description",
+    "display_name",
+    "gallery",
+    "icon",
+    "icons",
+    "name",
+    "note",
+    "source",
+    "title",
+    "type",
+    "version",
+];
+
+/// Servers that are no processes or addresses for others.
+const UNKNOWN: [&str; 7] = [
+    "builtin",
+    "frontend",
+    "inline_python",
+    "platform",
+    "sdk",
+    "websocket",
+    "ws",
+];
+
+/// Members by which a client lets tools run unasked, or lists only some of them.
+const TOOLS: [&str; 13] = [
+    "available_tools",
+    "alwaysAllow",
+    "autoApprove",
+    "default_tools_approval_mode",
+    "disabledTools",
+    "disabled_tools",
+    "enabled_tools",
+    "excludeTools",
+    "includeTools",
+    "tools",
+    "toolConfiguration",
+    "trust",
+    "autoApproveAll",
+];
+
+/// Reads one entry.
+pub(super) fn candidate(
+    source: &Source<'_>,
+    name: &str,
+    entry: Map<String, Value>,
+    context: &Context<'_>,
+    wishes: &Wishes,
+) -> Candidate {
+    let mut reader = Reader {
+        entry: flat(entry),
+        context,
+        wishes,
+        notes: Vec::new(),
+        refused: None,
+    };
+    let server = reader.server(name);
+    reader.leftovers();
+    Candidate {
+        original: name.to_owned(),
+        client: source.client,
+        file: source.file.to_owned(),
+        server,
+        notes: reader.notes,
+        refused: reader.refused,
+    }
+}
+
+/// Older settings of goose keep a server's own members one level deeper.
+fn flat(mut entry: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Object(inner)) = entry.get("config") {
+        let inner = inner.clone();
+        entry.remove("config");
+        entry.extend(inner);
+    }
+    entry
+}
+
+struct Reader<'a> {
+    /// What was not read yet.
+    entry: Map<String, Value>,
+    context: &'a Context<'a>,
+    wishes: &'a Wishes,
+    notes: Vec<String>,
+    refused: Option<String>,
+}
+
+impl Reader<'_> {
+    fn refuse(&mut self, why: impl Into<String>) {
+        self.refused.get_or_insert_with(|| why.into());
+    }
+
+    fn take(&mut self, names: &[&str]) -> Option<Value> {
+        let found: Vec<Value> = names
+            .iter()
+            .filter_map(|name| self.entry.remove(*name))
+            .collect();
+        found.into_iter().find(|value| !value.is_null())
+    }
+
+    fn server(&mut self, name: &str) -> Option<NewServer> {
+        let kind = self.take(&["type", "transport", "transportType"]);
+        let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let kind = kind.to_lowercase();
+        if UNKNOWN.contains(&kind.as_str()) {
+            self.entry.clear();
+            self.refuse(format!(
+                "`{kind}` is a part of the client, or a transport that haft does not speak"
+            ));
+            return None;
+        }
+        let reach = self.reach(&kind)?;
+        let is_process = matches!(reach, Reach::Command { .. });
+        let mut server = NewServer::new(name, reach);
+        server.network = self.wishes.network && is_process;
+        let off = self.take(&["disabled"]);
+        let on = self.take(&["enabled"]);
+        server.enabled = !off.is_some_and(|value| is(&value, "true"))
+            && !on.is_some_and(|value| is(&value, "false"));
+        self.timeouts(&mut server);
+        if let Some(package) = self.context.package.filter(|_| is_process) {
+            // The jail shows nothing of it otherwise.
+            server.read.push(package.to_string_lossy().into_owned());
+        }
+        self.jail_notes(&server);
+        Some(server)
+    }
+
+    fn reach(&mut self, kind: &str) -> Option<Reach> {
+        // Gemini CLI: `url` alone is the old transport.
+        let is_old =
+            kind == "sse" || self.context.client == "gemini" && self.entry.contains_key("url");
+        let url = self.take(&["httpUrl", "url", "serverUrl", "uri"]);
+        let command = self.take(&["command", "cmd"]);
+        match (command, url) {
+            (Some(command), None) => self.command(command),
+            (None, Some(url)) => {
+                if is_old {
+                    self.notes.push(
+                        "the client speaks HTTP+SSE (2024-11-05) to it: haft mcp inspect shows whether haft reaches it".to_owned(),
+                    );
+                }
+                self.address(&url)
+            }
+            (None, None) => {
+                self.refuse("it names neither a command nor an address");
+                None
+            }
+            (Some(_), Some(_)) => {
+                self.refuse("it names a command and an address");
+                None
+            }
+        }
+    }
+
+    fn command(&mut self, command: Value) -> Option<Reach> {
+        let words = self.words(command);
+        let Some((program, args)) = words
+            .split_first()
+            .filter(|(program, _)| !program.is_empty())
+        else {
+            self.refuse("it names no program");
+            return None;
+        };
+        self.check_words(args);
+        let mut env = self.pairs(&["env", "envs", "environment"], str::to_owned);
+        self.named_variables(&mut env);
+        if let Some(file) = self.take(&["envFile", "env_file"]) {
+            let file = file.as_str().unwrap_or_default().to_owned();
+            self.refuse(format!(
+                "its variables stand in {file}, which haft does not read: name them with `haft mcp add --env KEY=${{env:KEY}}`"
+            ));
+        }
+        Some(Reach::Command {
+            program: self.program(program),
+            args: args.to_vec(),
+            env,
+            cwd: self.cwd(),
+        })
+    }
+
+    /// The program and its arguments.
+    fn words(&mut self, command: Value) -> Vec<String> {
+        let mut words = match command {
+            Value::String(program) => vec![program],
+            Value::Array(words) => texts(&words),
+            // Older settings of Zed.
+            Value::Object(mut inner) => {
+                for key in ["args", "env"] {
+                    if let Some(value) = inner.remove(key) {
+                        self.entry.entry(key).or_insert(value);
+                    }
+                }
+                let path = inner.remove("path");
+                let path = path.and_then(|path| path.as_str().map(str::to_owned));
+                path.into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        if let Some(Value::Array(args)) = self.take(&["args"]) {
+            words.extend(texts(&args));
+        }
+        words.iter().filter_map(|word| self.text(word)).collect()
+    }
+
+    /// The folder that it starts in: a relative one lies in the package or the workspace.
+    fn cwd(&mut self) -> Option<String> {
+        let cwd = self.take(&["cwd"]);
+        let cwd = cwd.as_ref().and_then(Value::as_str);
+        let cwd = cwd.and_then(|cwd| self.text(cwd))?;
+        if cwd.starts_with("~/") {
+            return Some(cwd);
+        }
+        let folder = self.context.package.unwrap_or(&self.context.at.workspace);
+        Some(folder.join(cwd).to_string_lossy().into_owned())
+    }
+
+    /// A program by its name or an absolute path: a relative one lies in the package or the workspace.
+    fn program(&self, program: &str) -> String {
+        if !program.contains('/') || program.starts_with(['/', '$']) {
+            return program.to_owned();
+        }
+        if let (Some(rest), Some(home)) = (
+            program.strip_prefix("~/"),
+            self.context.at.environment.folder("HOME"),
+        ) {
+            return home.join(rest).to_string_lossy().into_owned();
+        }
+        let folder = self.context.package.unwrap_or(&self.context.at.workspace);
+        let plain = program.strip_prefix("./").unwrap_or(program);
+        folder.join(plain).to_string_lossy().into_owned()
+    }
+
+    fn address(&mut self, url: &Value) -> Option<Reach> {
+        let url = self.text(url.as_str().unwrap_or_default())?;
+        if is_shaped(&url) && !self.wishes.copy_secrets {
+            self.refuse("its address holds a secret: put that into a header, or copy it with --copy-secrets");
+        }
+        let mut headers = self.pairs(&["headers", "http_headers"], |name| name.replace('-', "_"));
+        if let Some(Value::Object(named)) = self.take(&["env_http_headers"]) {
+            for (header, variable) in named {
+                self.header(
+                    &mut headers,
+                    &header,
+                    variable.as_str().unwrap_or_default(),
+                    "",
+                );
+            }
+        }
+        if let Some(variable) = self.take(&["bearer_token_env_var"]) {
+            let variable = variable.as_str().unwrap_or_default();
+            self.header(&mut headers, "Authorization", variable, "Bearer ");
+        }
+        Some(Reach::Address { url, headers })
+    }
+
+    fn header(
+        &mut self,
+        headers: &mut BTreeMap<String, String>,
+        header: &str,
+        variable: &str,
+        before: &str,
+    ) {
+        match self.context.variable(variable) {
+            Ok(reference) => {
+                headers.insert(header.to_owned(), format!("{before}{reference}"));
+            }
+            Err(why) => self.refuse(why),
+        }
+    }
+
+    /// Variables that the client takes from its own, or keeps in the system's keyring.
+    fn named_variables(&mut self, env: &mut BTreeMap<String, String>) {
+        for (key, is_needed) in [("env_keys", true), ("env_vars", false)] {
+            let Some(Value::Array(names)) = self.take(&[key]) else {
+                continue;
+            };
+            for name in names {
+                let name = name
+                    .as_str()
+                    .or_else(|| name.get("name")?.as_str())
+                    .unwrap_or_default();
+                match self.context.variable(name) {
+                    Ok(reference) => {
+                        env.entry(name.to_owned()).or_insert(reference);
+                    }
+                    Err(why) if is_needed => self.refuse(why),
+                    Err(_) => self.notes.push(format!(
+                        "not carried over: the variable {name}, which is not set here"
+                    )),
+                }
+            }
+        }
+    }
+
+    /// A table of texts. A secret that stands there as it is becomes a reference to a variable, is copied where that is wanted,
+    /// or the server is not taken.
+    fn pairs(
+        &mut self,
+        names: &[&str],
+        variable: impl Fn(&str) -> String,
+    ) -> BTreeMap<String, String> {
+        let mut pairs = BTreeMap::new();
+        let Some(Value::Object(table)) = self.take(names) else {
+            return pairs;
+        };
+        for (name, value) in table {
+            let value = match value {
+                Value::String(text) => text,
+                Value::Null => continue,
+                other => other.to_string(),
+            };
+            let Some(mut text) = self.text(&value) else {
+                continue;
+            };
+            if is_secret(&name, &text) {
+                text = self.secret(&name, text, &variable(&name).to_uppercase());
+            }
+            pairs.insert(name, text);
+        }
+        pairs
+    }
+
+    fn secret(&mut self, name: &str, text: String, variable: &str) -> String {
+        if self.wishes.copy_secrets {
+            self.notes.push(format!(
+                "the secret of `{name}` is copied into haft's settings as it is"
+            ));
+            return text;
+        }
+        let Ok(reference) = self.context.variable(variable) else {
+            self.refuse(format!(
+                "`{name}` holds a secret as it is: put it into the variable {variable} and import again (haft writes ${{env:{variable}}}), or copy it with --copy-secrets"
+            ));
+            return String::new();
+        };
+        self.notes.push(format!(
+            "the secret of `{name}` is not copied: haft takes the variable {variable}, whole"
+        ));
+        reference
+    }
+
+    fn check_words(&mut self, args: &[String]) {
+        let pairs = args.iter().zip(args.iter().skip(1));
+        let mut named = pairs.filter(|(name, _)| name.starts_with('-'));
+        let holds = args.iter().any(|arg| is_shaped(arg))
+            || named.any(|(name, value)| !value.starts_with('-') && is_secret(name, value));
+        if holds && !self.wishes.copy_secrets {
+            self.refuse(
+                "its arguments hold a secret as it is: put it into a variable there (${env:NAME}), or copy it with --copy-secrets",
+            );
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Option<String> {
+        match self.context.carry(text) {
+            Ok(carried) => {
+                for note in carried.notes {
+                    if !self.notes.contains(&note) {
+                        self.notes.push(note);
+                    }
+                }
+                Some(carried.text)
+            }
+            Err(why) => {
+                self.refuse(why);
+                None
+            }
+        }
+    }
+
+    fn timeouts(&mut self, server: &mut NewServer) {
+        let in_milliseconds =
+            ["gemini", "opencode", "claude-code", "zed"].contains(&self.context.client);
+        let unit = if in_milliseconds { 1000.0 } else { 1.0 };
+        let seconds = |value: Option<Value>, unit: f64| {
+            let number =
+                value.and_then(|value| value.as_f64().or_else(|| value.as_str()?.parse().ok()));
+            number
+                .map(|number| number / unit)
+                .filter(|seconds| *seconds > 0.0)
+        };
+        let call = self.take(&["tool_timeout_sec", "tool_timeout"]);
+        let start = self.take(&["startup_timeout_sec", "startup_timeout"]);
+        let start_ms = self.take(&["startup_timeout_ms"]);
+        let any = self.take(&["timeout"]);
+        server.call_timeout = seconds(call, 1.0).or(seconds(any, unit));
+        server.connect_timeout = seconds(start, 1.0).or(seconds(start_ms, 1000.0));
+    }
+
+    /// What a server that ran freely may miss in the jail.
+    fn jail_notes(&mut self, server: &NewServer) {
+        let Reach::Command { args, .. } = &server.reach else {
+            return;
+        };
+        let is_there = |arg: &&String| {
+            Path::new(arg.as_str()).is_absolute() && Path::new(arg.as_str()).exists()
+        };
+        for arg in args.iter().filter(is_there) {
+            if !server
+                .read
+                .iter()
+                .any(|folder| Path::new(arg).starts_with(folder))
+            {
+                self.notes.push(format!(
+                    "the jail does not show it {arg}: sandbox.read or sandbox.write name what it may see"
+                ));
+            }
+        }
+    }
+
+    /// Names what is left.
+    fn leftovers(&mut self) {
+        let names: Vec<String> = self
+            .entry
+            .iter()
+            .filter(|(name, value)| !SILENT.contains(&name.as_str()) && !says_nothing(value))
+            .map(|(name, _)| name.clone())
+            .collect();
+        let (of_tools, others): (Vec<String>, Vec<String>) = names
+            .into_iter()
+            .partition(|name| TOOLS.contains(&name.as_str()));
+        for name in of_tools {
+            let value = self
+                .entry
+                .get(&name)
+                .map(Value::to_string)
+                .unwrap_or_default();
+            let value = haft::text::clip(&value, 200);
+            self.notes.push(format!(
+                "not carried over: {name} = {value}; policy.allow and tools.disable say which tools run, as `server.tool`"
+            ));
+        }
+        if !others.is_empty() {
+            self.notes
+                .push(format!("not carried over: {}", others.join(", ")));
+        }
+    }
+}
+
+fn texts(values: &[Value]) -> Vec<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    values.iter().map(text).collect()
+}
+
+/// Whether a member is there without saying anything.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a flag is this word; YAML's are texts here.
+fn is(value: &Value, word: &str) -> bool {
+    value.as_str() == Some(word) || value.as_bool().is_some_and(|flag| flag.to_string() == word)
+}

@@ -1,0 +1,191 @@
+//! A package of a plugin: a folder with `plugin.json`, its servers, its skills, and what haft has no use for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::imports::document::{self, Entries};
+use crate::imports::{Imports, Source, Wishes, take};
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+use crate::site::Site;
+
+/// Where the manifest lies, the first one that is there.
+const MANIFESTS: [&str; 5] = [
+    ".plugin/plugin.json",
+    "plugin.json",
+    ".claude-plugin/plugin.json",
+    ".cursor-plugin/plugin.json",
+    ".codex-plugin/plugin.json",
+];
+/// Where servers lie.
+const SERVERS: [&str; 2] = [".mcp.json", "mcp.json"];
+/// What haft has no use for, with the member of the manifest that may name it elsewhere.
+const OTHERS: [(&str, &str); 7] = [
+    ("commands", "commands"),
+    ("agents", "agents"),
+    ("hooks", "hooks"),
+    ("rules", "rules"),
+    (".lsp.json", "lspServers"),
+    ("output-styles", "outputStyles"),
+    ("monitors", "monitors"),
+];
+/// The largest manifest.
+const LARGEST: u64 = 1 << 20;
+
+/// Reads a package.
+pub(super) fn read(
+    at: &Site,
+    folder: &Path,
+    wishes: &Wishes,
+    into: &mut Imports,
+) -> Result<(), Problem> {
+    let real = folder.canonicalize();
+    let folder = real.map_err(|e| Problem::failed(format!("find {}: {e}", folder.display())))?;
+    let manifest = manifest(&folder)?;
+    let name = manifest.get("name").and_then(Value::as_str);
+    if name.is_none() {
+        into.notes.push(format!(
+            "{}: no manifest names the plugin",
+            folder.display()
+        ));
+    }
+    let package = Package {
+        at,
+        folder: &folder,
+        wishes,
+    };
+    package.servers(&manifest, into)?;
+    package.skills(&manifest, into);
+    for (place, member) in OTHERS {
+        if folder.join(place).exists() || manifest.contains_key(member) {
+            into.notes
+                .push(format!("not carried over: {member} of the plugin"));
+        }
+    }
+    Ok(())
+}
+
+fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
+    let file = MANIFESTS
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|file| file.exists());
+    if let Some(file) = file {
+        let text = plain_file::read(&file, LARGEST)
+            .map_err(|e| Problem::usage(format!("read the plugin: {e}")).at(Place::file(&file)))?;
+        return document::parse(&file, &text);
+    }
+    let is_package = SERVERS
+        .iter()
+        .chain(&["skills"])
+        .any(|name| folder.join(name).exists());
+    if is_package {
+        return Ok(Map::new());
+    }
+    let problem = Problem::usage(format!(
+        "{} is not the folder of a plugin",
+        folder.display()
+    ));
+    Err(problem.advise(format!(
+        "it has none of {}, {} and skills/",
+        MANIFESTS.join(", "),
+        SERVERS.join(", ")
+    )))
+}
+
+struct Package<'a> {
+    at: &'a Site,
+    folder: &'a Path,
+    wishes: &'a Wishes,
+}
+
+impl Package<'_> {
+    /// The servers of the files, and those that the manifest holds or names.
+    fn servers(&self, manifest: &Map<String, Value>, into: &mut Imports) -> Result<(), Problem> {
+        let mut files: Vec<PathBuf> = SERVERS
+            .iter()
+            .map(|name| self.folder.join(name))
+            .filter(|file| file.exists())
+            .collect();
+        match manifest.get("mcpServers") {
+            Some(Value::Object(servers)) => {
+                let held = servers
+                    .iter()
+                    .filter_map(|(name, entry)| Some((name.clone(), entry.as_object()?.clone())));
+                let entries = Entries {
+                    servers: held.collect(),
+                    ..Entries::default()
+                };
+                self.take(self.folder, entries, into);
+            }
+            named => files.extend(self.named(named, into)),
+        }
+        files.sort();
+        files.dedup();
+        for file in files {
+            let source = self.source(&file);
+            let entries = document::read(&source, self.at)?.known(&file)?;
+            self.take(&file, entries, into);
+        }
+        Ok(())
+    }
+
+    fn source<'f>(&'f self, file: &'f Path) -> Source<'f> {
+        Source {
+            client: "a plugin",
+            file,
+            package: Some(self.folder),
+        }
+    }
+
+    fn take(&self, file: &Path, entries: Entries, into: &mut Imports) {
+        take(self.at, &self.source(file), self.wishes, entries, into);
+    }
+
+    /// Paths that a member of the manifest names, below the package.
+    fn named(&self, member: Option<&Value>, into: &mut Imports) -> Vec<PathBuf> {
+        let names = match member {
+            Some(Value::String(name)) => vec![name.as_str()],
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let mut paths = Vec::new();
+        for name in names {
+            match self.folder.join(name).canonicalize() {
+                Ok(path) if path.starts_with(self.folder) => paths.push(path),
+                Ok(_) => into
+                    .notes
+                    .push(format!("not read: {name} leads out of the plugin")),
+                Err(error) => into.notes.push(format!("not read: {name}: {error}")),
+            }
+        }
+        paths
+    }
+
+    /// Says how its skills can be used.
+    fn skills(&self, manifest: &Map<String, Value>, into: &mut Imports) {
+        let own = self.folder.join("skills");
+        let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let named = self.named(manifest.get("skills"), into);
+        for folder in std::iter::once(own)
+            .chain(named)
+            .filter(|folder| folder.is_dir())
+        {
+            let count = std::fs::read_dir(&folder).map_or(0, |entries| {
+                entries
+                    .flatten()
+                    .filter(|entry| entry.path().join("SKILL.md").is_file())
+                    .count()
+            });
+            folders.insert(folder, count);
+        }
+        for (folder, count) in folders {
+            into.notes.push(format!(
+                "{count} skills: skills.dirs = [{:?}] in haft's settings offers them",
+                folder.display().to_string()
+            ));
+        }
+    }
+}

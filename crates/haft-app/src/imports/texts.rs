@@ -1,0 +1,195 @@
+//! Texts of clients' settings with their variables, as texts of haft's settings: `${env:NAME}` where a variable is meant, the
+//! value itself where it is a place.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::site::Site;
+
+/// What texts are read with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) at: &'a Site,
+    pub(super) client: &'static str,
+    /// The folder of the package that the settings belong to.
+    pub(super) package: Option<&'a Path>,
+    /// What VS Code asks the user for.
+    pub(super) inputs: &'a [Map<String, Value>],
+}
+
+/// A text that was carried over, and what is to be said of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Carried {
+    pub(super) text: String,
+    pub(super) notes: Vec<String>,
+}
+
+impl Context<'_> {
+    /// The text for haft; why there is none where it needs what is not here.
+    pub(super) fn carry(&self, text: &str) -> Result<Carried, String> {
+        let text = match self.client {
+            "opencode" => text
+                .replace("{env:", "${env:")
+                .replace("{file:", "${file:")
+                .replace("$${", "${"),
+            "gemini" => braced(text),
+            _ => text.to_owned(),
+        };
+        let mut carried = Carried::default();
+        let mut rest = text.as_str();
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((inner, after)) = after.split_once('}') else {
+                break;
+            };
+            carried.text.push_str(before);
+            self.reference(inner, &mut carried)?;
+            rest = after;
+        }
+        carried.text.push_str(rest);
+        Ok(carried)
+    }
+
+    /// What is between the braces.
+    fn reference(&self, inner: &str, carried: &mut Carried) -> Result<(), String> {
+        if let Some(name) = inner.strip_prefix("env:") {
+            carried.text.push_str(&self.variable(name)?);
+        } else if let Some(path) = inner.strip_prefix("file:") {
+            if !Path::new(path).is_absolute() {
+                return Err(format!("`${{{inner}}}` is not an absolute path"));
+            }
+            carried.text.extend(["${file:", path, "}"]);
+        } else if let Some(id) = inner.strip_prefix("input:") {
+            self.input(id, carried)?;
+        } else if let Some(place) = self.place(inner)? {
+            carried
+                .notes
+                .push(format!("`${{{inner}}}` is {place} from now on"));
+            carried.text.push_str(&place);
+        } else {
+            let (name, default) = match inner.split_once(":-") {
+                Some((name, default)) => (name, Some(default)),
+                None => (inner, None),
+            };
+            if !is_variable(name) {
+                return Err(format!("haft does not know `${{{inner}}}`"));
+            }
+            match (default, self.at.environment.get(name)) {
+                (Some(default), None) => {
+                    let note = format!("the variable {name} is not set: its default is taken");
+                    carried.notes.push(note);
+                    carried.text.push_str(default);
+                }
+                _ => carried.text.push_str(&self.variable(name)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// A reference to a variable that is set: haft does not start with one that is not.
+    pub(super) fn variable(&self, name: &str) -> Result<String, String> {
+        if !is_variable(name) {
+            return Err(format!("`{name}` is not the name of a variable"));
+        }
+        match self.at.environment.get(name) {
+            Some(_) => Ok(format!("${{env:{name}}}")),
+            None => Err(format!(
+                "it needs the variable {name}, which is not set here: set it, and import again"
+            )),
+        }
+    }
+
+    /// A place or sign that the client puts in.
+    fn place(&self, name: &str) -> Result<Option<String>, String> {
+        let shown = |path: &Path| path.to_string_lossy().into_owned();
+        let workspace = &self.at.workspace;
+        Ok(Some(match name {
+            "workspaceFolder" | "workspaceRoot" | "CLAUDE_PROJECT_DIR" => shown(workspace),
+            "workspaceFolderBasename" => {
+                let name = workspace.file_name().unwrap_or_default();
+                name.to_string_lossy().into_owned()
+            }
+            "userHome" => match self.at.environment.folder("HOME") {
+                Some(home) => shown(&home),
+                None => return Err("HOME is not set".to_owned()),
+            },
+            "pathSeparator" | "/" => "/".to_owned(),
+            "PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" | "CURSOR_PLUGIN_ROOT" | "extensionPath" => {
+                match self.package {
+                    Some(package) => shown(package),
+                    None => return Err(format!("`${{{name}}}` means something in a plugin alone")),
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// What VS Code asks for is a variable for haft.
+    fn input(&self, id: &str, carried: &mut Carried) -> Result<(), String> {
+        let named =
+            |input: &&Map<String, Value>| input.get("id").and_then(Value::as_str) == Some(id);
+        let input = self.inputs.iter().find(named);
+        let text = |key: &str| input.and_then(|input| input.get(key)?.as_str());
+        let name: String = id
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_uppercase()
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let name = if is_variable(&name) {
+            name
+        } else {
+            format!("INPUT_{name}")
+        };
+        let is_secret =
+            input.is_some_and(|input| input.get("password") == Some(&Value::Bool(true)));
+        if self.at.environment.get(&name).is_some() {
+            carried.text.extend(["${env:", &name, "}"]);
+            carried.notes.push(format!(
+                "the client asks for `{id}`: haft takes the variable {name}"
+            ));
+            return Ok(());
+        }
+        if let Some(default) = text("default").filter(|_| !is_secret) {
+            carried.text.push_str(default);
+            carried
+                .notes
+                .push(format!("the client asks for `{id}`: its default is taken"));
+            return Ok(());
+        }
+        let about = text("description").map(|about| format!(" ({about})"));
+        Err(format!(
+            "the client asks for `{id}`{}: set the variable {name}, and import again",
+            about.unwrap_or_default()
+        ))
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let first = name.bytes().next();
+    first.is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// `$NAME` as `${NAME}`.
+fn braced(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let (name, tail) = after.split_at(end.unwrap_or(after.len()));
+        if is_variable(name) {
+            out.extend(["${", name, "}"]);
+        } else {
+            out.push('$');
+            out.push_str(name);
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
