@@ -14,7 +14,7 @@ pub(crate) mod later;
 mod mcp;
 mod serve;
 
-pub(crate) use mcp::{ClientFile, Mcp, McpAction};
+pub(crate) use mcp::{AddServer, ClientFile, ImportServers, Mcp, McpAction, SettingsFile};
 pub(crate) use serve::{Console, Serve};
 
 /// The tool runtime for agents: one governed path between a language model and the world.

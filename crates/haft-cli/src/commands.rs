@@ -65,6 +65,20 @@ fn resolved(command: Command, at: &Invocation) -> Done {
         Command::Init(init) => init::run(at, &init),
         Command::Console(args) => console::run(at, &args),
         Command::Trust(trust) => trust::run(at, &trust),
+        Command::Mcp(args::Mcp {
+            action: McpAction::Add(server),
+        }) => {
+            if !mcp::add::add(at, &server)? {
+                return Ok(Exit::Done);
+            }
+            let name = server.name;
+            in_house(
+                Command::Mcp(args::Mcp {
+                    action: McpAction::Pin { name, yes: false },
+                }),
+                at,
+            )
+        }
         Command::Mcp(mcp) if !mcp.action.is_about_servers() => mcp::run(at, &mcp.action),
         Command::Skills(args::Skills {
             action: Some(SkillsAction::Check { dir, strict }),

@@ -71,6 +71,17 @@ impl Invocation {
         Ok(self.warned(self.resolve(trusted)?))
     }
 
+    /// Reads all settings with more options behind those that were typed; asks no one, and says nothing.
+    pub(crate) fn settings_with(&self, options: &[String]) -> Result<Settings, Problem> {
+        let trusted = self.options.trust || self.site.trust()?.trusts(&self.site.workspace);
+        let all = [&self.options.set[..], options].concat();
+        let overrides = Overrides {
+            options: &all,
+            ..self.overrides()
+        };
+        self.site.settings(&overrides, trusted)
+    }
+
     /// What reads all settings again as [`settings`](Self::settings) does, and asks no one.
     pub(crate) fn reload(&self) -> Load {
         let at = self.clone();
@@ -126,12 +137,15 @@ impl Invocation {
     }
 
     fn resolve(&self, trusted: bool) -> Result<Settings, Problem> {
-        let overrides = Overrides {
+        self.site.settings(&self.overrides(), trusted)
+    }
+
+    fn overrides(&self) -> Overrides<'_> {
+        Overrides {
             config: self.options.config.as_deref(),
             options: &self.options.set,
             profile: self.options.profile.as_deref(),
-        };
-        self.site.settings(&overrides, trusted)
+        }
     }
 
     fn warned(&self, settings: Settings) -> Settings {

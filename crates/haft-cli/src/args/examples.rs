@@ -79,4 +79,8 @@ Examples:
   haft mcp install claude-code      in .mcp.json of this folder
   haft mcp install claude-code --user
   haft mcp install codex --profile trusted -c limits.max_calls=200
-  haft mcp uninstall codex";
+  haft mcp uninstall codex
+  haft mcp add docs --network host -- npx -y @modelcontextprotocol/server-everything
+  haft mcp add tickets https://tickets.example/mcp --header 'Authorization=Bearer ${env:TICKETS_TOKEN}'
+  haft mcp import                   the servers of the clients on this machine
+  haft mcp pin docs                 see its tools, and offer them";

@@ -23,8 +23,18 @@ const LATER: [(&str, &str); 5] = [
     ("tools --dialect gemini", "0.5 (models and the agent loop)"),
 ];
 
-/// What `haft mcp` will also do, with upstream servers.
-const LATER_MCP: [&str; 3] = ["add", "remove", "import"];
+/// The commands of `haft mcp`.
+const MCP: [&str; 9] = [
+    "list",
+    "add",
+    "remove",
+    "import",
+    "inspect",
+    "pin",
+    "snippet",
+    "install",
+    "uninstall",
+];
 
 /// The commands of this release.
 const NOW: [&str; 20] = [
@@ -81,11 +91,9 @@ pub(crate) fn unknown_mcp(words: &[OsString]) -> Problem {
         .first()
         .map(|w| w.to_string_lossy())
         .unwrap_or_default();
-    if LATER_MCP.contains(&word.as_ref()) {
-        return Problem::usage(format!("`haft mcp {word}` is not in this release")).advise(
-            "release 0.6 (upstream MCP servers) brings it; `haft mcp install CLIENT` connects a client",
-        );
-    }
-    Problem::usage(format!("unknown command `mcp {word}`"))
-        .advise("there are `haft mcp snippet CLIENT`, `install CLIENT` and `uninstall CLIENT`")
+    let problem = Problem::usage(format!("unknown command `mcp {word}`"));
+    problem.advise(match nearest(&word, &MCP) {
+        Some(near) => format!("did you mean `haft mcp {near}`?"),
+        None => format!("there are {}", MCP.join(", ")),
+    })
 }

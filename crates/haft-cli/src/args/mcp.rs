@@ -1,6 +1,7 @@
-//! `haft mcp`: clients connected and disconnected; servers looked at and pinned.
+//! `haft mcp`: clients connected and disconnected; servers added, imported, looked at and pinned.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
@@ -39,6 +40,82 @@ impl ClientFile {
     }
 }
 
+/// Which of haft's settings files is edited.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsFile {
+    /// In the user's settings, for all folders [default]
+    #[arg(long, conflicts_with = "here")]
+    pub(crate) global: bool,
+    /// In the haft.toml of this folder
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// A server to be put behind haft.
+#[derive(Debug, Args)]
+pub(crate) struct AddServer {
+    /// Its name: its tools are named NAME.tool
+    pub(crate) name: String,
+    /// The address of a server that speaks Streamable HTTP
+    #[arg(
+        value_name = "URL",
+        required_unless_present = "command",
+        conflicts_with = "command"
+    )]
+    pub(crate) url: Option<String>,
+    /// A variable of its process; a secret as ${env:NAME} or ${file:PATH}
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "url")]
+    pub(crate) env: Vec<String>,
+    /// A header of every request to it; a secret as ${env:NAME} or ${file:PATH}
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "command")]
+    pub(crate) header: Vec<String>,
+    /// The folder that its process starts in
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// What its process reaches: all that this machine does, or nothing [default: none]
+    #[arg(long, value_parser = ["host", "none"], conflicts_with = "url")]
+    pub(crate) network: Option<String>,
+    /// A folder that its process reads
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub(crate) read: Vec<PathBuf>,
+    /// A folder that its process changes
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub(crate) write: Vec<PathBuf>,
+    /// Believe what its tools say of themselves
+    #[arg(long)]
+    pub(crate) trusted: bool,
+    #[command(flatten)]
+    pub(crate) file: SettingsFile,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Servers of other settings to be put behind haft.
+#[derive(Debug, Args)]
+pub(crate) struct ImportServers {
+    /// A client's settings file, or the folder of a plugin [default: those of the clients that haft knows]
+    #[arg(value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+    /// Another name for a server: a name is taken once
+    #[arg(long, value_name = "OLD=NEW")]
+    pub(crate) rename: Vec<String>,
+    /// Copy secrets that stand in those settings as they are
+    #[arg(long)]
+    pub(crate) copy_secrets: bool,
+    /// What the processes reach: all that this machine does, or nothing [default: none]
+    #[arg(long, value_parser = ["host", "none"])]
+    pub(crate) network: Option<String>,
+    #[command(flatten)]
+    pub(crate) file: SettingsFile,
+    /// Ask nothing
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
 /// What to do about MCP.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpAction {
@@ -59,6 +136,17 @@ pub(crate) enum McpAction {
     },
     /// List the MCP servers behind haft
     List,
+    /// Put a server behind haft: into the settings, which keep everything else in them
+    Add(AddServer),
+    /// Take a server out of the settings again, and forget what was pinned of it
+    Remove {
+        /// The server's name in settings
+        name: String,
+        #[command(flatten)]
+        file: SettingsFile,
+    },
+    /// Put the servers of other clients behind haft: Claude Code and Desktop, Cursor, VS Code, Codex, Goose, Gemini CLI, Zed
+    Import(ImportServers),
     /// Start or reach a server, and show its tools, what changed since it was pinned, and what to look at
     Inspect {
         /// The server's name in settings

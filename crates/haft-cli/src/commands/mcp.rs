@@ -12,6 +12,8 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
 
+pub(crate) mod add;
+mod import;
 pub(crate) mod servers;
 
 /// Prints the settings of a client, or edits its file.
@@ -20,6 +22,8 @@ pub(crate) fn run(at: &Invocation, action: &McpAction) -> Done {
         McpAction::Snippet { client } => snippet(at, client),
         McpAction::Install { client } => connect(at, client),
         McpAction::Uninstall { client } => disconnect(at, client),
+        McpAction::Import(from) => import::run(at, from),
+        McpAction::Remove { name, file } => add::remove(at, name, file),
         _ => Err(Problem::usage("there is `haft mcp snippet CLIENT`")),
     }
 }

@@ -5,7 +5,7 @@ use crate::harness::Lab;
 #[test]
 fn help_of_every_command() {
     let lab = Lab::new();
-    let commands: [&[&str]; 21] = [
+    let commands: [&[&str]; 23] = [
         &[],
         &["serve"],
         &["console"],
@@ -24,6 +24,8 @@ fn help_of_every_command() {
         &["doctor"],
         &["mcp"],
         &["mcp", "install"],
+        &["mcp", "add"],
+        &["mcp", "import"],
         &["init"],
         &["approvals"],
         &["completions"],

@@ -47,6 +47,8 @@ mod relocations;
 mod seed_faults;
 mod serve;
 mod servers;
+mod servers_add;
+mod servers_import;
 mod servers_reload;
 mod settings;
 mod shapes;

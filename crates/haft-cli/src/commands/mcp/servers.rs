@@ -35,7 +35,7 @@ fn list(at: &Invocation, app: &App) -> Done {
     }
     if servers.is_empty() {
         at.screen
-            .say("no MCP servers; settings name them: haft config explain mcp.servers");
+            .say("no MCP servers: haft mcp add, or haft mcp import");
         return Ok(Exit::Done);
     }
     let columns = [
