@@ -21,6 +21,7 @@ use crate::problem::{Place, Problem};
 
 pub mod background;
 pub mod login;
+pub mod upstream;
 pub mod watched;
 
 /// The folder below haft's state folder.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use haft::text::hex;
 use haft_mcp::upstream::{Activity, Open, RemoteTool, Upstream, UpstreamTerms, findings};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::home::Home;
@@ -29,7 +29,7 @@ pub(crate) mod process;
 const LARGEST: u64 = 64 << 20;
 
 /// How a server is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// It is a process of ours.
@@ -38,8 +38,8 @@ pub enum Transport {
     Http,
 }
 
-/// How far a server has come in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// How far a server has come in a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     /// Settings turned it off.
@@ -62,7 +62,7 @@ impl ServerState {
 }
 
 /// A server as it is listed (contract §9).
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListedServer {
     /// Its name in settings.
     pub name: String,

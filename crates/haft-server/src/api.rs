@@ -43,6 +43,7 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/events", get(events::events))
         .route("/health", get(look::health))
         .route("/overview", get(look::overview))
+        .route("/servers", get(look::servers))
         .route("/openapi.json", get(openapi::document))
         .route("/audit", get(look::audit))
         .route("/policy/explain", post(look::explain))

@@ -22,6 +22,17 @@ struct Link {
     url: String,
 }
 
+/// The operator's token of the servers over a state folder.
+pub(super) fn operator_token(home: &Home) -> Result<String, Problem> {
+    let path = home.join("operator-token");
+    let token = plain_file::read(&path, TOKEN).map_err(|e| {
+        Problem::failed(format!("read the operator's token: {e}"))
+            .at(Place::file(&path))
+            .advise("start the server again: it makes the file")
+    })?;
+    Ok(token.trim().to_owned())
+}
+
 impl Server {
     /// A link to its console that logs in, once, within 5 minutes. `opens` is whether it opens a browser of this user on this
     /// machine: other users may read it in the list of processes then, and it is of no use to them.
@@ -29,12 +40,7 @@ impl Server {
     /// # Errors
     /// The operator's token cannot be read, or the server does not answer or gives no link.
     pub async fn login_link(&self, home: &Home, opens: bool) -> Result<String, Problem> {
-        let path = home.join("operator-token");
-        let token = plain_file::read(&path, TOKEN).map_err(|e| {
-            Problem::failed(format!("read the operator's token: {e}"))
-                .at(Place::file(&path))
-                .advise("start the server again: it makes the file")
-        })?;
+        let token = operator_token(home)?;
         let limits = FetchLimits {
             max_bytes: ANSWER,
             whole: TAKES,
@@ -42,7 +48,7 @@ impl Server {
         };
         let http = Http::trusted().with_limits(limits);
         let url = format!("{}/api/v1/login-link", self.record.url);
-        let bearer = format!("Bearer {}", token.trim());
+        let bearer = format!("Bearer {token}");
         let headers = [("authorization", &*bearer)];
         // Where a proxy encrypts, the connection that the server sees is the proxy's.
         let same_user = opens && self.record.url.starts_with("http://");

@@ -79,6 +79,13 @@ fn health(server: &Server) -> String {
         .body
 }
 
+/// How far the server has come.
+fn state(server: &Server) -> Value {
+    let path = "/api/v1/servers";
+    let listed = server.ask(&get(path, Some(&server.operator))).json();
+    listed[0]["state"].clone()
+}
+
 /// Calls in a thread of its own, and waits until the call is under way.
 fn begin(server: &Server, path: &Path) -> std::thread::JoinHandle<Value> {
     let caller = server.caller();
@@ -87,7 +94,7 @@ fn begin(server: &Server, path: &Path) -> std::thread::JoinHandle<Value> {
         let reply = caller.try_ask(&post("/api/v1/calls", &caller.call, &body));
         reply.unwrap().json()
     });
-    while !health(server).contains("in use") {}
+    while state(server) != "in_use" {}
     call
 }
 
@@ -108,7 +115,11 @@ fn begun(more: &str) -> (Lab, std::path::PathBuf, Server, Voice) {
 fn calls_under_way_go_on_over_a_new_pin_and_fail_honestly_when_the_server_goes() {
     let (lab, folder, server, mut voice) = begun("");
     let path = fifo(&folder);
+    let listed = |lab: &Lab| lab.run(&["mcp", "list", "--json"]).json()[0]["state"].clone();
+    assert_eq!(listed(&lab), "known");
     let call = begin(&server, &path);
+    assert!(health(&server).contains("in use"));
+    assert_eq!(listed(&lab), "in_use");
     fs::write(folder.join("text"), "Add two numbers, and carry.").unwrap();
     pin(&lab);
     voice.until("changed settings are in force: the pin of sum");
@@ -119,6 +130,7 @@ fn calls_under_way_go_on_over_a_new_pin_and_fail_honestly_when_the_server_goes()
         "{outcome}"
     );
     assert_eq!(status(&server, "sum.add")["ok"], true);
+    assert_eq!(listed(&lab), "started");
 
     let call = begin(&server, &path);
     lab.user_settings(ALLOWED);
@@ -131,7 +143,7 @@ fn calls_under_way_go_on_over_a_new_pin_and_fail_honestly_when_the_server_goes()
     // Nothing of it is left.
     let script = folder.join("server.py").display().to_string();
     while processes_with(&script) {}
-    assert!(!health(&server).contains("in use"));
+    assert_eq!(state(&server), Value::Null);
     server.end(Signal::TERM);
 }
 

@@ -132,6 +132,15 @@ pub(crate) async fn health(State(api): Shared, Extension(caller): Extension<Call
     reply::document(&shown)
 }
 
+/// The MCP servers behind haft.
+pub(crate) async fn servers(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+    if caller != Caller::Operator {
+        let why = "the servers are the operator's: their command lines are listed";
+        return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
+    }
+    reply::document(&api.app.servers().list())
+}
+
 /// The first page; `since` (RFC 3339) says when the reader's day began, the last 24 hours where it does not.
 pub(crate) async fn overview(
     State(api): Shared,

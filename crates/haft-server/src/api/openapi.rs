@@ -84,6 +84,7 @@ const ROUTES: &[Route] = &[
     change("/policy/explain", "why a call would be allowed, asked about or denied; nothing runs", "Call"),
     read("/health", "what works here, found by trying; the version, sizes, and for the operator the clients"),
     Route { who: "operator", query: &[("since", "when the reader's day began, RFC 3339")], ..read("/overview", "calls by hour, failed runs, waits, connected clients, disk use") },
+    Route { who: "operator", ..read("/servers", "the MCP servers behind haft: how far each has come, and why it is left alone") },
     read("/openapi.json", "this document"),
 ];
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use haft_app::app::App;
 use haft_app::problem::Problem;
+use haft_app::running::upstream::with_running;
 use haft_app::servers::{Look, Manifest, PinnedTool, ServerState};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,12 +24,13 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> Done 
     match action {
         McpAction::Inspect { name } => inspect(at, app, name).await,
         McpAction::Pin { name, yes } => pin(at, app, name, *yes).await,
-        _ => list(at, app),
+        _ => list(at, app).await,
     }
 }
 
-fn list(at: &Invocation, app: &App) -> Done {
+async fn list(at: &Invocation, app: &App) -> Done {
     let servers = app.servers().list();
+    let servers = with_running(servers, &at.site.home, app.workspace()).await;
     if at.screen.json {
         at.screen.document(&servers)?;
         return Ok(Exit::Done);
