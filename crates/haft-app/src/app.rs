@@ -31,6 +31,7 @@ use haft_sandbox::code::CodeJail;
 use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
+use crate::config::fault::SettingsFault;
 use crate::config::{Settings, typed};
 use crate::desktop::DesktopState;
 use crate::disk::{DiskUse, Gauge};
@@ -38,7 +39,6 @@ use crate::feed::Feed;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
-use crate::reload::SettingsFault;
 use crate::rules::RuleCheck;
 use crate::run::live::Live;
 use crate::run::tally::{Tally, TallyParts};

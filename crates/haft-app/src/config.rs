@@ -19,6 +19,7 @@ use crate::problem::{Place, Problem};
 pub mod bounds;
 pub mod document;
 pub mod expand;
+pub(crate) mod fault;
 pub mod first_file;
 pub(crate) mod kept;
 pub mod keys;

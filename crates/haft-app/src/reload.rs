@@ -8,7 +8,6 @@ use std::time::Duration;
 use haft::policy::{List, Policy};
 use haft::toolset::view::View as _;
 use haft_builtins::skills::SKILL_TOOLS;
-use parking_lot::Mutex;
 
 use crate::app::{App, on};
 use crate::config::{FILE_NAME, Settings, user_file};
@@ -48,14 +47,10 @@ pub enum Reload {
     Recovered,
 }
 
-/// Why changed settings do not load, as long as they do not.
-#[derive(Debug, Default)]
-pub(crate) struct SettingsFault(Mutex<Option<String>>);
-
 impl App {
     /// Why the settings' files, changed since the start, do not load, where they do not: what was in force stays.
     pub fn settings_fault(&self) -> Option<String> {
-        self.0.settings_fault.0.lock().clone()
+        self.0.settings_fault.get()
     }
 
     /// Puts changed settings in force: policy, tools, servers behind haft with what is pinned of them, limits of the runs that
@@ -232,10 +227,10 @@ impl Reloader {
             self.spoken = spoken;
             Ok(taken)
         });
-        let fault = &self.app.0.settings_fault.0;
+        let fault = &self.app.0.settings_fault;
         match taken {
             Ok(taken) => {
-                let broken = fault.lock().take().is_some();
+                let broken = fault.replace(None).is_some();
                 if taken.is_empty() {
                     return broken.then_some(Reload::Recovered);
                 }
@@ -243,7 +238,7 @@ impl Reloader {
             }
             Err(problem) => {
                 let text = self.app.redactor().redact(&in_full(&problem)).into_owned();
-                let before = fault.lock().replace(text.clone());
+                let before = fault.replace(Some(text.clone()));
                 (before.as_ref() != Some(&text)).then_some(Reload::Refused(text))
             }
         }
