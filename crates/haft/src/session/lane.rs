@@ -44,10 +44,10 @@ impl Place {
 
 /// Where a running call keeps its place.
 #[derive(Debug, Default)]
-pub(crate) struct Seat(Mutex<Kept>);
+pub(crate) struct Seat(Mutex<SeatState>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct SeatState {
     place: Option<Place>,
     /// How many waits of the call for a person are open.
     aside: u32,
@@ -57,34 +57,34 @@ struct Kept {
 
 impl Seat {
     /// Keeps the place until what is returned is dropped: a copy of the call's context may live on.
-    pub(crate) fn take(&self, place: Place) -> Taken<'_> {
-        let mut kept = self.0.lock();
-        kept.place = Some(place);
-        kept.over = false;
-        Taken(self)
+    pub(crate) fn take(&self, place: Place) -> Seated<'_> {
+        let mut state = self.0.lock();
+        state.place = Some(place);
+        state.over = false;
+        Seated(self)
     }
 
     /// Gives a shared place up until what is returned comes back. Who has the lane alone keeps it: nothing may happen beside it.
     pub(crate) fn stand_aside<'s>(&'s self, lane: &'s Lane) -> Option<Aside<'s>> {
-        let mut kept = self.0.lock();
-        let shared = matches!(kept.place, Some(Place::Shared { .. }));
-        if !shared && kept.aside == 0 {
+        let mut state = self.0.lock();
+        let shared = matches!(state.place, Some(Place::Shared { .. }));
+        if !shared && state.aside == 0 {
             return None;
         }
-        kept.aside += 1;
-        kept.place = None;
+        state.aside += 1;
+        state.place = None;
         Some(Aside { seat: self, lane })
     }
 }
 
 /// A call that has its place; none once this is dropped.
-pub(crate) struct Taken<'s>(&'s Seat);
+pub(crate) struct Seated<'s>(&'s Seat);
 
-impl Drop for Taken<'_> {
+impl Drop for Seated<'_> {
     fn drop(&mut self) {
-        let mut kept = self.0.0.lock();
-        kept.place = None;
-        kept.over = true;
+        let mut state = self.0.0.lock();
+        state.place = None;
+        state.over = true;
     }
 }
 
@@ -105,9 +105,9 @@ impl Aside<'_> {
     }
 
     fn put(&self, place: Option<Place>) {
-        let mut kept = self.seat.0.lock();
-        if kept.aside == 1 && !kept.over && kept.place.is_none() {
-            kept.place = place;
+        let mut state = self.seat.0.lock();
+        if state.aside == 1 && !state.over && state.place.is_none() {
+            state.place = place;
         }
     }
 }
