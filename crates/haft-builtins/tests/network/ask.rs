@@ -308,7 +308,7 @@ async fn a_decision_that_was_changed_to_another_host_opens_none(sandbox: &Sandbo
 async fn a_command_in_the_background_is_not_asked_about(sandbox: &Sandbox) {
     let town = town().await;
     let (scene, _requests) = with_people(scene(sandbox, &town, RuleSet::default()));
-    let script = "from net import *\nimport time\nwhile not os.path.exists('go'): time.sleep(0.01)\nconnect('example.com:443')";
+    let script = "from net import *\nimport time\nwhile not os.path.exists('go'): time.sleep(0.01)\nconnect('example.com:443')\nraise SystemExit(1)";
     let argv = json!(["python3", "-c", script]);
     let started = scene
         .call(json!({ "argv": argv, "background": true }))

@@ -176,15 +176,14 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   // One that does not load any more says why, and can be removed.
   const folder = path.join(server.home, "rules");
   const [file] = fs.readdirSync(folder).filter((name) => name.endsWith(".toml"));
-  fs.appendFileSync(path.join(folder, file), '\n[[policy.allow]]\nrule = "Edit(/x/[)"\n\n[[policy.allow]]\nrule = "no_such_tool"\n');
+  fs.appendFileSync(path.join(folder, file), '\n[[policy.allow]]\nrule = "Edit(/x"\n\n[[policy.allow]]\nrule = "no_such_tool"\n');
   await visit(page, server, "/policy");
-  for (const rule of ["Edit(/x/[)", "no_such_tool"]) {
-    const row = page.locator("li", { has: page.locator("code", { hasText: rule }) });
-    await row.getByText("It covers nothing: ").waitFor();
-    await row.getByText("no_such_tool" === rule ? "no_such_tool is no rule here" : "Edit(/x/[)").last().waitFor();
+  for (const rule of ["Edit(/x", "no_such_tool"]) {
+    await page.locator("li", { has: page.locator("code", { hasText: rule }) }).getByText("It covers nothing: ").waitFor();
   }
+  await page.getByText("no_such_tool is no rule here").waitFor();
   await accessible(page, "kept rules that do not load");
-  for (const rule of ["Edit(/x/[)", "no_such_tool"]) await page.getByRole("button", { name: `Remove ${rule}` }).click();
+  for (const rule of ["Edit(/x", "no_such_tool"]) await page.getByRole("button", { name: `Remove ${rule}` }).click();
   await page.getByText("keeps a rule here").waitFor();
 
   // Health, live.

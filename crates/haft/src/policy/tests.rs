@@ -198,7 +198,10 @@ pub(super) fn run(line: &str) -> Scene {
 
 pub(super) fn fetch(host: &str) -> Scene {
     let url = format!("https://{host}/x");
-    let name = host.split(':').next().unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, _)) if !name.contains(':') || name.ends_with(']') => name,
+        _ => host,
+    };
     let permission = Permission {
         effect: Effect::connect(url.clone(), name.to_ascii_lowercase()),
         risk: Risk::High,

@@ -233,7 +233,10 @@ mod tests {
             ("secrets - Copy.yml", "secrets.yml"),
             ("secrets (1).yml", "secrets.yml"),
             ("secrets.bak.yml", "secrets.yml"),
-            ("secrets.sync-conflict-20260131-101010-ABC.yml", "secrets"),
+            (
+                "secrets.sync-conflict-20260131-101010-ABC.yml",
+                "secrets.yml",
+            ),
             (".secrets.yml.a1B2c3", "secrets.yml"),
             ("a.tfstate.1700000000.backup", "a.tfstate"),
             (".env~~.bak.old", ".env"),

@@ -49,9 +49,9 @@ fn examples_hold_or_the_rules_are_refused() {
             "WebFetch(domain:*.example.com)",
             &[
                 "https://a.example.com/x?y",
-                "https://u:p@a.example.com:8443/",
+                "https://u:p@a.example.com:443/",
             ],
-            &["https://example.com"],
+            &["https://example.com", "https://a.example.com:8443/"],
         ),
         (
             List::Ask,

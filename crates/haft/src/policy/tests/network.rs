@@ -250,3 +250,36 @@ fn a_rule_that_names_no_host_says_which_form_works() {
         assert!(text.contains("Network(example.com"), "{wrong}: {text}");
     }
 }
+
+#[test]
+fn a_host_without_a_port_is_the_usual_one_in_an_allow_and_every_one_in_a_deny() {
+    let (plain, below, port) = (
+        "WebFetch(domain:example.com)",
+        "WebFetch(domain:*.example.com)",
+        "WebFetch(domain:example.com:8443)",
+    );
+    for (rule, host, allowed, denied) in [
+        (plain, "example.com", ALLOW, DENY),
+        (plain, "example.com:443", ALLOW, DENY),
+        (plain, "example.com:8443", ASK, DENY),
+        // The usual port of another scheme.
+        (plain, "example.com:80", ASK, DENY),
+        (below, "a.example.com", ALLOW, DENY),
+        (below, "a.example.com:8443", ASK, DENY),
+        (port, "example.com:8443", ALLOW, DENY),
+        (port, "example.com", ASK, ASK),
+        ("WebFetch", "example.com:8443", ALLOW, DENY),
+    ] {
+        let list = [rule];
+        let allow = Lists {
+            allow: &list,
+            ..Lists::default()
+        };
+        let deny = Lists {
+            deny: &list,
+            ..Lists::default()
+        };
+        assert_eq!(judge(allow, &fetch(host)).verdict, allowed, "{rule} {host}");
+        assert_eq!(judge(deny, &fetch(host)).verdict, denied, "{rule} {host}");
+    }
+}

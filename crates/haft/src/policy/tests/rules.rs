@@ -107,34 +107,6 @@ fn an_allow_covers_what_it_names_and_no_more() {
         ("WebFetch", fetch("example.com"), ALLOW),
         ("fetch_url", fetch("example.com"), ALLOW),
         ("fetch_url(domain:example.com)", fetch("example.com"), ALLOW),
-        // Without a port an allow means the usual one.
-        (
-            "WebFetch(domain:example.com)",
-            fetch("example.com:443"),
-            ALLOW,
-        ),
-        (
-            "WebFetch(domain:example.com)",
-            fetch("example.com:8443"),
-            ASK,
-        ),
-        ("WebFetch(domain:example.com)", fetch("example.com:80"), ASK),
-        (
-            "WebFetch(domain:*.example.com)",
-            fetch("a.example.com:8443"),
-            ASK,
-        ),
-        (
-            "WebFetch(domain:example.com:8443)",
-            fetch("example.com:8443"),
-            ALLOW,
-        ),
-        (
-            "WebFetch(domain:example.com:8443)",
-            fetch("example.com"),
-            ASK,
-        ),
-        ("WebFetch", fetch("example.com:8443"), ALLOW),
         ("Bash", fetch("example.com"), ASK),
         ("github.create_issue", github(), ALLOW),
         ("mcp__github__create_issue", github(), ALLOW),
@@ -155,16 +127,6 @@ fn an_allow_covers_what_it_names_and_no_more() {
 #[test]
 fn a_deny_takes_every_spelling_and_depth() {
     for (rule, scene, expect) in [
-        (
-            "WebFetch(domain:example.com)",
-            fetch("example.com:8443"),
-            DENY,
-        ),
-        (
-            "WebFetch(domain:example.com:8443)",
-            fetch("example.com"),
-            ASK,
-        ),
         ("Edit(secrets/**)", write("pkg/secrets/key"), DENY),
         ("Edit(secrets/**)", write("secrets"), DENY),
         ("Edit(secrets/**)", write("secrets2/key"), ASK),
