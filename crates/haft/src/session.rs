@@ -132,7 +132,6 @@ struct SessionScope {
     caller: Option<Arc<dyn crate::caller::Caller>>,
     /// The run in whose name users are asked, where it is another.
     asks_in: Option<RunId>,
-    /// Calls that are safe beside others share it, all others hold it alone.
     lane: Lane,
     progress: Option<Arc<dyn ProgressSink>>,
     narrowed: Arc<Narrowed>,
