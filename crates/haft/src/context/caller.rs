@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::CallContext;
 use crate::caller::{Caller, CallerError, CallerRequest, LogLevel, RequestKind};
 use crate::json;
+use crate::session::lane::Lane;
 use crate::session::nest::Nest;
 
 /// The program that made a running call. It may be kept for as long as the call runs; after that nothing is asked.
@@ -17,6 +18,7 @@ use crate::session::nest::Nest;
 pub struct CallerHandle {
     caller: Arc<dyn Caller>,
     nest: Arc<Nest>,
+    lane: Lane,
     cancelled: CancellationToken,
     patience: Duration,
 }
@@ -28,6 +30,7 @@ impl CallContext {
         Some(CallerHandle {
             caller: Arc::clone(caller),
             nest: Arc::clone(&self.nest),
+            lane: Arc::clone(self.session.lane()),
             cancelled: self.session.cancellation().clone(),
             patience: self.session.limits().approval_timeout,
         })
@@ -47,7 +50,7 @@ impl CallerHandle {
 
     /// Asks, and waits for the result as it comes, for as long as approvals wait. The wait is a person's time and does not count
     /// against the tool's limit. Several requests may wait at once: a caller gets those that are made together in one go where its
-    /// protocol allows it. Dropping the future ends the request.
+    /// protocol allows it. Dropping the future ends the request. A tool that is safe beside others keeps none of them waiting.
     ///
     /// # Errors
     /// [`CallerError`]: the caller did not say that it can be asked this, refused, went away, or did not answer in time. It
@@ -56,11 +59,16 @@ impl CallerHandle {
         let kind = request.kind;
         let asked = self.caller.ask(request);
         let _waiting = self.nest.waiting();
-        tokio::select! {
+        let aside = self.nest.seat().stand_aside(&self.lane);
+        let answer = tokio::select! {
             biased;
-            () = self.cancelled.cancelled() => Err(CallerError::Gone(kind)),
+            () = self.cancelled.cancelled() => return Err(CallerError::Gone(kind)),
             answer = tokio::time::timeout(self.patience, asked) => answer.unwrap_or(Err(CallerError::Late(kind))),
+        };
+        if let Some(aside) = aside {
+            aside.come_back().await;
         }
+        answer
     }
 
     /// Whether it wants log messages of this level.
