@@ -18,7 +18,7 @@ use crate::command::changes::CommandChanges;
 use crate::command::{
     AwaitCommand, COMMANDS, CommandNetwork, CommandSurroundings, Commands, KillCommand, RunCommand,
 };
-use crate::discover::{DISCOVER, DiscoverOptions, ToolExpandTools, ToolSearch};
+use crate::discover::{DISCOVER, DescribeTools, DiscoverOptions, ToolExpandTools, ToolSearch};
 #[cfg(feature = "commands")]
 use crate::files::check::Checker;
 use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
@@ -149,6 +149,7 @@ impl Builtins {
             on(ProposeRule::new(self.workspace.clone()).into_tool()?, ""),
             on(ToolSearch::new(&self.discover).into_tool()?, DISCOVER),
             on(ToolExpandTools.into_tool()?, DISCOVER),
+            off(DescribeTools.into_tool()?, DISCOVER),
         ])
     }
 

@@ -30,8 +30,9 @@ const CLASSES: [(&str, ToolClass); 15] = [
 ];
 
 /// Standard tools that reach nothing beyond the run's own state, beside those of skills, which have names of their own.
-const STAY_IN_RUN: [&str; 5] = [
+const STAY_IN_RUN: [&str; 6] = [
     "tool_search",
+    "describe_tools",
     "tool_expand_tools",
     "read_artifact",
     "todo_write",

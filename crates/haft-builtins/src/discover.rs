@@ -1,5 +1,6 @@
-//! `tool_search` and `tool_expand_tools`: finding tools and skills, and having deferred tools listed.
+//! `tool_search`, `describe_tools` and `tool_expand_tools`: finding tools and skills, what they take, and having deferred tools listed.
 
+mod describe;
 mod expand;
 #[cfg(feature = "http")]
 pub mod embeddings;
@@ -13,12 +14,14 @@ use haft::skill::set::SkillSet;
 
 use crate::discover::meaning::Embedder;
 
+pub use describe::{DescribeData, DescribeInput, DescribeTools, DescribedTool};
 pub use expand::{ExpandData, ExpandInput, Names, ToolExpandTools};
 pub use search::{
-    CategoryCount, Format, FoundSkill, FoundTool, ToolSearch, ToolSearchData, ToolSearchInput,
+    CategoryCount, FINDS_LAZILY, Format, FoundSkill, FoundTool, ToolSearch, ToolSearchData,
+    ToolSearchInput,
 };
 
-/// The bundle of both tools.
+/// The bundle of these tools.
 pub const DISCOVER: &str = "discover";
 
 /// What can be found besides tools, and how.

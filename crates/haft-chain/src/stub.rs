@@ -30,7 +30,7 @@ const KEYWORDS: [&str; 35] = [
 /// One line for each listed tool: `name(arg: str, n: int = 400) -> {fields}  # what it does`.
 pub fn stub(tools: &Snapshot) -> String {
     let callable = |spec: &ToolSpec| spec.category.as_deref() != Some(CATEGORY);
-    let listed = tools.listed().filter(|entry| !entry.is_hosted());
+    let listed = tools.listed().filter(|entry| entry.is_local());
     let specs: Vec<_> = listed
         .map(|entry| entry.spec())
         .filter(|spec| callable(spec))

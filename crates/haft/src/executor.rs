@@ -40,6 +40,7 @@ mod invoke;
 mod judge;
 mod journaled;
 mod learning;
+mod named;
 mod question;
 mod record_draft;
 mod refs;
@@ -477,10 +478,24 @@ struct Incoming {
     internal: bool,
 }
 
+impl Incoming {
+    /// The same, of the tool that it names where it is one of `call_tool`.
+    fn resolved(self, session: &Session) -> Self {
+        if self.internal {
+            return self;
+        }
+        Self {
+            call: named::resolve(session, self.call),
+            ..self
+        }
+    }
+}
+
 /// Every call takes this path: direct, nested, from a batch, from any entry point.
 async fn execute(parts: &Arc<Parts>, session: &Session, incoming: Incoming) -> Outcome {
     // The call is dropped before what it owes.
     let mut settlement = Settlement::default();
+    let incoming = incoming.resolved(session);
     let mut open = OpenCall::new(parts, session, incoming);
     let end = spanned(&mut open, &mut settlement).await;
     if settlement.is_owing() {

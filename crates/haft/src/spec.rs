@@ -126,6 +126,8 @@ pub enum Exposure {
     /// Shown and callable.
     #[default]
     Listed,
+    /// Found by search and callable, not shown.
+    Searchable,
     /// Found by search, expanded by exact name, then callable.
     Deferred,
     /// Callable, never shown.

@@ -17,6 +17,7 @@ use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
 
 pub mod into_tool;
+pub mod lazy;
 pub mod list;
 pub mod page;
 mod changes;
@@ -34,6 +35,8 @@ pub enum ToolBackend {
     Local(Arc<dyn Tool>),
     /// The provider; never called here.
     Hosted,
+    /// The tool that a call's arguments name ([`lazy::CALL_TOOL`]): the call is one of that tool.
+    Named,
 }
 
 impl fmt::Debug for ToolBackend {
@@ -41,6 +44,7 @@ impl fmt::Debug for ToolBackend {
         f.write_str(match self {
             Self::Local(_) => "Local",
             Self::Hosted => "Hosted",
+            Self::Named => "Named",
         })
     }
 }
@@ -73,6 +77,11 @@ impl ToolEntry {
     /// Whether the provider runs it.
     pub fn is_hosted(&self) -> bool {
         matches!(self.run, ToolBackend::Hosted)
+    }
+
+    /// Whether this process runs it.
+    pub fn is_local(&self) -> bool {
+        matches!(self.run, ToolBackend::Local(_))
     }
 
     /// The arguments that the host fills in, as people may see them.
@@ -201,12 +210,14 @@ impl Snapshot {
         (kept, dropped)
     }
 
-    /// The names nearest to one that does not exist, best first; at most three, of listed tools alone. A tool that is also called
-    /// that comes first; case, dashes and underscores do not count.
+    /// The names nearest to one that does not exist, best first; at most three, of tools alone that callers find and may call as they
+    /// are. A tool that is also called that comes first; case, dashes and underscores do not count.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         let wanted = plain(name);
         let mut scored: Vec<(f64, &str)> = self
-            .listed()
+            .entries
+            .iter()
+            .filter(|entry| matches!(entry.spec.exposure, Exposure::Listed | Exposure::Searchable))
             .map(|entry| {
                 let spec = &entry.spec;
                 let known = spec.name.as_str();

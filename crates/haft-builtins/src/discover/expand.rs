@@ -80,7 +80,7 @@ impl TypedTool for ToolExpandTools {
 }
 
 /// The names without blanks around them, each once, in order.
-fn wanted(names: Names) -> Result<Vec<String>, ToolError> {
+pub(super) fn wanted(names: Names) -> Result<Vec<String>, ToolError> {
     let names = match names {
         Names::Many(names) => names,
         Names::One(text) => match serde_json::from_str::<Vec<String>>(&text) {
@@ -116,13 +116,11 @@ fn expand(wanted: &[String], context: &CallContext) -> ExpandData {
         let exposure = tools.entry(name).map(|entry| entry.spec().exposure);
         match exposure {
             // A deferred one that was not expanded now was so a moment ago by a call beside this one.
-            Some(Exposure::Listed | Exposure::Deferred) => {
+            Some(Exposure::Listed | Exposure::Searchable | Exposure::Deferred) => {
                 data.already_selected_tools.push(name.clone());
             }
             Some(Exposure::Unlisted | Exposure::Hidden) | None => {
-                let end = name.floor_char_boundary(MAX_ECHO);
-                let echo = name.get(..end).unwrap_or_default();
-                data.invalid_tools.push(echo.to_owned());
+                data.invalid_tools.push(echo(name).to_owned());
             }
         }
     }
@@ -139,6 +137,12 @@ fn expand(wanted: &[String], context: &CallContext) -> ExpandData {
         })
         .collect();
     data
+}
+
+/// As much of a wrong name as is said back.
+pub(super) fn echo(name: &str) -> &str {
+    let end = name.floor_char_boundary(MAX_ECHO);
+    name.get(..end).unwrap_or_default()
 }
 
 fn summary(data: &ExpandData) -> String {

@@ -29,6 +29,11 @@ const MAX_DESCRIPTION: usize = 300;
 /// Bytes of all schemas of one answer.
 const MAX_SCHEMAS: usize = 32 * 1024;
 
+/// The description of `tool_search` where it is one of few tools that are listed.
+pub const FINDS_LAZILY: &str = "Find tools and skills for a task before you say that there are none: give a few words as query, or a \
+    category. With neither, lists the categories. Call what it finds with call_tool; describe_tools, or format=schema here, gives \
+    input schemas.";
+
 /// How much is told of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

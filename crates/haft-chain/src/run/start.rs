@@ -52,9 +52,14 @@ impl Script<'_> {
         looks: u32,
     ) -> Result<Vec<u8>, ToolError> {
         let tools = scope.session().tools();
-        let callable = |exposure| matches!(exposure, Exposure::Listed | Exposure::Unlisted);
+        let callable = |exposure| {
+            matches!(
+                exposure,
+                Exposure::Listed | Exposure::Searchable | Exposure::Unlisted
+            )
+        };
         let entries = tools.entries().iter();
-        let entries = entries.filter(|e| callable(e.spec().exposure) && !e.is_hosted());
+        let entries = entries.filter(|e| callable(e.spec().exposure) && e.is_local());
         let mut start = Start {
             code: self.code,
             names: Vec::new(),

@@ -11,6 +11,7 @@ use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::{self, Runnable, ToolInput};
 use crate::executor::exit::OpenCall;
+use crate::executor::named;
 use crate::executor::refs::{self, RefObject};
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
@@ -216,7 +217,11 @@ pub(super) fn admit(
         );
     }
     let internal = open.is_internal();
-    let found = look_up(parts, session, open.record.name(), internal)?;
+    let (name, written) = (open.record.name(), open.record.arguments());
+    if !internal && let Some(stop) = named::fault(session, name, written) {
+        return Err(stop);
+    }
+    let found = look_up(parts, session, name, internal)?;
     let call = Unbound::new(found, open.record.take_arguments());
     if call.refs.is_empty() {
         let fit = check(&call.found.entry, call.text, None);
@@ -293,7 +298,7 @@ fn find(session: &Session, name: &str) -> Lookup {
             "call tool_expand_tools with {{\"tool_names\":[{name:?}]}} first"
         )));
     }
-    runnable(entry)
+    Ok((Arc::clone(entry), runnable(entry)?))
 }
 
 impl Parts {
@@ -313,19 +318,28 @@ impl Parts {
                 format!("no tool {name:?} of the host's own"),
             )
         };
-        runnable(tools.entry(name).ok_or_else(absent)?)
+        let entry = tools.entry(name).ok_or_else(absent)?;
+        Ok((Arc::clone(entry), runnable(entry)?))
     }
 }
 
-fn runnable(entry: &Arc<ToolEntry>) -> Lookup {
+fn runnable(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
     match &entry.run {
-        ToolBackend::Local(tool) => Ok((Arc::clone(entry), Arc::clone(tool))),
+        ToolBackend::Local(tool) => Ok(Arc::clone(tool)),
         ToolBackend::Hosted => {
             let name = &entry.spec().name;
             let message = format!("tool \"{name}\" is run by the provider, not here");
             Err(EarlyEnd::failed(ErrorKind::Unavailable, message))
         }
+        ToolBackend::Named => Err(of_another(entry)),
     }
+}
+
+/// A call of it is one of another tool.
+fn of_another(entry: &ToolEntry) -> EarlyEnd {
+    let name = &entry.spec().name;
+    let message = format!("a call of \"{name}\" is one of the tool that it names");
+    EarlyEnd::failed(ErrorKind::Unavailable, message).advise("name that tool itself")
 }
 
 /// Arguments that fit, or why they do not.
@@ -374,18 +388,12 @@ fn effective(entry: &ToolEntry, text: &str) -> Effective {
 
 /// The same checks for a call that is only asked about: nothing is spent, nothing runs.
 pub(super) fn imagine(entry: &ToolEntry, text: &str) -> Result<ToolInput, EarlyEnd> {
-    let ToolBackend::Local(tool) = &entry.run else {
-        let message = format!(
-            "tool {:?} is run by the provider, not here",
-            entry.spec().name
-        );
-        return Err(EarlyEnd::failed(ErrorKind::Unavailable, message));
-    };
+    let tool = runnable(entry)?;
     let text = if text.is_empty() { "{}" } else { text };
     let (changed, _) = effective(entry, text).map_err(|violations| invalid(entry, &violations))?;
     let arguments = Arguments::new(changed.unwrap_or_else(|| text.to_owned()));
-    let prepared = effects::prepare(tool, &arguments)?;
-    Ok(ToolInput::new(Arc::clone(tool), arguments, prepared))
+    let prepared = effects::prepare(&tool, &arguments)?;
+    Ok(ToolInput::new(tool, arguments, prepared))
 }
 
 /// The arguments by which a call is known when it is made again: as they would run, however they are written, without
@@ -403,7 +411,7 @@ pub(super) fn known_by(entry: &ToolEntry, text: &str) -> String {
 }
 
 /// All violations, each with its path.
-fn invalid(entry: &ToolEntry, violations: &[Violation]) -> EarlyEnd {
+pub(super) fn invalid(entry: &ToolEntry, violations: &[Violation]) -> EarlyEnd {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let message = format!(
         "invalid arguments for {}: {}",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::call::ToolCall;
-use crate::executor::{How, Parts, execute};
+use crate::executor::{How, Parts, execute, named};
 use crate::result::Outcome;
 use crate::session::Session;
 
@@ -22,6 +22,7 @@ pub(super) async fn execute_all(
     let mut outcomes = Vec::with_capacity(calls.len());
     let mut group = Vec::new();
     for call in calls {
+        let call = named::resolve(session, call);
         let safe = beside_others(session, &call.name);
         if !safe || group.len() == SIDE_BY_SIDE {
             outcomes.append(&mut together(parts, session, std::mem::take(&mut group)).await);

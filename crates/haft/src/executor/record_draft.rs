@@ -67,6 +67,11 @@ impl RecordDraft {
         self.origin
     }
 
+    /// The arguments as asked for.
+    pub(super) fn arguments(&self) -> &str {
+        &self.arguments
+    }
+
     /// Takes the arguments as asked for.
     pub(super) fn take_arguments(&mut self) -> String {
         std::mem::take(&mut self.arguments)

@@ -155,6 +155,18 @@ impl ToolRegistry {
         })
     }
 
+    /// Adds the tool whose calls are calls of the tool that they name.
+    pub(crate) fn add_named(&self, spec: ToolSpec) -> Result<Difference, RegistryError> {
+        self.change(|owned| {
+            let entry = owned.entry(Arc::new(spec), ToolBackend::Named)?;
+            owned.refuse_clash(&entry)?;
+            owned
+                .entries
+                .insert(entry.spec.name.clone(), Arc::new(entry));
+            Ok(())
+        })
+    }
+
     /// Adds a tool or replaces the one of the same name and source; a tool of another source is never replaced.
     ///
     /// # Errors
@@ -295,9 +307,10 @@ fn difference(
 fn same_runner(a: &ToolBackend, b: &ToolBackend) -> bool {
     match (a, b) {
         (ToolBackend::Local(a), ToolBackend::Local(b)) => Arc::ptr_eq(a, b),
-        (ToolBackend::Hosted, ToolBackend::Hosted) => true,
-        (ToolBackend::Local(_), ToolBackend::Hosted)
-        | (ToolBackend::Hosted, ToolBackend::Local(_)) => false,
+        (ToolBackend::Hosted, ToolBackend::Hosted) | (ToolBackend::Named, ToolBackend::Named) => {
+            true
+        }
+        (ToolBackend::Local(_) | ToolBackend::Hosted | ToolBackend::Named, _) => false,
     }
 }
 

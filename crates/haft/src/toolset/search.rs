@@ -19,9 +19,12 @@ pub struct SearchHit<'a> {
     pub score: f32,
 }
 
-/// Whether a caller may be told of a tool: listed ones, and deferred ones, which are there to be found.
+/// Whether a caller may be told of a tool: listed ones, and those that are there to be found.
 pub fn is_findable(spec: &ToolSpec) -> bool {
-    matches!(spec.exposure, Exposure::Listed | Exposure::Deferred)
+    matches!(
+        spec.exposure,
+        Exposure::Listed | Exposure::Searchable | Exposure::Deferred
+    )
 }
 
 impl Snapshot {

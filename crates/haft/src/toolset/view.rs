@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 use crate::json::bind::{BindError, Binding};
 use crate::spec::{BUILTIN, Exposure, NameError, Overflow, ToolName, ToolSpec};
 
+use crate::toolset::lazy::{self, Lazy};
+use crate::toolset::registry::RegistryError;
 use crate::toolset::{Snapshot, ToolEntry, Toolset};
 
 pub use crate::toolset::Derived;
@@ -32,12 +34,26 @@ pub trait View: Toolset + Sized + 'static {
         })
     }
 
+    /// Only the tools whose names fit, also those that come later.
+    fn matching(self, fits: impl Fn(&str) -> bool + Send + Sync + 'static) -> Derived {
+        Derived::new([Arc::new(self) as _], move |all| pick(all, &fits))
+    }
+
     /// Only what this process runs: no tool of a provider's.
     fn local(self) -> Derived {
         Derived::new([Arc::new(self) as _], |all| {
             let entries = all.iter().flat_map(|s| s.entries());
-            entries.filter(|e| !e.is_hosted()).cloned().collect()
+            entries.filter(|e| e.is_local()).cloned().collect()
         })
+    }
+
+    /// The same tools, few of them listed: the others are found by search and called by [`CALL_TOOL`](super::lazy::CALL_TOOL), or by
+    /// their own names. A call by `call_tool` is judged, recorded and answered as one of the tool that it names.
+    ///
+    /// # Errors
+    /// The toolset has a tool of the name `call_tool`.
+    fn lazily(self, lazy: Lazy) -> Result<Derived, RegistryError> {
+        lazy::lazily(Arc::new(self), lazy)
     }
 
     /// Every name with `prefix.` before it.

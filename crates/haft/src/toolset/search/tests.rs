@@ -99,6 +99,40 @@ fn recorded_requests_find_their_tools() {
     assert!(recall >= 0.88, "{recall}");
 }
 
+#[test]
+fn of_a_hundred_and_fifty_tools_the_right_one_is_among_the_first_five() {
+    let Some(folder) = std::env::var_os("HAFT_DATA") else {
+        eprintln!("SKIPPED: HAFT_DATA is not set, the recorded tool searches are not run");
+        return;
+    };
+    let folder = Path::new(&folder);
+    let tools: Vec<Tool> = lines(folder, "tools.jsonl");
+    let requests: Vec<Request> = lines(folder, "queries.jsonl");
+    // The first requests of one tool each, and their tools: always the same.
+    let mut wanted = BTreeSet::new();
+    let asked: Vec<&Request> = requests
+        .iter()
+        .filter(|request| {
+            let one = request.tools.len() == 1;
+            one && (wanted.len() < 150 || wanted.contains(&request.tools[0])) && {
+                wanted.insert(request.tools[0].clone());
+                true
+            }
+        })
+        .collect();
+    let of = tools.iter().filter(|tool| wanted.contains(&tool.name));
+    let specs = of.map(|tool| spec(&tool.name, &tool.description, tool.parameters.clone()));
+    let snapshot = snapshot(specs);
+    assert_eq!(snapshot.entries().len(), 150);
+    let found = |request: &&&Request| {
+        names(&snapshot.search(&request.query, None, 5)).contains(&request.tools[0])
+    };
+    let right = asked.iter().filter(found).count();
+    let recall = right as f64 / asked.len() as f64;
+    eprintln!("recall@5 {recall:.4} over {} requests", asked.len());
+    assert!(asked.len() >= 150 && recall >= 0.95, "{recall}");
+}
+
 fn check(query: &str, expect: &[&str]) {
     let object = |properties: Value| json!({"type": "object", "properties": properties});
     let mut weather = spec(

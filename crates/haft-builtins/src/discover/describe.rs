@@ -1,0 +1,153 @@
+//! `describe_tools`: what tools take and give, whole, by their exact names.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::result::{Content, ToolResult};
+use haft::spec::ToolSpec;
+use haft::tool::TypedTool;
+use haft::toolset::Snapshot;
+use haft::toolset::search::{category_of, is_findable};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::describe::{builtin, known_as, read_only};
+use crate::discover::expand::{Names, echo, wanted};
+
+/// Bytes of all schemas of one answer.
+const MAX_SCHEMAS: usize = 64 * 1024;
+
+/// What `describe_tools` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribeInput {
+    /// Exact names, as `tool_search` gave them.
+    pub tool_names: Names,
+}
+
+/// A tool as it is described.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DescribedTool {
+    /// Its name.
+    pub name: String,
+    /// What it does, whole.
+    pub description: String,
+    /// Its category.
+    pub category: String,
+    /// What it takes.
+    pub input_schema: Arc<Value>,
+    /// What its structured result is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Arc<Value>>,
+}
+
+/// What `describe_tools` gives.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct DescribeData {
+    /// In the order of the names.
+    pub tools: Vec<DescribedTool>,
+    /// Names that are no tools of this session.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invalid_tools: Vec<String>,
+    /// Names of tools for which this answer had no room: ask for them alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+/// `describe_tools`.
+#[derive(Debug)]
+pub struct DescribeTools;
+
+impl TypedTool for DescribeTools {
+    const NAME: &'static str = "describe_tools";
+    const DESCRIPTION: &'static str = "Get the whole descriptions and input schemas of tools by their exact names. Find names with tool_search.";
+    type Input = DescribeInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = read_only(builtin::<DescribeData>(spec, "discover"));
+        known_as(spec, &["get_tool_schema", "get_metadata"])
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let tools = context.tools();
+        let names = wanted(input.tool_names)?;
+        let data = described(&tools, &names);
+        if data.tools.is_empty()
+            && data.left_out.is_empty()
+            && let Some(first) = data.invalid_tools.first()
+        {
+            return Err(unknown(&tools, first));
+        }
+        let summary = format!("{} tools", data.tools.len());
+        let text = render(&data);
+        let mut result = ToolResult::data(&data)?.with_summary(summary);
+        result.content.push(Content::text(text));
+        Ok(result)
+    }
+}
+
+fn unknown(tools: &Snapshot, name: &str) -> ToolError {
+    let error = ToolError::not_found(format!("no tool {name:?}"));
+    match tools.nearest(name).join(", ") {
+        near if near.is_empty() => error.with_advice("find names with tool_search"),
+        near => error.with_advice(format!("did you mean {near}?")),
+    }
+}
+
+fn described(tools: &Snapshot, names: &[String]) -> DescribeData {
+    let mut data = DescribeData::default();
+    let mut room = MAX_SCHEMAS;
+    for name in names {
+        let entry = tools.entry(name).filter(|entry| is_findable(entry.spec()));
+        let Some(entry) = entry else {
+            data.invalid_tools.push(echo(name).to_owned());
+            continue;
+        };
+        let spec = entry.spec();
+        let output = spec.output_schema.as_ref();
+        let bytes = spec.description.len()
+            + spec.input_schema.to_string().len()
+            + output.map_or(0, |schema| schema.to_string().len());
+        // The first is told whole whatever it takes: what is too large for a result is kept as an artifact.
+        if bytes > room && !data.tools.is_empty() {
+            data.left_out.push(name.clone());
+            continue;
+        }
+        room = room.saturating_sub(bytes);
+        data.tools.push(DescribedTool {
+            name: spec.name.to_string(),
+            description: spec.description.clone(),
+            category: category_of(entry).to_owned(),
+            input_schema: Arc::clone(&spec.input_schema),
+            output_schema: output.cloned(),
+        });
+    }
+    data
+}
+
+fn render(data: &DescribeData) -> String {
+    let mut text = String::new();
+    for tool in &data.tools {
+        let _ = writeln!(text, "{}: {}", tool.name, tool.description);
+        let _ = writeln!(text, "  input_schema: {}", tool.input_schema);
+    }
+    for (what, names) in [
+        ("no such tools", &data.invalid_tools),
+        ("left out, ask for them alone", &data.left_out),
+    ] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "{what}: {}", names.join(", "));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("no names given\n");
+    }
+    text
+}

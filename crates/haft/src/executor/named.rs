@@ -1,0 +1,80 @@
+//! A call of `call_tool` is a call of the tool that its arguments name: resolved before anything else looks at the call, so that it
+//! is admitted, judged, recorded and answered as one of that tool.
+
+use std::borrow::Cow;
+
+use crate::call::ToolCall;
+use crate::error::ErrorKind;
+use crate::executor::admit::invalid;
+use crate::executor::early_end::EarlyEnd;
+use crate::json::scan::scan_object;
+use crate::json::view::View;
+use crate::session::Session;
+use crate::toolset::ToolBackend;
+use crate::toolset::lazy::CALL_TOOL;
+
+/// The call that this one stands for; itself where it names no other tool, or does not as it should ([`fault`] says why).
+pub(super) fn resolve(session: &Session, call: ToolCall) -> ToolCall {
+    if call.name != CALL_TOOL || !is_there(session) {
+        return call;
+    }
+    let Some((tool, arguments)) = read(&call.arguments) else {
+        return call;
+    };
+    let (id, origin) = (call.id, call.origin);
+    ToolCall {
+        id,
+        ..ToolCall::new(tool, arguments).from_origin(origin)
+    }
+}
+
+/// What is wrong with a call of `call_tool` that could not be resolved; none for every other call.
+pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<EarlyEnd> {
+    if name != CALL_TOOL {
+        return None;
+    }
+    let reach = session.reach();
+    let entry = reach.entry(CALL_TOOL)?;
+    if !matches!(entry.run, ToolBackend::Named) {
+        return None;
+    }
+    let arguments = if arguments.is_empty() {
+        "{}"
+    } else {
+        arguments
+    };
+    let stop = match entry.input.admit(arguments, false) {
+        Err(violations) => invalid(entry, &violations),
+        Ok(_) => EarlyEnd::failed(
+            ErrorKind::InvalidArguments,
+            format!("{CALL_TOOL} calls other tools, not itself"),
+        ),
+    };
+    Some(stop.advise(
+        "give {\"tool\": NAME, \"arguments\": {…}} with the name and the arguments of one tool",
+    ))
+}
+
+fn is_there(session: &Session) -> bool {
+    let reach = session.reach();
+    let entry = reach.entry(CALL_TOOL);
+    entry.is_some_and(|entry| matches!(entry.run, ToolBackend::Named))
+}
+
+/// The tool's name, and its arguments as the bytes that came. Arguments that came as JSON within a string are that JSON.
+fn read(text: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    scan_object(text).ok()?;
+    let (mut tool, mut arguments) = (None, Cow::Borrowed(""));
+    for (name, value) in View::of(text).members() {
+        match &*name {
+            "tool" => tool = Some(value.as_str()?),
+            "arguments" => {
+                arguments = value.as_str().unwrap_or(Cow::Borrowed(value.text()));
+                scan_object(&arguments).ok()?;
+            }
+            _ => return None,
+        }
+    }
+    let tool = tool.filter(|tool| !tool.is_empty() && tool != CALL_TOOL)?;
+    Some((tool, arguments))
+}

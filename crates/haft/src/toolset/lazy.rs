@@ -1,0 +1,167 @@
+//! A toolset of which few tools are listed: the others are found by search, and called by `call_tool`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::spec::{Annotations, BUILTIN, Exposure, ToolName, ToolSpec};
+use crate::toolset::registry::{RegistryError, ToolRegistry};
+use crate::toolset::search::{category_of, is_findable};
+use crate::toolset::view::Derived;
+use crate::toolset::{ToolEntry, Toolset};
+
+/// The tool whose calls are calls of the tool that they name.
+pub const CALL_TOOL: &str = "call_tool";
+
+/// Most categories, and most servers, that are named.
+const MAX_NAMED: usize = 24;
+/// Most bytes of all their names.
+const MAX_BYTES: usize = 480;
+
+/// Which tools stay listed, and by which of them the others are found.
+#[derive(Debug, Clone, Default)]
+pub struct Lazy {
+    /// The tool that finds the others; its description ends with what is there to be found.
+    pub finder: String,
+    /// Its description otherwise, where that is not its own.
+    pub finder_description: Option<String>,
+    /// The tools that stay listed, the finder among them.
+    pub listed: BTreeSet<String>,
+}
+
+/// These tools, lazily.
+pub(super) fn lazily(tools: Arc<dyn Toolset>, lazy: Lazy) -> Result<Derived, RegistryError> {
+    let own = ToolRegistry::new();
+    own.add_named(spec()?)?;
+    let clash = tools.snapshot().entry(CALL_TOOL).cloned();
+    if let Some(entry) = clash {
+        return Err(RegistryError::Clash {
+            name: entry.spec.name.clone(),
+            existing: entry.spec.source.clone(),
+            new: BUILTIN.to_owned(),
+        });
+    }
+    Ok(Derived::new([tools, Arc::new(own) as _], move |all| {
+        let entries: Vec<&Arc<ToolEntry>> = all.iter().flat_map(|s| s.entries()).collect();
+        let behind = behind(entries.iter().copied().filter(|entry| {
+            is_findable(&entry.spec)
+                && !lazy.listed.contains(entry.spec.name.as_str())
+                && entry.is_local()
+        }));
+        let exposed = entries
+            .into_iter()
+            .map(|entry| exposed(entry, &lazy, &behind));
+        exposed.collect()
+    }))
+}
+
+fn exposed(entry: &Arc<ToolEntry>, lazy: &Lazy, behind: &str) -> Arc<ToolEntry> {
+    let spec = &entry.spec;
+    let name = spec.name.as_str();
+    if !is_findable(spec) || !entry.is_local() {
+        return Arc::clone(entry);
+    }
+    if name == lazy.finder {
+        let own = lazy
+            .finder_description
+            .as_ref()
+            .unwrap_or(&spec.description);
+        return Arc::new(entry.with_spec(ToolSpec {
+            description: format!("{own}{behind}"),
+            exposure: Exposure::Listed,
+            // What it answers is told in its text, too, and its schema is the longest of all in a short list.
+            output_schema: None,
+            ..ToolSpec::clone(spec)
+        }));
+    }
+    let exposure = if lazy.listed.contains(name) {
+        Exposure::Listed
+    } else {
+        Exposure::Searchable
+    };
+    if exposure == spec.exposure {
+        return Arc::clone(entry);
+    }
+    Arc::new(entry.with_spec(ToolSpec {
+        exposure,
+        ..ToolSpec::clone(spec)
+    }))
+}
+
+/// What there is to be found: how many tools of which categories and of which servers, in the order of their names.
+fn behind<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
+    let (mut categories, mut servers) = (BTreeMap::new(), BTreeMap::new());
+    let mut all = 0_usize;
+    for entry in entries {
+        all += 1;
+        match entry.spec.source.strip_prefix("mcp:") {
+            Some(server) => *servers.entry(server).or_insert(0_usize) += 1,
+            None => *categories.entry(category_of(entry)).or_insert(0) += 1,
+        }
+    }
+    let mut text = format!(" {all} tools are behind it.");
+    named(&mut text, "By category", &categories);
+    named(&mut text, "By server", &servers);
+    text
+}
+
+fn named(text: &mut String, what: &str, counts: &BTreeMap<&str, usize>) {
+    if counts.is_empty() {
+        return;
+    }
+    let _ = write!(text, " {what}: ");
+    let (mut shown, mut bytes) = (0, 0);
+    for (name, count) in counts {
+        bytes += name.len();
+        if shown == MAX_NAMED || bytes > MAX_BYTES {
+            break;
+        }
+        let separator = if shown == 0 { "" } else { ", " };
+        let _ = write!(text, "{separator}{name} {count}");
+        shown += 1;
+    }
+    match counts.len() - shown {
+        0 => text.push('.'),
+        more => {
+            let _ = write!(text, " and {more} more.");
+        }
+    }
+}
+
+fn spec() -> Result<ToolSpec, RegistryError> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "tool": {
+                "type": "string",
+                "minLength": 1,
+                "description": "the exact name, as tool_search gave it",
+            },
+            "arguments": {
+                "type": "object",
+                "description": "what its input schema asks for",
+            },
+        },
+        "required": ["tool"],
+        "additionalProperties": false,
+    });
+    let description = "Call a tool by its name, with its own arguments: every tool that tool_search finds can be called so. \
+        describe_tools gives its input schema.";
+    Ok(ToolSpec {
+        title: Some("Call a tool".to_owned()),
+        source: BUILTIN.to_owned(),
+        annotations: Annotations {
+            // It does whatever the tool does that it names.
+            destructive_hint: Some(true),
+            open_world_hint: Some(true),
+            read_only_hint: Some(false),
+            ..Annotations::default()
+        },
+        ..ToolSpec::new(ToolName::new(CALL_TOOL)?, description, schema)
+    })
+}
+
+#[cfg(test)]
+mod tests;
