@@ -102,6 +102,10 @@ pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByOperator;
 
+/// Names, among an HTTP request's extensions, the view of its caller: the only tools that the caller is told of and may call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ViewName(pub Arc<str>);
+
 /// Why no run could be opened for a client.
 #[derive(Debug, thiserror::Error)]
 #[error("open a run: {0}")]
@@ -129,6 +133,8 @@ pub struct ClientInfo {
     pub transport: Transport,
     /// Who it is, where the transport has checked that.
     pub principal: Option<Principal>,
+    /// The view that it has, where it has not all tools. The host knows what the name means, and opens no run where it does not.
+    pub view: Option<ViewName>,
     /// Whose share of bounded resources it uses.
     pub class: Class,
     /// What it said it can do.
@@ -140,6 +146,7 @@ pub struct ClientInfo {
 pub(crate) struct Arrival {
     pub(crate) transport: Transport,
     pub(crate) principal: Option<Principal>,
+    pub(crate) view: Option<ViewName>,
     pub(crate) class: Class,
 }
 
@@ -157,6 +164,7 @@ impl ClientInfo {
             era,
             transport: arrival.transport,
             principal: arrival.principal,
+            view: arrival.view,
             class: arrival.class,
             capabilities,
         }

@@ -265,6 +265,7 @@ impl Connection {
         let arrival = Arrival {
             transport: Transport::Stdio,
             principal: None,
+            view: None,
             class: Class::Client,
         };
         let client = ClientInfo::new(client, can, era, arrival);

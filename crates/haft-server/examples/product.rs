@@ -45,6 +45,7 @@ fn by_token(token: &str) -> Option<Caller> {
     let principal = Some(Principal::local(name));
     Some(Caller {
         principal,
+        view: None,
         operator,
     })
 }

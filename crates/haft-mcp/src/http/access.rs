@@ -10,7 +10,7 @@ use http::{HeaderValue, Request, Response, StatusCode};
 
 use super::{McpBody, plain};
 use crate::guard::{Foreign, HostGuard, bearer, one};
-use crate::opener::ByOperator;
+use crate::opener::{ByOperator, ViewName};
 
 /// Who may use an HTTP service.
 ///
@@ -44,6 +44,8 @@ impl fmt::Debug for Kind {
 pub struct Caller {
     /// For whom its calls are made; the opener's choice where there is none.
     pub principal: Option<Principal>,
+    /// The view that it has, where it has not all tools.
+    pub view: Option<ViewName>,
     /// Whether it came with the operator's token: see [`ByOperator`].
     pub operator: bool,
 }
@@ -52,6 +54,7 @@ impl From<Principal> for Caller {
     fn from(principal: Principal) -> Self {
         Self {
             principal: Some(principal),
+            view: None,
             operator: false,
         }
     }
@@ -79,13 +82,13 @@ impl Access {
     }
 
     /// For anybody who reaches the server under one of these names, and no page of another origin. A [`Principal`] among the
-    /// request's extensions says who it is, where the host has found that out.
+    /// request's extensions says who it is, where the host has found that out, a [`ViewName`] which view it has.
     pub fn without_token(hosts: HostGuard) -> Self {
         Self(Kind::Anybody(hosts))
     }
 
-    /// For every request that comes: the host has checked Host, Origin and token before. A [`Principal`] and [`ByOperator`]
-    /// among the request's extensions say who it is.
+    /// For every request that comes: the host has checked Host, Origin and token before. A [`Principal`], a [`ViewName`] and
+    /// [`ByOperator`] among the request's extensions say who it is, and which view it has.
     pub fn checked_before() -> Self {
         Self(Kind::CheckedBefore)
     }
@@ -97,6 +100,7 @@ impl Access {
     pub fn admit<B>(&self, request: &Request<B>) -> Result<Caller, Denied> {
         let named = || Caller {
             principal: request.extensions().get::<Principal>().cloned(),
+            view: request.extensions().get::<ViewName>().cloned(),
             operator: request.extensions().get::<ByOperator>().is_some(),
         };
         let (uri, headers) = (request.uri(), request.headers());

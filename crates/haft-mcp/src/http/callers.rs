@@ -11,17 +11,18 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::session::{Lease, Session, least_missed};
 use crate::core::Core;
 use crate::limits::{ServerLimits, shares};
-use crate::opener::ClientInfo;
+use crate::opener::{ClientInfo, ViewName};
 use crate::wire::RpcError;
 
 /// How often it is looked whether a run that is over still has calls.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What tells stateless clients apart: who they are, as the token shows it, and what they call themselves. Two programs of one
+/// What tells stateless clients apart: who they are and which view they have, as the token shows it, and what they call themselves. Two programs of one
 /// person with one name and version are one client: nothing in their requests tells them apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     principal: Option<Principal>,
+    view: Option<ViewName>,
     class: Class,
     name: String,
     version: String,
@@ -58,6 +59,7 @@ impl Callers {
     ) -> Result<Lease, RpcError> {
         let key = Key {
             principal: client.principal.clone(),
+            view: client.view.clone(),
             class,
             name: client.name.clone(),
             version: client.version.clone(),

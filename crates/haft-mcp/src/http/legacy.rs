@@ -121,6 +121,7 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
     let arrival = Arrival {
         transport: Transport::Http,
         principal: principal.clone(),
+        view: post.caller.view.clone(),
         class,
     };
     let client = ClientInfo::new(said.clone(), can.clone(), Era::Legacy(*revision), arrival);

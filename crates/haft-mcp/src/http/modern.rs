@@ -68,6 +68,7 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
     let arrival = Arrival {
         transport: Transport::Http,
         principal: post.caller.principal.clone(),
+        view: post.caller.view.clone(),
         class,
     };
     let client = ClientInfo::new(client, can, Era::Modern, arrival);

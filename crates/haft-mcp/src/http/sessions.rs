@@ -88,7 +88,9 @@ impl Sessions {
     pub(crate) fn lease(&self, name: &str, caller: &Caller) -> Option<Lease> {
         let open = self.lock();
         let session = open.get(name)?;
-        let is_callers = session.principal == caller.principal && session.class <= caller.class();
+        let is_callers = session.principal == caller.principal
+            && session.run.client.view == caller.view
+            && session.class <= caller.class();
         is_callers.then(|| Lease::new(session))
     }
 

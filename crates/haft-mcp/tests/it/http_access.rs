@@ -26,6 +26,7 @@ fn tokens() -> Access {
         let known = operator || same_token(token, "ann's");
         known.then(|| Caller {
             principal: Some(Principal::local(if operator { "operator" } else { "ann" })),
+            view: None,
             operator,
         })
     })
