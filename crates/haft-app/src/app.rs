@@ -38,6 +38,7 @@ use crate::disk::{DiskUse, Gauge};
 use crate::feed::Feed;
 use crate::host::Host;
 use crate::notices::Notices;
+use crate::oauth::ResourceServer;
 use crate::problem::Problem;
 use crate::rules::RuleCheck;
 use crate::run::live::Live;
@@ -53,10 +54,12 @@ use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::inventory::Inventory;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
 use crate::wiring::policy::Ground;
+use crate::wiring::served::{Kit, Served};
 use crate::wiring::stores::Stores;
 use crate::wiring::upstream;
 use crate::wiring::{
-    absent, approvals, artifacts, chain, changes, memory, names, policy, servers, skills, stores,
+    absent, approvals, artifacts, chain, changes, memory, names, oauth, policy, served, servers,
+    skills, stores,
 };
 
 /// The assembled application: everything that an entry point needs. Clones share it.
@@ -70,6 +73,8 @@ pub(crate) struct Parts {
     pub(crate) tools: Arc<dyn Toolset>,
     /// The same, to put another in its place.
     pub(crate) offered: Arc<Replaceable>,
+    /// What MCP clients see of them.
+    pub(crate) served: Served,
     /// Every tool there is, on or off, and the servers behind haft.
     pub(crate) inventory: Inventory,
     /// The program's own guards.
@@ -113,6 +118,8 @@ pub(crate) struct Parts {
     pub(crate) absent: Arc<dyn UnknownToolHint>,
     pub(crate) progress: bool,
     pub(crate) pace: progress::Pace,
+    /// Whose access tokens count, beside those of the state folder.
+    pub(crate) oauth: Option<ResourceServer>,
     /// Where warnings go.
     pub(crate) notices: Notices,
     pub(crate) settings_fault: SettingsFault,
@@ -182,6 +189,7 @@ struct Offered {
     inventory: Inventory,
     /// What callers see.
     tools: Arc<Replaceable>,
+    served: Served,
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
     code: CodeJail,
@@ -259,16 +267,23 @@ impl Basis {
             settings,
             policy: &ground.policy,
         };
-        let tools = parts::view(all, &on, &skill_tools, wishes)?;
+        let base = parts::view(all, &on, &skill_tools, wishes)?;
         let scripts = Scripts {
             jail: &code,
             journal: &self.stores.journal,
         };
+        let tools = parts::with_chain(at, wishes, Arc::clone(&base), &on, scripts)?;
+        let kit = Kit {
+            at,
+            wishes,
+            all,
+            on: &on,
+            scripts,
+        };
         Ok(Offered {
             absent: absent::hint(at, Arc::clone(inventory.every()) as _),
-            tools: Arc::new(Replaceable::new(parts::with_chain(
-                at, wishes, tools, &on, scripts,
-            )?)),
+            served: Served::new(served::tools(kit, &base, &tools)?),
+            tools: Arc::new(Replaceable::new(tools)),
             inventory,
             skills,
             skill_tools,
@@ -286,6 +301,7 @@ impl App {
         let basis = Basis::open(at, settings, &host)?;
         let offered = basis.offer(at, settings, &host)?;
         let artifacts = artifacts::artifacts(at, settings)?;
+        let principal = parts::principal(&at.environment);
         let console = ConsoleTerms {
             wanted: Wanted::new(at, settings),
             desktop: DesktopState::of(at, settings, &basis.confined.sandbox.config().places),
@@ -311,11 +327,11 @@ impl App {
             absent: offered.absent,
             tools: Arc::clone(&offered.tools) as _,
             offered: offered.tools,
+            served: offered.served,
             inventory: offered.inventory,
             guards: host.guards,
             rules: asked.rules,
             site: at.clone(),
-            principal: parts::principal(&at.environment),
             workspace: at.workspace.display().to_string(),
             archive: basis.archive,
             redactor: settings.redactor.clone(),
@@ -338,6 +354,8 @@ impl App {
             upstream: upstream::upstream(settings)?,
             progress: settings.get(typed::PROGRESS),
             pace: parts::pace(settings),
+            oauth: oauth::resource_server(settings, &principal.tenant)?,
+            principal,
             notices: basis.notices,
             settings_fault: SettingsFault::default(),
             console,
@@ -362,6 +380,26 @@ impl App {
     /// The tools callers see.
     pub fn tools(&self) -> &Arc<dyn Toolset> {
         &self.0.tools
+    }
+
+    /// The tools that MCP clients are served: those of a view, where one is named; none where settings know no such view.
+    pub fn served(&self, view: Option<&str>) -> Option<Arc<dyn Toolset>> {
+        let served = &self.0.served;
+        let tools = match view {
+            None => &served.whole,
+            Some(name) => served.views.get(name)?,
+        };
+        Some(Arc::clone(tools) as _)
+    }
+
+    /// The names of the views of settings.
+    pub fn views(&self) -> impl Iterator<Item = &str> {
+        self.0.served.views.keys().map(String::as_str)
+    }
+
+    /// The authorization server whose access tokens count, where settings name one.
+    pub fn oauth(&self) -> Option<&ResourceServer> {
+        self.0.oauth.as_ref()
     }
 
     /// Every tool, on or off.

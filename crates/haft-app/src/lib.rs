@@ -45,6 +45,7 @@
 //! An [`App`](app::App) is assembled from [`Settings`](config::Settings): policy, tools, sandbox, archive, stores, executor.
 //! What a person or program sees of it comes from [`view`], the same for the command line, the HTTP API and the console.
 
+pub mod access;
 pub mod app;
 pub mod clients;
 pub mod config;
@@ -63,6 +64,7 @@ pub mod imports;
 pub mod listening;
 pub mod nearest;
 pub mod notices;
+pub mod oauth;
 pub mod plain_file;
 pub mod problem;
 pub mod project;

@@ -19,10 +19,11 @@ use crate::trust;
 use crate::wiring::chain::Scripts;
 use crate::wiring::parts::{self, Wishes};
 use crate::wiring::policy::{self, Ground};
+use crate::wiring::served::{self, Kit};
 use crate::wiring::servers::Basis;
 use crate::wiring::surroundings::written_by_servers;
 
-mod files;
+pub(crate) mod files;
 
 use files::Files;
 
@@ -86,13 +87,23 @@ impl App {
         } else {
             Arc::new(tools.except(off))
         };
-        let tools = parts::with_chain(at, wishes, tools, &on, scripts)?;
+        let base = tools;
+        let tools = parts::with_chain(at, wishes, Arc::clone(&base), &on, scripts)?;
+        let kit = Kit {
+            at,
+            wishes,
+            all: &stock.all,
+            on: &on,
+            scripts,
+        };
+        let served = served::tools(kit, &base, &tools)?;
         parts.redactor.learn(&settings.secrets.values);
         // First the policy: no tool is offered under the old rules that the new ones take away.
         parts.rules.policy.replace(Arc::clone(&policy));
         parts.executor.replace_policy(Arc::clone(&policy));
         parts.offered.replace(tools);
         parts.inventory.replace(stock, &parts.notices);
+        parts.served.replace(served);
         parts.runs.change_terms(|terms| {
             terms.limits = limits;
             policy.profile().as_str().clone_into(&mut terms.profile);

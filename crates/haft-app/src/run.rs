@@ -28,6 +28,7 @@ use haft::result::Outcome;
 use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
 use haft::toolset::Toolset;
 use haft::toolset::view::View as _;
+use haft_builtins::skills::SKILL_TOOLS;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
 
@@ -63,6 +64,8 @@ pub struct RunOptions {
     pub wait: ApprovalWait,
     /// The only tools that it has; those of the application otherwise.
     pub tools: Option<Arc<dyn Toolset>>,
+    /// The application's tools as its client is served them, where that is another list of the same.
+    pub served: Option<Arc<dyn Toolset>>,
     /// Ends it with this token, as [`Session::cancel`] does.
     pub cancellation: Option<CancellationToken>,
 }
@@ -78,6 +81,7 @@ impl RunOptions {
             progress: None,
             wait: ApprovalWait::Limit,
             tools: None,
+            served: None,
             cancellation: None,
         }
     }
@@ -290,7 +294,11 @@ impl Runs {
             }
             ApprovalWait::Limit | ApprovalWait::Never => terms.on_timeout,
         };
-        let tools = options.tools.unwrap_or_else(|| Arc::clone(&parts.tools));
+        let narrowed = options.tools.is_some();
+        let tools = options.tools.or(options.served);
+        let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));
+        // Who may load no skill is shown none.
+        let without_skills = narrowed && !has_skills(&*tools);
         let principal = options.principal.unwrap_or_else(|| terms.principal.clone());
         let mut builder = Session::builder(tools)
             .with_wait_mode(wait_mode)
@@ -306,6 +314,9 @@ impl Runs {
         if alone {
             builder = builder.for_one_call();
         }
+        if without_skills {
+            builder = builder.with_skills([]);
+        }
         if let Some(sink) = options.progress {
             builder = builder.with_progress(sink);
         }
@@ -314,6 +325,12 @@ impl Runs {
         }
         builder
     }
+}
+
+/// Whether any of these tools is over skills.
+fn has_skills(tools: &dyn Toolset) -> bool {
+    let tools = tools.snapshot();
+    SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }
 
 /// For whom a run that is resumed was started; `asked` where the index does not know the run.
@@ -371,10 +388,12 @@ impl RunHandle {
             let folder = runs::run_dir(parts.archive.home(), session.run().as_str());
             let folder = folder.map_err(|e| Problem::failed(e.to_string()))?;
             let tools = session.tools();
-            let names = tools
-                .entries()
-                .iter()
-                .map(|entry| entry.spec().name.as_str());
+            let known = parts.tools.snapshot();
+            let names = tools.entries().iter();
+            // What a served list has beside them is no tool to resume with.
+            let names = names
+                .map(|entry| entry.spec().name.as_str())
+                .filter(|name| known.entry(name).is_some());
             narrowed::keep(&folder, names).map_err(not_started)?;
         }
         let terms = parts.terms();

@@ -12,6 +12,7 @@ pub(crate) mod inventory;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod network;
+pub(crate) mod oauth;
 pub(crate) mod offer;
 #[cfg(feature = "testing")]
 pub(crate) mod paged;
@@ -21,6 +22,7 @@ pub(crate) mod selection;
 pub(crate) mod skills;
 pub(crate) mod stores;
 pub(crate) mod surroundings;
+pub(crate) mod served;
 pub(crate) mod servers;
 pub(crate) mod upstream;
 pub(crate) mod web;

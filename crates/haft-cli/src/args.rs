@@ -13,9 +13,11 @@ mod examples;
 pub(crate) mod later;
 mod mcp;
 mod serve;
+mod token;
 
 pub(crate) use mcp::{AddServer, ClientFile, ImportServers, Mcp, McpAction, SettingsFile};
 pub(crate) use serve::{Console, Serve};
+pub(crate) use token::{Token, TokenAction};
 
 /// The tool runtime for agents: one governed path between a language model and the world.
 #[derive(Debug, Parser)]
@@ -117,6 +119,9 @@ pub(crate) enum Command {
     Config(Config),
     /// Trust a folder's own settings and skills
     Trust(Trust),
+    /// Make, list and take back access tokens for others
+    #[command(after_help = examples::TOKEN)]
+    Token(Token),
     /// Check the setup and suggest fixes
     Doctor,
     /// Connect MCP clients: print their settings, or put them in place

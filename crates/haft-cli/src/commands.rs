@@ -33,6 +33,7 @@ pub(crate) mod signals;
 pub(crate) mod skills;
 mod serve;
 pub(crate) mod tools;
+mod token;
 mod trust;
 
 /// What a command came to.
@@ -79,6 +80,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
                 at,
             )
         }
+        Command::Token(token) => token::run(at, &token),
         Command::Mcp(mcp) if !mcp.action.is_about_servers() => mcp::run(at, &mcp.action),
         Command::Skills(args::Skills {
             action: Some(SkillsAction::Check { dir, strict }),

@@ -11,9 +11,10 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use haft::bounds::Class;
 use haft::call::Principal;
+use haft_app::access::Person;
 use haft_mcp::guard::{Foreign, HostGuard, bearer, one, same_token};
 use haft_mcp::intake::IntakeError;
-use haft_mcp::opener::ByOperator;
+use haft_mcp::opener::{ByOperator, ViewName};
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
@@ -23,6 +24,7 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, U
 use crate::bounds::{Bounds, Busy};
 use crate::caller::{Caller, Way};
 use crate::listen::Guest;
+use crate::people::{Challenge, People};
 use crate::{query, reply};
 
 /// What the gate compares with.
@@ -36,6 +38,8 @@ pub(crate) struct Gate {
     pub(crate) call: Option<String>,
     /// The operator's token.
     pub(crate) operator: String,
+    /// Those who come with tokens of their own.
+    pub(crate) people: People,
     /// For whom calls are made.
     pub(crate) principal: Principal,
     /// What callers may make the server hold.
@@ -52,7 +56,7 @@ const WEBHOOK: &str = "/api/v1/webhook/";
 const API: &str = "/api/v1/";
 
 /// Where MCP is served.
-const MCP: &str = "/mcp";
+pub(crate) const MCP: &str = "/mcp";
 
 /// The member of the query that carries a ticket.
 const TICKET: &str = "ticket";
@@ -81,7 +85,16 @@ pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
 
 /// Lets a request through to the routes, or answers it.
 async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    let answered = match gate.admit(&request) {
+    let admitted = match gate.admit(&request) {
+        Ok(Admission::Person(token)) => {
+            let path = request.uri().path().to_owned();
+            gate.person(&token, &path).await.map(Some)
+        }
+        Ok(Admission::Public) => Ok(None),
+        Ok(Admission::Known(known)) => Ok(Some(known)),
+        Err(refusal) => Err(refusal),
+    };
+    let answered = match admitted {
         Ok(known) => gate.pass(request, known, next).await,
         Err(refusal) => Err(refusal),
     };
@@ -90,11 +103,23 @@ async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
     response
 }
 
+/// What a request shows of who sends it.
+enum Admission {
+    /// Nothing, and nothing is wanted.
+    Public,
+    /// One whom the gate knows by itself.
+    Known(Known),
+    /// A token that is neither of the two of the state folder.
+    Person(String),
+}
+
 /// A caller whom the gate let through.
 struct Known {
     caller: Caller,
     way: Way,
     session: Option<ConsoleSession>,
+    /// Who it is, where that is not the user of this server.
+    person: Option<Person>,
 }
 
 impl Known {
@@ -106,7 +131,17 @@ impl Known {
     fn note(self, request: &mut Extensions, principal: &Principal) {
         request.insert(self.caller);
         request.insert(self.way);
-        request.insert(principal.clone());
+        match self.person {
+            Some(person) => {
+                request.insert(person.principal);
+                if let Some(view) = person.view {
+                    request.insert(ViewName(view.into()));
+                }
+            }
+            None => {
+                request.insert(principal.clone());
+            }
+        }
         if self.caller == Caller::Operator {
             request.insert(ByOperator);
         }
@@ -138,8 +173,8 @@ pub(crate) fn harden(headers: &mut HeaderMap) {
 }
 
 impl Gate {
-    /// Who asks; `None` where nobody needs to say. The refusal otherwise.
-    fn admit(&self, request: &Request) -> Result<Option<Known>, Refusal> {
+    /// Who asks, as far as that is seen at once. The refusal otherwise.
+    fn admit(&self, request: &Request) -> Result<Admission, Refusal> {
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         let path = uri.path();
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -150,31 +185,51 @@ impl Gate {
         } else {
             self.hosts.check(uri, headers)?;
         }
-        if page || is_public(method, path) {
-            return Ok(None);
+        if page || is_public(method, path) || (reads && self.people.publishes(path)) {
+            return Ok(Admission::Public);
         }
         let authorization = one(headers, &AUTHORIZATION)?;
         // Whoever sends an authorization is who it says; a cookie beside it changes nothing.
         if authorization.is_none()
             && let Some(session) = self.console_session(method, uri, headers)
         {
-            return Ok(Some(Known {
+            return Ok(Admission::Known(Known {
                 caller: Caller::Operator,
                 way: Way::Console,
                 session: Some(session),
+                person: None,
             }));
         }
-        let caller = self.caller(bearer(authorization));
-        let caller = caller.ok_or(Refusal::NoToken)?;
+        let token = bearer(authorization);
+        let caller = match (self.caller(token), token) {
+            (Some(caller), _) => caller,
+            (None, Some(token)) => return Ok(Admission::Person(token.to_owned())),
+            (None, None) => return Err(self.people.challenge(path, Refusal::NoToken)),
+        };
         // Ending one's own MCP session is a DELETE.
         if caller == Caller::Client && !reads && !may_call(method, path) {
             return Err(Refusal::NotTheOperator);
         }
-        Ok(Some(Known {
+        Ok(Admission::Known(Known {
             caller,
             way: Way::Token,
             session: None,
+            person: None,
         }))
+    }
+
+    /// Who sends a token that is neither of the two of the state folder. It is for MCP alone.
+    async fn person(&self, token: &str, path: &str) -> Result<Known, Refusal> {
+        let person = self.people.find(token, path).await?;
+        if path != MCP {
+            return Err(Refusal::ForMcpAlone);
+        }
+        Ok(Known {
+            caller: Caller::Client,
+            way: Way::Token,
+            session: None,
+            person: Some(person),
+        })
     }
 
     /// The console session of a request: by cookie and secret, or by cookie and a ticket where a browser opens an address
@@ -252,6 +307,15 @@ pub(crate) enum Refusal {
     /// It does not show who asks.
     #[error("send `Authorization: Bearer TOKEN`; the token is in the file that `haft serve` names")]
     NoToken,
+    /// It comes with a token whose caller is sent to an authorization server.
+    #[error("{0}")]
+    Challenged(Box<Challenge>),
+    /// Its caller has a view that settings do not have.
+    #[error("the view `{0}` of this token is not in the settings of this server")]
+    NoView(String),
+    /// It comes with a token for MCP and goes elsewhere.
+    #[error("this token is for `/mcp` alone")]
+    ForMcpAlone,
     /// It changes something that only the operator may change.
     #[error("this needs the operator's token")]
     NotTheOperator,
@@ -266,14 +330,21 @@ pub(crate) enum Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, kind) = match &self {
-            Self::Foreign(_) | Self::NotTheOperator => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::Foreign(_) | Self::NotTheOperator | Self::NoView(_) | Self::ForMcpAlone => {
+                (StatusCode::FORBIDDEN, "forbidden")
+            }
+            Self::Challenged(challenge) => challenge.status(),
             Self::NoToken | Self::UnknownToken => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             Self::Body(error) => (error.status(), "invalid_arguments"),
         };
         let mut response = reply::error(status, kind, &self.to_string());
-        if status == StatusCode::UNAUTHORIZED {
-            let headers = response.headers_mut();
+        let headers = response.headers_mut();
+        if let Self::Challenged(challenge) = &self {
+            if let Some(value) = challenge.header() {
+                headers.insert(WWW_AUTHENTICATE, value);
+            }
+        } else if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

@@ -34,6 +34,7 @@ mod console;
 mod gate;
 mod listen;
 mod opener;
+mod people;
 mod query;
 mod reach;
 mod reply;

@@ -13,7 +13,7 @@ use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;
 use haft::toolset::Toolset;
-use haft_mcp::opener::{ClientInfo, OpenError, RunFactory, Transport};
+use haft_mcp::opener::{ClientInfo, OpenError, RunFactory, Transport, ViewName};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
@@ -131,20 +131,46 @@ impl ClientRuns {
         releasing.join_all().await;
     }
 
+    /// What lists and requests show of a client: what it calls itself, after who it is where that is not the user of this server.
+    fn label(&self, client: &ClientInfo) -> String {
+        let said = format!("{} {}", client.name, client.version);
+        let said = said.trim();
+        let person = client.principal.as_ref();
+        match person.filter(|person| *person != self.app.principal()) {
+            None => said.to_owned(),
+            Some(person) if said.is_empty() => person.subject.to_string(),
+            Some(person) => format!("{} ({said})", person.subject),
+        }
+    }
+
     fn handle(&self, session: &Session) -> Option<Arc<RunHandle>> {
         self.held.lock().get(session.run()).cloned()
     }
 }
 
+/// A view that settings do not have: its tools are not known, so there are none.
+fn no_view(view: Option<&str>) -> String {
+    let view = view.unwrap_or_default();
+    format!("the view `{view}` of this caller is not in the settings")
+}
+
 impl RunFactory for ClientRuns {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>> {
         Box::pin(async move {
-            let name = format!("{} {}", client.name, client.version);
-            let name = name.trim();
+            let name = self.label(&client);
+            let view = client.view.as_ref().map(|ViewName(name)| &**name);
+            let served = self.app.served(view);
+            let served = served.ok_or_else(|| OpenError(no_view(view).into()))?;
+            let (narrow, served) = match view {
+                Some(_) => (Some(served), None),
+                None => (None, Some(served)),
+            };
             let options = RunOptions {
+                tools: narrow,
+                served,
                 principal: client.principal,
                 class: client.class,
-                client: (!name.is_empty()).then(|| name.to_owned()),
+                client: (!name.is_empty()).then_some(name),
                 progress: self.app.watched(),
                 ..RunOptions::new(match client.transport {
                     Transport::Stdio => "mcp stdio",

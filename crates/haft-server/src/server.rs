@@ -11,9 +11,11 @@ use axum::response::Response;
 use axum::routing::get;
 use haft::clock;
 use haft::toolset::Toolset as _;
+use haft::toolset::lazy::CALL_TOOL;
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::listening::Listening;
+use haft_app::oauth::WELL_KNOWN;
 use haft_app::problem::{Place, Problem};
 use haft_app::running::background::trim_log;
 use haft_app::running::{Announced, Record, servers};
@@ -32,6 +34,7 @@ use crate::console::{About, Console, Options, routes as pages};
 use crate::gate::{self, Gate};
 use crate::listen::Listener;
 use crate::opener::ClientRuns;
+use crate::people::{self, People};
 use crate::reach::{Reach, Reached};
 use crate::reply;
 use crate::tabs::Tabs;
@@ -46,6 +49,9 @@ const LOOK: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_secs(4 * 60 * 60);
 /// What a model is told about the server.
 const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
+
+/// The same where few of them are listed.
+const LAZY: &str = "Few tools are listed: tool_search finds the others, and call_tool calls them.";
 
 /// How to serve.
 #[derive(Debug, Clone, Default)]
@@ -112,7 +118,7 @@ pub async fn serve<T>(
         // The first script finds an interpreter ready.
         app.code().warm();
     }
-    let server = McpServer::new(&info(), ServerLimits::default(), Arc::clone(&runs) as _);
+    let server = McpServer::new(&info(app), ServerLimits::default(), Arc::clone(&runs) as _);
     let serving = Serving {
         app,
         server,
@@ -174,6 +180,10 @@ impl Serving<'_> {
             let reach = Reach::background();
             return self.over_http(reach, stop, ready).await;
         }
+        if self.options.no_auth && self.app.oauth().is_some() {
+            let what = "--no-auth and serve.oauth contradict each other";
+            return Err(Problem::usage(what).advise("leave --no-auth out, or unset serve.oauth"));
+        }
         let reach = Reach::of(self.options.http.as_deref(), self.options.no_auth, settings)?;
         self.over_http(reach, stop, ready).await
     }
@@ -225,6 +235,7 @@ impl Serving<'_> {
         let mcp = self.server.http(Access::checked_before());
         let served = (!self.is_background()).then(|| mcp.clone());
         let routes = routes(Arc::clone(&api), &console, served);
+        let routes = with_metadata(routes, self.app);
         let listening = tokio::spawn(listener.serve(gate::before(Arc::new(gate), routes), told));
         let announced = Announced::new(&self.app.site().home, &self.record(&reached))?;
         ready(&tokens.ready(&reached, &console)?)?;
@@ -350,6 +361,7 @@ impl Serving<'_> {
             hosts: reached.hosts.clone(),
             call: (!self.options.no_auth).then(|| tokens.call.secret().to_owned()),
             operator: tokens.operator.secret().to_owned(),
+            people: People::new(self.app),
             principal: self.app.principal().clone(),
             bounds: Arc::clone(bounds),
         }
@@ -374,16 +386,37 @@ fn routes(api: Arc<Api>, console: &Arc<Console>, mcp: Option<McpService>) -> Rou
         .nest("/api/v1", api::routes(api))
 }
 
+/// These routes, and what tells clients of the authorization server where there is one.
+fn with_metadata(routes: Router, app: &App) -> Router {
+    let (Some(oauth), Some(metadata)) = (app.oauth(), people::metadata(app)) else {
+        return routes;
+    };
+    let mut places = vec![WELL_KNOWN.to_owned(), oauth.metadata_path()];
+    places.dedup();
+    places.into_iter().fold(routes, |routes, place| {
+        let metadata = metadata.clone();
+        let show = move || async move { reply::document(&metadata) };
+        routes.route(&place, get(show))
+    })
+}
+
 async fn health() -> Response {
     reply::document(&json!({"ok": true, "version": env!("CARGO_PKG_VERSION")}))
 }
 
-fn info() -> ServerInfo {
+fn info(app: &App) -> ServerInfo {
+    let served = app.served(None);
+    let lazy = served.is_some_and(|tools| tools.snapshot().entry(CALL_TOOL).is_some());
+    let instructions = if lazy {
+        format!("{INSTRUCTIONS} {LAZY}")
+    } else {
+        INSTRUCTIONS.to_owned()
+    };
     ServerInfo {
         name: "haft".to_owned(),
         title: "haft".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        instructions: Some(INSTRUCTIONS.to_owned()),
+        instructions: Some(instructions),
     }
 }
 

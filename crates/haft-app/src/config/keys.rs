@@ -182,6 +182,15 @@ pub const KEYS: &[Key] = &[
     key("serve.hosts", Items, "", Ignored, "names under which `haft serve` is reached: `haft.example`, `haft.example:8443`; requests for others are refused"),
     key("serve.tls.cert", Text, "", Ignored, "PEM file of the certificate that `haft serve` shows, with those that sign it; it speaks HTTPS alone then"),
     key("serve.tls.key", Text, "", Ignored, "PEM file of its private key; no tool reads it"),
+    key("serve.tools", Choice(&["all", "auto", "lazy"]), "\"all\"", Ignored, "what MCP clients are listed: every tool; `tool_search`, `describe_tools`, `call_tool` and `tool_chain` alone, by which the others are found and called; or these where there are more than `serve.lazy_above`"),
+    key("serve.lazy_above", Whole(0), "60", Ignored, "how many tools `serve.tools = \"auto\"` still lists"),
+    key("serve.pinned", Items, "", Ignored, "tools, classes, bundles and `SERVER.*` that stay listed where few are"),
+    key("serve.oauth.issuer", Text, "", Ignored, "the authorization server whose access tokens count at `/mcp`, as their `iss` names it"),
+    key("serve.oauth.audience", Text, "", Ignored, "this server as their `aud` names it: the URL of its `/mcp` that clients write"),
+    key("serve.oauth.jwks_url", Text, "", Ignored, "where its keys are; its metadata say it where nothing is said"),
+    key("serve.oauth.scopes", Map, "", Ignored, "scopes of access tokens, each with the view that it stands for; `*` for all tools. A token without one of them reaches nothing"),
+    key("views.*.tools", Items, "", Ignored, "the tools of a view: names, classes, bundles, `SERVER.*`; all where nothing is said. A token with a view is told of no other tool and calls no other"),
+    key("views.*.deny", Items, "", Ignored, "tools that a view has not, named alike; wins over `tools`"),
     key("locale", Text, "", Ignored, "the language of descriptions and messages: `de`, `zh-CN`"),
 ];
 

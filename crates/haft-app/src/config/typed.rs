@@ -202,6 +202,10 @@ settings! {
     CONSOLE_NOTIFY: String = "console.notify";
     /// `serve.http`
     HTTP: String = "serve.http";
+    /// `serve.tools`
+    SERVED_TOOLS: String = "serve.tools";
+    /// `serve.lazy_above`
+    LAZY_ABOVE: usize = "serve.lazy_above";
     /// `serve.behind_proxy`
     BEHIND_PROXY: bool = "serve.behind_proxy";
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const PATIENCE: u32 = 10;
 
 /// What of a file differs once it was written or replaced: device, inode, length, and when content and entry changed.
-type Stamp = [i128; 5];
+pub(crate) type Stamp = [i128; 5];
 
 /// What no file has.
 const UNKNOWN: Stamp = [-1; 5];
@@ -89,7 +89,8 @@ impl Files {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+/// What of a file differs now; none where there is no file.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     let meta = fs::metadata(path).ok()?;
     let nanoseconds =
         |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);

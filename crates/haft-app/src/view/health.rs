@@ -1,5 +1,6 @@
 //! What works here, found by trying; each check says what to do if it does not.
 
+mod access;
 mod console;
 mod servers;
 mod toolchains;
@@ -28,7 +29,7 @@ use crate::view::{approvals, when};
 use crate::wiring::{chain, upstream};
 
 /// What haft can do without.
-const OPTIONAL: [&str; 10] = [
+const OPTIONAL: [&str; 12] = [
     "console",
     "notices",
     "scripts",
@@ -39,6 +40,8 @@ const OPTIONAL: [&str; 10] = [
     "changes",
     "toolchains",
     "mcp server",
+    "access tokens",
+    "oauth",
 ];
 
 /// One line (contract §9).
@@ -127,6 +130,7 @@ pub async fn report(app: &App) -> Report {
     checks.push(network(app, &sandbox));
     checks.extend(toolchains::checks(app));
     checks.extend(servers::checks(app));
+    checks.extend(access::checks(app).await);
     checks.push(scripts(at, app).await);
     checks.push(program(at, "git", "commands may want it: install git"));
     Report { checks, sandbox }

@@ -144,6 +144,11 @@ impl ToolCatalogue {
         None
     }
 
+    /// All that settings switch on and off.
+    pub(crate) fn offers(&self) -> &[Offer] {
+        &self.offers
+    }
+
     /// The names of all of them, and of those that are made elsewhere.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.offers.iter().map(|offer| offer.name.as_str())

@@ -116,6 +116,53 @@ pub(crate) fn deferred(
     )))
 }
 
+/// Tools as a list of settings names them, also those that come later: of a server, of a skill.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Chosen {
+    all: bool,
+    names: BTreeSet<String>,
+    /// What a dotted name begins with: `docs.` for `docs.*`.
+    prefixes: Vec<String>,
+}
+
+impl Chosen {
+    /// Whether a tool of this name is one of them.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.all
+            || self.names.contains(name)
+            || self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+    }
+}
+
+/// The tools that a list of names, classes, bundles and `SERVER.*` means.
+pub(crate) fn chosen(all: &[Offer], settings: &Settings, key: &str) -> Result<Chosen, Problem> {
+    let mut chosen = Chosen {
+        names: named(all, settings, key)?.into_iter().collect(),
+        ..Chosen::default()
+    };
+    for (item, _) in settings.items(key) {
+        let word = item.as_str().unwrap_or_default();
+        if word == "*" {
+            chosen.all = true;
+        } else if let Some(prefix) = word
+            .strip_suffix('*')
+            .filter(|prefix| prefix.ends_with('.'))
+        {
+            chosen.prefixes.push(prefix.to_owned());
+        } else if word == SKILL_BUNDLE {
+            chosen.prefixes.push(SKILL_PREFIX.to_owned());
+        } else if word.contains('.') {
+            // Of a server that is not there now, or of a skill.
+            chosen.names.insert(word.to_owned());
+        }
+    }
+    Ok(chosen)
+}
+
+/// The bundle of the tools over skills, and what the name of a skill's own tool begins with.
+const SKILL_BUNDLE: &str = "skills";
+const SKILL_PREFIX: &str = "skill.";
+
 /// The tools that a list of names, classes and bundles means. An unknown name is an error: a misspelt `disable`
 /// would leave a tool on that the operator wanted off.
 fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
@@ -212,12 +259,19 @@ pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
             named.insert((format!("tools.{name:?}"), name.clone()));
         }
     }
-    for key in ["tools.enable", "tools.disable", "tools.defer"] {
+    for key in [
+        "tools.enable",
+        "tools.disable",
+        "tools.defer",
+        "serve.pinned",
+    ] {
         for (item, _) in settings.items(key) {
             named.insert((key.to_owned(), item.as_str().unwrap_or_default().to_owned()));
         }
     }
-    let absent = |name: &String| name.contains('.') && meant(all, name).is_empty();
+    let absent = |name: &String| {
+        name.contains('.') && !name.starts_with(SKILL_PREFIX) && meant(all, name).is_empty()
+    };
     named.retain(|(_, name)| absent(name));
     named
         .into_iter()
@@ -234,11 +288,20 @@ fn meant(all: &[Offer], word: &str) -> Vec<String> {
             || word == "*"
             || is_of_class(name)
             || (BUNDLES.contains(&word) && offer.bundle == word)
+            || is_of_server(name, word)
     };
     all.iter()
         .filter(fits)
         .map(|offer| offer.name.clone())
         .collect()
+}
+
+/// Whether a word such as `docs.*` means this tool.
+fn is_of_server(name: &str, word: &str) -> bool {
+    let prefix = word
+        .strip_suffix('*')
+        .filter(|prefix| prefix.ends_with('.'));
+    prefix.is_some_and(|prefix| name.starts_with(prefix))
 }
 
 fn known(word: &str) -> bool {

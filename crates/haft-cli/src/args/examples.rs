@@ -32,6 +32,13 @@ Examples:
   haft console --no-open            print a login link for another browser
   haft console --stop               stop the server in the background";
 
+/// Of `haft token`.
+pub(crate) const TOKEN: &str = "\
+Examples:
+  haft token add ann                a token for all tools, for 90 days
+  haft token add ci --view readers --days 30
+  haft token remove ann";
+
 /// Of `haft tools`.
 pub(crate) const TOOLS: &str = "\
 Examples:

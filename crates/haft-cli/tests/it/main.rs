@@ -24,6 +24,7 @@ mod first_minutes;
 mod held;
 mod help;
 mod gate;
+mod gateway;
 mod harness;
 mod inbox;
 mod install;

@@ -1,0 +1,405 @@
+//! Access tokens: what an operator gives to others, so that each is known by name, sees one view of the tools, and can be shut out
+//! alone. Of a token its hash is kept, in a file of the state folder.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::call::Principal;
+use haft::text::hex;
+use jiff::{Timestamp, ToSpan as _};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::config::Settings;
+use crate::home::Home;
+use crate::nearest::nearest;
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+use crate::reload::files::{Stamp, stamp};
+use crate::wiring::served;
+
+/// The file in the state folder.
+const FILE: &str = "access-tokens.json";
+const MAX_BYTES: u64 = 4 << 20;
+/// Most tokens.
+const MAX_TOKENS: usize = 10_000;
+/// Longest name.
+const MAX_NAME: usize = 64;
+/// What every token begins with, so that scanners for secrets know it.
+pub const PREFIX: &str = "haft_";
+/// Bytes of the system's randomness in a token.
+const RANDOM: usize = 32;
+/// Longest life, in days.
+pub const MAX_DAYS: u32 = 3650;
+
+/// A caller who is known by more than one of this server's two own tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// For whom its calls are made.
+    pub principal: Principal,
+    /// The view that it has; all tools where there is none.
+    pub view: Option<String>,
+}
+
+/// A token as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessToken {
+    /// For whom it is.
+    pub name: String,
+    /// The SHA-256 of the token, in hex digits.
+    sha256: String,
+    /// The view that it has; all tools where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+    /// When it was made.
+    #[serde(with = "written")]
+    pub created: Timestamp,
+    /// When it ends.
+    #[serde(with = "written")]
+    pub expires: Timestamp,
+}
+
+/// Times as they are written in the file: RFC 3339.
+mod written {
+    use jiff::Timestamp;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(time)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+impl AccessToken {
+    /// Whether it has ended.
+    pub fn has_expired(&self) -> bool {
+        self.expires <= Timestamp::now()
+    }
+
+    /// Whose calls come with it. Of the operator's own tenant, so that the operator sees what they ask; nobody who logs in to this
+    /// machine has a name with a colon.
+    fn person(&self, tenant: &str) -> Person {
+        Person {
+            principal: Principal::new(tenant, format!("token:{}", self.name)),
+            view: self.view.clone(),
+        }
+    }
+}
+
+/// The tokens that there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessTokens {
+    v: u32,
+    tokens: Vec<AccessToken>,
+}
+
+/// What a new token is to be.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// For whom it is.
+    pub name: String,
+    /// The view that it has; all tools where there is none.
+    pub view: Option<String>,
+    /// How many days it holds.
+    pub days: u32,
+}
+
+impl AccessTokens {
+    /// Reads them; an absent file has none, a damaged one is an error.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the file is damaged or cannot be read.
+    pub fn load(home: &Home) -> Result<Self, Problem> {
+        let path = home.join(FILE);
+        let failed = |what: String| {
+            Problem::settings(format!("read the access tokens: {what}"))
+                .at(Place::file(&path))
+                .advise("move the file away and make the tokens anew: haft token add NAME")
+        };
+        match plain_file::read(&path, MAX_BYTES) {
+            Ok(text) => serde_json::from_str(&text).map_err(|e| failed(e.to_string())),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Ok(Self::default())
+            }
+            Err(e) => Err(failed(e.to_string())),
+        }
+    }
+
+    /// All of them, by their names.
+    pub fn all(&self) -> &[AccessToken] {
+        &self.tokens
+    }
+
+    /// Makes a token and keeps its hash; the token itself is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the name or the days cannot be, the name is taken, or the file cannot be read or written.
+    pub fn add(home: &Home, new: &NewToken) -> Result<(String, AccessToken), Problem> {
+        check(new)?;
+        let secret = plain_file::random_hex(RANDOM)
+            .map_err(|e| Problem::failed(format!("make a token: {e}")))?;
+        let secret = format!("{PREFIX}{secret}");
+        let created = Timestamp::now();
+        let days = i64::from(new.days) * 24;
+        let expires = created.checked_add(days.hours());
+        let expires = expires.map_err(|e| Problem::usage(format!("{} days: {e}", new.days)))?;
+        let token = AccessToken {
+            name: new.name.clone(),
+            sha256: digest(&secret),
+            view: new.view.clone(),
+            created,
+            expires,
+        };
+        Self::change(home, |tokens| {
+            if tokens.iter().any(|known| known.name == token.name) {
+                let what = format!("there is a token `{}` already", token.name);
+                return Err(Problem::usage(what).advise(format!(
+                    "haft token remove {} takes it back first",
+                    token.name
+                )));
+            }
+            if tokens.len() >= MAX_TOKENS {
+                let what = format!("there are {MAX_TOKENS} tokens already");
+                return Err(Problem::usage(what).advise("remove those that have expired"));
+            }
+            tokens.push(token.clone());
+            tokens.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(())
+        })?;
+        Ok((secret, token))
+    }
+
+    /// Takes a token back: requests with it are refused from now on.
+    ///
+    /// # Errors
+    /// A [`Problem`] where there is no such token, or the file cannot be read or written.
+    pub fn remove(home: &Home, name: &str) -> Result<(), Problem> {
+        Self::change(home, |tokens| {
+            let before = tokens.len();
+            tokens.retain(|token| token.name != name);
+            if tokens.len() < before {
+                return Ok(());
+            }
+            let names: Vec<&str> = tokens.iter().map(|token| token.name.as_str()).collect();
+            let unknown = Problem::usage(format!("there is no token `{name}`"));
+            Err(match nearest(name, &names) {
+                Some(near) => unknown.advise(format!("did you mean `{near}`?")),
+                None => unknown.advise("haft token list shows the tokens"),
+            })
+        })
+    }
+
+    /// Reads, changes and writes them under a lock.
+    fn change(
+        home: &Home,
+        change: impl FnOnce(&mut Vec<AccessToken>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        home.create()?;
+        let _lock = plain_file::lock_folder(home.path()).map_err(|e| {
+            Problem::failed(format!("lock the access tokens: {e}")).at(Place::file(home.path()))
+        })?;
+        let mut all = Self::load(home)?;
+        change(&mut all.tokens)?;
+        all.v = 1;
+        let path = home.join(FILE);
+        let failed = |what: String| {
+            Problem::failed(format!("write the access tokens: {what}")).at(Place::file(&path))
+        };
+        let text = serde_json::to_string_pretty(&all).map_err(|e| failed(e.to_string()))?;
+        plain_file::write_private(&path, &text).map_err(|e| failed(e.to_string()))
+    }
+
+    /// The token that this is, where it is one that has not expired.
+    fn find(&self, secret: &str) -> Option<&AccessToken> {
+        let given = digest(secret);
+        // By hashes, each compared whole: the time says nothing of a token.
+        let same =
+            |token: &&AccessToken| bool::from(token.sha256.as_bytes().ct_eq(given.as_bytes()));
+        self.tokens
+            .iter()
+            .find(same)
+            .filter(|token| !token.has_expired())
+    }
+}
+
+fn digest(secret: &str) -> String {
+    hex(&Sha256::digest(secret.as_bytes()))
+}
+
+fn check(new: &NewToken) -> Result<(), Problem> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@');
+    let name = &new.name;
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
+        let what = format!("`{name}` cannot be a token's name");
+        return Err(Problem::usage(what).advise(format!(
+            "take 1 to {MAX_NAME} of letters, digits, `_`, `-`, `.` and `@`"
+        )));
+    }
+    if new.days == 0 || new.days > MAX_DAYS {
+        let what = format!("a token cannot hold {} days", new.days);
+        return Err(Problem::usage(what).advise(format!("take 1 to {MAX_DAYS} days")));
+    }
+    Ok(())
+}
+
+/// Checks that settings have a view of this name.
+///
+/// # Errors
+/// A [`Problem`] where they have none, or the name of one cannot be.
+pub fn check_view(settings: &Settings, name: &str) -> Result<(), Problem> {
+    let names: BTreeSet<String> = served::names(settings)?;
+    if names.contains(name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let unknown = Problem::usage(format!("settings have no view `{name}`"));
+    Err(match nearest(name, &known) {
+        Some(near) => unknown.advise(format!("did you mean `{near}`?")),
+        None => unknown.advise(format!(
+            "name its tools first: views.{name}.tools = [\"read_file\"]"
+        )),
+    })
+}
+
+/// The tokens as they are now: a token that is made or taken back counts from the next request on.
+#[derive(Debug)]
+pub struct LiveTokens {
+    home: Home,
+    path: PathBuf,
+    tenant: Arc<str>,
+    read: Mutex<Option<(FileStamp, Arc<AccessTokens>)>>,
+}
+
+/// What tells one state of the file from another; none where there is no file.
+type FileStamp = Option<Stamp>;
+
+impl LiveTokens {
+    /// Those of this state folder, for persons of this tenant.
+    pub fn new(home: &Home, tenant: Arc<str>) -> Self {
+        Self {
+            path: home.join(FILE),
+            home: home.clone(),
+            tenant,
+            read: Mutex::new(None),
+        }
+    }
+
+    /// Whose token this is; none where it is nobody's, has expired, or the tokens cannot be read.
+    pub fn person(&self, secret: &str) -> Option<Person> {
+        if !secret.starts_with(PREFIX) {
+            return None;
+        }
+        Some(self.current()?.find(secret)?.person(&self.tenant))
+    }
+
+    fn current(&self) -> Option<Arc<AccessTokens>> {
+        let now = stamp(&self.path);
+        let mut read = self.read.lock();
+        if let Some((known, tokens)) = &*read
+            && *known == now
+        {
+            return Some(Arc::clone(tokens));
+        }
+        match AccessTokens::load(&self.home) {
+            Ok(tokens) => {
+                let tokens = Arc::new(tokens);
+                *read = Some((now, Arc::clone(&tokens)));
+                Some(tokens)
+            }
+            Err(problem) => {
+                *read = None;
+                tracing::error!(%problem, "no access token counts");
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{AccessTokens, FILE, LiveTokens, NewToken};
+    use crate::environment::Environment;
+    use crate::home::Home;
+
+    fn new(name: &str, days: u32) -> NewToken {
+        NewToken {
+            name: name.to_owned(),
+            view: Some("readers".to_owned()),
+            days,
+        }
+    }
+
+    #[test]
+    fn a_token_counts_from_when_it_is_made_until_it_is_taken_back_or_ends() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home");
+        let home = Home::locate(Some(&home), &Environment::default()).unwrap();
+        let live = LiveTokens::new(&home, Arc::from("local"));
+        assert_eq!(live.person("haft_0"), None);
+        let (ann, _) = AccessTokens::add(&home, &new("ann", 1)).unwrap();
+        let (bob, _) = AccessTokens::add(&home, &new("bob", 1)).unwrap();
+        let person = live.person(&ann).unwrap();
+        assert_eq!(person.principal.to_string(), "local/token:ann");
+        assert_eq!(person.view.as_deref(), Some("readers"));
+        let text = std::fs::read_to_string(home.join(FILE)).unwrap();
+        assert!(!text.contains(&ann) && !text.contains(ann.trim_start_matches("haft_")));
+        for wrong in [
+            "",
+            "haft_",
+            &ann[..ann.len() - 1],
+            &format!("{ann}0"),
+            "ann",
+        ] {
+            assert_eq!(live.person(wrong), None, "{wrong:?}");
+        }
+        AccessTokens::remove(&home, "ann").unwrap();
+        assert_eq!(live.person(&ann), None);
+        assert!(live.person(&bob).is_some());
+        let past = text.replace(|_: char| false, "");
+        let expires = AccessTokens::load(&home).unwrap().all()[0]
+            .expires
+            .to_string();
+        std::fs::write(
+            home.join(FILE),
+            past.replace(&expires, "2020-01-01T00:00:00Z"),
+        )
+        .unwrap();
+        assert_eq!(live.person(&bob), None, "it has expired");
+        std::fs::write(home.join(FILE), "{").unwrap();
+        assert_eq!(live.person(&bob), None, "the file is damaged");
+    }
+
+    #[test]
+    fn names_and_days_that_cannot_be_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home");
+        let home = Home::locate(Some(&home), &Environment::default()).unwrap();
+        AccessTokens::add(&home, &new("ann", 1)).unwrap();
+        for (name, days, says) in [
+            ("", 1, "cannot be a token's name"),
+            ("a b", 1, "cannot be a token's name"),
+            ("a:b", 1, "cannot be a token's name"),
+            ("bob", 0, "cannot hold 0 days"),
+            ("bob", 3651, "cannot hold 3651 days"),
+            ("ann", 1, "a token `ann` already"),
+        ] {
+            let problem = AccessTokens::add(&home, &new(name, days)).unwrap_err();
+            assert!(problem.to_string().contains(says), "{name}: {problem}");
+        }
+        let problem = AccessTokens::remove(&home, "anne").unwrap_err();
+        assert!(problem.advice().unwrap().contains("`ann`"));
+    }
+}

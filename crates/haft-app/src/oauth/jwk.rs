@@ -1,0 +1,192 @@
+//! Public keys of an issuer, and which signatures each of them checks. There is no algorithm without a public key: `none` and `HS…`
+//! have no name here.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters, RsaPublicKeyComponents,
+    UnparsedPublicKey, VerificationAlgorithm,
+};
+use serde::Deserialize;
+
+/// The uncompressed form of a point (SEC 1).
+const UNCOMPRESSED: u8 = 4;
+
+/// How a token is signed (RFC 7518, RFC 8037).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    Rs256,
+    Rs384,
+    Rs512,
+    Ps256,
+    Ps384,
+    Ps512,
+    Es256,
+    Es384,
+    EdDsa,
+}
+
+/// The kind of key that an algorithm takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Rsa,
+    P256,
+    P384,
+    Ed25519,
+}
+
+impl Algorithm {
+    const ALL: [(&'static str, Self); 9] = [
+        ("RS256", Self::Rs256),
+        ("RS384", Self::Rs384),
+        ("RS512", Self::Rs512),
+        ("PS256", Self::Ps256),
+        ("PS384", Self::Ps384),
+        ("PS512", Self::Ps512),
+        ("ES256", Self::Es256),
+        ("ES384", Self::Es384),
+        ("EdDSA", Self::EdDsa),
+    ];
+
+    /// The algorithm of this name; none for what is not checked here.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, algorithm)| *algorithm)
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Self::Rs256 | Self::Rs384 | Self::Rs512 | Self::Ps256 | Self::Ps384 | Self::Ps512 => {
+                Kind::Rsa
+            }
+            Self::Es256 => Kind::P256,
+            Self::Es384 => Kind::P384,
+            Self::EdDsa => Kind::Ed25519,
+        }
+    }
+
+    fn rsa(self) -> Option<&'static RsaParameters> {
+        match self {
+            Self::Rs256 => Some(&RSA_PKCS1_2048_8192_SHA256),
+            Self::Rs384 => Some(&RSA_PKCS1_2048_8192_SHA384),
+            Self::Rs512 => Some(&RSA_PKCS1_2048_8192_SHA512),
+            Self::Ps256 => Some(&RSA_PSS_2048_8192_SHA256),
+            Self::Ps384 => Some(&RSA_PSS_2048_8192_SHA384),
+            Self::Ps512 => Some(&RSA_PSS_2048_8192_SHA512),
+            Self::Es256 | Self::Es384 | Self::EdDsa => None,
+        }
+    }
+
+    fn of_points(self) -> Option<&'static dyn VerificationAlgorithm> {
+        match self {
+            Self::Es256 => Some(&ECDSA_P256_SHA256_FIXED),
+            Self::Es384 => Some(&ECDSA_P384_SHA384_FIXED),
+            Self::EdDsa => Some(&ED25519),
+            _ => None,
+        }
+    }
+}
+
+/// A public key.
+#[derive(Debug, Clone)]
+pub(crate) struct PublicKey {
+    /// Its name; none where the issuer gives it none.
+    pub(super) kid: Option<String>,
+    kind: Kind,
+    /// The only algorithm that it is for, where the issuer says one.
+    only: Option<String>,
+    /// Modulus and exponent, or the point and nothing.
+    parts: (Vec<u8>, Vec<u8>),
+}
+
+/// A key as the issuer writes it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Jwk {
+    kty: String,
+    kid: Option<String>,
+    alg: Option<String>,
+    #[serde(rename = "use")]
+    purpose: Option<String>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+impl Jwk {
+    /// The key, where it is one that checks signatures here.
+    pub(super) fn public_key(self) -> Option<PublicKey> {
+        if self
+            .purpose
+            .as_deref()
+            .is_some_and(|purpose| purpose != "sig")
+        {
+            return None;
+        }
+        let (kind, parts) = match (self.kty.as_str(), self.crv.as_deref()) {
+            ("RSA", _) => (Kind::Rsa, (number(self.n)?, number(self.e)?)),
+            ("EC", Some("P-256")) => (Kind::P256, (point(self.x, self.y, 32)?, Vec::new())),
+            ("EC", Some("P-384")) => (Kind::P384, (point(self.x, self.y, 48)?, Vec::new())),
+            ("OKP", Some("Ed25519")) => (Kind::Ed25519, (sized(self.x, 32)?, Vec::new())),
+            _ => return None,
+        };
+        Some(PublicKey {
+            kid: self.kid,
+            kind,
+            only: self.alg,
+            parts,
+        })
+    }
+}
+
+fn decoded(text: Option<String>) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text?).ok()
+}
+
+fn sized(text: Option<String>, bytes: usize) -> Option<Vec<u8>> {
+    decoded(text).filter(|found| found.len() == bytes)
+}
+
+/// A number without zeros before it.
+fn number(text: Option<String>) -> Option<Vec<u8>> {
+    let bytes = decoded(text)?;
+    let first = bytes.iter().position(|byte| *byte != 0)?;
+    bytes.get(first..).map(<[u8]>::to_vec)
+}
+
+fn point(x: Option<String>, y: Option<String>, bytes: usize) -> Option<Vec<u8>> {
+    let (x, y) = (sized(x, bytes)?, sized(y, bytes)?);
+    Some([&[UNCOMPRESSED][..], &x, &y].concat())
+}
+
+impl PublicKey {
+    /// Whether it checks signatures of this algorithm.
+    pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
+        let only = self.only.as_deref();
+        let named = only.is_none_or(|only| Algorithm::of(only) == Some(algorithm));
+        named && self.kind == algorithm.kind()
+    }
+
+    /// Whether it signed this.
+    pub(super) fn signed(&self, algorithm: Algorithm, text: &[u8], signature: &[u8]) -> bool {
+        if !self.fits(algorithm) {
+            return false;
+        }
+        let (first, second) = (&self.parts.0, &self.parts.1);
+        if let Some(parameters) = algorithm.rsa() {
+            let key = RsaPublicKeyComponents {
+                n: first,
+                e: second,
+            };
+            return key.verify(parameters, text, signature).is_ok();
+        }
+        let Some(parameters) = algorithm.of_points() else {
+            return false;
+        };
+        let key = UnparsedPublicKey::new(parameters, first);
+        key.verify(text, signature).is_ok()
+    }
+}

@@ -1,0 +1,55 @@
+//! Who may come with tokens of their own: access tokens, and the authorization server of settings.
+
+use std::collections::BTreeSet;
+
+use super::{Check, check};
+use crate::access::AccessTokens;
+use crate::app::App;
+
+/// A line about access tokens where there are any, and one about the authorization server where there is one.
+pub(super) async fn checks(app: &App) -> Vec<Check> {
+    tokens(app).into_iter().chain(oauth(app).await).collect()
+}
+
+fn tokens(app: &App) -> Option<Check> {
+    let tokens = match AccessTokens::load(&app.site().home) {
+        Ok(tokens) => tokens,
+        Err(problem) => {
+            let advice = problem.advice().unwrap_or_default().to_owned();
+            return Some(check("access tokens", false, problem.to_string(), &advice));
+        }
+    };
+    if tokens.all().is_empty() {
+        return None;
+    }
+    let views: BTreeSet<&str> = app.views().collect();
+    let lost = tokens.all().iter().filter_map(|token| {
+        let view = token.view.as_deref()?;
+        (!views.contains(view)).then(|| format!("{} (view {view})", token.name))
+    });
+    let lost: Vec<String> = lost.collect();
+    if !lost.is_empty() {
+        let detail = format!("settings do not have the views of {}", lost.join(", "));
+        let advice = "name the views in settings, or make the tokens anew: haft token";
+        return Some(check("access tokens", false, detail, advice));
+    }
+    let all = tokens.all().len();
+    let expired = tokens.all().iter().filter(|token| token.has_expired());
+    let detail = match expired.count() {
+        0 => format!("{all} made"),
+        expired => format!("{all} made, {expired} of them expired"),
+    };
+    Some(check("access tokens", true, detail, ""))
+}
+
+async fn oauth(app: &App) -> Option<Check> {
+    let server = app.oauth()?;
+    let issuer = server.issuer();
+    Some(match server.keys().await {
+        Ok(keys) => check("oauth", true, format!("{issuer} has {keys} keys"), ""),
+        Err(error) => {
+            let advice = "until its keys can be read, `haft serve` refuses its tokens";
+            check("oauth", false, error, advice)
+        }
+    })
+}

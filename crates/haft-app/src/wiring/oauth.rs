@@ -1,0 +1,114 @@
+//! `serve.oauth.*`: whose access tokens count, checked and put together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haft_builtins::web::http::Http;
+use http::Uri;
+
+use crate::config::Settings;
+use crate::nearest::nearest;
+use crate::oauth::jwks::{KeySet, Pace, Reach, Source, limits};
+use crate::oauth::{ALL, OAuthTerms, ResourceServer};
+use crate::problem::Problem;
+use crate::wiring::served;
+use crate::wiring::upstream::upstream;
+
+/// The keys that must be there where one of them is.
+const NEEDED: [&str; 2] = ["serve.oauth.issuer", "serve.oauth.audience"];
+
+/// The resource server that settings describe; none where they say nothing of one.
+pub(crate) fn resource_server(
+    settings: &Settings,
+    tenant: &Arc<str>,
+) -> Result<Option<ResourceServer>, Problem> {
+    let given = settings.iter().any(
+        |(path, _)| matches!(path, [serve, oauth, ..] if serve == "serve" && oauth == "oauth"),
+    );
+    if !given {
+        return Ok(None);
+    }
+    let [issuer, audience] = NEEDED.map(|key| {
+        let text = settings.text(key).ok_or_else(|| {
+            Problem::settings(format!("`serve.oauth` lacks `{key}`"))
+                .advise("set serve.oauth.issuer, serve.oauth.audience and serve.oauth.scopes")
+        })?;
+        url(key, text)
+    });
+    let (issuer, audience) = (issuer?, audience?);
+    let source = match settings.text("serve.oauth.jwks_url") {
+        Some(text) => Source::Url(url("serve.oauth.jwks_url", text)?),
+        None => Source::Issuer(issuer.clone()),
+    };
+    let proxy = upstream(settings)?;
+    let reach = Reach {
+        named: Http::trusted()
+            .with_upstream(proxy.clone())
+            .with_limits(limits()),
+        public: Http::guarded().with_upstream(proxy).with_limits(limits()),
+    };
+    let terms = OAuthTerms {
+        issuer,
+        audience,
+        scopes: scopes(settings)?,
+        tenant: Arc::clone(tenant),
+    };
+    let keys = KeySet::new(reach, source, Pace::default());
+    Ok(Some(ResourceServer::new(terms, keys)))
+}
+
+/// A URL that is encrypted, or on this machine.
+fn url(key: &str, text: &str) -> Result<String, Problem> {
+    let wrong = |what: &str| {
+        Problem::settings(format!("`{key}` is `{text}`: {what}"))
+            .advise("write it as `https://HOST/PATH`, without `?` and `#`; `http` is for 127.0.0.1 and localhost alone")
+    };
+    let parsed: Uri = text.parse().map_err(|_| wrong("it is not a URL"))?;
+    let host = parsed.host().ok_or_else(|| wrong("it has no host"))?;
+    let bare = host.trim_matches(['[', ']']);
+    let address = bare.parse::<std::net::IpAddr>();
+    let local = bare == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    let encrypted = parsed.scheme_str() == Some("https");
+    if !encrypted && !(local && parsed.scheme_str() == Some("http")) {
+        return Err(wrong("it is not encrypted"));
+    }
+    if text.contains(['?', '#', '@']) {
+        return Err(wrong("it has more than a host and a path"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Scopes and the views that they stand for.
+fn scopes(settings: &Settings) -> Result<BTreeMap<String, Option<String>>, Problem> {
+    let entry = settings.entry(&["serve", "oauth", "scopes"]);
+    let table = entry.and_then(|entry| entry.value.as_table());
+    let views = served::names(settings)?;
+    let mut scopes = BTreeMap::new();
+    for (scope, view) in table.into_iter().flatten() {
+        let plain = |b: u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\');
+        if scope.is_empty() || !scope.bytes().all(plain) {
+            let what = format!("`serve.oauth.scopes` names `{scope}`, which cannot be a scope");
+            return Err(Problem::settings(what).advise("a scope has no blanks and no quotes"));
+        }
+        let view = view.as_str().unwrap_or_default();
+        if view != ALL && !views.contains(view) {
+            let known: Vec<&str> = views.iter().map(String::as_str).collect();
+            let what =
+                format!("`serve.oauth.scopes` names the view `{view}`, which settings do not have");
+            return Err(Problem::settings(what).advise(match nearest(view, &known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "name its tools: views.{view}.tools = [\"read_file\"]; `*` stands for all tools"
+                ),
+            }));
+        }
+        let view = (view != ALL).then(|| view.to_owned());
+        scopes.insert(scope.clone(), view);
+    }
+    if scopes.is_empty() {
+        let what = "`serve.oauth.scopes` is empty: no token would reach any tool";
+        return Err(Problem::settings(what)
+            .advise("map scopes to views: serve.oauth.scopes = { \"tools\" = \"*\" }"));
+    }
+    Ok(scopes)
+}

@@ -1,0 +1,227 @@
+//! What MCP clients are served: all tools or few of them listed, whole or by a view of settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use haft::spec::Exposure;
+use haft::toolset::Toolset;
+use haft::toolset::lazy::{CALL_TOOL, Lazy};
+use haft::toolset::search::is_findable;
+use haft::toolset::view::{Replaceable, View as _, merged};
+use haft_builtins::discover::FINDS_LAZILY;
+use haft_chain::TOOL_CHAIN;
+
+use crate::config::{Settings, typed};
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::chain::Scripts;
+use crate::wiring::parts::{self, ToolCatalogue, Wishes};
+use crate::wiring::selection::{self, Chosen};
+
+/// The tool by which the others are found.
+const FINDER: &str = "tool_search";
+/// The tool that gives schemas; there wherever few tools are listed, on or off.
+const DESCRIBES: &str = "describe_tools";
+/// Longest name of a view.
+const MAX_NAME: usize = 64;
+
+/// What is served: toolsets in whose place others can be put.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// For clients without a view.
+    pub(crate) whole: Arc<Replaceable>,
+    /// By the names of views.
+    pub(crate) views: BTreeMap<String, Arc<Replaceable>>,
+}
+
+/// The toolsets themselves.
+pub(crate) struct ServedTools {
+    whole: Arc<dyn Toolset>,
+    views: BTreeMap<String, Arc<dyn Toolset>>,
+}
+
+impl Served {
+    /// These, to begin with.
+    pub(crate) fn new(tools: ServedTools) -> Self {
+        let replaceable = |tools| Arc::new(Replaceable::new(tools));
+        Self {
+            whole: replaceable(tools.whole),
+            views: tools
+                .views
+                .into_iter()
+                .map(|(name, tools)| (name, replaceable(tools)))
+                .collect(),
+        }
+    }
+
+    /// Puts others in their places. The views that there are stay the same while the process lives.
+    pub(crate) fn replace(&self, tools: ServedTools) {
+        self.whole.replace(tools.whole);
+        for (name, tools) in tools.views {
+            if let Some(view) = self.views.get(&name) {
+                view.replace(tools);
+            }
+        }
+    }
+}
+
+/// What the toolsets are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Kit<'a> {
+    pub(crate) at: &'a Site,
+    pub(crate) wishes: Wishes<'a>,
+    pub(crate) all: &'a ToolCatalogue,
+    pub(crate) on: &'a BTreeSet<String>,
+    pub(crate) scripts: Scripts<'a>,
+}
+
+/// What is served. `base` has the tools that are on, without `tool_chain`; `offered` has that, too.
+pub(crate) fn tools(
+    kit: Kit<'_>,
+    base: &Arc<dyn Toolset>,
+    offered: &Arc<dyn Toolset>,
+) -> Result<ServedTools, Problem> {
+    let settings = kit.wishes.settings;
+    let pinned = selection::chosen(kit.all.offers(), settings, "serve.pinned")?;
+    let mut views = BTreeMap::new();
+    for name in names(settings)? {
+        let view = ViewOf::read(kit.all, settings, &name)?;
+        let on: BTreeSet<String> = kit
+            .on
+            .iter()
+            .filter(|name| view.has(name))
+            .cloned()
+            .collect();
+        let kit = Kit { on: &on, ..kit };
+        let narrow: Arc<dyn Toolset> = {
+            let view = view.clone();
+            Arc::new(Arc::clone(base).matching(move |name| view.has(name)))
+        };
+        let tools = if kit.is_lazy(&narrow) {
+            // What finds the others finds those of the view alone.
+            let narrow = Arc::clone(base).matching(move |name| name == FINDER || view.has(name));
+            kit.lazily(Arc::new(narrow), &pinned)?
+        } else {
+            parts::with_chain(kit.at, kit.wishes, narrow, kit.on, kit.scripts)?
+        };
+        views.insert(name, tools);
+    }
+    let whole = if kit.is_lazy(base) {
+        kit.lazily(Arc::clone(base), &pinned)?
+    } else {
+        Arc::clone(offered)
+    };
+    Ok(ServedTools { whole, views })
+}
+
+/// A view as settings say it.
+#[derive(Debug, Clone)]
+struct ViewOf {
+    /// All where nothing is said.
+    tools: Option<Chosen>,
+    deny: Chosen,
+}
+
+impl ViewOf {
+    fn read(all: &ToolCatalogue, settings: &Settings, name: &str) -> Result<Self, Problem> {
+        let list = |leaf: &str| {
+            let key = format!("views.{name}.{leaf}");
+            selection::chosen(all.offers(), settings, &key)
+        };
+        let says = settings.entry(&["views", name, "tools"]).is_some();
+        Ok(Self {
+            tools: says.then(|| list("tools")).transpose()?,
+            deny: list("deny")?,
+        })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let chosen = self.tools.as_ref().is_none_or(|tools| tools.has(name));
+        chosen && !self.deny.has(name)
+    }
+}
+
+/// The names of the views of settings.
+pub(crate) fn names(settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+    let mut names = BTreeSet::new();
+    for (path, entry) in settings.iter() {
+        let [section, name, _] = path else {
+            continue;
+        };
+        if section != "views" {
+            continue;
+        }
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
+            let wrong = Problem::settings(format!("`{name}` cannot be a view's name")).advise(
+                format!("take 1 to {MAX_NAME} of letters, digits, `_` and `-`"),
+            );
+            let place = entry
+                .sources
+                .first()
+                .and_then(|source| source.place.clone());
+            return Err(match place {
+                Some(place) => wrong.at(place),
+                None => wrong,
+            });
+        }
+        names.insert(name.clone());
+    }
+    Ok(names)
+}
+
+impl Kit<'_> {
+    /// Whether few of these tools are to be listed.
+    fn is_lazy(&self, base: &Arc<dyn Toolset>) -> bool {
+        let settings = self.wishes.settings;
+        match settings.get(typed::SERVED_TOOLS).as_str() {
+            "lazy" => true,
+            "auto" => {
+                let scripts = usize::from(self.on.contains(TOOL_CHAIN));
+                let listed = base.snapshot().listed().count() + scripts;
+                listed > settings.get(typed::LAZY_ABOVE)
+            }
+            _ => false,
+        }
+    }
+
+    /// These tools, few of them listed, and `tool_chain` where it is on.
+    fn lazily(&self, base: Arc<dyn Toolset>, pinned: &Chosen) -> Result<Arc<dyn Toolset>, Problem> {
+        let (settings, policy) = (self.wishes.settings, self.wishes.policy);
+        let snapshot = base.snapshot();
+        let finder = snapshot.entry(FINDER).map(|entry| entry.spec());
+        if !finder.is_some_and(|spec| is_findable(spec)) {
+            let problem = Problem::settings(format!(
+                "`serve.tools` lists few tools, which needs `{FINDER}`, and that is off"
+            ));
+            return Err(problem.advise(format!(
+                "turn `{FINDER}` on, or set `serve.tools = \"all\"`: without it the other tools cannot be found"
+            )));
+        }
+        let off = settings.entry(&["tools", DESCRIBES, "enabled"]);
+        let off = off.is_some_and(|entry| entry.value.as_bool() == Some(false));
+        let describes = (!off && policy.removes(DESCRIBES).is_none()).then_some(DESCRIBES);
+        let own = Arc::clone(&self.all.registry).only(describes);
+        let tools = snapshot.entries().iter().map(|entry| entry.spec());
+        let tools = tools.filter(|spec| {
+            spec.exposure == Exposure::Listed || spec.exposure == Exposure::Deferred
+        });
+        let mut listed: BTreeSet<String> = tools
+            .map(|spec| spec.name.as_str())
+            .filter(|name| pinned.has(name))
+            .map(str::to_owned)
+            .collect();
+        listed.extend([FINDER, DESCRIBES].map(str::to_owned));
+        let lazy = Lazy {
+            finder: FINDER.to_owned(),
+            finder_description: Some(FINDS_LAZILY.to_owned()),
+            listed,
+        };
+        let all = merged([base, Arc::new(own) as _]);
+        let lazy = all.lazily(lazy).map_err(|e| {
+            Problem::settings(format!("offer `{CALL_TOOL}`: {e}"))
+                .advise("set `serve.tools = \"all\"`, or rename the other tool")
+        })?;
+        parts::with_chain(self.at, self.wishes, Arc::new(lazy), self.on, self.scripts)
+    }
+}

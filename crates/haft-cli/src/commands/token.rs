@@ -1,0 +1,100 @@
+//! `haft token`: access tokens for others, made, listed and taken back.
+
+use haft_app::access::{AccessTokens, NewToken, check_view};
+use serde_json::json;
+
+use crate::args::{self, TokenAction};
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::list::{Cut, List};
+
+/// Lists, makes or takes back.
+pub(crate) fn run(at: &Invocation, args: &args::Token) -> Done {
+    match &args.action {
+        None | Some(TokenAction::List) => list(at),
+        Some(TokenAction::Add { name, view, days }) => add(
+            at,
+            &NewToken {
+                name: name.clone(),
+                view: view.clone(),
+                days: *days,
+            },
+        ),
+        Some(TokenAction::Remove { name }) => remove(at, name),
+    }
+}
+
+fn list(at: &Invocation) -> Done {
+    let tokens = AccessTokens::load(&at.site.home)?;
+    if at.screen.json {
+        let rows = tokens.all().iter().map(|token| {
+            json!({
+                "name": token.name,
+                "view": token.view,
+                "created": token.created.to_string(),
+                "expires": token.expires.to_string(),
+                "expired": token.has_expired(),
+            })
+        });
+        at.screen.document(&rows.collect::<Vec<_>>())?;
+        return Ok(Exit::Done);
+    }
+    if tokens.all().is_empty() {
+        at.screen
+            .say("no access tokens: haft token add NAME makes one");
+        return Ok(Exit::Done);
+    }
+    let mut list = List::new(&[
+        ("NAME", Cut::Never),
+        ("VIEW", Cut::End),
+        ("EXPIRES", Cut::Never),
+        ("", Cut::Never),
+    ]);
+    for token in tokens.all() {
+        list.row([
+            &token.name,
+            token.view.as_deref().unwrap_or("all tools"),
+            &token.expires.to_string(),
+            if token.has_expired() { "expired" } else { "" },
+        ]);
+    }
+    at.screen.out(&list.render())?;
+    Ok(Exit::Done)
+}
+
+fn add(at: &Invocation, new: &NewToken) -> Done {
+    if let Some(view) = &new.view {
+        check_view(&at.settings()?, view)?;
+    }
+    let (secret, token) = AccessTokens::add(&at.site.home, new)?;
+    if at.screen.json {
+        at.screen.document(&json!({
+            "name": token.name,
+            "view": token.view,
+            "expires": token.expires.to_string(),
+            "token": secret,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    at.screen.out(&format!("{secret}\n"))?;
+    let reaches = token.view.as_deref();
+    let reaches = reaches.map_or_else(|| "all tools".to_owned(), |view| format!("the view {view}"));
+    at.screen.say(&format!(
+        "the token of {}, for {reaches}, until {}; it is shown this once",
+        token.name, token.expires
+    ));
+    Ok(Exit::Done)
+}
+
+fn remove(at: &Invocation, name: &str) -> Done {
+    AccessTokens::remove(&at.site.home, name)?;
+    if at.screen.json {
+        at.screen
+            .document(&json!({"name": name, "removed": true}))?;
+    } else {
+        at.screen
+            .say(&format!("the token of {name} is refused from now on"));
+    }
+    Ok(Exit::Done)
+}
