@@ -43,9 +43,12 @@ impl CurrentRules {
     /// [`Policy::suggest`]: crate::policy::Policy::suggest
     pub fn rules_for(&self, name: &str, permissions: &[Permission]) -> Vec<String> {
         let tools = self.0.internal_tools();
-        let arguments = Arguments::new("{}".to_owned());
+        let (arguments, unstated) = (Arguments::new("{}".to_owned()), args_digest("{}"));
         let suggest = |spec| {
-            let call = JudgedCall::new(spec, &arguments, permissions);
+            let call = JudgedCall {
+                unstated: Some(&unstated),
+                ..JudgedCall::new(spec, &arguments, permissions)
+            };
             self.0.policy().suggest(&call)
         };
         let entry = tools.entry(name);
