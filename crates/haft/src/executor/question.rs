@@ -63,12 +63,8 @@ pub(super) async fn ask(
     };
     let asked = {
         let _waiting = context.nest.waiting();
-        let aside = context.nest.seat().stand_aside(session.lane());
-        let asked = ask::ask(parts, session, request, limits).await;
-        if let Some(aside) = aside {
-            aside.come_back().await;
-        }
-        asked
+        let asked = ask::ask(parts, session, request, limits);
+        context.nest.seat().aside_for(session.lane(), asked).await
     };
     let taken = match asked {
         Ok(taken) => taken,

@@ -1,6 +1,7 @@
 //! `Seat`: the place of a running call among the calls of its session, beside others or alone. A call that only reads beside
 //! others gives its place up while it waits for a person, so that none of them waits with it.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -62,6 +63,16 @@ impl Seat {
         state.place = Some(place);
         state.over = false;
         Seated(self)
+    }
+
+    /// Waits for a person without a place, as far as it was shared.
+    pub(crate) async fn aside_for<T>(&self, lane: &Lane, wait: impl Future<Output = T>) -> T {
+        let aside = self.stand_aside(lane);
+        let done = wait.await;
+        if let Some(aside) = aside {
+            aside.come_back().await;
+        }
+        done
     }
 
     /// Gives a shared place up until what is returned comes back. Who has the lane alone keeps it: nothing may happen beside it.
