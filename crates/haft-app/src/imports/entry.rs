@@ -55,6 +55,16 @@ const TOOLS: [&str; 13] = [
     "autoApproveAll",
 ];
 
+/// What stands before a token in a header.
+const BEARER: &str = "Bearer ";
+
+/// What stands where a secret stood: a variable, and what comes before it.
+#[derive(Clone, Copy)]
+struct Instead<'a> {
+    before: &'a str,
+    variable: &'a str,
+}
+
 /// Reads one entry.
 pub(super) fn candidate(
     source: &Source<'_>,
@@ -125,7 +135,7 @@ impl Reader<'_> {
             ));
             return None;
         }
-        let reach = self.reach(&kind)?;
+        let reach = self.reach(name, &kind)?;
         let is_process = matches!(reach, Reach::Command { .. });
         let mut server = NewServer::new(name, reach);
         server.network = self.wishes.network && is_process;
@@ -142,7 +152,7 @@ impl Reader<'_> {
         Some(server)
     }
 
-    fn reach(&mut self, kind: &str) -> Option<Reach> {
+    fn reach(&mut self, name: &str, kind: &str) -> Option<Reach> {
         // Gemini CLI: `url` alone is the old transport.
         let is_old =
             kind == "sse" || self.context.client == "gemini" && self.entry.contains_key("url");
@@ -153,10 +163,10 @@ impl Reader<'_> {
             (None, Some(url)) => {
                 if is_old {
                     self.notes.push(
-                        "the client speaks HTTP+SSE (2024-11-05) to it: haft mcp inspect shows whether haft reaches it".to_owned(),
+                        "the client speaks HTTP+SSE (2024-11-05) to it: `haft mcp inspect` shows whether haft reaches it".to_owned(),
                     );
                 }
-                self.address(&url)
+                self.address(name, &url)
             }
             (None, None) => {
                 self.refuse("it names neither a command nor an address");
@@ -179,7 +189,7 @@ impl Reader<'_> {
             return None;
         };
         self.check_words(args);
-        let mut env = self.pairs(&["env", "envs", "environment"], str::to_owned);
+        let mut env = self.pairs(&["env", "envs", "environment"], None);
         self.named_variables(&mut env);
         if let Some(file) = self.take(&["envFile", "env_file"]) {
             let file = file.as_str().unwrap_or_default().to_owned();
@@ -247,12 +257,12 @@ impl Reader<'_> {
         folder.join(plain).to_string_lossy().into_owned()
     }
 
-    fn address(&mut self, url: &Value) -> Option<Reach> {
+    fn address(&mut self, name: &str, url: &Value) -> Option<Reach> {
         let url = self.text(url.as_str().unwrap_or_default())?;
         if is_shaped(&url) && !self.wishes.copy_secrets {
             self.refuse("its address holds a secret: put that into a header, or copy it with --copy-secrets");
         }
-        let mut headers = self.pairs(&["headers", "http_headers"], |name| name.replace('-', "_"));
+        let mut headers = self.pairs(&["headers", "http_headers"], Some(name));
         if let Some(Value::Object(named)) = self.take(&["env_http_headers"]) {
             for (header, variable) in named {
                 self.header(
@@ -310,12 +320,8 @@ impl Reader<'_> {
     }
 
     /// A table of texts. A secret that stands there as it is becomes a reference to a variable, is copied where that is wanted,
-    /// or the server is not taken.
-    fn pairs(
-        &mut self,
-        names: &[&str],
-        variable: impl Fn(&str) -> String,
-    ) -> BTreeMap<String, String> {
+    /// or the server is not taken. A header's variable is named for the server: others have headers of the same name.
+    fn pairs(&mut self, names: &[&str], server: Option<&str>) -> BTreeMap<String, String> {
         let mut pairs = BTreeMap::new();
         let Some(Value::Object(table)) = self.take(names) else {
             return pairs;
@@ -330,30 +336,45 @@ impl Reader<'_> {
                 continue;
             };
             if is_secret(&name, &text) {
-                text = self.secret(&name, text, &variable(&name).to_uppercase());
+                let is_bearer = server.is_some() && text.starts_with(BEARER);
+                let before = if is_bearer { BEARER } else { "" };
+                let variable = match server {
+                    Some(server) if is_bearer => format!("{server}_TOKEN"),
+                    Some(server) => format!("{server}_{name}"),
+                    None => name.clone(),
+                };
+                text = self.secret(
+                    &name,
+                    text,
+                    Instead {
+                        before,
+                        variable: &variable_name(&variable),
+                    },
+                );
             }
             pairs.insert(name, text);
         }
         pairs
     }
 
-    fn secret(&mut self, name: &str, text: String, variable: &str) -> String {
+    fn secret(&mut self, name: &str, text: String, instead: Instead<'_>) -> String {
         if self.wishes.copy_secrets {
             self.notes.push(format!(
                 "the secret of `{name}` is copied into haft's settings as it is"
             ));
             return text;
         }
+        let Instead { before, variable } = instead;
         let Ok(reference) = self.context.variable(variable) else {
             self.refuse(format!(
-                "`{name}` holds a secret as it is: put it into the variable {variable} and import again (haft writes ${{env:{variable}}}), or copy it with --copy-secrets"
+                "`{name}` holds a secret as it is: put it into the variable {variable} and import again (haft writes {before}${{env:{variable}}}), or copy it with --copy-secrets"
             ));
             return String::new();
         };
         self.notes.push(format!(
-            "the secret of `{name}` is not copied: haft takes the variable {variable}, whole"
+            "the secret of `{name}` is not copied: haft takes the variable {variable}"
         ));
-        reference
+        format!("{before}{reference}")
     }
 
     fn check_words(&mut self, args: &[String]) {
@@ -452,6 +473,18 @@ impl Reader<'_> {
                 .push(format!("not carried over: {}", others.join(", ")));
         }
     }
+}
+
+/// A name for a variable.
+fn variable_name(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    name.chars().map(plain).collect()
 }
 
 fn texts(values: &[Value]) -> Vec<String> {

@@ -213,7 +213,7 @@ fn what_cannot_be_carried_over_is_refused_with_what_to_do() {
         ),
         (
             r#""url": "https://x/", "headers": {"Authorization": "Bearer plain-text-9"}"#,
-            "the variable AUTHORIZATION",
+            "the variable A_TOKEN and import again (haft writes Bearer ${env:A_TOKEN})",
         ),
         (
             r#""url": "https://ann:plain-text@x/""#,
