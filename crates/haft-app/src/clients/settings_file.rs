@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use crate::clients::{Client, Level};
+use crate::config::FILE_NAME;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 use crate::site::Site;
@@ -21,13 +22,15 @@ pub(crate) struct SettingsFile {
     client: &'static str,
     /// What to do where it cannot be read or written.
     advice: String,
+    /// Whether it is for its owner alone where it is new.
+    is_private: bool,
 }
 
 /// What to do about a link that cannot be followed.
 const NO_FILE: &str = "it is a link that leads to no file: make that file, or remove the link";
 
 impl SettingsFile {
-    /// A settings file of haft itself. Links are followed.
+    /// A settings file of haft itself. Links are followed. The user's may hold secrets: where it is new nobody else reads it.
     pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
         let advice = "make the file and its folder readable and writable";
         let path = resolved(named).map_err(|e| {
@@ -41,6 +44,7 @@ impl SettingsFile {
             path,
             client: "haft",
             advice: advice.to_owned(),
+            is_private: !named.ends_with(FILE_NAME),
         })
     }
 
@@ -75,6 +79,7 @@ impl SettingsFile {
             path,
             client: client.name,
             advice,
+            is_private: false,
         })
     }
 
@@ -166,7 +171,7 @@ impl SettingsFile {
         };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        if old.is_some() {
+        if old.is_some() || self.is_private {
             options.mode(0o600);
         }
         let mut file = options.open(draft)?;

@@ -1,6 +1,7 @@
 //! `haft mcp add` and `remove`: servers put into haft's settings and taken out, the rest of the file as it was.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -162,6 +163,8 @@ fn a_secret_in_plain_text_is_named_and_a_reference_is_not() {
         "Authorization=Bearer ${env:TICKETS_TOKEN}",
     ]);
     assert!(!quiet.stderr.contains("plain text"), "{}", quiet.stderr);
+    let mode = fs::metadata(user_file(&lab)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it may hold secrets");
     let text = fs::read_to_string(user_file(&lab)).unwrap();
     assert!(
         text.contains("Bearer ${env:TICKETS_TOKEN}") && !text.contains("hush"),
