@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use haft::text::hex;
+use haft_mcp::client::ClientError;
 use haft_mcp::upstream::{Activity, Open, RemoteTool, Upstream, UpstreamTerms, findings};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -17,13 +18,16 @@ use sha2::{Digest, Sha256};
 use crate::home::Home;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
+use crate::servers::endpoint::Address;
 
 pub use haft_mcp::upstream::{Drift, Finding, Manifest, PinnedTool};
 
 pub mod edit;
 pub(crate) mod endpoint;
 pub mod literal;
+pub mod login;
 pub(crate) mod process;
+pub(crate) mod sign_in;
 
 /// The largest manifest that is read.
 const LARGEST: u64 = 64 << 20;
@@ -36,6 +40,8 @@ pub enum Transport {
     Stdio,
     /// It answers at an address.
     Http,
+    /// The same, and it speaks the HTTP+SSE of 2024-11-05: seen when it was pinned.
+    Sse,
 }
 
 /// How far a server has come in a process.
@@ -93,6 +99,8 @@ pub(crate) struct Server {
     pub(crate) open: Arc<dyn Open>,
     /// All that settings say of it.
     said: BTreeMap<Vec<String>, toml::Value>,
+    /// Where it answers, where that is an address.
+    address: Option<Arc<Address>>,
     /// Where what was pinned is kept.
     file: PathBuf,
     /// What was pinned, where it could be read.
@@ -119,6 +127,7 @@ pub(crate) struct Made {
     pub(crate) open: Arc<dyn Open>,
     /// All that settings say of it.
     pub(crate) said: BTreeMap<Vec<String>, toml::Value>,
+    pub(crate) address: Option<Arc<Address>>,
 }
 
 /// All servers of settings, by name.
@@ -179,6 +188,7 @@ impl Server {
             terms: made.terms,
             open: made.open,
             said: made.said,
+            address: made.address,
             file,
             pinned,
             fault,
@@ -204,9 +214,13 @@ impl Server {
         let manifest = self.pinned.as_ref().map(|known| known.manifest());
         let activity = self.pinned.as_ref().map(|known| known.activity());
         let activity = activity.unwrap_or_default();
+        let seen = manifest.and_then(|manifest| manifest.transport.as_deref());
         ListedServer {
             name: self.name.clone(),
-            transport: self.transport,
+            transport: match (self.transport, seen) {
+                (Transport::Http, Some("sse")) => Transport::Sse,
+                (transport, _) => transport,
+            },
             place: self.place.clone(),
             state: self.state(&activity),
             revision: manifest.map(|manifest| manifest.revision.clone()),
@@ -381,7 +395,13 @@ impl Servers {
         let server = self.find(name)?;
         let limits = server.terms.limits;
         let now = Upstream::look(server.place.clone(), &*server.open, limits).await;
-        let now = now.map_err(|e| Problem::failed(format!("look at `{name}`: {e}")))?;
+        let now = now.map_err(|e| {
+            let problem = Problem::failed(format!("look at `{name}`: {e}"));
+            match e {
+                ClientError::Unauthorized { .. } => problem.advise(login::advice(name)),
+                _ => problem,
+            }
+        })?;
         let pinned = server.pinned.as_ref().map(|known| known.manifest().clone());
         let nothing = Manifest {
             tools: Vec::new(),

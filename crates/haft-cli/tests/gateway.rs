@@ -1,4 +1,5 @@
-//! Real clients through haft to real servers: five clients, seven servers of both eras in the jail, over stdio and HTTP.
+//! Real clients through haft to real servers: five clients, seven servers of both eras in the jail and two behind addresses, over
+//! stdio, Streamable HTTP and HTTP+SSE.
 //!
 //! `make needs` installs both; what is not below `HAFT_NEEDS` is skipped and named.
 #![expect(
@@ -15,6 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
+
+#[path = "gateway/addressed.rs"]
+mod addressed;
+
+use addressed::Addressed;
 
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
@@ -111,10 +117,11 @@ fn need(path: &str) -> Option<PathBuf> {
 struct Scene {
     folder: tempfile::TempDir,
     calls: Value,
+    addressed: Vec<Addressed>,
 }
 
 /// The settings of the servers that are installed, and a call of each.
-fn servers(ws: &Path) -> (String, Vec<Value>) {
+fn servers(ws: &Path, addressed: &[Addressed]) -> (String, Vec<Value>) {
     let ws = ws.to_str().unwrap();
     let (mut settings, mut calls, mut rules) = (String::new(), Vec::new(), Vec::new());
     for (name, program, argument, more, (tool, arguments, text)) in SERVERS {
@@ -142,6 +149,10 @@ fn servers(ws: &Path) -> (String, Vec<Value>) {
         let arguments: Value = serde_json::from_str(&arguments.replace("WS", ws)).unwrap();
         calls.push(json!([format!("{name}.{tool}"), arguments, text]));
     }
+    for server in addressed {
+        calls.push(server.add_to(&mut settings));
+        rules.push(format!("{}.*", server.name));
+    }
     let _ = writeln!(settings, "[policy]\nallow = {rules:?}");
     (settings, calls)
 }
@@ -154,11 +165,16 @@ impl Scene {
         fs::create_dir_all(root.join("config/haft")).unwrap();
         fs::create_dir(&ws).unwrap();
         fs::write(ws.join("hello.txt"), "hello\na needle here\n").unwrap();
-        let (settings, calls) = servers(&ws);
+        let addressed = Addressed::all();
+        let (settings, calls) = servers(&ws, &addressed);
         fs::write(root.join("config/haft/config.toml"), settings).unwrap();
         let count = calls.len();
         let calls = Value::from(calls);
-        let scene = Self { folder, calls };
+        let scene = Self {
+            folder,
+            calls,
+            addressed,
+        };
         let git = |args: &[&str]| {
             let who = ["-c", "user.name=a", "-c", "user.email=a@b.example"];
             let ran = scene
@@ -175,6 +191,12 @@ impl Scene {
         for server in listed.as_array().unwrap() {
             let name = server["name"].as_str().unwrap();
             scene.haft(&["mcp", "pin", name, "--yes", "--json"]);
+        }
+        let listed = scene.haft(&["mcp", "list", "--json"]);
+        for server in &scene.addressed {
+            let mut listed = listed.as_array().unwrap().iter();
+            let listed = listed.find(|listed| listed["name"] == server.name).unwrap();
+            assert_eq!(listed["transport"], server.transport, "{listed}");
         }
         (count > 0).then_some(scene)
     }

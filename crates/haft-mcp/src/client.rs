@@ -1,38 +1,52 @@
 //! `Client`: a connection to an MCP server of either era, over any wire.
 //!
 //! ```text
-//! Client ── era.rs of the server found out once ──► Wire ── pipe.rs │ http.rs ──► the server
+//! Client ── era of the server found out once ──► Wire ── pipe.rs │ http.rs │ sse.rs ──► the server
 //! ```
 //!
 //! Nothing of a server is believed: every message, list and wait is bounded, what nobody asked for is dropped, and an
 //! answer belongs to one request or to none.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use haft::progress::Progress;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::era::{Era, Revision};
 
 mod connections;
+mod courier;
+mod endpoint;
 mod error;
 mod events;
 mod greeting;
 pub mod http;
+mod input;
+mod marks;
+pub mod oauth;
+mod offers;
+mod pending;
 pub mod pipe;
+mod respond;
 mod speech;
+mod sse;
 mod tools;
 mod wire;
 
 pub use connections::{Dial, Io};
 pub use error::ClientError;
+pub use offers::Offers;
+pub use respond::{Respond, Responder, proposed};
 pub use tools::{CallReply, ToolRecord};
 pub use wire::Wire;
 
-use speech::Answer;
+use marks::Mark;
+use respond::Inquiry;
 use wire::Ask;
 
 /// What a client waits for at most.
@@ -79,7 +93,18 @@ pub struct Client {
     era: Era,
     server: ServerRecord,
     limits: ClientLimits,
+    offers: Offers,
     next: AtomicU64,
+    listed: Mutex<Listed>,
+}
+
+/// What the last list of tools said beside the tools.
+#[derive(Debug, Default)]
+struct Listed {
+    /// The arguments that are repeated in headers, by the tool's name.
+    marks: HashMap<String, Arc<[Mark]>>,
+    /// Tools that were left out, with the reason.
+    left_out: Vec<String>,
 }
 
 impl std::fmt::Debug for Client {
@@ -98,8 +123,12 @@ pub(crate) struct Question<'a> {
     pub(crate) params: &'a str,
     /// What the header `Mcp-Name` repeats.
     pub(crate) name: Option<&'a str>,
+    /// Headers that repeat what stands in the arguments.
+    pub(crate) mirrored: Vec<(String, String)>,
     /// Who hears of progress.
     pub(crate) progress: Option<Progress>,
+    /// Who answers what the server asks meanwhile.
+    pub(crate) responder: Option<Responder>,
     pub(crate) limit: Duration,
 }
 
@@ -109,9 +138,19 @@ impl<'a> Question<'a> {
             method,
             params,
             name: None,
+            mirrored: Vec::new(),
             progress: None,
+            responder: None,
             limit,
         }
+    }
+
+    /// What is offered to the server while it works on this.
+    pub(crate) fn offers(&self) -> Offers {
+        self.responder
+            .as_ref()
+            .map(|responder| responder.offers)
+            .unwrap_or_default()
     }
 }
 
@@ -125,12 +164,27 @@ impl Client {
         known: Option<Era>,
         limits: ClientLimits,
     ) -> Result<Self, ClientError> {
+        Self::connect_offering(wire, known, limits, Offers::default()).await
+    }
+
+    /// The same, and tells the server what haft offers to do for it in calls that bring a [`Responder`].
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_offering(
+        wire: Arc<dyn Wire>,
+        known: Option<Era>,
+        limits: ClientLimits,
+        offers: Offers,
+    ) -> Result<Self, ClientError> {
         let mut client = Self {
             wire,
             era: known.unwrap_or(Era::Modern),
             server: ServerRecord::default(),
             limits,
+            offers,
             next: AtomicU64::new(1),
+            listed: Mutex::default(),
         };
         let greeted = tokio::time::timeout(limits.connect, client.greet(known)).await;
         match greeted {
@@ -142,6 +196,11 @@ impl Client {
     /// How the server speaks.
     pub fn era(&self) -> Era {
         self.era
+    }
+
+    /// By what it is spoken to: `stdio`, `http` or `sse`.
+    pub fn transport(&self) -> &'static str {
+        self.wire.transport()
     }
 
     /// What the server says of itself.
@@ -176,18 +235,27 @@ impl Client {
         question: Question<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let message = speech::request(id, era, &question);
         let Question { method, limit, .. } = question;
+        let inquiry = Arc::new(Inquiry::new(question.responder));
         let ask = Ask {
             id,
             method,
             name: question.name,
+            mirrored: &question.mirrored,
             era,
-            message: speech::request(id, era, &question),
+            message,
             progress: question.progress,
+            inquiry: Arc::clone(&inquiry),
         };
-        match tokio::time::timeout(limit, self.wire.ask(ask)).await {
-            Ok(answer) => speech::result(&answer?),
-            Err(_) => Err(self.late(method, limit)),
+        let mut answer = self.wire.ask(ask);
+        loop {
+            match tokio::time::timeout(limit, &mut answer).await {
+                Ok(answer) => return speech::result(&answer?),
+                // The server waits for a person: that is no time of its own.
+                Err(_) if inquiry.is_open() => {}
+                Err(_) => return Err(self.late(method, limit)),
+            }
         }
     }
 
@@ -202,15 +270,6 @@ impl Client {
 
 /// The revision that a handshake offers.
 const OFFERED: Revision = Revision::LATEST;
-
-/// The answer to a request that a server makes: haft offers servers nothing but that it lives.
-pub(crate) fn reply_to(method: &str) -> Answer {
-    if method == "ping" {
-        Answer::Empty
-    } else {
-        Answer::Unknown
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -166,10 +166,9 @@ impl Upstream {
     ) -> Result<Manifest, ClientError> {
         let client = link::connect(open, None, limits).await?;
         let tools = client.tools().await;
-        let server = client.server().clone();
-        let era = client.era();
+        let manifest = tools.map(|tools| Manifest::new(place, &client, tools));
         client.close().await;
-        Ok(Manifest::new(place, &server, era, tools?))
+        manifest
     }
 
     /// Calls a tool, over a connection that was checked against what is pinned. It is called again only where nothing can

@@ -1,41 +1,79 @@
-//! A server that answers at an address: Streamable HTTP, through the proxy of settings where there is one.
+//! A server that answers at an address: Streamable HTTP or the older HTTP+SSE, through the proxy of settings where there is one.
 
 use std::io;
 use std::sync::Arc;
 
 use haft::future::BoxFuture;
 use haft_builtins::web::http::Http;
-use haft_mcp::client::http::{Endpoint, HttpWire};
+use haft_mcp::client::http::{Authorize, Endpoint, HttpWire, Remembered};
+use haft_mcp::client::oauth::OAuth;
 use haft_mcp::client::{ClientError, Dial, Io, Wire};
 use haft_mcp::upstream::Open;
+
+use crate::servers::sign_in::SignIn;
 
 /// Where a server is.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
-    pub(crate) http: Http,
-    pub(crate) secure: bool,
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) endpoint: Endpoint,
+    http: Http,
+    endpoint: Endpoint,
+    remembered: Arc<Remembered>,
+    /// How haft signs in there; none where settings bring a key.
+    sign_in: Option<SignIn>,
+    /// By what it has.
+    oauth: Option<Arc<OAuth>>,
+}
+
+impl Address {
+    /// The server at this endpoint.
+    ///
+    /// # Errors
+    /// Its address is none that one can sign in at.
+    pub(crate) fn new(
+        http: Http,
+        endpoint: Endpoint,
+        sign_in: Option<SignIn>,
+    ) -> Result<Self, String> {
+        let oauth = sign_in.as_ref().map(|sign_in| sign_in.oauth(None));
+        Ok(Self {
+            http,
+            endpoint,
+            remembered: Arc::default(),
+            sign_in,
+            oauth: oauth.transpose()?.map(Arc::new),
+        })
+    }
+
+    /// How haft signs in there.
+    pub(crate) fn sign_in(&self) -> Option<&SignIn> {
+        self.sign_in.as_ref()
+    }
+
+    /// A wire to it, with this to let haft in.
+    pub(crate) fn wire(&self, oauth: Option<Arc<OAuth>>) -> Arc<dyn Wire> {
+        let (endpoint, dial) = (self.endpoint.clone(), Box::new(self.clone()));
+        let remembered = Arc::clone(&self.remembered);
+        let authorize = oauth.map(|oauth| oauth as Arc<dyn Authorize>);
+        Arc::new(HttpWire::known(endpoint, dial, remembered, authorize))
+    }
 }
 
 impl Open for Address {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
-        Box::pin(async move {
-            let wire = HttpWire::new(self.endpoint.clone(), Box::new(self.clone()));
-            Ok(Arc::new(wire) as Arc<dyn Wire>)
-        })
+        let wire = self.wire(self.oauth.clone());
+        Box::pin(std::future::ready(Ok(wire)))
     }
 }
 
 impl Dial for Address {
     fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
         Box::pin(async move {
-            if self.secure {
-                let stream = self.http.dial_tls(&self.host, self.port).await;
+            let (host, port) = (self.endpoint.host(), self.endpoint.port());
+            if self.endpoint.is_secure() {
+                let stream = self.http.dial_tls(host, port).await;
                 return Ok(Box::new(stream.map_err(io::Error::other)?) as Box<dyn Io>);
             }
-            let stream = self.http.dial(&self.host, self.port).await;
+            let stream = self.http.dial(host, port).await;
             Ok(Box::new(stream.map_err(io::Error::other)?) as Box<dyn Io>)
         })
     }

@@ -10,16 +10,18 @@ use haft_builtins::command::CommandSurroundings;
 use haft_builtins::web::http::Http;
 use haft_mcp::client::ClientLimits;
 use haft_mcp::client::http::Endpoint;
+use haft_mcp::client::oauth::OAuthTerms;
 use haft_mcp::client::pipe::LONGEST;
 use haft_mcp::upstream::{MAX_SERVER_NAME, Open, UpstreamTerms, is_server_name};
 use haft_sandbox::{Backend, CommandSpec, Mounts, Network};
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use toml::Value;
 
 use crate::config::{SettingEntry, Settings, value};
 use crate::problem::Problem;
 use crate::servers::endpoint::Address;
 use crate::servers::process::Command;
+use crate::servers::sign_in::{GrantFile, Reach, SignIn};
 use crate::servers::{Made, Server, Servers, Transport};
 use crate::site::Site;
 use crate::wiring::parts::{self, Confinement};
@@ -78,17 +80,18 @@ impl One<'_> {
                     "take 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
                 )));
         }
+        let mut address = None;
         let (transport, place, open) = match (self.text("command"), self.text("url")) {
             (Some(command), None) => (
                 Transport::Stdio,
                 self.command_line(),
                 Arc::new(self.command(command)?) as Arc<dyn Open>,
             ),
-            (None, Some(url)) => (
-                Transport::Http,
-                self.written("url"),
-                Arc::new(self.address(url)?) as Arc<dyn Open>,
-            ),
+            (None, Some(url)) => {
+                let at = Arc::new(self.address(url)?);
+                address = Some(Arc::clone(&at));
+                (Transport::Http, self.written("url"), at as Arc<dyn Open>)
+            }
             _ => {
                 return Err(self
                     .wrong("has neither `command` nor `url`, or both")
@@ -103,6 +106,7 @@ impl One<'_> {
             terms: self.terms(),
             open,
             said: self.own_settings(),
+            address,
         })
     }
 
@@ -292,32 +296,35 @@ impl One<'_> {
                 "write https://HOST/PATH, or http://HOST:PORT/PATH for a server of this machine",
             )
         };
-        let uri: Uri = url.parse().map_err(|_| wrong("it is not a URL"))?;
-        let secure = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(wrong("it is neither https:// nor http://")),
-        };
-        let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(wrong("it holds a login; name it in `headers`"));
+        let endpoint = Endpoint::new(url, self.headers()?, LONGEST);
+        let endpoint = endpoint.map_err(|why| wrong(&why.to_string()))?;
+        let proxy = upstream(self.basis.settings)?;
+        let http = Http::trusted().with_upstream(proxy.clone());
+        let public = Http::guarded().with_upstream(proxy);
+        let reach = Reach::new(http.clone(), public, endpoint.host());
+        // A server that wants a key of its own is not signed in at.
+        let has_key = self
+            .pairs("headers")
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let sign_in = (!has_key).then(|| {
+            let Site {
+                home, environment, ..
+            } = self.basis.at;
+            let file = GrantFile::new(home, endpoint.url(), &parts::principal(environment));
+            SignIn::new(endpoint.url(), self.oauth(), reach, file)
+        });
+        Address::new(http, endpoint, sign_in).map_err(|why| wrong(&why))
+    }
+
+    /// What settings say of signing in.
+    fn oauth(&self) -> OAuthTerms {
+        let text = |key: &str| self.text(key).map(str::to_owned);
+        OAuthTerms {
+            client_id: text("oauth.client_id"),
+            client_secret: text("oauth.client_secret"),
+            scopes: self.items("oauth.scopes"),
         }
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let http = Http::trusted().with_upstream(upstream(self.basis.settings)?);
-        Ok(Address {
-            http,
-            secure,
-            host: authority.host().to_owned(),
-            port: authority
-                .port_u16()
-                .unwrap_or(if secure { 443 } else { 80 }),
-            endpoint: Endpoint {
-                authority: authority.as_str().to_owned(),
-                path: path.to_owned(),
-                headers: self.headers()?,
-                longest: LONGEST,
-            },
-        })
     }
 
     fn headers(&self) -> Result<HeaderMap, Problem> {

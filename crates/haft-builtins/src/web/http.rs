@@ -255,6 +255,24 @@ impl Http {
         self.hop(&target, request, deadline).await
     }
 
+    /// Sends a request as it is, under haft's own name; any status is an answer. A redirect is not followed.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    pub async fn send(&self, request: hyper::Request<Bytes>) -> Result<Reply, HttpError> {
+        let (head, body) = request.into_parts();
+        let target = self.target(&head.uri.to_string())?;
+        let mut headers = self.headers(&[])?;
+        headers.extend(head.headers);
+        let deadline = Instant::now() + self.limits.whole;
+        let request = Request {
+            method: head.method,
+            headers: &headers,
+            body,
+        };
+        self.hop(&target, request, deadline).await
+    }
+
     /// Reads a URL through a gate, following redirects where this client does.
     pub(crate) async fn follow(
         &self,

@@ -24,7 +24,7 @@ const LATER: [(&str, &str); 5] = [
 ];
 
 /// The commands of `haft mcp`.
-const MCP: [&str; 9] = [
+const MCP: [&str; 11] = [
     "list",
     "add",
     "remove",
@@ -34,6 +34,8 @@ const MCP: [&str; 9] = [
     "snippet",
     "install",
     "uninstall",
+    "login",
+    "logout",
 ];
 
 /// The commands of this release.

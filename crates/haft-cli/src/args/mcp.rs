@@ -160,6 +160,16 @@ pub(crate) enum McpAction {
         #[arg(long)]
         yes: bool,
     },
+    /// Sign in at a server that wants to know who asks: prints the address of the page that lets haft in
+    Login {
+        /// The server's name in settings
+        name: String,
+    },
+    /// Forget what lets haft in at a server
+    Logout {
+        /// The server's name in settings
+        name: String,
+    },
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
@@ -167,6 +177,13 @@ pub(crate) enum McpAction {
 impl McpAction {
     /// Whether it is about servers behind haft: the others are about clients in front of it.
     pub(crate) fn is_about_servers(&self) -> bool {
-        matches!(self, Self::List | Self::Inspect { .. } | Self::Pin { .. })
+        matches!(
+            self,
+            Self::List
+                | Self::Inspect { .. }
+                | Self::Pin { .. }
+                | Self::Login { .. }
+                | Self::Logout { .. }
+        )
     }
 }

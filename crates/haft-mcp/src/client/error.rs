@@ -58,6 +58,9 @@ pub enum ClientError {
         /// Its `WWW-Authenticate`.
         challenge: String,
     },
+    /// Signing in failed.
+    #[error("signing in failed: {0}")]
+    SignIn(String),
     /// It answered with another status of HTTP.
     #[error("the server answers HTTP {status}{}", after(.body))]
     Http {
@@ -101,11 +104,11 @@ impl ClientError {
     pub fn into_tool_error(self, server: &str) -> ToolError {
         let message = format!("{server}: {self}");
         match self {
-            Self::Unreachable(_) | Self::SessionOver | Self::Revision(_) => {
+            Self::Unreachable(_) | Self::SessionOver | Self::Revision(_) | Self::SignIn(_) => {
                 ToolError::unavailable(message)
             }
             Self::Unauthorized { .. } => ToolError::unavailable(message).for_operator(format!(
-                "set mcp.servers.{server}.headers to what the server wants"
+                "`haft mcp login {server}` signs in; where the server wants a key, it goes into mcp.servers.{server}.headers"
             )),
             // JSON-RPC: invalid params.
             Self::Arguments(_) | Self::Refused { code: -32602, .. } => {

@@ -47,6 +47,15 @@ impl Events {
         }
     }
 
+    /// The same for the stream that follows: what was half read is gone, the place to go on from is known.
+    pub(crate) fn resumed(self) -> Self {
+        Self {
+            last_id: self.last_id,
+            retry: self.retry,
+            ..Self::new(self.longest)
+        }
+    }
+
     /// Takes a piece in; the events that it ends.
     pub(crate) fn push(&mut self, mut piece: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();

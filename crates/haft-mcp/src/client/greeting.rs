@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::error::ClientError;
-use crate::client::speech::{CAPABILITIES, WHO};
+use crate::client::speech::WHO;
 use crate::client::{Client, OFFERED, Question, ServerRecord};
 use crate::era::{Era, MODERN, Revision};
 use crate::wire::RpcError;
@@ -100,8 +100,16 @@ impl Client {
         } else {
             whole
         };
-        let question = Question::new("server/discover", "", patience);
-        let raw = match self.ask_as(Some(Era::Modern), question).await {
+        let ask = || {
+            let question = Question::new("server/discover", "", patience);
+            self.ask_as(Some(Era::Modern), question)
+        };
+        let raw = match ask().await {
+            // It refuses the revision, and says that it speaks it: once more, then.
+            Err(error) if speaks_modern(&error) => ask().await,
+            other => other,
+        };
+        let raw = match raw {
             Ok(raw) => raw,
             Err(error) => return is_older(error, self.wire.may_stay_silent()).map(|()| false),
         };
@@ -119,7 +127,8 @@ impl Client {
         let mut params = Vec::new();
         params.extend_from_slice(b"\"protocolVersion\":");
         reply::json(&mut params, OFFERED.as_str());
-        let rest = format!(",\"capabilities\":{CAPABILITIES},\"clientInfo\":{WHO}");
+        let offers = self.offers.json();
+        let rest = format!(",\"capabilities\":{offers},\"clientInfo\":{WHO}");
         params.extend_from_slice(rest.as_bytes());
         let params = String::from_utf8_lossy(&params);
         let question = Question::new("initialize", &params, self.limits.connect);
@@ -133,8 +142,26 @@ impl Client {
         self.era = Era::Legacy(revision);
         self.server = greeted.record();
         let initialized = reply::notification("notifications/initialized", None);
-        self.wire.tell(initialized, self.era).await
+        self.wire.tell(initialized, self.era).await?;
+        self.wire.begun(self.era).await;
+        Ok(())
     }
+}
+
+/// Whether a server that refused the revision of the stateless era names it among those that it speaks.
+fn speaks_modern(error: &ClientError) -> bool {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let ClientError::Refused { code, data, .. } = error else {
+        return false;
+    };
+    let data = data
+        .as_deref()
+        .filter(|_| *code == i64::from(RpcError::VERSION));
+    let data = data.and_then(|data| serde_json::from_str::<Data>(data).ok());
+    data.is_some_and(|data| data.supported.iter().any(|revision| revision == MODERN))
 }
 
 /// Whether a server that answered this to `server/discover` is to be greeted with `initialize`.

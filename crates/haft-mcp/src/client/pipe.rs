@@ -1,20 +1,18 @@
 //! The wire of a server that is a process: one message a line, both ways.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use haft::future::BoxFuture;
-use haft::progress::Progress;
 use memchr::memchr;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::client::error::ClientError;
-use crate::client::speech::{self, Heard};
+use crate::client::pending::Pending;
+use crate::client::speech;
 use crate::client::wire::{Ask, Wire};
 use crate::era::Era;
 
@@ -36,7 +34,7 @@ pub trait Process: Send + Sync {
 
 /// The wire to a process.
 pub struct PipeWire {
-    shared: Arc<Shared>,
+    pending: Arc<Pending>,
     /// Emptied when the wire is closed.
     outgoing: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     process: Box<dyn Process>,
@@ -48,19 +46,6 @@ impl std::fmt::Debug for PipeWire {
     }
 }
 
-/// What reader, writer and requests share.
-struct Shared {
-    pending: Mutex<HashMap<u64, Pending>>,
-    open: AtomicBool,
-    changes: watch::Sender<u64>,
-    longest: usize,
-}
-
-struct Pending {
-    answer: oneshot::Sender<Result<Bytes, ClientError>>,
-    progress: Option<Progress>,
-}
-
 impl PipeWire {
     /// The wire over a process's input and output. Must be called inside a tokio runtime.
     pub fn new(
@@ -69,19 +54,15 @@ impl PipeWire {
         process: Box<dyn Process>,
         longest: usize,
     ) -> Self {
-        let shared = Arc::new(Shared {
-            pending: Mutex::default(),
-            open: AtomicBool::new(true),
-            changes: watch::Sender::new(0),
-            longest,
-        });
+        let pending = Arc::new(Pending::new());
         let (outgoing, lines) = mpsc::channel(WAITING);
         tokio::spawn(write(input, lines));
         // It holds no sender that keeps the writer alive: the writer ends with the wire.
         let answers = outgoing.downgrade();
-        tokio::spawn(read(output, Arc::clone(&shared), answers));
+        let lines = Lines::new(output, longest);
+        tokio::spawn(read(lines, Arc::clone(&pending), answers));
         Self {
-            shared,
+            pending,
             outgoing: Mutex::new(Some(outgoing)),
             process,
         }
@@ -118,7 +99,7 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if self.wire.shared.pending.lock().remove(&self.id).is_none() {
+        if !self.wire.pending.forget(self.id) {
             return;
         }
         if let Ok(sender) = self.wire.sender() {
@@ -129,14 +110,9 @@ impl Drop for Waiting<'_> {
 }
 
 impl Wire for PipeWire {
-    fn ask<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+    fn ask<'a>(&'a self, mut ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
         Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
-            let pending = Pending {
-                answer,
-                progress: ask.progress,
-            };
-            self.shared.pending.lock().insert(ask.id, pending);
+            let answered = self.pending.begin(&mut ask);
             let waiting = Waiting {
                 wire: self,
                 id: ask.id,
@@ -158,12 +134,16 @@ impl Wire for PipeWire {
         Box::pin(self.send(message))
     }
 
+    fn transport(&self) -> &'static str {
+        "stdio"
+    }
+
     fn is_open(&self) -> bool {
-        self.shared.open.load(Ordering::Acquire)
+        self.pending.is_open()
     }
 
     fn list_changes(&self) -> watch::Receiver<u64> {
-        self.shared.changes.subscribe()
+        self.pending.list_changes()
     }
 
     fn last_words(&self) -> String {
@@ -198,79 +178,29 @@ async fn write(mut input: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec
 }
 
 /// Reads messages until the stream ends; then everything under way fails.
-async fn read(
-    output: impl AsyncRead + Unpin,
-    shared: Arc<Shared>,
+async fn read<R: AsyncRead + Unpin>(
+    mut lines: Lines<R>,
+    pending: Arc<Pending>,
     answers: mpsc::WeakSender<Vec<u8>>,
 ) {
-    let mut lines = Lines::new(output, shared.longest);
     while let Ok(Some(line)) = lines.next().await {
         match line {
-            Line::Message(bytes) => hear(&shared, bytes, &answers),
-            Line::TooLong(begin) => shared.fail_long(&begin),
-        }
-    }
-    shared.open.store(false, Ordering::Release);
-    let pending = std::mem::take(&mut *shared.pending.lock());
-    for (_, pending) in pending {
-        let said = String::new();
-        let _gone = pending.answer.send(Err(ClientError::Closed { said }));
-    }
-}
-
-fn hear(shared: &Shared, bytes: Bytes, answers: &mpsc::WeakSender<Vec<u8>>) {
-    match speech::hear(&bytes) {
-        Heard::Answer(id) => {
-            // An answer to nothing, or a second one, is nobody's.
-            if let Some(pending) = shared.pending.lock().remove(&id) {
-                let _gone = pending.answer.send(Ok(bytes));
+            Line::Message(bytes) => {
+                let Some((inquiry, ask)) = pending.hear(bytes) else {
+                    continue;
+                };
+                let answers = answers.clone();
+                inquiry.answer(ask, async move |answer| {
+                    if let Some(sender) = answers.upgrade() {
+                        // A server that asks and does not read must not stop its own answers.
+                        let _full_or_gone = sender.try_send(answer);
+                    }
+                });
             }
-        }
-        Heard::Request(answer) => {
-            if let Some(sender) = answers.upgrade() {
-                // A server that asks and does not read must not stop its own answers.
-                let _full_or_gone = sender.try_send(answer);
-            }
-        }
-        Heard::ListChanged => shared.changes.send_modify(|count| *count += 1),
-        Heard::Progress(id, line) => {
-            let progress = shared
-                .pending
-                .lock()
-                .get(&id)
-                .and_then(|p| p.progress.clone());
-            speech::pass_on(progress.as_ref(), line);
-        }
-        Heard::Nothing => {}
-        Heard::Garbage => tracing::debug!(
-            bytes = bytes.len(),
-            "a server wrote a line that is no message"
-        ),
-    }
-}
-
-impl Shared {
-    /// Fails the request that a message over the limit answers, or all of them where it does not say which.
-    fn fail_long(&self, begin: &[u8]) {
-        let mut pending = self.pending.lock();
-        let failed = match id_in(begin).and_then(|id| pending.remove(&id)) {
-            Some(one) => vec![one],
-            None => pending.drain().map(|(_, pending)| pending).collect(),
-        };
-        for pending in failed {
-            let _gone = pending.answer.send(Err(ClientError::TooLong(self.longest)));
+            Line::TooLong(begin) => pending.fail_long(&begin, lines.longest),
         }
     }
-}
-
-/// The number of the request that a message answers, where it stands before what the answer is.
-fn id_in(begin: &[u8]) -> Option<u64> {
-    let text = String::from_utf8_lossy(begin);
-    let head = text.split(['{', '[']).nth(1)?;
-    let (_, rest) = head.split_once("\"id\"")?;
-    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit())?;
-    rest[..end].parse().ok()
+    pending.end();
 }
 
 /// A line of a server's output.

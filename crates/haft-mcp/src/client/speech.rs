@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::client::Question;
 use crate::client::error::ClientError;
+use crate::client::offers::Offers;
 use crate::era::{Era, MODERN};
 use crate::wire::params::text;
 use crate::wire::reply;
@@ -20,22 +21,20 @@ pub(crate) const WHO: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\"}"
 );
-/// What haft offers to servers.
-pub(crate) const CAPABILITIES: &str = "{}";
-
 /// The members of `_meta` by which a request of the stateless era stands alone, without braces.
-fn standing() -> String {
+fn standing(offers: Offers) -> String {
     format!(
         "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\
          \"io.modelcontextprotocol/clientInfo\":{WHO},\
-         \"io.modelcontextprotocol/clientCapabilities\":{CAPABILITIES}"
+         \"io.modelcontextprotocol/clientCapabilities\":{}",
+        offers.json()
     )
 }
 
 /// A request. Its progress token is its number.
 pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec<u8> {
     let mut meta = match era {
-        Some(Era::Modern) => standing(),
+        Some(Era::Modern) => standing(question.offers()),
         _ => String::new(),
     };
     if question.progress.is_some() {
@@ -59,33 +58,18 @@ pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec
     out
 }
 
-/// What a request of a server is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// An empty result.
-    Empty,
-    /// haft does not know the method.
-    Unknown,
-}
-
-impl Answer {
-    /// The message.
-    pub(crate) fn message(self, id: &Id) -> Vec<u8> {
-        match self {
-            Self::Empty => reply::empty(id),
-            Self::Unknown => {
-                let code = wire::RpcError::METHOD_NOT_FOUND;
-                let error = wire::RpcError::new(code, "haft does not offer this to servers");
-                reply::error(Some(id), &error)
-            }
-        }
-    }
-}
-
 /// A notification that a request was cancelled.
 pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     let params = format!("{{\"requestId\":{id},\"reason\":\"the caller ended the call\"}}");
     reply::notification("notifications/cancelled", Some(&params))
+}
+
+/// A request of a server's.
+#[derive(Debug)]
+pub(crate) struct ServerAsk {
+    pub(crate) id: Id,
+    pub(crate) method: String,
+    pub(crate) params: Option<Box<RawValue>>,
 }
 
 /// What a message of a server is to a client.
@@ -93,8 +77,8 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
 pub(crate) enum Heard {
     /// The answer to a request of ours, by its number.
     Answer(u64),
-    /// A request of the server's, with its answer.
-    Request(Vec<u8>),
+    /// A request of the server's.
+    Request(ServerAsk),
     /// The list of tools has changed.
     ListChanged,
     /// Progress of the request of this number, in words.
@@ -112,10 +96,11 @@ pub(crate) fn hear(bytes: &[u8]) -> Heard {
             let id = response.id.and_then(|id| id.as_str().parse().ok());
             id.map_or(Heard::Nothing, Heard::Answer)
         }
-        Ok(Message::Request(request)) => {
-            let answer = crate::client::reply_to(&request.method);
-            Heard::Request(answer.message(&request.id))
-        }
+        Ok(Message::Request(request)) => Heard::Request(ServerAsk {
+            id: request.id,
+            method: request.method.into_owned(),
+            params: request.params.map(RawValue::to_owned),
+        }),
         Ok(Message::Notification(notification)) => match &*notification.method {
             "notifications/tools/list_changed" => Heard::ListChanged,
             "notifications/progress" => progress(notification.params).unwrap_or(Heard::Nothing),

@@ -120,9 +120,22 @@ async fn a_server_is_greeted_as_its_era_wants_it() {
         "server/discover" => Some(Vec::new()),
         _ => legacy(message),
     };
+    // One that refuses the revision at first, and says that it speaks it.
+    let mut refusals = 0;
+    let wavering = move |message: &Value| {
+        refusals += 1;
+        if refusals > 1 {
+            return modern(message);
+        }
+        let error = json!({"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}});
+        Some(vec![
+            json!({"jsonrpc": "2.0", "id": message["id"], "error": error}).to_string(),
+        ])
+    };
     let old = Era::Legacy(Revision::V2025_06_18);
-    let rows: [(Box<Behaviour>, &str, Era); 3] = [
+    let rows: [(Box<Behaviour>, &str, Era); 4] = [
         (Box::new(modern), "new", Era::Modern),
+        (Box::new(wavering), "new", Era::Modern),
         (Box::new(legacy), "old", old),
         (Box::new(silent), "old", old),
     ];

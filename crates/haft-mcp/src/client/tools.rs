@@ -4,13 +4,18 @@ use std::collections::HashSet;
 
 use haft::json::depth;
 use haft::progress::Progress;
+use haft::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::error::ClientError;
-use crate::client::{Client, Question};
+use crate::client::marks::{marks, mirrored};
+use crate::client::respond::Responder;
+use crate::client::{Client, Listed, Question, input};
 use crate::wire::{MAX_DEPTH, reply};
 
+/// How often a server may ask for input in one call.
+const MOST_ROUNDS: usize = 32;
 /// Pages of a list that are read.
 const MOST_PAGES: usize = 1000;
 
@@ -68,6 +73,7 @@ impl Client {
             return Ok(Vec::new());
         }
         let (mut found, mut names, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
+        let mut listed = Listed::default();
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
             let params = cursor
@@ -81,14 +87,23 @@ impl Client {
             for tool in page.tools {
                 let named: Named = serde_json::from_str(tool.get())
                     .map_err(|e| ClientError::Malformed(format!("a tool in its list: {e}")))?;
-                if names.insert(named.name.clone()) {
-                    found.push(ToolRecord {
-                        name: named.name,
-                        raw: tool.to_owned(),
-                    });
+                if !names.insert(named.name.clone()) {
+                    continue;
+                }
+                match marks(tool) {
+                    Ok(marks) => {
+                        listed.marks.insert(named.name.clone(), marks.into());
+                        found.push(ToolRecord {
+                            name: named.name,
+                            raw: tool.to_owned(),
+                        });
+                    }
+                    Err(why) => listed
+                        .left_out
+                        .push(format!("{}: {why}", clip(&named.name, 100))),
                 }
             }
-            if found.len() > self.limits.tools {
+            if names.len() > self.limits.tools {
                 let most = self.limits.tools;
                 return Err(ClientError::Malformed(format!(
                     "it lists over {most} tools"
@@ -101,12 +116,20 @@ impl Client {
                         "its list of tools has no end".into(),
                     ));
                 }
-                None => return Ok(found),
+                None => {
+                    *self.listed.lock() = listed;
+                    return Ok(found);
+                }
             }
         }
         Err(ClientError::Malformed(format!(
             "its list of tools is over {MOST_PAGES} pages"
         )))
+    }
+
+    /// The tools that the last list held and that are left out, each with the reason.
+    pub fn left_out(&self) -> Vec<String> {
+        self.listed.lock().left_out.clone()
     }
 
     /// Calls a tool with these arguments, which reach the server byte for byte.
@@ -119,26 +142,58 @@ impl Client {
         arguments: &str,
         progress: Option<Progress>,
     ) -> Result<CallReply, ClientError> {
+        self.call_tool_with(name, arguments, progress, None).await
+    }
+
+    /// The same, with somebody who answers what the server asks meanwhile.
+    ///
+    /// # Errors
+    /// As [`call_tool`](Self::call_tool), and where the server asks for what was not offered, or without an end.
+    pub async fn call_tool_with(
+        &self,
+        name: &str,
+        arguments: &str,
+        progress: Option<Progress>,
+        responder: Option<Responder>,
+    ) -> Result<CallReply, ClientError> {
         let arguments = object(arguments)?;
         let params = format!("{},\"arguments\":{arguments}", member("name", name));
-        let question = Question {
-            name: Some(name),
-            progress,
-            ..Question::new("tools/call", &params, self.limits.call)
-        };
-        let raw = self.ask(question).await?;
-        let called: Called = serde_json::from_str(raw.get())
-            .map_err(|e| ClientError::Malformed(format!("the result of {name}: {e}")))?;
-        if let Some(other) = called.result_type.filter(|kind| kind != "complete") {
-            return Err(ClientError::Malformed(format!(
-                "the result of {name} is {other:?}, which haft did not offer to take"
-            )));
+        let marks = self.listed.lock().marks.get(name).cloned();
+        let mirrored = marks.map_or_else(Vec::new, |marks| mirrored(&marks, arguments));
+        let mut input = String::new();
+        for _ in 0..MOST_ROUNDS {
+            let params = format!("{params}{input}");
+            let question = Question {
+                name: Some(name),
+                mirrored: mirrored.clone(),
+                progress: progress.clone(),
+                responder: responder.clone(),
+                ..Question::new("tools/call", &params, self.limits.call)
+            };
+            let raw = self.ask(question).await?;
+            let called: Called = serde_json::from_str(raw.get())
+                .map_err(|e| ClientError::Malformed(format!("the result of {name}: {e}")))?;
+            match called.result_type.as_deref() {
+                None | Some("complete") => {
+                    return Ok(CallReply {
+                        content: called.content,
+                        structured: called.structured_content,
+                        is_error: called.is_error,
+                    });
+                }
+                Some("input_required") => {
+                    input = input::answered(&raw, responder.as_ref()).await?;
+                }
+                Some(other) => {
+                    return Err(ClientError::Malformed(format!(
+                        "the result of {name} is {other:?}, which haft did not offer to take"
+                    )));
+                }
+            }
         }
-        Ok(CallReply {
-            content: called.content,
-            structured: called.structured_content,
-            is_error: called.is_error,
-        })
+        Err(ClientError::Malformed(format!(
+            "{name} asked for input {MOST_ROUNDS} times in one call"
+        )))
     }
 }
 

@@ -1,24 +1,32 @@
 //! `Wire`: what carries a client's messages.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::progress::Progress;
 use tokio::sync::watch;
 
 use crate::client::error::ClientError;
+use crate::client::respond::Inquiry;
 use crate::era::Era;
 
 /// A request on its way.
+#[derive(Clone)]
 pub struct Ask<'a> {
     pub(crate) id: u64,
     pub(crate) method: &'a str,
     pub(crate) name: Option<&'a str>,
+    /// Headers that repeat what stands in the arguments, by name.
+    pub(crate) mirrored: &'a [(String, String)],
     /// None before the handshake.
     pub(crate) era: Option<Era>,
     /// The whole message.
     pub(crate) message: Vec<u8>,
     /// Who hears of progress.
     pub(crate) progress: Option<Progress>,
+    /// Who answers what the server asks meanwhile.
+    pub(crate) inquiry: Arc<Inquiry>,
 }
 
 impl std::fmt::Debug for Ask<'_> {
@@ -37,6 +45,14 @@ pub trait Wire: Send + Sync {
 
     /// Sends a notification.
     fn tell(&self, message: Vec<u8>, era: Era) -> BoxFuture<'_, Result<(), ClientError>>;
+
+    /// The server was greeted as one of this era; what it says by itself is heard from now on.
+    fn begun(&self, _era: Era) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// What it is: `stdio`, `http` or `sse`.
+    fn transport(&self) -> &'static str;
 
     /// Whether it carries something still.
     fn is_open(&self) -> bool;

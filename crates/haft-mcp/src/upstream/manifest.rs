@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::client::{ServerRecord, ToolRecord};
-use crate::era::Era;
+use crate::client::{Client, ToolRecord};
 
 /// The form of the file.
 const VERSION: u32 = 1;
@@ -38,8 +37,12 @@ pub struct Manifest {
     pub instructions: Option<String>,
     /// The revision of the protocol that it spoke.
     pub revision: String,
+    /// What it was spoken to by, where that is known: `stdio`, `http` or `sse`.
+    pub transport: Option<String>,
     /// Its tools.
     pub tools: Vec<PinnedTool>,
+    /// Tools that it lists and that are left out, each with the reason. They are not pinned.
+    pub left_out: Vec<String>,
 }
 
 /// A tool as it was pinned.
@@ -94,6 +97,8 @@ struct File {
     place: String,
     server: FileServer,
     revision: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transport: Option<String>,
     tools: Vec<FileTool>,
 }
 
@@ -122,19 +127,18 @@ impl From<ToolRecord> for PinnedTool {
 }
 
 impl Manifest {
-    pub(crate) fn new(
-        place: String,
-        server: &ServerRecord,
-        era: Era,
-        tools: Vec<ToolRecord>,
-    ) -> Self {
+    /// What a server says of itself over this connection, with these tools of it.
+    pub(crate) fn new(place: String, client: &Client, tools: Vec<ToolRecord>) -> Self {
+        let server = client.server();
         Self {
             place,
             server: server.name.clone(),
             version: server.version.clone(),
             instructions: server.instructions.clone(),
-            revision: era.as_str().to_owned(),
+            revision: client.era().as_str().to_owned(),
+            transport: Some(client.transport().to_owned()),
             tools: tools.into_iter().map(PinnedTool::from).collect(),
+            left_out: client.left_out(),
         }
     }
 
@@ -153,6 +157,7 @@ impl Manifest {
                 instructions: self.instructions.clone(),
             },
             revision: self.revision.clone(),
+            transport: self.transport.clone(),
             tools: self.tools.iter().map(tool).collect(),
         };
         // Texts, and JSON that was JSON before.
@@ -183,7 +188,9 @@ impl Manifest {
             version: file.server.version,
             instructions: file.server.instructions,
             revision: file.revision,
+            transport: file.transport,
             tools: tools.collect(),
+            left_out: Vec::new(),
         })
     }
 
@@ -254,7 +261,9 @@ mod tests {
             version: "1".to_owned(),
             instructions: None,
             revision: "2025-11-25".to_owned(),
+            transport: Some("http".to_owned()),
             tools: tools.iter().map(|(name, raw)| tool(name, raw)).collect(),
+            left_out: Vec::new(),
         }
     }
 

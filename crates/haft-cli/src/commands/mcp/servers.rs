@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::running::upstream::with_running;
-use haft_app::servers::{Look, Manifest, PinnedTool, ServerState};
+use haft_app::servers::{Look, Manifest, PinnedTool, ServerState, Transport};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,6 +16,8 @@ use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
+mod login;
+
 /// Columns of a tool's first sentence.
 const SENTENCE: usize = 100;
 
@@ -24,6 +26,8 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> Done 
     match action {
         McpAction::Inspect { name } => inspect(at, app, name).await,
         McpAction::Pin { name, yes } => pin(at, app, name, *yes).await,
+        McpAction::Login { name } => login::login(at, app, name).await,
+        McpAction::Logout { name } => login::logout(at, app, name),
         _ => list(at, app).await,
     }
 }
@@ -45,6 +49,7 @@ async fn list(at: &Invocation, app: &App) -> Done {
         ("STATE", Cut::Never),
         ("TOOLS", Cut::Never),
         ("REVISION", Cut::Never),
+        ("TRANSPORT", Cut::Never),
         ("REACHED BY", Cut::Middle),
         ("PROBLEM", Cut::End),
     ];
@@ -57,11 +62,17 @@ async fn list(at: &Invocation, app: &App) -> Done {
             ServerState::Started => "started",
             ServerState::InUse => "in use",
         };
+        let transport = match server.transport {
+            Transport::Stdio => "stdio",
+            Transport::Http => "http",
+            Transport::Sse => "sse",
+        };
         list.row([
             &server.name,
             state,
             &server.tools.to_string(),
             server.revision.as_deref().unwrap_or_default(),
+            transport,
             &server.place,
             server.error.as_deref().unwrap_or_default(),
         ]);
@@ -138,6 +149,9 @@ fn described(look: &Look) -> String {
         let name = visible::line(&tool.name);
         let _ = writeln!(out, "  {name}  {}", styled(DIM, &sentence(tool)));
     }
+    for why in &now.left_out {
+        let _ = writeln!(out, "{} {}", styled(YELLOW, "left out"), visible::line(why));
+    }
     if !look.findings.is_empty() {
         let _ = writeln!(
             out,
@@ -189,6 +203,8 @@ fn document(name: &str, look: &Look) -> Value {
         "place": look.now.place,
         "server": {"name": look.now.server, "version": look.now.version},
         "revision": look.now.revision,
+        "transport": look.now.transport,
+        "left_out": look.now.left_out,
         "pinned": look.pinned.is_some(),
         "drift": {
             "added": drift.added,

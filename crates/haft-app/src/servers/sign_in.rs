@@ -1,0 +1,107 @@
+//! Signing in at servers behind haft: where grants are kept, by what authorization servers are reached, and the person's way to
+//! their pages and back.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft::future::BoxFuture;
+use haft_builtins::web::http::{FetchLimits, Http, Reply};
+use haft_mcp::client::oauth::{Fetch, OAuth, OAuthTerms};
+use http::{Method, Request, Response};
+
+mod browser;
+mod grant_file;
+
+pub(crate) use browser::Browser;
+pub(crate) use grant_file::GrantFile;
+
+/// The longest answer of an authorization server, in bytes.
+const LONGEST: usize = 1024 * 1024;
+
+/// How haft signs in at one server.
+#[derive(Debug, Clone)]
+pub(crate) struct SignIn {
+    server: String,
+    terms: OAuthTerms,
+    reach: Reach,
+    pub(crate) file: Arc<GrantFile>,
+}
+
+/// By what authorization servers are reached: those at the server's own host as it is, as settings name that host; all others in
+/// the public network alone, as it is the server that names them.
+#[derive(Debug, Clone)]
+pub(crate) struct Reach {
+    named: Http,
+    public: Http,
+    host: String,
+}
+
+impl SignIn {
+    pub(crate) fn new(server: &str, terms: OAuthTerms, reach: Reach, file: GrantFile) -> Self {
+        Self {
+            server: server.to_owned(),
+            terms,
+            reach,
+            file: Arc::new(file),
+        }
+    }
+
+    /// What lets haft in by what it has; with a browser, by asking a person, too.
+    ///
+    /// # Errors
+    /// The server's address cannot be read.
+    pub(crate) fn oauth(&self, browser: Option<Arc<Browser>>) -> Result<OAuth, String> {
+        let fetch = Arc::new(self.reach.clone());
+        let vault = Arc::clone(&self.file);
+        let oauth = OAuth::new(&self.server, self.terms.clone(), fetch, vault)?;
+        Ok(match browser {
+            Some(browser) => oauth.with_visit(browser),
+            None => oauth,
+        })
+    }
+}
+
+impl Reach {
+    pub(crate) fn new(named: Http, public: Http, host: &str) -> Self {
+        let limits = || FetchLimits {
+            max_bytes: LONGEST,
+            ..FetchLimits::default()
+        };
+        Self {
+            named: named.with_limits(limits()),
+            public: public.with_limits(limits()),
+            host: host.to_owned(),
+        }
+    }
+
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<Reply, String> {
+        let is_here = request.uri().host() == Some(&*self.host);
+        let http = if is_here { &self.named } else { &self.public };
+        let sent = if request.method() == Method::GET {
+            let accept = ("accept", "application/json");
+            http.get(&request.uri().to_string(), &[accept]).await
+        } else {
+            http.send(request.map(Bytes::from)).await
+        };
+        sent.map_err(|e| e.to_string())
+    }
+}
+
+impl Fetch for Reach {
+    fn fetch(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, Result<Response<Vec<u8>>, String>> {
+        Box::pin(async move {
+            let reply = self.send(request).await?;
+            if reply.cut.is_some() {
+                return Err(format!(
+                    "what {} answers is over {LONGEST} bytes",
+                    reply.url
+                ));
+            }
+            let mut response = Response::new(reply.body.to_vec());
+            *response.status_mut() =
+                http::StatusCode::from_u16(reply.status).map_err(|e| e.to_string())?;
+            *response.headers_mut() = reply.headers;
+            Ok(response)
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! `Browser`: a person is told the address of a page, and comes back to a port of this machine that listens for that alone
+//! (RFC 8252, 7.3).
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use haft::future::BoxFuture;
+use haft_mcp::client::oauth::Visit;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use url::{Url, form_urlencoded};
+
+/// How long a person may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// How long a request may take to come.
+const ARRIVAL: Duration = Duration::from_secs(10);
+/// The longest head of a request that is read.
+const LONGEST: usize = 16 * 1024;
+/// Where the page sends people back to.
+const PATH: &str = "/callback";
+
+/// The way of a person to a page and back.
+pub(crate) struct Browser {
+    listener: TcpListener,
+    port: u16,
+    say: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+impl std::fmt::Debug for Browser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Browser")
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Browser {
+    /// Listens at a free port of this machine; `say` tells the person where to go.
+    ///
+    /// # Errors
+    /// There is no port to listen at.
+    pub(crate) async fn new(say: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let port = listener.local_addr()?.port();
+        Ok(Self {
+            listener,
+            port,
+            say: Box::new(say),
+        })
+    }
+
+    /// The query with which somebody comes back who has this state.
+    async fn back(&self, state: &str) -> io::Result<String> {
+        loop {
+            let (stream, _) = self.listener.accept().await?;
+            // Whoever sends something else, or nothing, is not waited for.
+            if let Ok(Ok(Some(query))) = timeout(ARRIVAL, answer(stream, state)).await {
+                return Ok(query);
+            }
+        }
+    }
+}
+
+impl Visit for Browser {
+    fn redirect_uri(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    fn visit(&self, page: Url) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move {
+            let state = page.query_pairs().find(|(name, _)| name == "state");
+            let state = state
+                .map(|(_, state)| state.into_owned())
+                .unwrap_or_default();
+            (self.say)(page.as_str());
+            match timeout(PATIENCE, self.back(&state)).await {
+                Ok(query) => query.map_err(|e| format!("wait for the page's answer: {e}")),
+                Err(_) => Err(format!("nobody came back within {} s", PATIENCE.as_secs())),
+            }
+        })
+    }
+}
+
+/// Reads one request and answers it; the query, where it is the one that is waited for.
+async fn answer(mut stream: TcpStream, state: &str) -> io::Result<Option<String>> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if head.len() > LONGEST || stream.read_buf(&mut head).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let head = String::from_utf8_lossy(&head);
+    let query = query(head.lines().next().unwrap_or_default(), state);
+    let (status, text) = match &query {
+        Some(_) => ("200 OK", "haft has the answer. You can close this page."),
+        None => ("404 Not Found", "There is nothing here."),
+    };
+    let reply = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{text}",
+        text.len()
+    );
+    stream.write_all(reply.as_bytes()).await?;
+    stream.shutdown().await?;
+    Ok(query)
+}
+
+/// The query of a request's first line, where the request comes back from the page.
+fn query(line: &str, state: &str) -> Option<String> {
+    let target = line.strip_prefix("GET ")?.split(' ').next()?;
+    let (path, query) = target.split_once('?')?;
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let is_ours = path == PATH && pairs.any(|(name, value)| name == "state" && value == state);
+    is_ours.then(|| query.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_answer_of_the_page_is_taken() {
+        for (line, expect) in [
+            (
+                "GET /callback?code=a&state=s HTTP/1.1",
+                Some("code=a&state=s"),
+            ),
+            (
+                "GET /callback?error=denied&state=s HTTP/1.1",
+                Some("error=denied&state=s"),
+            ),
+            ("GET /callback?code=a&state=other HTTP/1.1", None),
+            ("GET /callback?code=a HTTP/1.1", None),
+            ("GET /callback HTTP/1.1", None),
+            ("GET /favicon.ico?state=s HTTP/1.1", None),
+            ("POST /callback?code=a&state=s HTTP/1.1", None),
+            ("", None),
+        ] {
+            assert_eq!(query(line, "s").as_deref(), expect, "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_person_comes_back_after_strangers() {
+        let browser = Browser::new(|_| {}).await.unwrap();
+        let at = browser.redirect_uri();
+        let page = Url::parse("https://login.example/?state=s").unwrap();
+        let knock = async |path: &str| {
+            let mut stream = TcpStream::connect(("127.0.0.1", browser.port))
+                .await
+                .unwrap();
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {at}\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).await.unwrap();
+            reply
+        };
+        let strangers = async {
+            assert!(
+                knock("/callback?code=x&state=guess")
+                    .await
+                    .starts_with("HTTP/1.1 404")
+            );
+            assert!(
+                knock("/callback?code=a&state=s")
+                    .await
+                    .starts_with("HTTP/1.1 200")
+            );
+        };
+        let (query, ()) = tokio::join!(browser.visit(page), strangers);
+        assert_eq!(query.unwrap(), "code=a&state=s");
+    }
+}

@@ -1,0 +1,173 @@
+//! `Courier`: carries requests to one server behind HTTP, with what lets haft in there.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft::future::BoxFuture;
+use haft::text::clip;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+
+use crate::client::connections::{Connections, Dial, Exchange};
+use crate::client::endpoint::Endpoint;
+use crate::client::error::ClientError;
+use crate::client::speech;
+
+/// The longest body of a refusal that is read.
+pub(crate) const REFUSAL: usize = 64 * 1024;
+/// How often a request that was refused is sent again with other credentials.
+const MOST_RETRIES: usize = 3;
+
+/// What lets haft in at a server that wants to know who asks.
+pub trait Authorize: Send + Sync {
+    /// The token for the next request, where there is one.
+    fn token(&self) -> BoxFuture<'_, Result<Option<String>, ClientError>>;
+
+    /// The server refused what [`token`](Self::token) gave; whether there is another token to try now.
+    fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<bool, ClientError>>;
+}
+
+/// How a server refused a request.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// 401 or 403.
+    pub status: u16,
+    /// Its `WWW-Authenticate`, cut.
+    pub challenge: String,
+    /// The token that it refused, where it got one.
+    pub token: Option<String>,
+}
+
+impl Refusal {
+    fn of(status: StatusCode, headers: &HeaderMap, token: Option<String>) -> Option<Self> {
+        if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return None;
+        }
+        let challenge = headers.get(WWW_AUTHENTICATE);
+        let challenge = challenge.and_then(|value| value.to_str().ok());
+        Some(Self {
+            status: status.as_u16(),
+            challenge: clip(challenge.unwrap_or_default(), 2000).into_owned(),
+            token,
+        })
+    }
+}
+
+/// Carries requests to one server.
+pub(crate) struct Courier {
+    pub(crate) endpoint: Endpoint,
+    connections: Connections,
+    authorize: Option<Arc<dyn Authorize>>,
+}
+
+impl Courier {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        dial: Box<dyn Dial>,
+        authorize: Option<Arc<dyn Authorize>>,
+    ) -> Self {
+        Self {
+            endpoint,
+            connections: Connections::new(dial),
+            authorize,
+        }
+    }
+
+    /// Sends a request; again with another token where the server wants another one.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Exchange, ClientError> {
+        let Some(authorize) = &self.authorize else {
+            return self.connections.send(request).await;
+        };
+        let mut tries = 0;
+        loop {
+            let mut attempt = request.clone();
+            let token = authorize.token().await?;
+            if let Some(token) = &token {
+                let value = HeaderValue::from_str(&format!("Bearer {token}"));
+                let mut value = value.map_err(|_| {
+                    ClientError::Malformed("its token is not valid in a header".into())
+                })?;
+                value.set_sensitive(true);
+                attempt.headers_mut().insert(AUTHORIZATION, value);
+            }
+            let exchange = self.connections.send(attempt).await?;
+            let response = &exchange.response;
+            let Some(refusal) = Refusal::of(response.status(), response.headers(), token) else {
+                return Ok(exchange);
+            };
+            tries += 1;
+            if tries > MOST_RETRIES || !authorize.refused(&refusal).await? {
+                return Ok(exchange);
+            }
+        }
+    }
+
+    /// A response that answers; an error for one that refuses.
+    pub(crate) async fn admitted(&self, exchange: Exchange) -> Result<Exchange, ClientError> {
+        let status = exchange.response.status();
+        if status.is_success() {
+            return Ok(exchange);
+        }
+        if let Some(refusal) = Refusal::of(status, exchange.response.headers(), None) {
+            return Err(ClientError::Unauthorized {
+                status: refusal.status,
+                challenge: clip(&refusal.challenge, 500).into_owned(),
+            });
+        }
+        let body = whole(exchange, REFUSAL).await.unwrap_or_default();
+        // An error of the protocol comes with a status of its own in the stateless era.
+        if let Err(error @ ClientError::Refused { .. }) = speech::result(&body) {
+            return Err(error);
+        }
+        let text = String::from_utf8_lossy(&body);
+        Err(ClientError::Http {
+            status: status.as_u16(),
+            body: clip(&text, 300).into_owned(),
+        })
+    }
+
+    /// Closes what nobody uses.
+    pub(crate) fn close(&self) {
+        self.connections.close();
+    }
+}
+
+/// A whole body.
+pub(crate) async fn whole(mut exchange: Exchange, longest: usize) -> Result<Bytes, ClientError> {
+    let mut parts = Vec::new();
+    let mut length = 0;
+    while let Some(part) = frame(&mut exchange).await? {
+        length += part.len();
+        if length > longest {
+            return Err(ClientError::TooLong(longest));
+        }
+        parts.push(part);
+    }
+    exchange.keep().await;
+    Ok(match <[Bytes; 1]>::try_from(parts) {
+        Ok([whole]) => whole,
+        Err(parts) => parts.concat().into(),
+    })
+}
+
+/// The next piece of a body; none at its end.
+pub(crate) async fn frame(exchange: &mut Exchange) -> Result<Option<Bytes>, ClientError> {
+    loop {
+        match exchange.response.body_mut().frame().await {
+            None => return Ok(None),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(error)) => {
+                let said = error.to_string();
+                return Err(ClientError::Closed { said });
+            }
+        }
+    }
+}

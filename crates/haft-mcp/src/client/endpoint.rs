@@ -1,0 +1,171 @@
+//! `Endpoint`: where a server behind HTTP is, and what a request to it looks like.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http_body_util::Full;
+use url::Url;
+
+use crate::client::error::ClientError;
+
+/// Where a server is.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// Its address: `http` or `https`, with a host.
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    /// The longest message that the server may send, in bytes.
+    pub(crate) longest: usize,
+}
+
+/// Why an address is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// It cannot be read.
+    #[error("it is not a URL")]
+    Form,
+    /// It is of another scheme.
+    #[error("it is neither https:// nor http://")]
+    Scheme,
+    /// It has none.
+    #[error("it names no host")]
+    Host,
+    /// It holds a name or a password.
+    #[error("it holds a login; name it in `headers`")]
+    Login,
+}
+
+impl Endpoint {
+    /// The endpoint at this address. `headers` go with every request; a message of the server may have `longest` bytes.
+    ///
+    /// # Errors
+    /// The address is none that a server can be reached at.
+    pub fn new(url: &str, headers: HeaderMap, longest: usize) -> Result<Self, EndpointError> {
+        let url = Url::parse(url).map_err(|error| match error {
+            url::ParseError::EmptyHost => EndpointError::Host,
+            _ => EndpointError::Form,
+        })?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(EndpointError::Scheme);
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(EndpointError::Host);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EndpointError::Login);
+        }
+        Ok(Self {
+            url,
+            headers,
+            longest,
+        })
+    }
+
+    /// Whether connections to it are encrypted.
+    pub fn is_secure(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// The host; an address of IPv6 in brackets.
+    pub fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.url.port_or_known_default().unwrap_or_default()
+    }
+
+    /// The whole address.
+    pub fn url(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// A POST of a message.
+    pub(crate) fn post(&self, message: Vec<u8>) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = self.request(Method::POST, Bytes::from(message))?;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, both);
+        Ok(request)
+    }
+
+    /// A GET of a stream of events.
+    pub(crate) fn stream(&self) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = self.request(Method::GET, Bytes::new())?;
+        let stream = HeaderValue::from_static("text/event-stream");
+        request.headers_mut().insert(ACCEPT, stream);
+        Ok(request)
+    }
+
+    /// A request without what it is for.
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let malformed =
+            |what: &str| ClientError::Unreachable(format!("its address has a wrong {what}"));
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        let path = match self.url.query() {
+            Some(query) => format!("{}?{query}", self.url.path()),
+            None => self.url.path().to_owned(),
+        };
+        *request.uri_mut() = path.parse::<Uri>().map_err(|_| malformed("path"))?;
+        let headers = request.headers_mut();
+        headers.extend(self.headers.clone());
+        let host = self.url.host_str().ok_or_else(|| malformed("host"))?;
+        let host = match self.url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
+        let host = HeaderValue::from_str(&host);
+        headers.insert(HOST, host.map_err(|_| malformed("host"))?);
+        Ok(request)
+    }
+}
+
+/// Whether a response is a stream of events.
+pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    let kind = kind.unwrap_or_default().trim_start();
+    kind.get(..17)
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"))
+}
+
+/// A header's value; what a header cannot hold as `=?base64?…?=` (2026-07-28, transports).
+pub(crate) fn header_value(text: &str) -> Result<HeaderValue, ClientError> {
+    let plain = text.bytes().all(|b| (0x20..0x7f).contains(&b)) && text.trim() == text;
+    let value = if plain && !text.starts_with("=?") {
+        HeaderValue::from_str(text)
+    } else {
+        HeaderValue::from_str(&format!("=?base64?{}?=", STANDARD.encode(text)))
+    };
+    value.map_err(|_| ClientError::Unreachable("a header is too long".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header_value;
+
+    #[test]
+    fn a_header_holds_what_it_can_and_the_rest_as_base64() {
+        for (text, expect) in [
+            ("us-west1", "us-west1"),
+            ("us west 1", "us west 1"),
+            ("", ""),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("line1\r\nline2", "=?base64?bGluZTENCmxpbmUy?="),
+            ("\tx", "=?base64?CXg=?="),
+            ("Grüße", "=?base64?R3LDvMOfZQ==?="),
+            ("=?base64?eA==?=", "=?base64?PT9iYXNlNjQ/ZUE9PT89?="),
+        ] {
+            assert_eq!(header_value(text).unwrap(), expect, "{text:?}");
+        }
+    }
+}

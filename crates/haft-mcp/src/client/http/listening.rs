@@ -1,0 +1,77 @@
+//! The stream on which a server of the handshake era says what belongs to no request: that a list has changed, whether haft
+//! still lives.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::session::{RETRY, Session};
+use crate::client::connections::Exchange;
+use crate::client::courier::frame;
+use crate::client::error::ClientError;
+use crate::client::events::Events;
+use crate::client::speech::{self, Heard};
+use crate::era::Era;
+
+/// How long to wait at most before a stream that broke off is asked for again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Streams that end at once, one after the other, before haft stops asking.
+const MOST_EMPTY: u32 = 8;
+
+/// Hears the stream for as long as its wire lives and the server offers it.
+/// `opened` hears when it is open, or is not there.
+pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sender<()>) {
+    let mut opened = Some(opened);
+    let mut events: Option<Events> = None;
+    let mut empty = 0;
+    while empty < MOST_EMPTY {
+        let Some(session) = wire.upgrade() else {
+            return;
+        };
+        let last = events.as_ref().and_then(|events| events.last_id.clone());
+        let stream = session.stream(last.as_deref(), Some(era)).await;
+        let longest = session.courier.endpoint.longest;
+        drop(session);
+        if let Some(opened) = opened.take() {
+            let _not_waited_for = opened.send(());
+        }
+        let mut now = events
+            .take()
+            .map_or_else(|| Events::new(longest), Events::resumed);
+        let heard = match stream {
+            Ok(mut exchange) => hear(&wire, &mut exchange, &mut now, era).await,
+            Err(ClientError::Unreachable(_) | ClientError::Closed { .. }) => false,
+            // It has none.
+            Err(_) => return,
+        };
+        empty = if heard { 0 } else { empty + 1 };
+        let pause = now.retry.unwrap_or(RETRY).max(RETRY) * 2_u32.pow(empty);
+        events = Some(now);
+        tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+    }
+}
+
+/// Hears one stream to its end; whether there was something in it.
+async fn hear(
+    wire: &Weak<Session>,
+    exchange: &mut Exchange,
+    events: &mut Events,
+    era: Era,
+) -> bool {
+    let mut heard = false;
+    while let Ok(Some(part)) = frame(exchange).await {
+        let (Some(session), Ok(found)) = (wire.upgrade(), events.push(&part)) else {
+            return heard;
+        };
+        for event in found {
+            heard = true;
+            match speech::hear(&event.data) {
+                Heard::ListChanged => session.changes.send_modify(|count| *count += 1),
+                Heard::Request(ask) => session.answer(&session.addressee(), ask, era),
+                _ => {}
+            }
+        }
+    }
+    heard
+}

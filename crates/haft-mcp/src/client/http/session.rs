@@ -1,0 +1,275 @@
+//! One session of Streamable HTTP: what goes to the server and what comes back, on the streams that it opens.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft::progress::Progress;
+use http::header::{HeaderName, HeaderValue};
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::client::connections::Exchange;
+use crate::client::courier::{Courier, REFUSAL, frame, whole};
+use crate::client::endpoint::{header_value, is_stream};
+use crate::client::error::ClientError;
+use crate::client::events::Events;
+use crate::client::respond::Inquiry;
+use crate::client::speech::{self, Heard};
+use crate::client::wire::Ask;
+use crate::era::Era;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How long to wait before a stream that broke off is asked for again, where the server says nothing.
+pub(super) const RETRY: Duration = Duration::from_millis(500);
+/// How long a server may take to accept a notice at the end: that a request was cancelled, that a session is over.
+pub(super) const NOTICE_LIMIT: Duration = Duration::from_secs(5);
+/// How long a stream may take to end behind its answer, so that its connection can be used again.
+const ENDING: Duration = Duration::from_secs(1);
+/// How often a stream is asked for again.
+const MOST_RETRIES: usize = 20;
+
+/// What is known of a session, and what carries it.
+pub(super) struct Session {
+    pub(super) courier: Arc<Courier>,
+    /// By what the server knows the session, where it has one.
+    id: Mutex<Option<HeaderValue>>,
+    pub(super) changes: watch::Sender<u64>,
+    /// Calls under way that somebody answers questions in.
+    inquiries: Mutex<Vec<Weak<Inquiry>>>,
+}
+
+impl Session {
+    pub(super) fn new(courier: Arc<Courier>) -> Self {
+        Self {
+            courier,
+            id: Mutex::default(),
+            changes: watch::Sender::new(0),
+            inquiries: Mutex::default(),
+        }
+    }
+
+    /// Ends the session at the server, where there is one.
+    pub(super) async fn leave(&self) {
+        let courier = &self.courier;
+        let session = self.id.lock().take();
+        if let Some(session) = session
+            && let Ok(mut request) = courier.endpoint.request(Method::DELETE, Bytes::new())
+        {
+            request.headers_mut().insert(SESSION, session);
+            // A server may refuse it; there is nothing to do then.
+            let send = courier.send(request);
+            let _gone = tokio::time::timeout(NOTICE_LIMIT, send).await;
+        }
+        courier.close();
+    }
+
+    pub(super) async fn ask(self: &Arc<Self>, ask: Ask<'_>) -> Result<Bytes, ClientError> {
+        let mut request = self.post(ask.era, ask.message)?;
+        if ask.era == Some(Era::Modern) {
+            let headers = request.headers_mut();
+            headers.insert(METHOD, header_value(ask.method)?);
+            if let Some(name) = ask.name {
+                headers.insert(NAME, header_value(name)?);
+            }
+            for (name, value) in ask.mirrored {
+                let name = HeaderName::try_from(name);
+                let name = name.map_err(|e| ClientError::Malformed(e.to_string()))?;
+                headers.insert(name, header_value(value)?);
+            }
+        }
+        if ask.inquiry.can_respond() {
+            let mut inquiry = self.inquiries.lock();
+            inquiry.retain(|call| call.strong_count() > 0);
+            inquiry.push(Arc::downgrade(&ask.inquiry));
+        }
+        let begins = ask.era.is_none();
+        if begins {
+            *self.id.lock() = None;
+        }
+        let exchange = self.courier.send(request).await?;
+        let exchange = self.admitted(exchange, ask.era).await?;
+        let headers = exchange.response.headers();
+        if begins && let Some(session) = headers.get(SESSION) {
+            *self.id.lock() = Some(session.clone());
+        }
+        if is_stream(headers) {
+            let listening = Listening {
+                id: ask.id,
+                era: ask.era,
+                progress: ask.progress,
+                inquiry: ask.inquiry,
+            };
+            return self.hear_out(exchange, listening).await;
+        }
+        whole(exchange, self.courier.endpoint.longest).await
+    }
+
+    pub(super) async fn tell(&self, message: Vec<u8>, era: Era) -> Result<(), ClientError> {
+        let request = self.post(Some(era), message)?;
+        let exchange = self.courier.send(request).await?;
+        let exchange = self.admitted(exchange, Some(era)).await?;
+        whole(exchange, REFUSAL).await.map(drop)
+    }
+
+    fn post(
+        &self,
+        era: Option<Era>,
+        message: Vec<u8>,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = self.courier.endpoint.post(message)?;
+        self.mark(&mut request, era);
+        Ok(request)
+    }
+
+    /// Says the revision and the session in a request's headers.
+    fn mark(&self, request: &mut Request<Full<Bytes>>, era: Option<Era>) {
+        let headers = request.headers_mut();
+        if let Some(era) = era {
+            headers.insert(VERSION, HeaderValue::from_static(era.as_str()));
+        }
+        if let Some(session) = &*self.id.lock() {
+            headers.insert(SESSION, session.clone());
+        }
+    }
+
+    /// A response that answers; an error for one that refuses.
+    async fn admitted(
+        &self,
+        exchange: Exchange,
+        era: Option<Era>,
+    ) -> Result<Exchange, ClientError> {
+        let has_session = matches!(era, Some(Era::Legacy(_))) && self.id.lock().is_some();
+        if exchange.response.status() == StatusCode::NOT_FOUND && has_session {
+            return Err(ClientError::SessionOver);
+        }
+        self.courier.admitted(exchange).await
+    }
+
+    /// Listens to a stream until the answer comes; asks for one again that breaks off, where that is possible.
+    async fn hear_out(
+        self: &Arc<Self>,
+        mut exchange: Exchange,
+        to: Listening,
+    ) -> Result<Bytes, ClientError> {
+        let mut events = Events::new(self.courier.endpoint.longest);
+        for _ in 0..=MOST_RETRIES {
+            let broke = match self.hear(&mut exchange, &mut events, &to).await {
+                Ok(Some(answer)) => {
+                    tokio::spawn(end(exchange));
+                    return Ok(answer);
+                }
+                Ok(None) => "its stream ended before the answer".to_owned(),
+                Err(ClientError::Closed { said }) => said,
+                Err(error) => return Err(error),
+            };
+            let resumable = matches!(to.era, Some(Era::Legacy(_)) | None);
+            let last = events
+                .last_id
+                .clone()
+                .filter(|id| resumable && !id.is_empty());
+            let Some(last) = last else {
+                return Err(ClientError::Closed { said: broke });
+            };
+            tokio::time::sleep(events.retry.unwrap_or(RETRY)).await;
+            exchange = self.stream(Some(&last), to.era).await?;
+            // What was half read has ended with its stream.
+            events = events.resumed();
+        }
+        let said = format!("its stream broke off {MOST_RETRIES} times");
+        Err(ClientError::Closed { said })
+    }
+
+    /// Asks for the server's own stream, or for what follows an event.
+    pub(super) async fn stream(
+        &self,
+        last: Option<&str>,
+        era: Option<Era>,
+    ) -> Result<Exchange, ClientError> {
+        let mut request = self.courier.endpoint.stream()?;
+        self.mark(&mut request, era);
+        if let Some(last) = last {
+            request
+                .headers_mut()
+                .insert(LAST_EVENT, header_value(last)?);
+        }
+        let exchange = self.courier.send(request).await?;
+        let exchange = self.admitted(exchange, era).await?;
+        if !is_stream(exchange.response.headers()) {
+            let why = "it answers with no stream of events";
+            return Err(ClientError::Malformed(why.into()));
+        }
+        Ok(exchange)
+    }
+
+    /// The answer out of a stream; none where the stream ends without.
+    async fn hear(
+        self: &Arc<Self>,
+        exchange: &mut Exchange,
+        events: &mut Events,
+        to: &Listening,
+    ) -> Result<Option<Bytes>, ClientError> {
+        let longest = self.courier.endpoint.longest;
+        while let Some(part) = frame(exchange).await? {
+            let found = events.push(&part);
+            for event in found.map_err(|_| ClientError::TooLong(longest))? {
+                match speech::hear(&event.data) {
+                    Heard::Answer(id) if id == to.id => return Ok(Some(event.data.into())),
+                    Heard::Request(ask) => {
+                        if let Some(era) = to.era {
+                            self.answer(&to.inquiry, ask, era);
+                        }
+                    }
+                    Heard::ListChanged => self.changes.send_modify(|count| *count += 1),
+                    Heard::Progress(id, line) if id == to.id => {
+                        speech::pass_on(to.progress.as_ref(), line);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whom a request on the server's own stream is for. It does not say in which call it asks: where more than one could be
+    /// meant, it is for none.
+    pub(super) fn addressee(&self) -> Arc<Inquiry> {
+        let inquiry = self.inquiries.lock();
+        let mut calls = inquiry.iter().filter_map(Weak::upgrade);
+        match (calls.next(), calls.next()) {
+            (Some(one), None) => one,
+            _ => Arc::new(Inquiry::new(None)),
+        }
+    }
+
+    /// Answers a request of the server's, while its stream is heard on.
+    pub(super) fn answer(self: &Arc<Self>, inquiry: &Inquiry, ask: speech::ServerAsk, era: Era) {
+        let inner = Arc::clone(self);
+        inquiry.answer(ask, async move |answer| {
+            let tell = inner.tell(answer, era);
+            let _gone = tokio::time::timeout(NOTICE_LIMIT, tell).await;
+        });
+    }
+}
+
+/// Keeps the connection of a stream that ends behind its answer, as it should.
+async fn end(mut exchange: Exchange) {
+    if let Ok(Ok(None)) = tokio::time::timeout(ENDING, frame(&mut exchange)).await {
+        exchange.keep().await;
+    }
+}
+
+/// Whom a stream is for.
+struct Listening {
+    id: u64,
+    era: Option<Era>,
+    progress: Option<Progress>,
+    inquiry: Arc<Inquiry>,
+}

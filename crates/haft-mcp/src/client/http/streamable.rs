@@ -1,0 +1,116 @@
+//! Streamable HTTP: a POST for each message, answered by JSON or by a stream of events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::listening;
+use super::session::{NOTICE_LIMIT, Session};
+use crate::client::courier::Courier;
+use crate::client::error::ClientError;
+use crate::client::speech;
+use crate::client::wire::Ask;
+use crate::era::{Era, Revision};
+
+/// How long is waited at most for the beginning of the server's own stream.
+const OPENING: Duration = Duration::from_secs(1);
+
+/// A server behind Streamable HTTP.
+pub(super) struct Streamable {
+    session: Arc<Session>,
+    /// Reads what the server says beside its answers.
+    listening: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Streamable {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+/// Tells a server of the handshake era that a request was cancelled; in the stateless one, closing its stream does.
+struct Waiting<'a> {
+    session: &'a Arc<Session>,
+    id: u64,
+    era: Option<Era>,
+    answered: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(era @ Era::Legacy(_)) = self.era else {
+            return;
+        };
+        if self.answered {
+            return;
+        }
+        let (session, id) = (Arc::clone(self.session), self.id);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let tell = session.tell(speech::cancelled(id), era);
+                let _gone = tokio::time::timeout(NOTICE_LIMIT, tell).await;
+            });
+        }
+    }
+}
+
+impl Streamable {
+    pub(super) fn new(courier: Arc<Courier>) -> Self {
+        Self {
+            session: Arc::new(Session::new(courier)),
+            listening: Mutex::default(),
+        }
+    }
+
+    pub(super) fn courier(&self) -> &Arc<Courier> {
+        &self.session.courier
+    }
+
+    pub(super) fn list_changes(&self) -> watch::Receiver<u64> {
+        self.session.changes.subscribe()
+    }
+
+    pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Bytes, ClientError> {
+        let mut waiting = Waiting {
+            session: &self.session,
+            id: ask.id,
+            era: ask.era,
+            answered: false,
+        };
+        let answer = self.session.ask(ask).await;
+        waiting.answered = true;
+        answer
+    }
+
+    pub(super) async fn tell(&self, message: Vec<u8>, era: Era) -> Result<(), ClientError> {
+        self.session.tell(message, era).await
+    }
+
+    /// Begins to hear what a server of the handshake era says beside its answers. What it says before its stream is open is
+    /// lost, so that is waited for, for a while.
+    pub(super) async fn listen(&self, era: Era) {
+        if era >= Revision::V2025_03_26 && !era.is_modern() {
+            let (opened, open) = oneshot::channel();
+            let wire = Arc::downgrade(&self.session);
+            let listening = tokio::spawn(listening::listen(wire, era, opened));
+            *self.listening.lock() = Some(listening);
+            let _opened_or_not = tokio::time::timeout(OPENING, open).await;
+        }
+    }
+
+    fn stop_listening(&self) {
+        if let Some(listening) = self.listening.lock().take() {
+            listening.abort();
+        }
+    }
+
+    /// Ends the session, where there is one.
+    pub(super) async fn leave(&self) {
+        self.stop_listening();
+        self.session.leave().await;
+    }
+}

@@ -1,0 +1,96 @@
+//! What a call of the stateless era is asked for before it is done, answered for its next round (2026-07-28, MRTR).
+
+use std::collections::BTreeMap;
+
+use haft::text::clip;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::error::ClientError;
+use crate::client::respond::Responder;
+use crate::wire::reply;
+
+/// Questions that a server may ask in one round.
+const MOST_QUESTIONS: usize = 16;
+/// The longest state that is carried for a server, in bytes.
+const LONGEST_STATE: usize = 1 << 20;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Required<'a> {
+    #[serde(borrow, default)]
+    input_requests: BTreeMap<String, Question<'a>>,
+    #[serde(borrow)]
+    request_state: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Question<'a> {
+    method: String,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// The members that the next round's `params` have beside the call's own, each behind a comma.
+///
+/// # Errors
+/// The server asks for what was not offered, or for too much.
+pub(super) async fn answered(
+    result: &RawValue,
+    responder: Option<&Responder>,
+) -> Result<String, ClientError> {
+    let malformed = |why: String| ClientError::Malformed(format!("what it asks for: {why}"));
+    let required: Required<'_> =
+        serde_json::from_str(result.get()).map_err(|e| malformed(e.to_string()))?;
+    let questions = &required.input_requests;
+    if questions.is_empty() && required.request_state.is_none() {
+        return Err(malformed("nothing".into()));
+    }
+    if questions.len() > MOST_QUESTIONS {
+        return Err(malformed(format!("over {MOST_QUESTIONS} answers at once")));
+    }
+    let mut members = String::new();
+    if !questions.is_empty() {
+        let mut answers = Vec::new();
+        for (name, question) in questions {
+            let answer = answer(question, responder).await?;
+            let mut member = Vec::new();
+            reply::json(&mut member, name);
+            answers.push(format!(
+                "{}:{}",
+                String::from_utf8_lossy(&member),
+                answer.get()
+            ));
+        }
+        members = format!(",\"inputResponses\":{{{}}}", answers.join(","));
+    }
+    // It goes back as it came, and only where there was one.
+    if let Some(state) = required.request_state {
+        if state.get().len() > LONGEST_STATE {
+            return Err(malformed(format!("a state of over {LONGEST_STATE} bytes")));
+        }
+        members.push_str(",\"requestState\":");
+        members.push_str(state.get());
+    }
+    Ok(members)
+}
+
+async fn answer(
+    question: &Question<'_>,
+    responder: Option<&Responder>,
+) -> Result<Box<RawValue>, ClientError> {
+    let method = &question.method;
+    let answer = match responder {
+        Some(responder) => responder.answer(method, question.params).await,
+        None => None,
+    };
+    let refused = |why: &str| {
+        let method = clip(method, 100);
+        ClientError::Malformed(format!("it asks for {method}, {why}"))
+    };
+    match answer {
+        Some(Ok(answer)) => Ok(answer),
+        Some(Err(why)) => Err(refused(&format!("which failed: {}", clip(&why, 300)))),
+        None => Err(refused("which haft did not offer")),
+    }
+}

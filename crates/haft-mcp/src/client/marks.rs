@@ -1,0 +1,245 @@
+//! Arguments that are repeated in headers: the marks `x-mcp-header` of a tool's schema (2026-07-28, transports).
+//!
+//! What stands between haft and the server may choose a way by these headers without reading the message. A tool with a mark
+//! that is not valid is left out: what would be sent for it is not defined.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use haft::text::clip;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The mark in a schema.
+const MARK: &str = "x-mcp-header";
+/// How deep schemas are looked into; further down no argument is reached.
+const DEEPEST: usize = 64;
+
+/// An argument that is repeated in a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// The header.
+    header: String,
+    /// Where the argument stands: names of members, from the outside.
+    path: Vec<String>,
+}
+
+/// The marks of a tool, by what its server says of it.
+///
+/// # Errors
+/// A mark is not valid.
+pub(crate) fn marks(tool: &RawValue) -> Result<Vec<Mark>, String> {
+    if !tool.get().contains(MARK) {
+        return Ok(Vec::new());
+    }
+    let tool: Map<String, Value> = serde_json::from_str(tool.get()).map_err(|e| e.to_string())?;
+    let mut search = Search::default();
+    if let Some(schema) = tool.get("inputSchema") {
+        search.look(schema, true)?;
+    }
+    Ok(search.found)
+}
+
+/// The headers for these arguments. An argument that is null or absent has none.
+pub(crate) fn mirrored(marks: &[Mark], arguments: &str) -> Vec<(String, String)> {
+    let header = |mark: &Mark| Some((mark.header.clone(), argument(arguments, &mark.path)?));
+    marks.iter().filter_map(header).collect()
+}
+
+/// An argument as a header says it; numbers as they were written.
+fn argument(arguments: &str, path: &[String]) -> Option<String> {
+    let Some((name, deeper)) = path.split_first() else {
+        return match arguments.bytes().next()? {
+            b'"' => serde_json::from_str(arguments).ok(),
+            b'{' | b'[' | b'n' => None,
+            _ => Some(arguments.to_owned()),
+        };
+    };
+    let members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(arguments).ok()?;
+    argument(members.get(name.as_str())?.get(), deeper)
+}
+
+#[derive(Default)]
+struct Search {
+    found: Vec<Mark>,
+    names: HashSet<String>,
+    path: Vec<String>,
+    depth: usize,
+}
+
+impl Search {
+    /// Looks through a schema. `reached`: arguments of it are found by names alone, from the outside.
+    fn look(&mut self, schema: &Value, reached: bool) -> Result<(), String> {
+        if self.depth > DEEPEST {
+            return Err(format!("its schema is over {DEEPEST} levels deep"));
+        }
+        self.depth += 1;
+        match schema {
+            Value::Object(members) => self.members(members, reached)?,
+            Value::Array(items) => {
+                for item in items {
+                    self.look(item, false)?;
+                }
+            }
+            _ => {}
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn members(&mut self, members: &Map<String, Value>, reached: bool) -> Result<(), String> {
+        if let Some(mark) = members.get(MARK) {
+            self.take(mark, members, reached)?;
+        }
+        for (name, value) in members {
+            match (name.as_str(), value) {
+                // Values, not schemas.
+                ("const" | "default" | "enum" | "examples", _) => {}
+                ("properties", Value::Object(fields)) => {
+                    for (field, schema) in fields {
+                        self.path.push(field.clone());
+                        self.look(schema, reached)?;
+                        self.path.pop();
+                    }
+                }
+                _ => self.look(value, false)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        mark: &Value,
+        members: &Map<String, Value>,
+        reached: bool,
+    ) -> Result<(), String> {
+        let shown = clip(&mark.to_string(), 100).into_owned();
+        let wrong = |why: &str| Err(format!("its mark {MARK} {shown} {why}"));
+        let Some(name) = mark.as_str() else {
+            return wrong("is no text");
+        };
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return wrong("is not the name of a header");
+        }
+        if !reached || self.path.is_empty() {
+            return wrong("stands where no argument is found by its name");
+        }
+        let kind = members.get("type").and_then(Value::as_str);
+        if !matches!(kind, Some("string" | "integer" | "boolean")) {
+            return wrong(
+                "is on an argument that is neither a text, a whole number nor a truth value",
+            );
+        }
+        if !self.names.insert(name.to_ascii_lowercase()) {
+            return wrong("comes twice");
+        }
+        self.found.push(Mark {
+            header: format!("mcp-param-{}", name.to_ascii_lowercase()),
+            path: self.path.clone(),
+        });
+        Ok(())
+    }
+}
+
+/// A character of a header's name (RFC 9110, 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(properties: &Value) -> Result<Vec<Mark>, String> {
+        let tool =
+            json!({"name": "t", "inputSchema": {"type": "object", "properties": properties}});
+        marks(&serde_json::value::to_raw_value(&tool).unwrap())
+    }
+
+    #[test]
+    fn a_mark_is_taken_where_it_is_valid_and_its_tool_left_out_where_not() {
+        let text = |mark: Value| json!({"a": {"type": "string", "x-mcp-header": mark}});
+        let marked = json!({"type": "string", "x-mcp-header": "X"});
+        for (properties, expect) in [
+            (text(json!("Region")), Ok(1)),
+            (
+                json!({"a": {"type": "object", "properties": {"b": marked}}}),
+                Ok(1),
+            ),
+            (
+                json!({"a": {"type": "string", "default": {"x-mcp-header": 1}}}),
+                Ok(0),
+            ),
+            (json!({"x-mcp-header": {"type": "string"}}), Ok(0)),
+            (text(json!("")), Err("not the name of a header")),
+            (text(json!("My Region")), Err("not the name of a header")),
+            (
+                text(json!("Region:Primary")),
+                Err("not the name of a header"),
+            ),
+            (text(json!("Région")), Err("not the name of a header")),
+            (text(json!("Region\t1")), Err("not the name of a header")),
+            (text(json!(1)), Err("is no text")),
+            (
+                json!({"a": marked, "b": {"type": "string", "x-mcp-header": "x"}}),
+                Err("comes twice"),
+            ),
+            (
+                json!({"a": {"type": "number", "x-mcp-header": "X"}}),
+                Err("neither a text"),
+            ),
+            (
+                json!({"a": {"type": ["string", "null"], "x-mcp-header": "X"}}),
+                Err("neither a text"),
+            ),
+            (
+                json!({"a": {"type": "array", "items": marked}}),
+                Err("found by its name"),
+            ),
+            (json!({"a": {"anyOf": [marked]}}), Err("found by its name")),
+            (
+                json!({"a": {"type": "object", "$defs": {"properties": {"b": marked}}}}),
+                Err("found by its name"),
+            ),
+        ] {
+            match (read(&properties), expect) {
+                (Ok(found), Ok(count)) => assert_eq!(found.len(), count, "{properties}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{properties}: {why}"),
+                (found, expect) => panic!("{properties}: {found:?}, not {expect:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_marked_is_repeated_and_nothing_else() {
+        let field = |kind, mark| json!({"type": kind, "x-mcp-header": mark});
+        let marks = read(&json!({
+            "region": field("string", "Region"), "count": field("integer", "Count"),
+            "deep": {"type": "object", "properties": {"on": field("boolean", "On")}},
+            "query": {"type": "string"},
+        }));
+        let marks = marks.unwrap();
+        for (arguments, expect) in [
+            (
+                r#"{"region":"eu","count":12345678901234567890123,"deep":{"on":false},"query":"q"}"#,
+                vec![
+                    "mcp-param-count=12345678901234567890123",
+                    "mcp-param-on=false",
+                    "mcp-param-region=eu",
+                ],
+            ),
+            (r#"{"region":null,"deep":{},"count":[1]}"#, vec![]),
+            (r#"{"region":"","deep":1}"#, vec!["mcp-param-region="]),
+        ] {
+            let mut found: Vec<String> = mirrored(&marks, arguments)
+                .into_iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            found.sort();
+            assert_eq!(found, expect, "{arguments}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `OAuth`: how haft signs in at a server that wants to know who asks (OAuth 2.1; MCP, basic/authorization).
+//!
+//! ```text
+//! a refusal ── challenge.rs ──► metadata.rs ── whose server it is, and who lets in ──► flow.rs ── a person agrees ──► grants.rs
+//! ```
+//!
+//! Nothing that a server says is believed: an authorization server must name itself as it was named, the address of its page is
+//! looked at before a person sees it, and a token goes to the server for which it was given, and to no other.
+
+use std::sync::Arc;
+
+use haft::future::BoxFuture;
+use http::{Request, Response};
+use url::Url;
+
+use crate::client::error::ClientError;
+use crate::client::http::{Authorize, Refusal};
+
+mod challenge;
+mod flow;
+mod grants;
+mod metadata;
+
+pub use grants::{Grant, Grants};
+
+use challenge::Challenge;
+use flow::Flow;
+use metadata::Discovery;
+
+/// Requests to a person in the life of one connection.
+const MOST_VISITS: usize = 3;
+
+/// What settings say of signing in at a server.
+#[derive(Clone, Default)]
+pub struct OAuthTerms {
+    /// The name by which the authorization server knows haft; an `https` URL is that of a client metadata document.
+    pub client_id: Option<String>,
+    /// The secret that belongs to it.
+    pub client_secret: Option<String>,
+    /// What is asked for beside what the server wants.
+    pub scopes: Vec<String>,
+}
+
+impl std::fmt::Debug for OAuthTerms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OAuthTerms")
+            .field("client_id", &self.client_id)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Fetches what authorization servers say.
+pub trait Fetch: Send + Sync {
+    /// Sends a request and reads its answer, of a bounded size. Redirects of a POST are not followed.
+    fn fetch(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, Result<Response<Vec<u8>>, String>>;
+}
+
+/// Where grants are kept: those of one server and one principal.
+pub trait Vault: Send + Sync {
+    /// What is there now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn load(&self) -> Result<Grants, String>;
+
+    /// Keeps these from now on.
+    ///
+    /// # Errors
+    /// They cannot be kept.
+    fn save(&self, grants: &Grants) -> Result<(), String>;
+}
+
+/// A person who can be sent to the page of an authorization server.
+pub trait Visit: Send + Sync {
+    /// Where the page sends the person back to.
+    fn redirect_uri(&self) -> String;
+
+    /// Sends the person to the page; the query with which they come back.
+    fn visit(&self, page: Url) -> BoxFuture<'_, Result<String, String>>;
+}
+
+/// Signs in at one server, for one principal.
+pub struct OAuth {
+    server: Url,
+    terms: OAuthTerms,
+    fetch: Arc<dyn Fetch>,
+    vault: Arc<dyn Vault>,
+    /// None where nobody can be asked now.
+    visit: Option<Arc<dyn Visit>>,
+    state: tokio::sync::Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    grants: Option<Grants>,
+    visits: usize,
+}
+
+impl std::fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OAuth")
+            .field("server", &self.server.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+impl OAuth {
+    /// Signs in at this server, by what is in the vault.
+    ///
+    /// # Errors
+    /// The address is not a URL.
+    pub fn new(
+        server: &str,
+        terms: OAuthTerms,
+        fetch: Arc<dyn Fetch>,
+        vault: Arc<dyn Vault>,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            server: Url::parse(server).map_err(|e| e.to_string())?,
+            terms,
+            fetch,
+            vault,
+            visit: None,
+            state: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The same with a person who can be asked.
+    #[must_use]
+    pub fn with_visit(mut self, visit: Arc<dyn Visit>) -> Self {
+        self.visit = Some(visit);
+        self
+    }
+
+    fn failed(why: String) -> ClientError {
+        ClientError::SignIn(why)
+    }
+
+    async fn current(&self, state: &mut State) -> Result<Option<String>, ClientError> {
+        if state.grants.is_none() {
+            state.grants = Some(self.vault.load().map_err(Self::failed)?);
+        }
+        let grant = state.grants.as_ref().and_then(Grants::current).cloned();
+        let Some(grant) = grant else {
+            return Ok(None);
+        };
+        if !grant.is_old() {
+            return Ok(grant.access_token);
+        }
+        // A token whose time is over may still be taken where there is no way to another one: the server decides.
+        if self.refresh(state, &grant).await {
+            let grant = state.grants.as_ref().and_then(Grants::current);
+            return Ok(grant.and_then(|grant| grant.access_token.clone()));
+        }
+        Ok(grant.access_token)
+    }
+
+    /// Takes another token for one that is over; whether there is one.
+    async fn refresh(&self, state: &mut State, grant: &Grant) -> bool {
+        match flow::refresh(&*self.fetch, grant).await {
+            Ok(Some(fresh)) => self.keep(state, fresh).is_ok(),
+            Ok(None) => false,
+            Err(why) => {
+                tracing::debug!(%why, "a token was not renewed");
+                false
+            }
+        }
+    }
+
+    fn keep(&self, state: &mut State, grant: Grant) -> Result<(), ClientError> {
+        let mut grants = state.grants.take().unwrap_or_default();
+        grants.put(grant);
+        let saved = self.vault.save(&grants);
+        state.grants = Some(grants);
+        saved.map_err(Self::failed)
+    }
+
+    /// What another process may have put into the vault meanwhile.
+    fn reload(&self, state: &mut State, refused: Option<&str>) -> Result<bool, ClientError> {
+        let grants = self.vault.load().map_err(Self::failed)?;
+        let token = grants
+            .current()
+            .and_then(|grant| grant.access_token.clone());
+        let is_other = token.is_some() && token.as_deref() != refused;
+        state.grants = Some(grants);
+        Ok(is_other)
+    }
+
+    async fn another(&self, refusal: &Refusal) -> Result<bool, ClientError> {
+        let mut state = self.state.lock().await;
+        let state = &mut *state;
+        let refused = refusal.token.as_deref();
+        let held = state.grants.as_ref().and_then(Grants::current).cloned();
+        let token = held
+            .as_ref()
+            .and_then(|grant| grant.access_token.as_deref());
+        // Another request was refused first, and has seen to it.
+        if token.is_some() && token != refused {
+            return Ok(true);
+        }
+        if self.reload(state, refused)? {
+            return Ok(true);
+        }
+        let challenge = Challenge::read(&refusal.challenge);
+        let wants_more = challenge.error.as_deref() == Some("insufficient_scope");
+        if refusal.status == 403 && !wants_more {
+            return Ok(false);
+        }
+        if let Some(grant) = held.filter(|_| !wants_more)
+            && self.refresh(state, &grant).await
+        {
+            return Ok(true);
+        }
+        let Some(visit) = &self.visit else {
+            return Ok(false);
+        };
+        self.ask(state, &challenge, &**visit).await
+    }
+
+    /// Asks a person; whether there is another token now.
+    async fn ask(
+        &self,
+        state: &mut State,
+        challenge: &Challenge,
+        visit: &dyn Visit,
+    ) -> Result<bool, ClientError> {
+        if state.visits >= MOST_VISITS {
+            return Ok(false);
+        }
+        let found = Discovery::of(&*self.fetch, &self.server, challenge).await;
+        let found = found.map_err(Self::failed)?;
+        let grants = state.grants.get_or_insert_default();
+        let before = grants.of(&found.server.issuer).cloned();
+        let wanted = found.scopes(&self.terms, challenge, before.as_ref());
+        let has_all = |grant: &Grant| {
+            grant.access_token.is_some() && wanted.iter().all(|scope| grant.scopes.contains(scope))
+        };
+        let wants_more = challenge.error.as_deref() == Some("insufficient_scope");
+        // What it wants was asked for already: asking again changes nothing.
+        if wants_more && before.as_ref().is_some_and(has_all) {
+            return Ok(false);
+        }
+        state.visits += 1;
+        let flow = Flow {
+            fetch: &*self.fetch,
+            terms: &self.terms,
+            found: &found,
+            visit,
+        };
+        let grant = flow.run(before.as_ref(), wanted).await;
+        self.keep(state, grant.map_err(Self::failed)?)?;
+        Ok(true)
+    }
+}
+
+impl Authorize for OAuth {
+    fn token(&self) -> BoxFuture<'_, Result<Option<String>, ClientError>> {
+        Box::pin(async move {
+            let mut state = self.state.lock().await;
+            self.current(&mut state).await
+        })
+    }
+
+    fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<bool, ClientError>> {
+        Box::pin(self.another(refusal))
+    }
+}

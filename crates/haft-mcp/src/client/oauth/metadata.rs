@@ -1,0 +1,304 @@
+//! Who lets haft in at a server: what the server says of itself (RFC 9728), and what the authorization server that it names says
+//! of itself (RFC 8414, OpenID Connect Discovery).
+
+use haft::text::clip;
+use http::header::ACCEPT;
+use http::{Method, Request, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::{Host, Url};
+
+use super::challenge::Challenge;
+use super::grants::Grant;
+use super::{Fetch, OAuthTerms};
+
+/// Authorization servers that a server may name; the first one is taken.
+const MOST_SERVERS: usize = 16;
+/// Scopes that are asked for at most.
+const MOST_SCOPES: usize = 64;
+
+/// What a server says of itself.
+#[derive(Debug, Deserialize)]
+struct Resource {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// What an authorization server says of itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct Server {
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: String,
+    pub(super) token_endpoint: String,
+    pub(super) registration_endpoint: Option<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    pub(super) token_endpoint_auth_methods_supported: Vec<String>,
+    #[serde(default)]
+    pub(super) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+/// What was found out.
+#[derive(Debug)]
+pub(super) struct Discovery {
+    /// The server as it names itself: a token is for it alone (RFC 8707).
+    pub(super) resource: String,
+    pub(super) server: Server,
+    scopes: Vec<String>,
+}
+
+impl Discovery {
+    /// Finds out who lets haft in at this server.
+    pub(super) async fn of(
+        fetch: &dyn Fetch,
+        at: &Url,
+        challenge: &Challenge,
+    ) -> Result<Self, String> {
+        let Some(resource) = resource(fetch, at, challenge).await? else {
+            // Before 2025-06-18 a server was its own authorization server.
+            let origin = at.origin().ascii_serialization();
+            return Ok(Self {
+                resource: canonical(at),
+                server: server(fetch, &origin).await?,
+                scopes: Vec::new(),
+            });
+        };
+        if !is_for(&resource.resource, at) {
+            return Err(format!(
+                "it says that it is {:?}, which is another server: a token for that one is not sent to it",
+                clip(&resource.resource, 200)
+            ));
+        }
+        let issuers = &resource.authorization_servers;
+        let issuer = issuers.iter().take(MOST_SERVERS).next();
+        let issuer = issuer.ok_or("it names nobody who lets haft in")?;
+        Ok(Self {
+            server: server(fetch, issuer).await?,
+            resource: resource.resource,
+            scopes: resource.scopes_supported,
+        })
+    }
+
+    /// What to ask for: what the server wants, else what it knows; with what was asked for before where that was not enough.
+    pub(super) fn scopes(
+        &self,
+        terms: &OAuthTerms,
+        challenge: &Challenge,
+        before: Option<&Grant>,
+    ) -> Vec<String> {
+        let mut scopes: Vec<String> = match &challenge.scope {
+            Some(scope) => scope.split(' ').map(str::to_owned).collect(),
+            None => self.scopes.clone(),
+        };
+        scopes.extend(terms.scopes.iter().cloned());
+        if challenge.error.as_deref() == Some("insufficient_scope") {
+            scopes.extend(
+                before
+                    .into_iter()
+                    .flat_map(|grant| grant.scopes.iter().cloned()),
+            );
+        }
+        let offline = "offline_access".to_owned();
+        if !scopes.is_empty() && self.server.scopes_supported.contains(&offline) {
+            scopes.push(offline);
+        }
+        let mut some: Vec<String> = Vec::new();
+        for scope in scopes {
+            if !scope.is_empty() && !some.contains(&scope) && some.len() < MOST_SCOPES {
+                some.push(scope);
+            }
+        }
+        some
+    }
+}
+
+/// What the server says of itself; none where it says nothing.
+async fn resource(
+    fetch: &dyn Fetch,
+    at: &Url,
+    challenge: &Challenge,
+) -> Result<Option<Resource>, String> {
+    let mut places = Vec::new();
+    if let Some(named) = &challenge.resource_metadata {
+        places.push(checked(named)?);
+    } else {
+        places.push(well_known(at, "oauth-protected-resource", at.path()));
+        places.push(well_known(at, "oauth-protected-resource", ""));
+    }
+    for place in places {
+        if let Some(found) = read(fetch, &place).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// What an authorization server says of itself. It must name itself as it was named, and know the proof of PKCE that cannot be
+/// guessed.
+async fn server(fetch: &dyn Fetch, issuer: &str) -> Result<Server, String> {
+    let at = checked(issuer)?;
+    let path = at.path().trim_end_matches('/');
+    let mut places = vec![
+        well_known(&at, "oauth-authorization-server", path),
+        well_known(&at, "openid-configuration", path),
+    ];
+    if !path.is_empty() {
+        let mut behind = at.clone();
+        behind.set_path(&format!("{path}/.well-known/openid-configuration"));
+        places.push(behind);
+    }
+    for place in places {
+        let Some(server) = read::<Server>(fetch, &place).await? else {
+            continue;
+        };
+        if server.issuer != issuer {
+            return Err(format!(
+                "the authorization server {:?} calls itself {:?}",
+                clip(issuer, 200),
+                clip(&server.issuer, 200)
+            ));
+        }
+        if !server
+            .code_challenge_methods_supported
+            .iter()
+            .any(|name| name == "S256")
+        {
+            return Err(format!(
+                "the authorization server {issuer:?} does not offer PKCE with S256"
+            ));
+        }
+        checked(&server.authorization_endpoint)?;
+        checked(&server.token_endpoint)?;
+        return Ok(server);
+    }
+    Err(format!(
+        "nothing is known of the authorization server {:?}",
+        clip(issuer, 200)
+    ))
+}
+
+/// A document; none where there is none at this place.
+async fn read<T: DeserializeOwned>(fetch: &dyn Fetch, place: &Url) -> Result<Option<T>, String> {
+    let mut request = Request::new(Vec::new());
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = place
+        .as_str()
+        .parse()
+        .map_err(|e| format!("{place}: {e}"))?;
+    let json = http::HeaderValue::from_static("application/json");
+    request.headers_mut().insert(ACCEPT, json);
+    let response = fetch.fetch(request).await?;
+    match response.status() {
+        StatusCode::OK => serde_json::from_slice(response.body())
+            .map(Some)
+            .map_err(|e| format!("what is at {place} is not understood: {e}")),
+        status if status.is_client_error() => Ok(None),
+        status => Err(format!("{place} answers HTTP {}", status.as_u16())),
+    }
+}
+
+fn well_known(at: &Url, name: &str, path: &str) -> Url {
+    let mut place = at.clone();
+    place.set_query(None);
+    place.set_fragment(None);
+    place.set_path(&format!(
+        "/.well-known/{name}{}",
+        path.trim_end_matches('/')
+    ));
+    place
+}
+
+/// An address of an authorization server: encrypted, or on this machine.
+pub(super) fn checked(text: &str) -> Result<Url, String> {
+    let shown = || clip(text, 200).into_owned();
+    let url = Url::parse(text).map_err(|e| format!("{:?} is not a URL: {e}", shown()))?;
+    let is_here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_here => Ok(url),
+        _ => Err(format!(
+            "{:?} is neither https:// nor of this machine",
+            shown()
+        )),
+    }
+}
+
+/// A server's address as the name of what a token is for (RFC 8707).
+fn canonical(at: &Url) -> String {
+    let mut url = at.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    let text = url.as_str();
+    if url.path() == "/" {
+        return text.trim_end_matches('/').to_owned();
+    }
+    text.to_owned()
+}
+
+/// Whether what a server calls itself is its own address, or a folder above it.
+fn is_for(resource: &str, at: &Url) -> bool {
+    let Ok(named) = Url::parse(resource) else {
+        return false;
+    };
+    let folder = named.path().trim_end_matches('/');
+    let rest = at.path().strip_prefix(folder);
+    named.origin() == at.origin()
+        && named.origin().is_tuple()
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_for_the_server_or_for_what_holds_it() {
+        let at = Url::parse("https://a.example/team/mcp").unwrap();
+        for (resource, expect) in [
+            ("https://a.example/team/mcp", true),
+            ("https://a.example/team/mcp/", true),
+            ("https://a.example/team", true),
+            ("https://a.example", true),
+            ("https://A.example:443/", true),
+            ("https://a.example/team/mc", false),
+            ("https://a.example/other", false),
+            ("http://a.example/team/mcp", false),
+            ("https://a.example:8443/team/mcp", false),
+            ("https://evil.example/team/mcp", false),
+            ("data:text", false),
+            ("team/mcp", false),
+        ] {
+            assert_eq!(is_for(resource, &at), expect, "{resource}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_encrypted_or_of_this_machine() {
+        for (text, expect) in [
+            ("https://a.example/x", true),
+            ("http://localhost:3000/x", true),
+            ("http://127.0.0.1:1/", true),
+            ("http://[::1]/", true),
+            ("http://a.example/", false),
+            ("http://localhost.evil.example/", false),
+            ("javascript:alert(1)", false),
+            ("file:///etc/passwd", false),
+            ("x", false),
+        ] {
+            assert_eq!(checked(text).is_ok(), expect, "{text}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `Pending`: the requests that wait for their answers on one stream that all of them share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use haft::progress::Progress;
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+
+use crate::client::error::ClientError;
+use crate::client::respond::Inquiry;
+use crate::client::speech::{self, Heard, ServerAsk};
+use crate::client::wire::Ask;
+
+/// What a request is answered: the whole message.
+pub(crate) type Answered = oneshot::Receiver<Result<Bytes, ClientError>>;
+
+/// Requests under way on a stream, and what is known of the stream.
+pub(crate) struct Pending {
+    entries: Mutex<HashMap<u64, Entry>>,
+    open: AtomicBool,
+    changes: watch::Sender<u64>,
+}
+
+struct Entry {
+    answer: oneshot::Sender<Result<Bytes, ClientError>>,
+    progress: Option<Progress>,
+    inquiry: Arc<Inquiry>,
+}
+
+impl Pending {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: Mutex::default(),
+            open: AtomicBool::new(true),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// Notes a request that is about to be sent.
+    pub(crate) fn begin(&self, ask: &mut Ask<'_>) -> Answered {
+        let (answer, answered) = oneshot::channel();
+        let entry = Entry {
+            answer,
+            progress: ask.progress.take(),
+            inquiry: Arc::clone(&ask.inquiry),
+        };
+        self.entries.lock().insert(ask.id, entry);
+        answered
+    }
+
+    /// Forgets a request; whether it was still waiting.
+    pub(crate) fn forget(&self, id: u64) -> bool {
+        self.entries.lock().remove(&id).is_some()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// Counts how often the server said that its list of tools has changed.
+    pub(crate) fn list_changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The stream has ended: everything under way fails.
+    pub(crate) fn end(&self) {
+        self.open.store(false, Ordering::Release);
+        let entries = std::mem::take(&mut *self.entries.lock());
+        for (_, entry) in entries {
+            let said = String::new();
+            let _gone = entry.answer.send(Err(ClientError::Closed { said }));
+        }
+    }
+
+    /// Takes a message in. A request of the server's is for whoever this returns.
+    pub(crate) fn hear(&self, bytes: Bytes) -> Option<(Arc<Inquiry>, ServerAsk)> {
+        match speech::hear(&bytes) {
+            Heard::Answer(id) => {
+                // An answer to nothing, or a second one, is nobody's.
+                let entry = self.entries.lock().remove(&id);
+                if let Some(entry) = entry {
+                    let _gone = entry.answer.send(Ok(bytes));
+                }
+            }
+            Heard::Request(request) => return Some((self.addressee(), request)),
+            Heard::ListChanged => self.changes.send_modify(|count| *count += 1),
+            Heard::Progress(id, line) => {
+                let progress = self
+                    .entries
+                    .lock()
+                    .get(&id)
+                    .and_then(|e| e.progress.clone());
+                speech::pass_on(progress.as_ref(), line);
+            }
+            Heard::Nothing => {}
+            Heard::Garbage => tracing::debug!(
+                bytes = bytes.len(),
+                "a server sent something that is no message"
+            ),
+        }
+        None
+    }
+
+    /// Whom a request of the server's is for. It does not say in which call it asks: where more than one could be meant, it is
+    /// for none.
+    fn addressee(&self) -> Arc<Inquiry> {
+        let entries = self.entries.lock();
+        let mut able = entries.values().filter(|entry| entry.inquiry.can_respond());
+        match (able.next(), able.next()) {
+            (Some(one), None) => Arc::clone(&one.inquiry),
+            _ => Arc::new(Inquiry::new(None)),
+        }
+    }
+
+    /// Fails the request that a message over the limit answers, or all of them where it does not say which.
+    pub(crate) fn fail_long(&self, begin: &[u8], longest: usize) {
+        let mut entries = self.entries.lock();
+        let failed = match id_in(begin).and_then(|id| entries.remove(&id)) {
+            Some(one) => vec![one],
+            None => entries.drain().map(|(_, entry)| entry).collect(),
+        };
+        for entry in failed {
+            let _gone = entry.answer.send(Err(ClientError::TooLong(longest)));
+        }
+    }
+}
+
+/// The number of the request that a message answers, where it stands before what the answer is.
+fn id_in(begin: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(begin);
+    let head = text.split(['{', '[']).nth(1)?;
+    let (_, rest) = head.split_once("\"id\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    rest[..end].parse().ok()
+}

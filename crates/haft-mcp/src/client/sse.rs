@@ -1,0 +1,287 @@
+//! The wire of a server behind HTTP+SSE (2024-11-05): one stream of events for all that the server says, and an address, named by
+//! its first event, that takes what haft says.
+//!
+//! The transport is deprecated; haft only uses it to reach servers that have no other. A stream that breaks off cannot be gone
+//! on with: the wire is closed then, and the next call opens a new one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft::future::BoxFuture;
+use haft::text::clip;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use url::Url;
+
+use crate::client::connections::Exchange;
+use crate::client::courier::{Courier, REFUSAL, frame, whole};
+use crate::client::endpoint::{Endpoint, is_stream};
+use crate::client::error::ClientError;
+use crate::client::events::{Event, Events};
+use crate::client::pending::Pending;
+use crate::client::speech;
+use crate::client::wire::{Ask, Wire};
+use crate::era::Era;
+
+/// How long a server may take to name the address that it takes messages at.
+const NAMING: Duration = Duration::from_secs(5);
+/// How long it may take to accept a notice at the end.
+const NOTICE_LIMIT: Duration = Duration::from_secs(5);
+
+/// The wire to a server behind HTTP+SSE.
+pub(crate) struct SseWire {
+    post: Arc<Post>,
+    pending: Arc<Pending>,
+    reader: JoinHandle<()>,
+}
+
+/// Where messages go.
+struct Post {
+    courier: Arc<Courier>,
+    to: Endpoint,
+}
+
+impl Drop for SseWire {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl SseWire {
+    /// Opens the stream and waits until the server has named the address for messages.
+    pub(crate) async fn open(courier: Arc<Courier>) -> Result<Self, ClientError> {
+        let named = tokio::time::timeout(NAMING, begin(&courier)).await;
+        let (stream, to) = named.map_err(|_| ClientError::Late {
+            method: "the stream's beginning".into(),
+            limit: NAMING,
+            said: String::new(),
+        })??;
+        let post = Arc::new(Post {
+            to: Endpoint {
+                url: to,
+                ..courier.endpoint.clone()
+            },
+            courier,
+        });
+        let pending = Arc::new(Pending::new());
+        let reader = tokio::spawn(read(stream, Arc::clone(&pending), Arc::clone(&post)));
+        Ok(Self {
+            post,
+            pending,
+            reader,
+        })
+    }
+
+    fn closed() -> ClientError {
+        let said = "its stream of events ended".to_owned();
+        ClientError::Closed { said }
+    }
+}
+
+/// Takes a request out when nobody waits for it any more, and tells the server.
+struct Waiting<'a> {
+    wire: &'a SseWire,
+    id: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.wire.pending.forget(self.id) || !self.wire.is_open() {
+            return;
+        }
+        let (post, id) = (Arc::clone(&self.wire.post), self.id);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let tell = post.send(speech::cancelled(id));
+                let _gone = tokio::time::timeout(NOTICE_LIMIT, tell).await;
+            });
+        }
+    }
+}
+
+impl Wire for SseWire {
+    fn ask<'a>(&'a self, mut ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+        Box::pin(async move {
+            let answered = self.pending.begin(&mut ask);
+            let _waiting = Waiting {
+                wire: self,
+                id: ask.id,
+            };
+            if !self.is_open() {
+                return Err(Self::closed());
+            }
+            self.post.send(ask.message).await?;
+            match answered.await {
+                Ok(Err(ClientError::Closed { .. })) | Err(_) => Err(Self::closed()),
+                Ok(answer) => answer,
+            }
+        })
+    }
+
+    fn tell(&self, message: Vec<u8>, _era: Era) -> BoxFuture<'_, Result<(), ClientError>> {
+        Box::pin(self.post.send(message))
+    }
+
+    fn transport(&self) -> &'static str {
+        "sse"
+    }
+
+    fn is_open(&self) -> bool {
+        self.pending.is_open()
+    }
+
+    fn list_changes(&self) -> watch::Receiver<u64> {
+        self.pending.list_changes()
+    }
+
+    fn last_words(&self) -> String {
+        String::new()
+    }
+
+    fn may_stay_silent(&self) -> bool {
+        false
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.reader.abort();
+        self.pending.end();
+        self.post.courier.close();
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Post {
+    async fn send(&self, message: Vec<u8>) -> Result<(), ClientError> {
+        let exchange = self.courier.send(self.to.post(message)?).await?;
+        let exchange = match self.courier.admitted(exchange).await {
+            // The address was named for this stream: the server knows the stream no more.
+            Err(ClientError::Http { status: 404, .. }) => return Err(ClientError::SessionOver),
+            other => other?,
+        };
+        whole(exchange, REFUSAL).await.map(drop)
+    }
+}
+
+/// A stream, with the events that came behind the first one.
+struct Stream {
+    exchange: Exchange,
+    events: Events,
+    begun: Vec<Event>,
+}
+
+/// Opens the stream and reads the address that its first event names.
+async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
+    let endpoint = &courier.endpoint;
+    let exchange = courier.send(endpoint.stream()?).await?;
+    let exchange = courier.admitted(exchange).await?;
+    if !is_stream(exchange.response.headers()) {
+        return Err(ClientError::Malformed(
+            "it answers with no stream of events".into(),
+        ));
+    }
+    let mut stream = Stream {
+        exchange,
+        events: Events::new(endpoint.longest),
+        begun: Vec::new(),
+    };
+    let longest = endpoint.longest;
+    while let Some(part) = frame(&mut stream.exchange).await? {
+        let found = stream.events.push(&part);
+        let mut found = found
+            .map_err(|_| ClientError::TooLong(longest))?
+            .into_iter();
+        if let Some(first) = found.by_ref().find(|event| event.kind == "endpoint") {
+            let to = address(&endpoint.url, &String::from_utf8_lossy(&first.data))?;
+            stream.begun = found.collect();
+            return Ok((stream, to));
+        }
+    }
+    Err(SseWire::closed())
+}
+
+/// The address for messages: of the same origin, as the keys of the one are sent to the other.
+fn address(base: &Url, named: &str) -> Result<Url, ClientError> {
+    let wrong = |why: &str| {
+        let named = clip(named, 200);
+        ClientError::Malformed(format!(
+            "the address that it takes messages at, {named:?}, {why}"
+        ))
+    };
+    let url = base.join(named.trim()).map_err(|_| wrong("is none"))?;
+    if url.origin() != base.origin() {
+        return Err(wrong("is of another origin than the server's"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("holds a login"));
+    }
+    Ok(url)
+}
+
+/// Reads messages until the stream ends; then everything under way fails.
+async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
+    let longest = post.to.longest;
+    let begun = std::mem::take(&mut stream.begun);
+    hear(begun, &pending, &post);
+    while let Ok(Some(part)) = frame(&mut stream.exchange).await {
+        match stream.events.push(&part) {
+            Ok(events) => hear(events, &pending, &post),
+            Err(_) => {
+                pending.fail_long(&[], longest);
+                break;
+            }
+        }
+    }
+    pending.end();
+}
+
+fn hear(events: Vec<Event>, pending: &Pending, post: &Arc<Post>) {
+    let messages = events.into_iter();
+    for event in messages.filter(|event| matches!(event.kind.as_str(), "" | "message")) {
+        if let Some((inquiry, ask)) = pending.hear(event.data.into()) {
+            let post = Arc::clone(post);
+            inquiry.answer(ask, async move |answer| {
+                let send = post.send(answer);
+                let _gone = tokio::time::timeout(NOTICE_LIMIT, send).await;
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_go_to_the_origin_of_the_stream_and_nowhere_else() {
+        let base = Url::parse("https://tickets.example:8443/a/sse?key=1").unwrap();
+        for (named, expect) in [
+            (
+                "/messages/?session_id=1",
+                Ok("https://tickets.example:8443/messages/?session_id=1"),
+            ),
+            ("messages", Ok("https://tickets.example:8443/a/messages")),
+            ("?s=1", Ok("https://tickets.example:8443/a/sse?s=1")),
+            (
+                "https://tickets.example:8443/m",
+                Ok("https://tickets.example:8443/m"),
+            ),
+            ("https://tickets.example/m", Err("another origin")),
+            ("http://tickets.example:8443/m", Err("another origin")),
+            ("https://other.example:8443/m", Err("another origin")),
+            ("//other.example:8443/m", Err("another origin")),
+            ("/\\other.example/m", Err("another origin")),
+            ("https://a:b@tickets.example:8443/m", Err("holds a login")),
+            ("file:///etc/passwd", Err("another origin")),
+            ("http://[", Err("is none")),
+        ] {
+            match (address(&base, named), expect) {
+                (Ok(url), Ok(expect)) => assert_eq!(url.as_str(), expect),
+                (Err(error), Err(part)) => {
+                    assert!(error.to_string().contains(part), "{named}: {error}")
+                }
+                (found, expect) => panic!("{named}: {found:?}, not {expect:?}"),
+            }
+        }
+    }
+}
