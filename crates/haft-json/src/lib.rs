@@ -31,6 +31,7 @@ pub mod escape;
 pub mod hex;
 mod keys;
 pub mod lexer;
+pub mod members;
 pub mod raw;
 pub mod scan;
 pub mod schema;
