@@ -246,7 +246,7 @@ impl Executor {
             inbox.claim(id).await?;
             // The call finds the answer where it asked.
             let outcome = execute(&self.parts, session, How::Asked.made(call)).await;
-            if let Ok(text) = serde_json::to_string(&outcome) {
+            if let Ok(text) = outcome.to_stored() {
                 inbox.finish(id, &text, true).await?;
             }
             return Ok(outcome);

@@ -10,8 +10,11 @@ use crate::error::{ErrorKind, ToolError};
 use crate::json;
 
 mod model;
+mod original;
 #[cfg(test)]
 mod tests;
+
+pub use original::Original;
 
 /// One piece of content for the model, in MCP's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +86,8 @@ pub struct ToolResult {
     pub summary: Option<String>,
     /// How strongly the call was confined, for tools that run something.
     pub strength: Option<String>,
+    /// What an MCP server sent, of which content and data were read.
+    pub original: Option<Original>,
 }
 
 impl ToolResult {
@@ -236,6 +241,8 @@ pub struct Outcome {
     pub operator: Option<String>,
     /// From the first check to the end.
     pub duration: Duration,
+    /// What an MCP server sent, for clients that speak MCP. It is no part of the outcome's JSON.
+    pub original: Option<Original>,
 }
 
 impl Outcome {
@@ -257,6 +264,7 @@ impl Outcome {
             approval: None,
             operator: None,
             duration: Duration::ZERO,
+            original: None,
         }
     }
 
@@ -279,6 +287,16 @@ impl Outcome {
 impl Serialize for Outcome {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         OutcomeJson::from(self).serialize(serializer)
+    }
+}
+
+impl Outcome {
+    /// The JSON that is kept for a caller who hears of the outcome later: nothing of it is missing then.
+    pub(crate) fn to_stored(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&OutcomeJson {
+            original: self.original.as_ref(),
+            ..OutcomeJson::from(self)
+        })
     }
 }
 
@@ -308,6 +326,8 @@ struct OutcomeJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<&'a str>,
     duration_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original: Option<&'a Original>,
 }
 
 impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
@@ -329,6 +349,7 @@ impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
             strength: o.strength.as_deref(),
             approval: o.approval.as_deref(),
             duration_ms: milliseconds(o.duration),
+            original: None,
         }
     }
 }

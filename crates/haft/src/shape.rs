@@ -69,6 +69,21 @@ pub struct Fitted {
     pub artifacts: Vec<Artifact>,
     /// Set where the overflow is [`Overflow::Fail`] and something was too large.
     pub error: Option<Failure>,
+    /// Whether the content is all that was given.
+    pub content_is_whole: bool,
+    /// Whether the data is all that was given.
+    pub data_is_whole: bool,
+}
+
+impl Fitted {
+    /// What fits as it came.
+    pub(crate) fn whole() -> Self {
+        Self {
+            content_is_whole: true,
+            data_is_whole: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// Structured content is always an object: a value that is none becomes `{"result": value}`.
@@ -117,7 +132,7 @@ pub async fn fit(
         return Fitted {
             content,
             data,
-            ..Fitted::default()
+            ..Fitted::whole()
         };
     }
     let keep = keep.filter(|_| bounds.overflow != Overflow::Clip);
@@ -128,6 +143,12 @@ pub async fn fit(
     };
     shaper.run(content, data).await;
     shaper.fitted
+}
+
+/// The bytes of all texts of a content, and of its pictures and sound.
+pub(crate) fn text_bytes(content: &[Content]) -> usize {
+    let texts = content.iter().flat_map(texts).map(str::len).sum::<usize>();
+    texts.saturating_add(media::total(content))
 }
 
 /// The texts of a piece that count.
@@ -171,15 +192,21 @@ struct Shaper<'a> {
 
 impl Shaper<'_> {
     async fn run(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
+        let before = media::total(&content);
         let content = self.media(content).await;
+        // What is over its limit is replaced by something shorter.
+        let media_stay = media::total(&content) == before;
         if self.bounds.overflow == Overflow::Fail {
             self.keep_all(&content, data).await;
             self.fail();
         } else if within(&content, data.as_deref(), self.bounds) && content.len() <= MAX_PIECES {
             self.fitted.content = content;
             self.fitted.data = data;
+            self.fitted.content_is_whole = media_stay;
+            self.fitted.data_is_whole = true;
         } else {
             self.shrink(content, data).await;
+            self.fitted.content_is_whole &= media_stay;
         }
     }
 
@@ -240,6 +267,7 @@ impl Shaper<'_> {
         let Some(data) = data else {
             let (content, _) = self.fit_texts(content, limit).await;
             self.fitted.content = content;
+            self.fitted.data_is_whole = true;
             return;
         };
         let half = limit / 2;
@@ -250,6 +278,8 @@ impl Shaper<'_> {
         if let Some(left) = texts_left.filter(|_| content.len() <= MAX_PIECES) {
             // The texts are small: the data takes all that they leave.
             let (data, notice) = self.fit_data(data, limit - half + left).await;
+            // The notice stands beside what the tool said.
+            self.fitted.content_is_whole = notice.is_none();
             self.fitted.content = content;
             self.fitted.content.extend(notice);
             self.fitted.data = data;
@@ -259,6 +289,7 @@ impl Shaper<'_> {
             let (content, _) = self.fit_texts(content, limit - half + left).await;
             self.fitted.content = content;
             self.fitted.data = Some(data);
+            self.fitted.data_is_whole = true;
             return;
         }
         let (content, left) = self.fit_texts(content, half).await;

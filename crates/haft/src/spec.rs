@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+mod listing;
+
+pub(crate) use listing::Described;
+pub use listing::Listing;
+
 /// Longest tool name: the guidance of MCP 2025-11-25.
 pub(crate) const MAX_NAME: usize = 128;
 
@@ -302,6 +307,8 @@ pub struct ToolSpec {
     pub declaration: Declaration,
     /// Where it comes from: `builtin`, `host`, `mcp:SERVER`.
     pub source: String,
+    /// What its own server says of it, for a tool of an MCP server.
+    pub listing: Option<Arc<Listing>>,
 }
 
 impl ToolSpec {
@@ -331,6 +338,7 @@ impl ToolSpec {
             inline_tokens: None,
             declaration: Declaration::Schema,
             source: "host".into(),
+            listing: None,
         }
     }
 

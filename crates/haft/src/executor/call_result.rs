@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::result::{Artifact, Content, Failure, Status, TracedCall};
+use crate::result::{Artifact, Content, Failure, Original, Status, TracedCall};
 
 /// What the outcome of a call will hold: made of its tool's result or of its early end, or that of a call which ended before.
 #[derive(Debug, Deserialize)]
@@ -19,6 +19,8 @@ pub(super) struct CallResult {
     pub(super) strength: Option<String>,
     /// The trace of a call that another one ran; its own otherwise.
     pub(super) calls: Option<Vec<TracedCall>>,
+    /// What an MCP server sent.
+    pub(super) original: Option<Original>,
     /// What it waits for; that of a call which ended before is over.
     #[serde(skip)]
     pub(super) approval: Option<String>,
@@ -39,6 +41,7 @@ impl CallResult {
             error: None,
             strength: None,
             calls: None,
+            original: None,
             approval: None,
             operator: None,
         }

@@ -40,7 +40,7 @@ impl Claimed {
 
     /// Says how the call ended, and whether whoever asked hears it with this.
     pub(super) async fn finish(mut self, outcome: &Outcome, delivered: bool) {
-        let Ok(text) = serde_json::to_string(outcome) else {
+        let Ok(text) = outcome.to_stored() else {
             return;
         };
         let told = self.inbox.finish(&self.id, &text, delivered).await;

@@ -212,6 +212,7 @@ impl<'a> OpenCall<'a> {
             approval: end.approval,
             operator: end.operator,
             duration,
+            original: end.original,
         }
     }
 

@@ -54,7 +54,8 @@ pub(super) async fn invoke(
         started(parts, session, open, cleared.judgement().ruling().risk).await?;
     }
     let limit = TimeLimit::of(session, cleared.spec());
-    let shared = cleared.spec().concurrency_safe;
+    // A server orders its calls itself, and one of them may wait long for whoever it asks.
+    let shared = cleared.spec().concurrency_safe || cleared.spec().listing.is_some();
     let (place, waited) = match Place::free(session.lane(), shared) {
         Some(place) => (place, false),
         // Boxed, as everything here that few calls need: every call's future would be as large.
@@ -218,6 +219,8 @@ fn ended(given: Given, error: ToolError) -> Given {
             }
             Ok(ToolResult {
                 summary: None,
+                // Its server did not say this.
+                original: None,
                 ..result.with_error(error)
             })
         }

@@ -120,7 +120,7 @@ impl JournaledCall {
         } else if end.heard {
             parts.suspended.forget(run, call).await
         } else {
-            let text = serde_json::to_string(outcome).unwrap_or_default();
+            let text = outcome.to_stored().unwrap_or_default();
             parts.suspended.finish(run, call, &text).await
         };
         if let Err(error) = noted {

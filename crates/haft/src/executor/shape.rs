@@ -11,7 +11,7 @@ use crate::executor::call_result::CallResult;
 use crate::executor::early_end::{EarlyEnd, failure, status};
 use crate::executor::invoke::Invoked;
 use crate::future::BoxFuture;
-use crate::result::{Artifact, Status, ToolResult};
+use crate::result::{Artifact, Content, Original, Status, ToolResult};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds, Fitted, Keep};
 use crate::spec::{Overflow, ToolSpec};
@@ -45,17 +45,22 @@ pub(super) fn shape(
 ) -> Result<Shaped, EarlyEnd> {
     let (entry, given) = invoked.into_parts();
     let mut result = given?;
-    result.data = result.data.map(fit::object);
+    // The schema of a server speaks of what the server sends, which need not be an object.
+    if entry.spec().listing.is_none() {
+        result.data = result.data.map(fit::object);
+    }
     let violation = match &result.error {
         None => violation(&entry, &result),
         Some(_) => None,
     };
+    result.data = result.data.map(fit::object);
     let bounds = bounds(parts, session, entry.spec());
+    bound_original(&mut result, &bounds);
     if violation.is_none() && fit::is_within(&result.content, result.data.as_deref(), &bounds) {
         let fitted = Fitted {
             content: std::mem::take(&mut result.content),
             data: result.data.take(),
-            ..Fitted::default()
+            ..Fitted::whole()
         };
         return Ok(Shaped::Inline(call_result(result, fitted)));
     }
@@ -97,8 +102,15 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
         error,
         summary,
         strength,
+        original,
         ..
     } = given;
+    let original = original.filter(|_| fitted.error.is_none());
+    let original = original.map(|original| Original {
+        content: fitted.content_is_whole,
+        data: fitted.data_is_whole,
+        ..original
+    });
     let operator = error.as_ref().and_then(ToolError::operator_advice);
     let operator = operator.map(str::to_owned);
     // The tool's own failure says more than that its output was large.
@@ -115,7 +127,28 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
         strength,
         approval: None,
         calls: None,
+        original,
         operator,
+    }
+}
+
+/// The longest way to write a byte of text in JSON: `\u0000`.
+const ESCAPED: usize = 6;
+
+/// What a server sends beside content and data (members that haft does not know, `_meta`) has the room that pictures have: where it
+/// takes more it is left out, and the content says so.
+fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
+    let Some(original) = &result.original else {
+        return;
+    };
+    let data = result.data.as_ref().map_or(0, |raw| raw.get().len());
+    let shown = ESCAPED * (fit::text_bytes(&result.content) + data);
+    let room = shown.saturating_add(bounds.media_bytes.saturating_mul(3));
+    let bytes = original.result.get().len();
+    if bytes > room {
+        result.original = None;
+        let left_out = format!("[members of the result's {bytes} bytes were left out: too long]");
+        result.content.push(Content::text(left_out));
     }
 }
 

@@ -8,6 +8,7 @@ use crate::spec::{Annotations, ToolSpec, ToolUi};
 use crate::toolset::{Snapshot, ToolEntry};
 
 mod compact;
+mod relisted;
 
 use compact::{Role, compact};
 
@@ -92,8 +93,12 @@ fn object_schema(schema: &Value) -> Value {
     }
 }
 
-/// A spec as MCP's `tools/list` shows it: compact JSON.
+/// A spec as MCP's `tools/list` shows it: compact JSON, or what the tool's own server says of it.
 pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
+    let relisted = spec.listing.as_ref();
+    if let Some(relisted) = relisted.and_then(|listing| relisted::relisted(spec, listing)) {
+        return relisted;
+    }
     let shown = McpTool {
         name: spec.name.as_str(),
         title: spec.title.as_deref(),
