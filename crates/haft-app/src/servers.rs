@@ -10,8 +10,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use haft::text::hex;
+use haft::toolset::registry::ToolRegistry;
 use haft_mcp::client::ClientError;
-use haft_mcp::upstream::{Activity, Open, RemoteTool, Upstream, UpstreamTerms, findings};
+use haft_mcp::upstream::{
+    Activity, Open, RemoteTool, Upstream, UpstreamTerms, findings, internal_tools,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -366,6 +369,24 @@ impl Servers {
             notes.extend(refused.into_iter().map(left_out));
         }
         (tools, notes)
+    }
+
+    /// Those that are known, by name.
+    pub fn upstreams(&self) -> Vec<Arc<Upstream>> {
+        let on = self.0.values().filter(|server| server.enabled);
+        on.filter_map(|server| server.pinned.clone()).collect()
+    }
+
+    /// The tools by which clients reach what these servers have beside tools: the executor's own, which no caller sees.
+    pub(crate) fn internal_tools(&self) -> Arc<ToolRegistry> {
+        let registry = ToolRegistry::new();
+        for upstream in self.upstreams() {
+            // Their names hold the server's, and their schemas are ours.
+            if let Err(error) = registry.add_all(internal_tools(&upstream)) {
+                tracing::error!(server = upstream.name(), %error, "tools of a server's resources");
+            }
+        }
+        Arc::new(registry)
     }
 
     fn find(&self, name: &str) -> Result<&Arc<Server>, Problem> {

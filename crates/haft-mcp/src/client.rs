@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use haft::caller::LogLevel;
 use haft::progress::Progress;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -33,8 +34,10 @@ mod offers;
 mod pending;
 pub mod pipe;
 mod respond;
+mod rounds;
 mod speech;
 mod sse;
+mod tasks;
 mod tools;
 mod wire;
 
@@ -76,6 +79,7 @@ impl Default for ClientLimits {
 
 /// What a server says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each capability")]
 pub struct ServerRecord {
     /// Its name.
     pub name: String,
@@ -85,6 +89,12 @@ pub struct ServerRecord {
     pub instructions: Option<String>,
     /// Whether it has tools.
     pub has_tools: bool,
+    /// Whether it has resources.
+    pub has_resources: bool,
+    /// Whether it has prompts.
+    pub has_prompts: bool,
+    /// Whether it completes arguments.
+    pub has_completions: bool,
 }
 
 /// A connection to a server. Dropping it closes the wire.
@@ -117,6 +127,7 @@ impl std::fmt::Debug for Client {
 }
 
 /// A request before it has a number.
+#[derive(Clone)]
 pub(crate) struct Question<'a> {
     pub(crate) method: &'a str,
     /// The members of `params` but `_meta`, as JSON without braces.
@@ -129,6 +140,10 @@ pub(crate) struct Question<'a> {
     pub(crate) progress: Option<Progress>,
     /// Who answers what the server asks meanwhile.
     pub(crate) responder: Option<Responder>,
+    /// The mildest log messages that are wanted.
+    pub(crate) log: Option<LogLevel>,
+    /// Whether the answer may be a task, or this is about one.
+    pub(crate) tasks: bool,
     pub(crate) limit: Duration,
 }
 
@@ -141,6 +156,8 @@ impl<'a> Question<'a> {
             mirrored: Vec::new(),
             progress: None,
             responder: None,
+            log: None,
+            tasks: false,
             limit,
         }
     }
@@ -193,6 +210,11 @@ impl Client {
         }
     }
 
+    /// What is waited for at most.
+    pub(crate) fn limits(&self) -> ClientLimits {
+        self.limits
+    }
+
     /// How the server speaks.
     pub fn era(&self) -> Era {
         self.era
@@ -234,7 +256,7 @@ impl Client {
         era: Option<Era>,
         question: Question<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = self.next_id();
         let message = speech::request(id, era, &question);
         let Question { method, limit, .. } = question;
         let inquiry = Arc::new(Inquiry::new(question.responder));
@@ -257,6 +279,10 @@ impl Client {
                 Err(_) => return Err(self.late(method, limit)),
             }
         }
+    }
+
+    fn next_id(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     fn late(&self, method: &str, limit: Duration) -> ClientError {

@@ -15,6 +15,8 @@ use crate::resource::artifact_uri;
 use crate::then::Then;
 use crate::wire::reply;
 
+mod original;
+
 /// The result of `tools/call`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -120,6 +122,9 @@ pub(crate) fn write(
     };
     if let Then::Ask(asked, state) = then {
         return required::write(out, asked, state, &meta);
+    }
+    if let Some(sent) = &outcome.original {
+        return original::write(out, outcome, sent, &meta, era);
     }
     let mut content = blocks(outcome, era);
     if let Then::Decide(place) = then {

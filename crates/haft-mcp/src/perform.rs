@@ -50,7 +50,8 @@ impl Core {
             Job::Discover => self.write_discovery(out, run).await,
             Job::ListTools(cursor) => {
                 out.push(b'{');
-                tool_list::write_page(out, &run.session.tools(), cursor.as_deref(), page)?;
+                let tools = run.session.tools();
+                tool_list::write_page(out, &tools, cursor.as_deref(), page, run.era)?;
                 self.close(out, run.era, LIST_TTL_MS);
             }
             Job::ListTemplates(cursor) => {

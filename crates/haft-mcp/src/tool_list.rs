@@ -2,9 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use haft::json::members::{Writer, members};
 use haft::spec::{Declaration, Exposure};
 use haft::toolset::{Snapshot, ToolEntry};
 
+use crate::era::Era;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
@@ -16,6 +18,7 @@ pub(crate) fn write_page(
     tools: &Snapshot,
     cursor: Option<&str>,
     size: usize,
+    era: Era,
 ) -> Result<(), RpcError> {
     let entries = tools.entries();
     let first = match cursor {
@@ -32,7 +35,7 @@ pub(crate) fn write_page(
         if last.is_some() {
             out.push(b',');
         }
-        out.extend_from_slice(entry.mcp());
+        write_tool(out, entry, era);
         last = Some(entry);
     }
     out.push(b']');
@@ -44,6 +47,28 @@ pub(crate) fn write_page(
         reply::json(out, &URL_SAFE_NO_PAD.encode(name));
     }
     Ok(())
+}
+
+/// Writes a tool. Until 2025-11-25 the schema of a result is of an object, and clients refuse a whole list over another one, such as
+/// a server of the stateless era may send.
+fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, era: Era) {
+    let spec = entry.spec();
+    let schema = spec
+        .output_schema
+        .as_deref()
+        .filter(|_| spec.listing.is_some());
+    let is_other = schema.is_some_and(|schema| schema["type"] != "object");
+    if era.is_modern() || !is_other {
+        return out.extend_from_slice(entry.mcp());
+    }
+    let text = std::str::from_utf8(entry.mcp()).unwrap_or_default();
+    let mut writer = Writer::begin(out);
+    for member in members(text).unwrap_or_default() {
+        if !member.is("outputSchema") {
+            writer.copy(member);
+        }
+    }
+    writer.end();
 }
 
 /// Whether an MCP client is told of it: one that only a provider can declare is none it could call.

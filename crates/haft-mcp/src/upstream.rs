@@ -1,36 +1,49 @@
 //! An MCP server behind haft: its tools as a person pinned them, and the one connection that their calls share.
 //!
 //! ```text
-//! manifest.rs ── what was pinned ──► remote_tool.rs ── tools of the registry ──► link.rs ── checked ──► Client
+//! manifest.rs ── what was pinned ──┬─► remote_tool.rs ── tools of the registry ──────────┬─► link.rs ── checked ──► Client
+//!                                  └─► gateway.rs ── resources, prompts ──► server_tool.rs ┘     bridge.rs ◄── what it asks
 //! ```
 //!
 //! A server is started by the first call of one of its tools. What it lists then is compared with what was pinned: a tool
 //! that means something else is not called before a person has looked at it.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use haft::progress::Progress;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::client::{CallReply, ClientError, ClientLimits, Wire};
+use crate::client::{CallReply, ClientError, ClientLimits, Offers, Wire};
 
+mod address;
+mod beside;
+mod bridge;
 mod content;
+mod errand;
 mod findings;
+mod gateway;
 mod link;
 mod manifest;
 mod name;
+mod pages;
 mod remote_tool;
+mod server_tool;
 
+pub use bridge::{Passing, Root};
 pub use findings::{Finding, findings};
-pub use manifest::{Drift, Manifest, ManifestError, PinnedTool};
+pub use gateway::{Gateway, internal_tools};
+pub use manifest::{Beside, Drift, Manifest, ManifestError, PinnedTool};
 pub use name::{MAX_SERVER_NAME, is_server_name, tool_name};
+pub use pages::ListedEntry;
 pub use remote_tool::RemoteTool;
 
+use bridge::Bridge;
 use link::Link;
 
 /// How a server is reached.
@@ -50,6 +63,20 @@ pub struct UpstreamTerms {
     pub concurrency: usize,
     /// How long a connection is kept that nobody uses.
     pub idle: Duration,
+    /// What stands before the names of its tools and prompts instead of its own name and a dot; nothing may.
+    pub prefix: Option<String>,
+    /// What it may ask of those who call it.
+    pub passing: Passing,
+}
+
+impl UpstreamTerms {
+    /// What stands before the names of the tools of the server of this name.
+    fn prefix(&self, server: &str) -> Cow<'_, str> {
+        match &self.prefix {
+            Some(prefix) => Cow::Borrowed(prefix),
+            None => Cow::Owned(format!("{server}.")),
+        }
+    }
 }
 
 impl Default for UpstreamTerms {
@@ -60,6 +87,8 @@ impl Default for UpstreamTerms {
             trusted: false,
             concurrency: 16,
             idle: Duration::from_secs(300),
+            prefix: None,
+            passing: Passing::default(),
         }
     }
 }
@@ -72,6 +101,8 @@ pub struct Upstream {
     terms: UpstreamTerms,
     link: Arc<Link>,
     room: Semaphore,
+    /// The addresses of pages that its tools name.
+    pages: HashSet<String>,
     /// How many calls there is room for.
     places: usize,
     /// Whether it takes no more calls.
@@ -98,9 +129,11 @@ impl Upstream {
         terms: UpstreamTerms,
     ) -> Self {
         let places = terms.concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        let link = Arc::new(Link::new(open, terms.limits, terms.idle));
+        let offers = terms.passing.offers();
+        let link = Arc::new(Link::new(open, terms.limits, terms.idle).offering(offers));
         Self {
             name: name.into(),
+            pages: beside::tool_pages(&manifest),
             manifest,
             terms,
             link,
@@ -164,11 +197,16 @@ impl Upstream {
         open: &dyn Open,
         limits: ClientLimits,
     ) -> Result<Manifest, ClientError> {
-        let client = link::connect(open, None, limits).await?;
+        let offers = Offers::default();
+        let client = link::connect(open, None, limits, offers).await?;
         let tools = client.tools().await;
+        let beside = beside::look(&client).await;
         let manifest = tools.map(|tools| Manifest::new(place, &client, tools));
         client.close().await;
-        manifest
+        Ok(Manifest {
+            beside: beside?,
+            ..manifest?
+        })
     }
 
     /// Calls a tool, over a connection that was checked against what is pinned. It is called again only where nothing can
@@ -177,22 +215,22 @@ impl Upstream {
         &self,
         tool: &PinnedTool,
         arguments: &str,
-        progress: Progress,
+        bridge: &Bridge,
         repeatable: bool,
     ) -> Result<CallReply, ToolError> {
         let _place = self.room.acquire().await;
-        if self.retired.load(Ordering::Acquire) {
-            return Err(self.failure(link::retired()));
-        }
+        self.check_retired()?;
         let mut again = true;
         loop {
             let live = self.link.live().await.map_err(|e| self.failure(e))?;
             let listed = live
                 .name_of(tool)
                 .map_err(|drift| self.refusal(tool, drift))?;
+            let progress = Some(bridge.progress.clone());
+            let responder = Some(bridge.responder());
             let reply = live
                 .client
-                .call_tool(&listed, arguments, Some(progress.clone()));
+                .call_tool_with(&listed, arguments, progress, responder);
             let error = match reply.await {
                 Ok(reply) => {
                     self.link.works();
@@ -213,6 +251,14 @@ impl Upstream {
             }
             again = false;
         }
+    }
+
+    /// Refuses once no more calls are taken.
+    fn check_retired(&self) -> Result<(), ToolError> {
+        if self.retired.load(Ordering::Acquire) {
+            return Err(self.failure(link::retired()));
+        }
+        Ok(())
     }
 
     fn failure(&self, error: ClientError) -> ToolError {

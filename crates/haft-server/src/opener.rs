@@ -13,7 +13,9 @@ use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;
 use haft::toolset::Toolset;
+use haft_mcp::offer::Offer;
 use haft_mcp::opener::{ClientInfo, OpenError, RunFactory, Transport, ViewName};
+use haft_mcp::upstream::Gateway;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
@@ -237,6 +239,11 @@ impl RunFactory for ClientRuns {
             return Vec::new();
         }
         tools.skills()
+    }
+
+    fn offer(&self) -> Option<Arc<dyn Offer>> {
+        let app = self.app.clone();
+        Some(Arc::new(Gateway::new(move || app.servers().upstreams())))
     }
 
     fn release(&self, session: &Session) {

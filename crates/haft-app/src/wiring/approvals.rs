@@ -12,6 +12,8 @@ use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::session::WaitMode;
 use haft::spec::Risk;
+use haft::toolset::Toolset;
+use haft::toolset::view::merged;
 
 use crate::config::Settings;
 use crate::config::typed::APPROVAL_MODE;
@@ -159,7 +161,10 @@ pub(crate) fn executor(
     let mut executor = Executor::new(wiring.policy.now())
         .with_artifacts(Arc::clone(wiring.artifacts))
         .with_changes(Arc::clone(&wiring.confined.log))
-        .with_internal_tools(Arc::clone(&rules.internal))
+        .with_internal_tools(Arc::new(merged([
+            Arc::clone(&rules.internal),
+            Arc::clone(wiring.tools.internal()) as _,
+        ])))
         .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
         .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
         .with_audit(Arc::clone(wiring.tally) as Arc<dyn AuditSink>)

@@ -63,10 +63,12 @@ impl Inventory {
         let stock = Stock::new(&own, servers);
         stock.tell(&[], notices);
         let every = Replaceable::new(Arc::clone(&stock.all.registry) as _);
+        let internal = Replaceable::new(stock.servers.internal_tools());
         Self {
             own,
             now: RwLock::new(Arc::new(stock)),
             every: Arc::new(every),
+            internal: Arc::new(internal),
             retiring: Mutex::default(),
         }
     }
@@ -81,6 +83,11 @@ impl Inventory {
         &self.every
     }
 
+    /// The tools by which clients reach what servers have beside tools, live.
+    pub(crate) fn internal(&self) -> &Arc<Replaceable> {
+        &self.internal
+    }
+
     /// What it would be with other servers.
     pub(crate) fn with(&self, servers: Servers) -> Stock {
         Stock::new(&self.own, servers)
@@ -89,6 +96,7 @@ impl Inventory {
     /// Puts another stock in force, and ends the connections that are not in it. Needs a tokio runtime.
     pub(crate) fn replace(&self, stock: Stock, notices: &Notices) {
         self.every.replace(Arc::clone(&stock.all.registry) as _);
+        self.internal.replace(stock.servers.internal_tools());
         let stock = Arc::new(stock);
         let before = std::mem::replace(&mut *self.now.write(), Arc::clone(&stock));
         stock.tell(&before.notes, notices);

@@ -12,7 +12,7 @@ use haft_mcp::client::ClientLimits;
 use haft_mcp::client::http::Endpoint;
 use haft_mcp::client::oauth::OAuthTerms;
 use haft_mcp::client::pipe::LONGEST;
-use haft_mcp::upstream::{MAX_SERVER_NAME, Open, UpstreamTerms, is_server_name};
+use haft_mcp::upstream::{MAX_SERVER_NAME, Open, Passing, Root, UpstreamTerms, is_server_name};
 use haft_sandbox::{Backend, CommandSpec, Mounts, Network};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toml::Value;
@@ -103,7 +103,7 @@ impl One<'_> {
             transport,
             place,
             enabled: self.flag("enabled").unwrap_or(true),
-            terms: self.terms(),
+            terms: self.terms()?,
             open,
             said: self.own_settings(),
             address,
@@ -173,14 +173,14 @@ impl One<'_> {
         }
     }
 
-    fn terms(&self) -> UpstreamTerms {
+    fn terms(&self) -> Result<UpstreamTerms, Problem> {
         let usual = ClientLimits::default();
         let at_once = self
             .entry("max_calls")
             .and_then(|entry| entry.value.as_integer());
         let at_once = at_once.and_then(|count| usize::try_from(count).ok());
         let terms = UpstreamTerms::default();
-        UpstreamTerms {
+        Ok(UpstreamTerms {
             limits: ClientLimits {
                 connect: self.seconds("connect_timeout_s", usual.connect),
                 list: self.seconds("list_timeout_s", usual.list),
@@ -189,8 +189,50 @@ impl One<'_> {
             },
             trusted: self.flag("trusted").unwrap_or(false),
             concurrency: at_once.unwrap_or(terms.concurrency),
+            prefix: self.prefix()?,
+            passing: Passing {
+                elicitation: self.text("elicitation") != Some("deny"),
+                sampling: self.text("sampling") == Some("pass"),
+                client_roots: self.text("roots") == Some("pass"),
+                roots: self.roots()?,
+            },
             ..terms
+        })
+    }
+
+    /// What stands before the names of its tools, where settings say it.
+    fn prefix(&self) -> Result<Option<String>, Problem> {
+        let Some(prefix) = self.text("prefix") else {
+            return Ok(None);
+        };
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+        if prefix.len() > MAX_SERVER_NAME || !prefix.bytes().all(plain) {
+            let why = format!("`prefix`: `{prefix}` cannot stand before a tool's name");
+            return Err(self.wrong(&why).advise(format!(
+                "take at most {MAX_SERVER_NAME} of letters, digits, `_`, `.` and `-`, or `\"\"`"
+            )));
         }
+        Ok(Some(prefix.to_owned()))
+    }
+
+    /// The folders that it is told of: the workspace, or what its jail shows it.
+    fn roots(&self) -> Result<Vec<Root>, Problem> {
+        let folders = match self.text("roots") {
+            Some("none" | "pass") => Vec::new(),
+            Some("workspace") => vec![self.basis.ground.workspace.root().to_owned()],
+            _ if self.text("command").is_none()
+                || self.text("sandbox.backend") == Some("passthrough") =>
+            {
+                Vec::new()
+            }
+            _ => {
+                let mut shown = self.folders("sandbox.write", true)?;
+                shown.extend(self.folders("sandbox.read", false)?);
+                shown
+            }
+        };
+        let folders = folders.iter().filter(|folder| folder.is_dir());
+        Ok(folders.map(|folder| Root::folder(folder)).collect())
     }
 
     /// The command line for a person, and to tell one server from another.

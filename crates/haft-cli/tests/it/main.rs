@@ -49,6 +49,7 @@ mod seed_faults;
 mod serve;
 mod servers;
 mod servers_add;
+mod servers_beside;
 mod servers_import;
 mod servers_reload;
 mod settings;

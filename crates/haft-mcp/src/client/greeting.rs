@@ -41,6 +41,12 @@ struct Greeted<'a> {
 struct Capabilities<'a> {
     #[serde(borrow)]
     tools: Option<&'a RawValue>,
+    #[serde(borrow)]
+    resources: Option<&'a RawValue>,
+    #[serde(borrow)]
+    prompts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    completions: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -73,6 +79,9 @@ impl Greeted<'_> {
             version: cut(&info.version, 100),
             instructions: instructions.map(|said| cut(&said, 8000)),
             has_tools: self.capabilities.tools.is_some(),
+            has_resources: self.capabilities.resources.is_some(),
+            has_prompts: self.capabilities.prompts.is_some(),
+            has_completions: self.capabilities.completions.is_some(),
         }
     }
 }
@@ -127,7 +136,7 @@ impl Client {
         let mut params = Vec::new();
         params.extend_from_slice(b"\"protocolVersion\":");
         reply::json(&mut params, OFFERED.as_str());
-        let offers = self.offers.json();
+        let offers = self.offers.json(false);
         let rest = format!(",\"capabilities\":{offers},\"clientInfo\":{WHO}");
         params.extend_from_slice(rest.as_bytes());
         let params = String::from_utf8_lossy(&params);

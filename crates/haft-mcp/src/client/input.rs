@@ -1,7 +1,10 @@
 //! What a call of the stateless era is asked for before it is done, answered for its next round (2026-07-28, MRTR).
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::Poll;
 
+use haft::future::BoxFuture;
 use haft::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -51,9 +54,15 @@ pub(super) async fn answered(
     }
     let mut members = String::new();
     if !questions.is_empty() {
+        let asked = questions.iter();
+        let asked = asked.map(|(name, question)| {
+            Box::pin(answer(name, question, responder)) as BoxFuture<'_, Answer>
+        });
+        // Together, so that whoever answers may be asked all of it at once.
+        let given = all(asked.collect()).await;
         let mut answers = Vec::new();
-        for (name, question) in questions {
-            let answer = answer(question, responder).await?;
+        for (name, answer) in questions.keys().zip(given) {
+            let answer = answer?;
             let mut member = Vec::new();
             reply::json(&mut member, name);
             answers.push(format!(
@@ -75,13 +84,37 @@ pub(super) async fn answered(
     Ok(members)
 }
 
-async fn answer(
-    question: &Question<'_>,
-    responder: Option<&Responder>,
-) -> Result<Box<RawValue>, ClientError> {
+/// An answer, or why there is none.
+type Answer = Result<Box<RawValue>, ClientError>;
+
+/// What all of these come to, run side by side.
+async fn all<T>(mut running: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, done) in running.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let Poll::Ready(value) = future.as_mut().poll(context)
+            {
+                *done = Some(value);
+            }
+        }
+        if done.iter().all(Option::is_some) {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+async fn answer(name: &str, question: &Question<'_>, responder: Option<&Responder>) -> Answer {
     let method = &question.method;
     let answer = match responder {
-        Some(responder) => responder.answer(method, question.params).await,
+        Some(responder) => {
+            responder
+                .answer_named(Some(name), method, question.params)
+                .await
+        }
         None => None,
     };
     let refused = |why: &str| {

@@ -12,9 +12,13 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// The capabilities as JSON.
-    pub(crate) fn json(self) -> String {
+    /// The capabilities as JSON; `tasks` is whether an answer may be a task.
+    pub(crate) fn json(self, tasks: bool) -> String {
         let offers = [
+            (
+                tasks,
+                "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}",
+            ),
             (self.elicitation, "\"elicitation\":{}"),
             (self.sampling, "\"sampling\":{}"),
             (self.roots, "\"roots\":{}"),

@@ -95,6 +95,7 @@ impl Pending {
                     .and_then(|e| e.progress.clone());
                 speech::pass_on(progress.as_ref(), line);
             }
+            Heard::Told(method, params) => self.addressee().hear(&method, params),
             Heard::Nothing => {}
             Heard::Garbage => tracing::debug!(
                 bytes = bytes.len(),

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use haft::caller::LogLevel;
 use haft::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -27,6 +28,27 @@ pub trait Respond: Send + Sync {
         method: &'a str,
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, String>>;
+
+    /// The same for a request that has a name among those of its call.
+    fn respond_named<'a>(
+        &'a self,
+        name: Option<&'a str>,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, String>> {
+        let _ = name;
+        self.respond(method, params)
+    }
+
+    /// The mildest log messages that are wanted; none where nobody reads any.
+    fn log(&self) -> Option<LogLevel> {
+        None
+    }
+
+    /// Hears what a server tells beside: a log message, or what haft does not know. Must not wait.
+    fn hear(&self, method: &str, params: Option<Box<RawValue>>) {
+        let _ = (method, params);
+    }
 }
 
 /// Who answers in one call, and for what.
@@ -56,10 +78,20 @@ impl Responder {
         method: &str,
         params: Option<&RawValue>,
     ) -> Option<Result<Box<RawValue>, String>> {
+        self.answer_named(None, method, params).await
+    }
+
+    /// The same for a request that has a name.
+    pub(crate) async fn answer_named(
+        &self,
+        name: Option<&str>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Option<Result<Box<RawValue>, String>> {
         if !self.offers.include(method) {
             return None;
         }
-        Some(self.by.respond(method, params).await)
+        Some(self.by.respond_named(name, method, params).await)
     }
 }
 
@@ -76,6 +108,13 @@ impl Inquiry {
             responder,
             open: Arc::default(),
             alive: watch::Sender::new(()),
+        }
+    }
+
+    /// Passes on what the server tells in the call.
+    pub(crate) fn hear(&self, method: &str, params: Option<Box<RawValue>>) {
+        if let Some(responder) = &self.responder {
+            responder.by.hear(method, params);
         }
     }
 

@@ -22,21 +22,25 @@ pub(crate) const WHO: &str = concat!(
     "\"}"
 );
 /// The members of `_meta` by which a request of the stateless era stands alone, without braces.
-fn standing(offers: Offers) -> String {
+fn standing(offers: Offers, tasks: bool) -> String {
     format!(
         "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\
          \"io.modelcontextprotocol/clientInfo\":{WHO},\
          \"io.modelcontextprotocol/clientCapabilities\":{}",
-        offers.json()
+        offers.json(tasks)
     )
 }
 
 /// A request. Its progress token is its number.
 pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec<u8> {
     let mut meta = match era {
-        Some(Era::Modern) => standing(question.offers()),
+        Some(Era::Modern) => standing(question.offers(), question.tasks),
         _ => String::new(),
     };
+    if let (Some(Era::Modern), Some(level)) = (era, question.log) {
+        let level = level.as_str();
+        meta = format!("{meta},\"io.modelcontextprotocol/logLevel\":\"{level}\"");
+    }
     if question.progress.is_some() {
         let comma = if meta.is_empty() { "" } else { "," };
         meta = format!("{meta}{comma}\"progressToken\":{id}");
@@ -83,6 +87,8 @@ pub(crate) enum Heard {
     ListChanged,
     /// Progress of the request of this number, in words.
     Progress(u64, String),
+    /// Something else that the server tells, by its method.
+    Told(String, Option<Box<RawValue>>),
     /// Nothing that a client has to do something about.
     Nothing,
     /// Not a message.
@@ -104,7 +110,10 @@ pub(crate) fn hear(bytes: &[u8]) -> Heard {
         Ok(Message::Notification(notification)) => match &*notification.method {
             "notifications/tools/list_changed" => Heard::ListChanged,
             "notifications/progress" => progress(notification.params).unwrap_or(Heard::Nothing),
-            _ => Heard::Nothing,
+            _ => {
+                let params = notification.params.map(RawValue::to_owned);
+                Heard::Told(notification.method.into_owned(), params)
+            }
         },
         Err(_) => Heard::Garbage,
     }

@@ -11,11 +11,9 @@ use serde_json::value::RawValue;
 use crate::client::error::ClientError;
 use crate::client::marks::{marks, mirrored};
 use crate::client::respond::Responder;
-use crate::client::{Client, Listed, Question, input};
+use crate::client::{Client, Listed, Question};
 use crate::wire::{MAX_DEPTH, reply};
 
-/// How often a server may ask for input in one call.
-const MOST_ROUNDS: usize = 32;
 /// Pages of a list that are read.
 const MOST_PAGES: usize = 1000;
 
@@ -37,6 +35,8 @@ pub struct CallReply {
     pub structured: Option<Box<RawValue>>,
     /// Whether the tool says that it failed.
     pub is_error: bool,
+    /// The whole result, byte for byte.
+    pub result: Box<RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -60,7 +60,6 @@ struct Called {
     structured_content: Option<Box<RawValue>>,
     #[serde(default)]
     is_error: bool,
-    result_type: Option<String>,
 }
 
 impl Client {
@@ -160,40 +159,24 @@ impl Client {
         let params = format!("{},\"arguments\":{arguments}", member("name", name));
         let marks = self.listed.lock().marks.get(name).cloned();
         let mirrored = marks.map_or_else(Vec::new, |marks| mirrored(&marks, arguments));
-        let mut input = String::new();
-        for _ in 0..MOST_ROUNDS {
-            let params = format!("{params}{input}");
-            let question = Question {
-                name: Some(name),
-                mirrored: mirrored.clone(),
-                progress: progress.clone(),
-                responder: responder.clone(),
-                ..Question::new("tools/call", &params, self.limits.call)
-            };
-            let raw = self.ask(question).await?;
-            let called: Called = serde_json::from_str(raw.get())
-                .map_err(|e| ClientError::Malformed(format!("the result of {name}: {e}")))?;
-            match called.result_type.as_deref() {
-                None | Some("complete") => {
-                    return Ok(CallReply {
-                        content: called.content,
-                        structured: called.structured_content,
-                        is_error: called.is_error,
-                    });
-                }
-                Some("input_required") => {
-                    input = input::answered(&raw, responder.as_ref()).await?;
-                }
-                Some(other) => {
-                    return Err(ClientError::Malformed(format!(
-                        "the result of {name} is {other:?}, which haft did not offer to take"
-                    )));
-                }
-            }
-        }
-        Err(ClientError::Malformed(format!(
-            "{name} asked for input {MOST_ROUNDS} times in one call"
-        )))
+        let question = Question {
+            name: Some(name),
+            mirrored,
+            progress,
+            log: responder.as_ref().and_then(|responder| responder.by.log()),
+            responder,
+            tasks: true,
+            ..Question::new("tools/call", &params, self.limits.call)
+        };
+        let raw = self.ask_in_rounds(&question).await?;
+        let called: Called = serde_json::from_str(raw.get())
+            .map_err(|e| ClientError::Malformed(format!("the result of {name}: {e}")))?;
+        Ok(CallReply {
+            content: called.content,
+            structured: called.structured_content,
+            is_error: called.is_error,
+            result: raw,
+        })
     }
 }
 

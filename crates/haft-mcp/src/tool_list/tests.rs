@@ -23,7 +23,7 @@ fn page(
     size: usize,
 ) -> (Vec<String>, Option<String>) {
     let mut out = b"{".to_vec();
-    write_page(&mut out, &registry.snapshot(), cursor, size).unwrap();
+    write_page(&mut out, &registry.snapshot(), cursor, size, Era::Modern).unwrap();
     out.push(b'}');
     let value: Value = serde_json::from_slice(&out).unwrap();
     let names = value["tools"].as_array().unwrap().iter();
@@ -67,7 +67,7 @@ fn a_cursor_outlives_every_change_and_one_of_others_is_refused() {
     }
     for bad in ["!", "a b", "_w"] {
         let snapshot = registry(&["a"]).snapshot();
-        let error = write_page(&mut Vec::new(), &snapshot, Some(bad), 2).unwrap_err();
+        let error = write_page(&mut Vec::new(), &snapshot, Some(bad), 2, Era::Modern).unwrap_err();
         assert_eq!(error.code, RpcError::INVALID_PARAMS, "{bad:?}");
     }
 }

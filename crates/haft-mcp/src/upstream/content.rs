@@ -1,7 +1,8 @@
-//! What a server's tool gave, as a result of haft's: a block that haft has no form for stays whole, as JSON in a text.
+//! What a server's tool gave, as a result of haft's, with what the server sent beside: a block that haft has no form for stays
+//! whole for models, too, as JSON in a text.
 
 use haft::error::ToolError;
-use haft::result::{Content, ToolResult};
+use haft::result::{Content, Original, ToolResult};
 use haft::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -65,6 +66,7 @@ pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
         content,
         data: reply.structured,
         error,
+        original: Some(Original::new(reply.result)),
         ..ToolResult::default()
     }
 }
@@ -119,6 +121,7 @@ mod tests {
             ],
             structured: Some(raw(r#"{"n":12345678901234567890123}"#)),
             is_error: false,
+            result: raw("{}"),
         };
         let result = result(reply, "t");
         let texts = ["a", odd, blob].map(Content::text);
@@ -142,6 +145,7 @@ mod tests {
                 content,
                 structured: None,
                 is_error: true,
+                result: raw("{}"),
             };
             let error = result(reply, "t").error.unwrap();
             assert_eq!(error.message(), expect);

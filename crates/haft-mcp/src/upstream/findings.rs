@@ -96,6 +96,11 @@ pub fn findings(manifest: &Manifest) -> Vec<Finding> {
     for tool in &manifest.tools {
         found.extend(of_tool(tool));
     }
+    for prompt in &manifest.beside.prompts {
+        // What a client shows of it is the server's, too.
+        let name = format!("prompt {}", prompt.key);
+        found.extend(signs(&name, prompt.raw.get()));
+    }
     found
 }
 

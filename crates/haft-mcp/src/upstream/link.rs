@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::client::{Client, ClientError, ClientLimits};
+use crate::client::{Client, ClientError, ClientLimits, Offers};
 use crate::era::Era;
 use crate::upstream::Open;
 use crate::upstream::manifest::{PinnedTool, digest};
@@ -25,6 +25,8 @@ pub(crate) struct Link {
     open: Arc<dyn Open>,
     limits: ClientLimits,
     idle: Duration,
+    /// What is offered to the server on a connection.
+    offers: Offers,
     /// How the server speaks, once that was found out.
     era: Mutex<Option<Era>>,
     failures: Mutex<Failures>,
@@ -111,6 +113,7 @@ pub(crate) async fn connect(
     open: &dyn Open,
     era: Option<Era>,
     limits: ClientLimits,
+    offers: Offers,
 ) -> Result<Client, ClientError> {
     let opened = timeout(limits.connect, open.open()).await;
     let late = || ClientError::Late {
@@ -118,7 +121,7 @@ pub(crate) async fn connect(
         limit: limits.connect,
         said: String::new(),
     };
-    Client::connect(opened.map_err(|_| late())??, era, limits).await
+    Client::connect_offering(opened.map_err(|_| late())??, era, limits, offers).await
 }
 
 impl Link {
@@ -127,11 +130,24 @@ impl Link {
             open,
             limits,
             idle,
+            offers: Offers::default(),
             era: Mutex::default(),
             failures: Mutex::default(),
             live: tokio::sync::Mutex::default(),
             ended: AtomicBool::new(false),
         }
+    }
+
+    /// The same with what the server may ask of its callers.
+    pub(crate) fn offering(self, offers: Offers) -> Self {
+        Self { offers, ..self }
+    }
+
+    /// The connection, where there is one.
+    pub(crate) async fn open_now(&self) -> Option<Arc<Live>> {
+        let slot = self.live.lock().await;
+        let live = slot.as_ref().filter(|live| live.client.is_open());
+        live.cloned()
     }
 
     /// The connection, opened where there is none, with what the server lists now.
@@ -166,7 +182,7 @@ impl Link {
 
     async fn begin(&self) -> Result<Live, ClientError> {
         let era = *self.era.lock();
-        let client = connect(&*self.open, era, self.limits).await?;
+        let client = connect(&*self.open, era, self.limits, self.offers).await?;
         *self.era.lock() = Some(client.era());
         let changes = client.list_changes();
         let live = Live {

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::client::{Client, ToolRecord};
+use crate::upstream::pages::{ListKind, ListedEntry};
 
 /// The form of the file.
 const VERSION: u32 = 1;
@@ -43,6 +44,26 @@ pub struct Manifest {
     pub tools: Vec<PinnedTool>,
     /// Tools that it lists and that are left out, each with the reason. They are not pinned.
     pub left_out: Vec<String>,
+    /// What it has beside tools.
+    pub beside: Beside,
+}
+
+/// What a server has beside tools, as it was when it was pinned: what lists show while it is not connected. It is compared with
+/// nothing: what a resource or a prompt holds is said by the server each time.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// Whether it has resources.
+    pub has_resources: bool,
+    /// Whether it has prompts.
+    pub has_prompts: bool,
+    /// Whether it completes arguments.
+    pub has_completions: bool,
+    /// Its resources.
+    pub resources: Vec<ListedEntry>,
+    /// Templates of addresses of resources.
+    pub templates: Vec<ListedEntry>,
+    /// Its prompts.
+    pub prompts: Vec<ListedEntry>,
 }
 
 /// A tool as it was pinned.
@@ -100,6 +121,50 @@ struct File {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transport: Option<String>,
     tools: Vec<FileTool>,
+    #[serde(default)]
+    beside: FileBeside,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct FileBeside {
+    has_resources: bool,
+    has_prompts: bool,
+    has_completions: bool,
+    resources: Vec<Box<RawValue>>,
+    templates: Vec<Box<RawValue>>,
+    prompts: Vec<Box<RawValue>>,
+}
+
+impl From<&Beside> for FileBeside {
+    fn from(beside: &Beside) -> Self {
+        let raw = |entries: &[ListedEntry]| entries.iter().map(|e| e.raw.clone()).collect();
+        Self {
+            has_resources: beside.has_resources,
+            has_prompts: beside.has_prompts,
+            has_completions: beside.has_completions,
+            resources: raw(&beside.resources),
+            templates: raw(&beside.templates),
+            prompts: raw(&beside.prompts),
+        }
+    }
+}
+
+impl From<FileBeside> for Beside {
+    fn from(file: FileBeside) -> Self {
+        let entries = |kind, raws: &[Box<RawValue>]| {
+            let read = raws.iter().filter_map(|raw| ListedEntry::read(kind, raw));
+            read.collect()
+        };
+        Self {
+            has_resources: file.has_resources,
+            has_prompts: file.has_prompts,
+            has_completions: file.has_completions,
+            resources: entries(ListKind::Resources, &file.resources),
+            templates: entries(ListKind::Templates, &file.templates),
+            prompts: entries(ListKind::Prompts, &file.prompts),
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -139,6 +204,7 @@ impl Manifest {
             transport: Some(client.transport().to_owned()),
             tools: tools.into_iter().map(PinnedTool::from).collect(),
             left_out: client.left_out(),
+            beside: Beside::default(),
         }
     }
 
@@ -159,6 +225,7 @@ impl Manifest {
             revision: self.revision.clone(),
             transport: self.transport.clone(),
             tools: self.tools.iter().map(tool).collect(),
+            beside: FileBeside::from(&self.beside),
         };
         // Texts, and JSON that was JSON before.
         serde_json::to_string(&file).unwrap_or_default()
@@ -191,6 +258,7 @@ impl Manifest {
             transport: file.transport,
             tools: tools.collect(),
             left_out: Vec::new(),
+            beside: file.beside.into(),
         })
     }
 
@@ -244,8 +312,9 @@ pub(crate) fn digest(raw: &RawValue) -> String {
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::{Manifest, PinnedTool, digest};
+    use super::{Beside, Manifest, PinnedTool, digest};
     use crate::client::ToolRecord;
+    use crate::upstream::pages::{ListKind, ListedEntry};
 
     fn tool(name: &str, raw: &str) -> PinnedTool {
         PinnedTool::from(ToolRecord {
@@ -264,6 +333,7 @@ mod tests {
             transport: Some("http".to_owned()),
             tools: tools.iter().map(|(name, raw)| tool(name, raw)).collect(),
             left_out: Vec::new(),
+            beside: Beside::default(),
         }
     }
 
@@ -290,8 +360,22 @@ mod tests {
     #[test]
     fn a_manifest_comes_back_from_its_text_byte_for_byte() {
         let odd = r#"{"z":12345678901234567890123,"name":"a","a":[ 1 ]}"#;
-        let text = manifest(&[("a", odd)]).to_text();
+        let mut pinned = manifest(&[("a", odd)]);
+        let resource = r#"{"z":1.0,"uri":"x:y","a":12345678901234567890123}"#;
+        let raw = RawValue::from_string(resource.to_owned()).unwrap();
+        pinned
+            .beside
+            .resources
+            .extend(ListedEntry::read(ListKind::Resources, &raw));
+        pinned.beside.has_resources = true;
+        let text = pinned.to_text();
         let again = Manifest::parse(&text).unwrap();
+        assert_eq!(again.beside.resources[0].raw.get(), resource);
+        assert_eq!(again.beside.resources[0].key, "x:y");
+        assert!(again.beside.has_resources && !again.beside.has_prompts);
+        // One that an older haft wrote.
+        let (older, _) = text.split_once(",\"beside\"").unwrap();
+        assert!(Manifest::parse(&format!("{older}}}")).is_ok());
         assert_eq!(again.tools[0].raw.get(), odd);
         assert_eq!(again.to_text(), text);
         for wrong in [

@@ -27,7 +27,12 @@ pub fn tool_name(server: &str, tool: &str) -> Result<ToolName, NameError> {
     if !is_server_name(server) {
         return ToolName::new(&format!("{server}\n"));
     }
-    let whole = format!("{server}.{tool}");
+    named(&format!("{server}."), tool)
+}
+
+/// The same behind another prefix, or behind none.
+pub(crate) fn named(prefix: &str, tool: &str) -> Result<ToolName, NameError> {
+    let whole = format!("{prefix}{tool}");
     if let Ok(name) = ToolName::new(&whole)
         && !tool.is_empty()
     {
@@ -39,9 +44,9 @@ pub fn tool_name(server: &str, tool: &str) -> Result<ToolName, NameError> {
         .chars()
         .map(|c| if plain(c) { c } else { '_' })
         .collect();
-    let room = MAX_NAME - server.len() - digest.len() - 2;
+    let room = MAX_NAME.saturating_sub(prefix.len() + digest.len() + 1);
     let kept = &kept[..kept.len().min(room)];
-    ToolName::new(&format!("{server}.{kept}-{digest}"))
+    ToolName::new(&format!("{prefix}{kept}-{digest}"))
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
-use haft::spec::{Annotations, Risk, ToolSpec};
+use haft::spec::{Annotations, Listing, Risk, ToolSpec};
 use haft::tool::Tool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::upstream::bridge::Bridge;
 use crate::upstream::manifest::PinnedTool;
 use crate::upstream::{Upstream, content, name};
 
@@ -41,7 +42,8 @@ impl RemoteTool {
     pub(crate) fn new(server: &Arc<Upstream>, pinned: &PinnedTool) -> Result<Self, String> {
         let described: Described =
             serde_json::from_str(pinned.raw.get()).map_err(|e| e.to_string())?;
-        let name = name::tool_name(&server.name, &pinned.name).map_err(|e| e.to_string())?;
+        let name = name::named(&server.terms.prefix(&server.name), &pinned.name);
+        let name = name.map_err(|e| e.to_string())?;
         let schema = described
             .input_schema
             .unwrap_or_else(|| json!({"type": "object"}));
@@ -58,6 +60,11 @@ impl RemoteTool {
             source: format!("mcp:{}", server.name),
             timeout: Some(server.terms.limits.call),
             ..ToolSpec::new(name, described.description, schema)
+        };
+        let listing = Listing::new(pinned.raw.get(), &spec);
+        let spec = ToolSpec {
+            listing: Some(Arc::new(listing)),
+            ..spec
         };
         Ok(Self {
             spec: Arc::new(spec),
@@ -110,7 +117,7 @@ impl Tool for RemoteTool {
                 .call(
                     &self.pinned,
                     arguments.as_str(),
-                    context.progress(),
+                    &Bridge::of(&self.server, context),
                     self.spec.idempotent,
                 )
                 .await?;

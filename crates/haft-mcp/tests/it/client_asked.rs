@@ -177,7 +177,7 @@ async fn what_is_offered_is_answered_and_nothing_else() {
             let offered = "io.modelcontextprotocol/clientCapabilities";
             assert_eq!(
                 first["params"]["_meta"][offered],
-                json!({"elicitation": {}})
+                json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
             );
         }
 

@@ -9,7 +9,10 @@ mod support;
 
 mod approvals;
 mod approvals_alone;
+mod beside;
+mod bridge;
 mod client;
+mod fidelity;
 mod client_asked;
 mod client_sse;
 mod client_streams;

@@ -1,8 +1,10 @@
 //! Small tools and clients for both transports.
 
+pub(crate) mod front;
 pub(crate) mod http_client;
 pub(crate) mod line_client;
 pub(crate) mod small_tools;
+pub(crate) mod strange;
 
 use std::sync::Arc;
 

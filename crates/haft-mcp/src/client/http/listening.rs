@@ -69,6 +69,7 @@ async fn hear(
             match speech::hear(&event.data) {
                 Heard::ListChanged => session.changes.send_modify(|count| *count += 1),
                 Heard::Request(ask) => session.answer(&session.addressee(), ask, era),
+                Heard::Told(method, params) => session.addressee().hear(&method, params),
                 _ => {}
             }
         }

@@ -231,6 +231,7 @@ impl Session {
                     Heard::Progress(id, line) if id == to.id => {
                         speech::pass_on(to.progress.as_ref(), line);
                     }
+                    Heard::Told(method, params) => to.inquiry.hear(&method, params),
                     _ => {}
                 }
             }

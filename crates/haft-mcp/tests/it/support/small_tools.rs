@@ -133,6 +133,11 @@ impl SmallOpener {
         self.registry.add_all([tool]).unwrap();
     }
 
+    /// Lists these tools, too.
+    pub(crate) fn add_tools(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
+        self.registry.add_all(tools).unwrap();
+    }
+
     /// Lists this tool, too.
     pub(crate) fn add(&self, tool: TestTool) {
         self.registry.add_all([tool.arc()]).unwrap();

@@ -1,0 +1,56 @@
+//! Requests that a server of the stateless era answers in rounds: it asks for input, and is asked again with it (2026-07-28, MRTR).
+
+use haft::text::clip;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::error::ClientError;
+use crate::client::{Client, Question, input};
+
+/// How often a server may ask for input in one call.
+const MOST_ROUNDS: usize = 32;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answered {
+    result_type: Option<String>,
+}
+
+impl Client {
+    /// Asks until the answer is complete, and gives that whole.
+    pub(crate) async fn ask_in_rounds(
+        &self,
+        question: &Question<'_>,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let what = question.name.unwrap_or(question.method);
+        let mut input = String::new();
+        for _ in 0..MOST_ROUNDS {
+            let params = format!("{}{input}", question.params);
+            let round = Question {
+                params: &params,
+                ..question.clone()
+            };
+            let raw = self.ask(round).await?;
+            let answered: Answered = serde_json::from_str(raw.get())
+                .map_err(|e| ClientError::Malformed(format!("the result of {what}: {e}")))?;
+            match answered.result_type.as_deref() {
+                None | Some("complete") => return Ok(raw),
+                Some("input_required") => {
+                    input = input::answered(&raw, question.responder.as_ref()).await?;
+                }
+                Some("task") if question.tasks && self.era.is_modern() => {
+                    return self.follow_task(&raw, question).await;
+                }
+                Some(other) => {
+                    let other = clip(other, 100);
+                    return Err(ClientError::Malformed(format!(
+                        "the result of {what} is {other:?}, which haft did not offer to take"
+                    )));
+                }
+            }
+        }
+        Err(ClientError::Malformed(format!(
+            "{what} asked for input {MOST_ROUNDS} times in one call"
+        )))
+    }
+}

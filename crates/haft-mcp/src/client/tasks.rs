@@ -1,0 +1,209 @@
+//! Tasks: a server that answers a call with a handle is asked now and then until there is a result (the extension
+//! `io.modelcontextprotocol/tasks`). For whoever called it is one call that takes its time.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::text::clip;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep};
+
+use crate::client::error::ClientError;
+use crate::client::respond::Inquiry;
+use crate::client::wire::{Ask, Wire};
+use crate::client::{Client, Question, input, speech};
+use crate::era::Era;
+use crate::wire::reply;
+
+/// How long to wait before a task is looked at again, where its server says nothing.
+const USUAL: Duration = Duration::from_secs(1);
+/// The shortest and the longest that a server may say.
+const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(60)];
+/// How long a server may take to accept that a task is cancelled.
+const CANCEL: Duration = Duration::from_secs(5);
+
+/// A task as its server shows it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Task<'a> {
+    task_id: String,
+    status: String,
+    status_message: Option<String>,
+    poll_interval_ms: Option<u64>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    input_requests: BTreeMap<String, &'a RawValue>,
+}
+
+impl Task<'_> {
+    fn read(raw: &RawValue) -> Result<Task<'_>, ClientError> {
+        serde_json::from_str(raw.get())
+            .map_err(|e| ClientError::Malformed(format!("its task: {e}")))
+    }
+
+    fn pause(&self) -> Duration {
+        let said = self.poll_interval_ms.map(Duration::from_millis);
+        said.unwrap_or(USUAL).clamp(PAUSE[0], PAUSE[1])
+    }
+}
+
+/// Tells the server to stop when nobody waits for its task any more.
+struct Waiting<'a> {
+    client: &'a Client,
+    task: String,
+    ended: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if self.ended {
+            return;
+        }
+        let params = task_params(&self.task);
+        let question = Question {
+            name: Some(&self.task),
+            tasks: true,
+            ..Question::new("tasks/cancel", &params, CANCEL)
+        };
+        let id = self.client.next_id();
+        let message = speech::request(id, Some(Era::Modern), &question);
+        let (wire, task) = (Arc::clone(&self.client.wire), self.task.clone());
+        runtime.spawn(async move { cancel(&*wire, id, &task, message).await });
+    }
+}
+
+async fn cancel(wire: &dyn Wire, id: u64, task: &str, message: Vec<u8>) {
+    let ask = Ask {
+        id,
+        method: "tasks/cancel",
+        name: Some(task),
+        mirrored: &[],
+        era: Some(Era::Modern),
+        message,
+        progress: None,
+        inquiry: Arc::new(Inquiry::new(None)),
+    };
+    let _gone = tokio::time::timeout(CANCEL, wire.ask(ask)).await;
+}
+
+fn task_params(task: &str) -> String {
+    let mut params = b"\"taskId\":".to_vec();
+    reply::json(&mut params, task);
+    String::from_utf8_lossy(&params).into_owned()
+}
+
+impl Client {
+    /// The result of the task that the server made of a question.
+    pub(super) async fn follow_task(
+        &self,
+        begun: &RawValue,
+        question: &Question<'_>,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let task = Task::read(begun)?;
+        let (id, mut pause) = (task.task_id.clone(), task.pause());
+        let mut waiting = Waiting {
+            client: self,
+            task: id.clone(),
+            ended: false,
+        };
+        let params = task_params(&id);
+        let (mut answered, mut said) = (HashSet::new(), task.status_message.clone());
+        show(question, said.as_deref());
+        let mut until = Instant::now() + question.limit;
+        while Instant::now() < until {
+            sleep(pause).await;
+            let raw = self.ask(self.about_task("tasks/get", &id, &params)).await?;
+            let task = Task::read(&raw)?;
+            pause = task.pause();
+            if task.status_message.is_some() && task.status_message != said {
+                said.clone_from(&task.status_message);
+                show(question, said.as_deref());
+            }
+            match task.status.as_str() {
+                "input_required" => {
+                    let begun = Instant::now();
+                    self.give_input(&task, question, &mut answered).await?;
+                    // Waits for a person are no time of the server's.
+                    until += begun.elapsed();
+                }
+                "working" => {}
+                _ => {
+                    waiting.ended = true;
+                    return ended(&task);
+                }
+            }
+        }
+        Err(self.late(question.method, question.limit))
+    }
+
+    fn about_task<'q>(&self, method: &'q str, id: &'q str, params: &'q str) -> Question<'q> {
+        Question {
+            name: Some(id),
+            tasks: true,
+            ..Question::new(method, params, self.limits.list)
+        }
+    }
+
+    /// Answers what a task asks for, each question once.
+    async fn give_input(
+        &self,
+        task: &Task<'_>,
+        question: &Question<'_>,
+        answered: &mut HashSet<String>,
+    ) -> Result<(), ClientError> {
+        let mut open = Vec::new();
+        for (name, asked) in &task.input_requests {
+            if answered.insert(name.clone()) {
+                let mut member = Vec::new();
+                reply::json(&mut member, name);
+                open.push(format!(
+                    "{}:{}",
+                    String::from_utf8_lossy(&member),
+                    asked.get()
+                ));
+            }
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+        let required = format!("{{\"inputRequests\":{{{}}}}}", open.join(","));
+        let required = RawValue::from_string(required)
+            .map_err(|e| ClientError::Malformed(format!("its task: {e}")))?;
+        let input = input::answered(&required, question.responder.as_ref()).await?;
+        let params = format!("{}{input}", task_params(&task.task_id));
+        let update = self.about_task("tasks/update", &task.task_id, &params);
+        self.ask(update).await.map(drop)
+    }
+}
+
+/// Shows how far a task says it is.
+fn show(question: &Question<'_>, status: Option<&str>) {
+    if let Some(status) = status {
+        speech::pass_on(question.progress.as_ref(), clip(status, 1000).into_owned());
+    }
+}
+
+/// What a task came to.
+fn ended(task: &Task<'_>) -> Result<Box<RawValue>, ClientError> {
+    match (task.status.as_str(), task.result, task.error) {
+        ("completed", Some(result), _) => Ok(result.to_owned()),
+        ("failed", _, Some(error)) => {
+            let message = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{}}}", error.get());
+            speech::result(message.as_bytes())
+        }
+        (status, ..) => {
+            let why = task.status_message.as_deref().unwrap_or_default();
+            let (status, why) = (clip(status, 100), clip(why, 300));
+            let message = format!("its task ended as {status}: {why}");
+            Err(ClientError::Malformed(message))
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What a server has beside tools: as it was pinned, or as it is while there is a connection.
+
+use std::collections::HashSet;
+
+use haft::error::ToolError;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::{Client, ClientError};
+use crate::upstream::bridge::Bridge;
+use crate::upstream::errand::Errand;
+use crate::upstream::manifest::{Beside, Manifest, PinnedTool};
+use crate::upstream::pages::{self, ListKind};
+use crate::upstream::{ListedEntry, Upstream};
+
+/// The pages that tools name (`_meta.ui.resourceUri`, MCP Apps): resources that need stand in no list.
+pub(crate) fn tool_pages(manifest: &Manifest) -> HashSet<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        #[serde(rename = "_meta")]
+        meta: Option<Meta>,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        ui: Option<Ui>,
+        #[serde(rename = "ui/resourceUri")]
+        flat: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct Ui {
+        #[serde(rename = "resourceUri")]
+        uri: Option<String>,
+    }
+    let page = |tool: &PinnedTool| {
+        let said: Said = serde_json::from_str(tool.raw.get()).ok()?;
+        let meta = said.meta?;
+        meta.ui.and_then(|ui| ui.uri).or(meta.flat)
+    };
+    manifest.tools.iter().filter_map(page).collect()
+}
+
+/// What a server has now.
+pub(crate) async fn look(client: &Client) -> Result<Beside, ClientError> {
+    let server = client.server();
+    let mut beside = Beside {
+        has_resources: server.has_resources,
+        has_prompts: server.has_prompts,
+        has_completions: server.has_completions,
+        ..Beside::default()
+    };
+    if beside.has_resources {
+        beside.resources = listed(client, ListKind::Resources).await?;
+        beside.templates = listed(client, ListKind::Templates).await?;
+    }
+    if beside.has_prompts {
+        beside.prompts = listed(client, ListKind::Prompts).await?;
+    }
+    Ok(beside)
+}
+
+/// A list; none where the server has no such method after all.
+async fn listed(client: &Client, kind: ListKind) -> Result<Vec<ListedEntry>, ClientError> {
+    match pages::list(client, kind).await {
+        // JSON-RPC: method not found.
+        Err(ClientError::Refused { code: -32601, .. }) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+impl Upstream {
+    /// Whether it had resources, or pages of tools, when it was pinned.
+    pub(crate) fn has_resources(&self) -> bool {
+        self.manifest.beside.has_resources || !self.pages.is_empty()
+    }
+
+    /// Whether it had prompts.
+    pub(crate) fn has_prompts(&self) -> bool {
+        self.manifest.beside.has_prompts
+    }
+
+    /// Whether it completes arguments.
+    pub(crate) fn has_completions(&self) -> bool {
+        self.manifest.beside.has_completions
+    }
+
+    /// What it listed when it was pinned.
+    pub(crate) fn known(&self, kind: ListKind) -> &[ListedEntry] {
+        let beside = &self.manifest.beside;
+        match kind {
+            ListKind::Resources => &beside.resources,
+            ListKind::Templates => &beside.templates,
+            ListKind::Prompts => &beside.prompts,
+        }
+    }
+
+    /// Whether this address is one that it listed or that a tool of it names.
+    pub(crate) fn knows_resource(&self, uri: &str) -> bool {
+        let known = self.known(ListKind::Resources);
+        known.iter().any(|entry| entry.key == uri) || self.pages.contains(uri)
+    }
+
+    /// What it lists: now, where there is a connection and it answers; else when it was pinned.
+    pub(crate) async fn beside(&self, kind: ListKind) -> Vec<ListedEntry> {
+        let has = match kind {
+            ListKind::Resources | ListKind::Templates => self.manifest.beside.has_resources,
+            ListKind::Prompts => self.manifest.beside.has_prompts,
+        };
+        if has && let Some(live) = self.link.open_now().await {
+            match listed(&live.client, kind).await {
+                Ok(now) => return now,
+                Err(error) => {
+                    tracing::warn!(server = %self.name, %error, "list what a server has");
+                }
+            }
+        }
+        self.known(kind).to_vec()
+    }
+
+    /// The name of one of its prompts in haft.
+    pub(crate) fn prompt_name(&self, own: &str) -> String {
+        format!("{}{own}", self.terms.prefix(&self.name))
+    }
+
+    /// The name that it has for a prompt of haft's, where that is one of its own.
+    pub(crate) fn own_prompt<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let own = name.strip_prefix(&*self.terms.prefix(&self.name))?;
+        // Without a prefix every name could be its own.
+        let is_known = || {
+            let known = self.known(ListKind::Prompts);
+            known.iter().any(|entry| entry.key == own)
+        };
+        let names_it = self.terms.prefix.as_deref() != Some("");
+        (self.has_prompts() && (names_it || is_known())).then_some(own)
+    }
+
+    /// Asks the server, over a connection that is opened where there is none; again where nothing came of it, since what is asked
+    /// so changes nothing by the protocol.
+    pub(crate) async fn ask(
+        &self,
+        errand: Errand<'_>,
+        bridge: &Bridge,
+    ) -> Result<Box<RawValue>, ToolError> {
+        let _place = self.room.acquire().await;
+        self.check_retired()?;
+        let mut again = true;
+        loop {
+            let live = self.link.live().await.map_err(|e| self.failure(e))?;
+            let answer = errand.run(&live.client, bridge).await;
+            let error = match answer {
+                Ok(raw) => {
+                    self.link.works();
+                    return Ok(raw);
+                }
+                Err(error) => error,
+            };
+            let gone = matches!(
+                error,
+                ClientError::Closed { .. } | ClientError::SessionOver | ClientError::Unreachable(_)
+            );
+            if gone {
+                self.link.discard(&live, &error).await;
+            }
+            if !(again && gone) {
+                return Err(self.missing(error));
+            }
+            again = false;
+        }
+    }
+
+    /// The failure of a request; one of what is not there says so.
+    fn missing(&self, error: ClientError) -> ToolError {
+        let message = format!("{}: {error}", self.name);
+        match error {
+            // MCP until 2025-11-25: resource not found; since then, and for prompts: invalid params.
+            ClientError::Refused {
+                code: -32002 | -32602,
+                ..
+            } => ToolError::not_found(message),
+            other => self.failure(other),
+        }
+    }
+}

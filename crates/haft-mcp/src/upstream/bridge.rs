@@ -1,0 +1,244 @@
+//! `Bridge`: what a server asks and tells while one call of it runs, taken to the program that made the call.
+//!
+//! A server of the handshake era asks by requests of its own, one of the stateless era by an answer that says what is missing; a
+//! client of haft's gets either in the way of its own era. What a person is asked says which server asks it.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::caller::{CallerRequest, LogLevel, RequestKind};
+use haft::context::{CallContext, CallerHandle};
+use haft::future::BoxFuture;
+use haft::json::members::{Writer, members};
+use haft::progress::Progress;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::client::{Offers, Respond, Responder};
+use crate::upstream::Upstream;
+use crate::wire::params::text;
+use crate::wire::reply;
+
+/// What a server may ask of those who call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passing {
+    /// Whether it may ask a person (`elicitation/create`).
+    pub elicitation: bool,
+    /// Whether it may ask a model (`sampling/createMessage`).
+    pub sampling: bool,
+    /// Whether it may ask a client for its folders (`roots/list`).
+    pub client_roots: bool,
+    /// The folders that it is told of instead.
+    pub roots: Vec<Root>,
+}
+
+impl Default for Passing {
+    /// It may ask people and no model, and is told of no folder.
+    fn default() -> Self {
+        Self {
+            elicitation: true,
+            sampling: false,
+            client_roots: false,
+            roots: Vec::new(),
+        }
+    }
+}
+
+impl Passing {
+    /// What haft offers on a connection that many callers share.
+    pub(crate) fn offers(&self) -> Offers {
+        Offers {
+            elicitation: self.elicitation,
+            sampling: self.sampling,
+            roots: self.client_roots || !self.roots.is_empty(),
+        }
+    }
+}
+
+/// A folder that a server is told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// `file://` and the path.
+    pub uri: String,
+    /// A name for people.
+    pub name: String,
+}
+
+/// What stays as it is in the address of a folder.
+const PATH: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+impl Root {
+    /// A folder under its own name.
+    pub fn folder(path: &Path) -> Self {
+        let bytes = path.as_os_str().as_bytes();
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        Self {
+            uri: format!("file://{}", percent_encode(bytes, &PATH)),
+            name: name.unwrap_or_default().into_owned(),
+        }
+    }
+}
+
+/// One call's way back.
+#[derive(Debug, Clone)]
+pub(crate) struct Bridge {
+    server: Arc<Upstream>,
+    caller: Option<CallerHandle>,
+    pub(crate) progress: Progress,
+}
+
+impl Bridge {
+    /// That of the call of this context.
+    pub(crate) fn of(server: &Arc<Upstream>, context: &CallContext) -> Self {
+        Self {
+            server: Arc::clone(server),
+            caller: context.caller(),
+            progress: context.progress(),
+        }
+    }
+
+    /// Who answers the server: what settings let pass and the caller can be asked.
+    pub(crate) fn responder(&self) -> Responder {
+        let passing = &self.server.terms.passing;
+        let can = |kind| self.caller.as_ref().is_some_and(|caller| caller.can(kind));
+        let offers = Offers {
+            elicitation: passing.elicitation && can(RequestKind::Form),
+            sampling: passing.sampling && can(RequestKind::Sampling),
+            roots: if passing.client_roots {
+                can(RequestKind::Roots)
+            } else {
+                !passing.roots.is_empty()
+            },
+        };
+        Responder::new(offers, Arc::new(self.clone()))
+    }
+
+    /// The folders of the settings: a server is told nothing of those of the caller.
+    fn roots(&self) -> Result<Box<RawValue>, String> {
+        let roots = self.server.terms.passing.roots.iter();
+        let roots = roots.map(|root| json!({"uri": root.uri, "name": root.name}));
+        let roots = json!({"roots": roots.collect::<Vec<_>>()});
+        RawValue::from_string(roots.to_string()).map_err(|e| e.to_string())
+    }
+}
+
+impl Respond for Bridge {
+    fn respond<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, String>> {
+        self.respond_named(None, method, params)
+    }
+
+    fn respond_named<'a>(
+        &'a self,
+        name: Option<&'a str>,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, String>> {
+        Box::pin(async move {
+            let empty = || RawValue::from_string("{}".to_owned()).map_err(|e| e.to_string());
+            let params = match params {
+                Some(params) => params.to_owned(),
+                None => empty()?,
+            };
+            let kind = RequestKind::of(method, &params);
+            let kind = kind.ok_or_else(|| format!("haft cannot pass on {method} of this form"))?;
+            let params = match kind {
+                RequestKind::Roots if !self.server.terms.passing.client_roots => {
+                    return self.roots();
+                }
+                RequestKind::Roots | RequestKind::Sampling => params,
+                RequestKind::Form | RequestKind::Url => marked(&params, self.server.name())?,
+            };
+            let caller = self.caller.as_ref();
+            let caller = caller.ok_or("the caller of this tool cannot be asked")?;
+            let mut request = CallerRequest::new(kind, params);
+            request.name = name.map(str::to_owned);
+            let answer = caller.ask(request).await;
+            answer.map_err(|error| error.to_string())
+        })
+    }
+
+    fn log(&self) -> Option<LogLevel> {
+        let caller = self.caller.as_ref()?;
+        let mut levels = LogLevel::ALL.into_iter();
+        levels.find(|level| caller.wants_log(*level))
+    }
+
+    fn hear(&self, method: &str, params: Option<Box<RawValue>>) {
+        let (Some(caller), Some(params)) = (&self.caller, params) else {
+            return;
+        };
+        // Other notifications belong to the connection that haft has, which its callers do not know.
+        if method == "notifications/message"
+            && params.get().len() <= LONGEST_LOG
+            && let Some(level) = level_of(&params)
+        {
+            caller.log_raw(level, params);
+        }
+    }
+}
+
+/// The longest log message that is passed on, in bytes.
+const LONGEST_LOG: usize = 64 << 10;
+
+fn level_of(params: &RawValue) -> Option<LogLevel> {
+    let found = members(params.get()).ok()?;
+    let level = found.iter().find(|member| member.is("level"))?;
+    LogLevel::parse(&text(level.value())?)
+}
+
+/// A question to a person, saying whose it is.
+fn marked(params: &RawValue, server: &str) -> Result<Box<RawValue>, String> {
+    let found = members(params.get()).map_err(|e| e.to_string())?;
+    let mut out = Vec::with_capacity(params.get().len() + server.len() + 8);
+    let mut writer = Writer::begin(&mut out);
+    for member in found {
+        let message = member.is("message").then(|| text(member.value())).flatten();
+        match message {
+            Some(message) => reply::json(writer.key("message"), &format!("[{server}] {message}")),
+            None => writer.copy(member),
+        }
+    }
+    writer.end();
+    let text = String::from_utf8(out).map_err(|e| e.to_string())?;
+    RawValue::from_string(text).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use std::path::Path;
+
+    use super::{Root, marked};
+
+    #[test]
+    fn a_folder_has_an_address_that_can_be_read_back() {
+        let root = Root::folder(Path::new("/home/ada/my work%"));
+        assert_eq!(root.uri, "file:///home/ada/my%20work%25");
+        assert_eq!(root.name, "my work%");
+    }
+
+    #[test]
+    fn a_question_says_which_server_asks_and_is_else_as_it_was() {
+        let asked =
+            r#"{"requestedSchema":{"z":1.0,"a":{}},"message":"who?","x":12345678901234567890123}"#;
+        let raw = RawValue::from_string(asked.to_owned()).unwrap();
+        assert_eq!(
+            marked(&raw, "docs").unwrap().get(),
+            asked.replace("who?", "[docs] who?")
+        );
+        let odd = RawValue::from_string("[]".to_owned()).unwrap();
+        assert!(marked(&odd, "docs").is_err());
+    }
+}

@@ -1,0 +1,210 @@
+//! `Gateway`: what servers behind haft have beside tools, offered to haft's own clients: resources, prompts, completion.
+//!
+//! Lists are what was pinned, so that no server is started for them; one that is connected is asked for what it has now. Whatever
+//! reaches a server is a call of one of its [`ServerTool`]s.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use haft::call::{Origin, ToolCall};
+use haft::error::Failure;
+use haft::future::BoxFuture;
+use haft::json::members::{Writer, members};
+use haft::session::Session;
+use haft::tool::Tool;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::offer::{Entry, Kinds, Offer, Reference, Wanted};
+use crate::upstream::Upstream;
+use crate::upstream::address::{self, fits, is_reserved};
+use crate::upstream::pages::ListKind;
+use crate::upstream::server_tool::{ServerTool, Verb};
+use crate::wire::reply;
+
+type Now = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
+
+/// The servers behind haft, as an [`Offer`].
+pub struct Gateway {
+    servers: Box<Now>,
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}
+
+/// The tools by which a gateway reaches a server; the executor's own, which no caller sees.
+pub fn internal_tools(server: &Arc<Upstream>) -> impl Iterator<Item = Arc<dyn Tool>> + '_ {
+    let tools = Verb::ALL.into_iter();
+    tools
+        .filter_map(|verb| ServerTool::new(verb, server))
+        .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+}
+
+impl Gateway {
+    /// The servers that this gives, in the order of their names, whenever it is asked.
+    pub fn new(servers: impl Fn() -> Vec<Arc<Upstream>> + Send + Sync + 'static) -> Self {
+        Self {
+            servers: Box::new(servers),
+        }
+    }
+
+    fn server(&self, name: &str) -> Option<Arc<Upstream>> {
+        let servers = (self.servers)();
+        servers.into_iter().find(|server| server.name() == name)
+    }
+
+    /// A list over all servers. An address or a name that an earlier server has, or that haft reads as its own, names its server.
+    async fn list(&self, kind: ListKind) -> Vec<Entry> {
+        let (mut keys, mut entries) = (HashSet::new(), Vec::new());
+        for server in (self.servers)() {
+            for listed in server.beside(kind).await {
+                let key = match kind {
+                    ListKind::Prompts => server.prompt_name(&listed.key),
+                    _ if is_reserved(&listed.key) || keys.contains(&listed.key) => {
+                        address::of_server(server.name(), &listed.key)
+                    }
+                    _ => listed.key.clone(),
+                };
+                if keys.insert(key.clone())
+                    && let Some(json) = renamed(&listed.raw, kind.key(), &key)
+                {
+                    entries.push(Entry { key, json });
+                }
+            }
+        }
+        entries
+    }
+
+    /// Whose resource this is, and its address there: the server that it names, else the first that lists it, has a template
+    /// for it, or is the only one with resources.
+    fn resource(&self, uri: &str) -> Option<(Arc<Upstream>, String)> {
+        if let Some((name, own)) = address::parts(uri) {
+            return Some((self.server(name)?, own.to_owned()));
+        }
+        let mut servers = (self.servers)();
+        servers.retain(|server| server.has_resources());
+        let is_listed = |server: &&Arc<Upstream>| server.knows_resource(uri);
+        let has_template = |server: &&Arc<Upstream>| {
+            let templates = server.known(ListKind::Templates);
+            templates.iter().any(|t| t.key == uri || fits(&t.key, uri))
+        };
+        let found = servers.iter().find(is_listed);
+        let found = found.or_else(|| servers.iter().find(has_template));
+        let found = found.or_else(|| servers.first().filter(|_| servers.len() == 1));
+        found.map(|server| (Arc::clone(server), uri.to_owned()))
+    }
+
+    /// Whose prompt this is, and its name there.
+    fn prompt(&self, name: &str) -> Option<(Arc<Upstream>, String)> {
+        let servers = (self.servers)();
+        let mut owners = servers.iter().filter_map(|server| {
+            let own = server.own_prompt(name)?;
+            Some((Arc::clone(server), own.to_owned()))
+        });
+        owners.next()
+    }
+
+    fn complete(&self, reference: &Reference, params: &RawValue) -> Option<ToolCall> {
+        let (server, member, own) = match reference {
+            Reference::Prompt(name) => {
+                let (server, own) = self.prompt(name)?;
+                (server, "name", own)
+            }
+            Reference::Resource(uri) => {
+                let (server, own) = self.resource(uri)?;
+                (server, "uri", own)
+            }
+        };
+        if !server.has_completions() {
+            return None;
+        }
+        let found = members(params.get()).ok()?;
+        let mut out = Vec::with_capacity(params.get().len() + 32);
+        let mut writer = Writer::begin(&mut out);
+        for part in found {
+            if part.is("ref") {
+                let renamed = renamed(part.value(), member, &own)?;
+                writer
+                    .key("ref")
+                    .extend_from_slice(renamed.get().as_bytes());
+            } else if !part.is("_meta") {
+                writer.copy(part);
+            }
+        }
+        writer.end();
+        Some(call(Verb::Complete, &server, String::from_utf8(out).ok()?))
+    }
+}
+
+fn call(verb: Verb, server: &Upstream, arguments: String) -> ToolCall {
+    ToolCall::new(verb.tool(server.name()), arguments).from_origin(Origin::Mcp)
+}
+
+/// An object with another text in one of its members, and all else as it stands.
+fn renamed(raw: &RawValue, member: &str, text: &str) -> Option<Arc<RawValue>> {
+    let found = members(raw.get()).ok()?;
+    let mut out = Vec::with_capacity(raw.get().len() + 32);
+    let mut writer = Writer::begin(&mut out);
+    let mut is_named = false;
+    for part in found {
+        if !part.is(member) {
+            writer.copy(part);
+        } else if !std::mem::replace(&mut is_named, true) {
+            reply::json(writer.key(member), text);
+        }
+    }
+    writer.end();
+    let raw = RawValue::from_string(String::from_utf8(out).ok()?).ok()?;
+    Some(Arc::from(raw))
+}
+
+impl Offer for Gateway {
+    fn kinds(&self, _session: &Session) -> Kinds {
+        let servers = (self.servers)();
+        let any = |has: fn(&Upstream) -> bool| servers.iter().any(|server| has(server));
+        Kinds {
+            resources: any(Upstream::has_resources),
+            subscriptions: false,
+            prompts: any(Upstream::has_prompts),
+            completions: any(Upstream::has_completions),
+        }
+    }
+
+    fn resources<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+        Box::pin(async move { Ok(self.list(ListKind::Resources).await) })
+    }
+
+    fn templates<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+        Box::pin(async move { Ok(self.list(ListKind::Templates).await) })
+    }
+
+    fn prompts<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+        Box::pin(async move { Ok(self.list(ListKind::Prompts).await) })
+    }
+
+    fn call<'a>(&'a self, _: &'a Session, wanted: &'a Wanted) -> BoxFuture<'a, Option<ToolCall>> {
+        let found = match wanted {
+            Wanted::Read { uri } => self
+                .resource(uri)
+                .map(|(server, own)| call(Verb::Read, &server, json!({"uri": own}).to_string())),
+            Wanted::Prompt { name, arguments } => self.prompt(name).map(|(server, own)| {
+                let mut params = b"{\"name\":".to_vec();
+                reply::json(&mut params, &own);
+                let mut params = String::from_utf8_lossy(&params).into_owned();
+                if !arguments.trim_ascii().is_empty() {
+                    params.push_str(",\"arguments\":");
+                    params.push_str(arguments);
+                }
+                params.push('}');
+                call(Verb::Get, &server, params)
+            }),
+            Wanted::Complete { reference, params } => self.complete(reference, params),
+            Wanted::Subscribe { .. } | Wanted::Unsubscribe { .. } => None,
+        };
+        Box::pin(std::future::ready(found))
+    }
+}

@@ -1,0 +1,118 @@
+//! What a server lists beside tools: page by page, bounded, each entry byte for byte.
+
+use std::collections::HashSet;
+
+use haft::json::members::members;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::{Client, ClientError, Question};
+use crate::wire::params::text;
+use crate::wire::reply;
+
+/// Pages of a list that are read.
+const MOST_PAGES: usize = 1000;
+
+/// An entry of a server's list.
+#[derive(Debug, Clone)]
+pub struct ListedEntry {
+    /// What the server knows it by: an address, a template, a prompt's name.
+    pub key: String,
+    /// All that the server says of it: one JSON object, byte for byte.
+    pub raw: Box<RawValue>,
+}
+
+/// What a server lists beside tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListKind {
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl ListKind {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    fn member(self) -> &'static str {
+        match self {
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The member by which an entry is known.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+            Self::Prompts => "name",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rest {
+    next_cursor: Option<String>,
+}
+
+impl ListedEntry {
+    /// An entry as a list or a file has it.
+    pub(crate) fn read(kind: ListKind, raw: &RawValue) -> Option<Self> {
+        let found = members(raw.get()).ok()?;
+        let key = found.iter().find(|member| member.is(kind.key()))?;
+        Some(Self {
+            key: text(key.value())?.into_owned(),
+            raw: raw.to_owned(),
+        })
+    }
+}
+
+/// All of a list, in the server's order; a key that comes twice counts once, an entry without one not at all.
+///
+/// # Errors
+/// The server does not answer, or its list has no end.
+pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEntry>, ClientError> {
+    let limits = client.limits();
+    let malformed = |why: &str| ClientError::Malformed(format!("its {}: {why}", kind.method()));
+    let (mut found, mut keys, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
+    let mut params = String::new();
+    for _ in 0..MOST_PAGES {
+        let raw = client
+            .ask(Question::new(kind.method(), &params, limits.list))
+            .await?;
+        let page = members(raw.get()).map_err(|e| malformed(&e.to_string()))?;
+        let entries = page.iter().find(|member| member.is(kind.member()));
+        let entries = entries.ok_or_else(|| malformed("it has no list"))?;
+        let entries: Vec<&RawValue> =
+            serde_json::from_str(entries.value().get()).map_err(|e| malformed(&e.to_string()))?;
+        for entry in entries {
+            if let Some(entry) = ListedEntry::read(kind, entry)
+                && keys.insert(entry.key.clone())
+            {
+                found.push(entry);
+            }
+        }
+        if found.len() > limits.tools {
+            return Err(malformed(&format!("over {} entries", limits.tools)));
+        }
+        let rest: Rest = serde_json::from_str(raw.get()).map_err(|e| malformed(&e.to_string()))?;
+        match rest.next_cursor {
+            None => return Ok(found),
+            Some(next) if cursors.insert(next.clone()) => {
+                let mut member = b"\"cursor\":".to_vec();
+                reply::json(&mut member, &next);
+                params = String::from_utf8_lossy(&member).into_owned();
+            }
+            Some(_) => return Err(malformed("it has no end")),
+        }
+    }
+    Err(malformed(&format!("it is over {MOST_PAGES} pages")))
+}

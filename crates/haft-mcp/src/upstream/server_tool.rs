@@ -1,0 +1,222 @@
+//! `ServerTool`: what a client wants of a server beside its tools, as a call: judged, bounded and recorded like every call.
+//!
+//! No caller sees these tools: the gateway makes their calls. The arguments are the request's params as they go to the server.
+
+use std::sync::Arc;
+
+use haft::arguments::Arguments;
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::future::BoxFuture;
+use haft::json::members::{Writer, members};
+use haft::permission::{Condition, Effect, Permission};
+use haft::result::ToolResult;
+use haft::spec::{Risk, ToolName, ToolSpec};
+use haft::tool::Tool;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::upstream::Upstream;
+use crate::upstream::bridge::Bridge;
+use crate::upstream::errand::Errand;
+
+/// Room for a result: whatever a message of a server can hold.
+const ROOM: usize = 64 << 20;
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// To read a resource.
+    Read,
+    /// To get a prompt.
+    Get,
+    /// To complete an argument.
+    Complete,
+}
+
+impl Verb {
+    pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Get, Self::Complete];
+
+    /// The method of the protocol.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Read => "resources/read",
+            Self::Get => "prompts/get",
+            Self::Complete => "completion/complete",
+        }
+    }
+
+    /// The member of the params that headers repeat.
+    fn named(self) -> Option<&'static str> {
+        match self {
+            Self::Read => Some("uri"),
+            Self::Get => Some("name"),
+            Self::Complete => None,
+        }
+    }
+
+    /// The name of the tool for a server: `docs.resources.read`.
+    pub(crate) fn tool(self, server: &str) -> String {
+        format!("{server}.{}", self.method().replace('/', "."))
+    }
+}
+
+/// One of these tools, of one server.
+#[derive(Debug)]
+pub(crate) struct ServerTool {
+    verb: Verb,
+    spec: Arc<ToolSpec>,
+    server: Arc<Upstream>,
+}
+
+impl ServerTool {
+    pub(crate) fn new(verb: Verb, server: &Arc<Upstream>) -> Option<Self> {
+        let name = ToolName::new(&verb.tool(server.name())).ok()?;
+        let (what, schema) = match verb {
+            Verb::Read => (
+                "Read a resource",
+                json!({"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}}}),
+            ),
+            Verb::Get => (
+                "Get a prompt",
+                json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}),
+            ),
+            Verb::Complete => (
+                "Complete an argument",
+                json!({"type": "object", "required": ["ref", "argument"]}),
+            ),
+        };
+        let description = format!("{what} of the MCP server {}.", server.name());
+        // What a person types is completed while they type: nobody is asked about each letter.
+        let is_safe = verb == Verb::Complete || server.terms.trusted;
+        let spec = ToolSpec {
+            risk: if is_safe { Risk::Safe } else { Risk::High },
+            concurrency_safe: true,
+            idempotent: true,
+            category: Some(server.name().to_owned()),
+            source: format!("mcp:{}", server.name()),
+            timeout: Some(server.terms.limits.call),
+            inline_tokens: Some(ROOM),
+            ..ToolSpec::new(name, description, schema)
+        };
+        Some(Self {
+            verb,
+            spec: Arc::new(spec),
+            server: Arc::clone(server),
+        })
+    }
+}
+
+impl Tool for ServerTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        let effect = Effect::Other {
+            kind: "server".to_owned(),
+            value: self.server.name().to_owned(),
+        };
+        Ok(vec![Permission {
+            effect,
+            risk: self.spec.risk,
+        }])
+    }
+
+    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
+        vec![Condition::new("server", self.server.manifest.place.clone())]
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let text = arguments.as_str();
+            let found = members(text);
+            let found = found.map_err(|e| ToolError::invalid_arguments(e.to_string()))?;
+            let name = self.verb.named();
+            let name = found
+                .iter()
+                .find(|member| name.is_some_and(|name| member.is(name)))
+                .and_then(|member| serde_json::from_str::<String>(member.value().get()).ok());
+            let params = text.trim_ascii();
+            let params = params.strip_prefix('{').and_then(|p| p.strip_suffix('}'));
+            let errand = Errand {
+                method: self.verb.method(),
+                params: params.unwrap_or_default(),
+                name: name.as_deref(),
+            };
+            let bridge = Bridge::of(&self.server, context);
+            let raw = self.server.ask(errand, &bridge).await?;
+            Ok(ToolResult {
+                data: Some(own_members_out(raw)),
+                ..ToolResult::default()
+            })
+        })
+    }
+}
+
+/// Members of a result that each server says for itself: haft says them to its own clients.
+const OWN: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+/// The member of `_meta` that names the server which answers.
+const SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
+/// A result without what haft says itself, and everything else as it came.
+fn own_members_out(raw: Box<RawValue>) -> Box<RawValue> {
+    let Ok(found) = members(raw.get()) else {
+        return raw;
+    };
+    let mut out = Vec::with_capacity(raw.get().len());
+    let mut writer = Writer::begin(&mut out);
+    for member in found {
+        if OWN.iter().any(|own| member.is(own)) {
+            continue;
+        }
+        let meta = member.is("_meta").then(|| members(member.value().get()));
+        let Some(Ok(meta)) = meta else {
+            writer.copy(member);
+            continue;
+        };
+        let kept: Vec<_> = meta.into_iter().filter(|m| !m.is(SERVER)).collect();
+        if kept.is_empty() {
+            continue;
+        }
+        let mut inner = Writer::begin(writer.key("_meta"));
+        kept.into_iter().for_each(|member| inner.copy(member));
+        inner.end();
+    }
+    writer.end();
+    let text = String::from_utf8(out).ok();
+    text.and_then(|text| RawValue::from_string(text).ok())
+        .unwrap_or(raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::own_members_out;
+
+    #[test]
+    fn what_haft_says_itself_is_left_out_and_nothing_else() {
+        for (sent, expect) in [
+            (
+                r#"{"z":12345678901234567890123,"resultType":"complete","contents":[ {"a":1.0} ],"ttlMs":5,"cacheScope":"public"}"#,
+                r#"{"z":12345678901234567890123,"contents":[ {"a":1.0} ]}"#,
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}},"a":1}"#,
+                r#"{"a":1}"#,
+            ),
+            (
+                r#"{"_meta":{"x":1,"io.modelcontextprotocol/serverInfo":{"name":"s"}},"a":1}"#,
+                r#"{"_meta":{"x":1},"a":1}"#,
+            ),
+        ] {
+            let raw = RawValue::from_string(sent.to_owned()).unwrap();
+            assert_eq!(own_members_out(raw).get(), expect);
+        }
+    }
+}
