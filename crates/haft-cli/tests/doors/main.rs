@@ -7,6 +7,7 @@
 
 mod binary;
 mod inside;
+mod remote;
 mod resume;
 mod table;
 
@@ -34,9 +35,22 @@ const DOORS: [Door; 7] = [
     Door::Resume,
 ];
 
+/// The ways in that know the servers of settings.
+const TO_SERVERS: [Door; 5] = [
+    Door::McpStdio,
+    Door::McpHttp,
+    Door::Call,
+    Door::Chain,
+    Door::Resume,
+];
+
 /// What came of a row by a door, and whether files of the workspace changed.
 fn run(door: Door, row: &Row) -> (Got, bool) {
-    let scene = table::scene();
+    let scene = if row.tool.starts_with("far.") {
+        remote::scene()
+    } else {
+        table::scene()
+    };
     let before = table::files(&scene);
     let got = match door {
         Door::Execute => inside::execute(&scene, row),
@@ -64,6 +78,15 @@ fn every_row_comes_to_the_same_by_every_door() {
     let wrong: Vec<String> = DOORS
         .into_iter()
         .flat_map(|door| wrong(door, rows()))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_row_of_a_servers_tool_comes_to_the_same_by_every_door() {
+    let wrong: Vec<String> = TO_SERVERS
+        .into_iter()
+        .flat_map(|door| wrong(door, remote::rows()))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -45,14 +45,19 @@ impl Row {
 impl Row {
     /// Whether a file of the workspace is other afterwards: the tools that change any do so whenever they succeed.
     pub(crate) fn changes(&self) -> bool {
-        self.status == "ok" && matches!(self.tool, "write_file" | "delete_file")
+        self.status == "ok" && matches!(self.tool, "write_file" | "delete_file" | "far.touch")
     }
 }
 
 const WRITE: &str = r#"{"path":"src/new.rs","content":"x","mode":"create"}"#;
 const READ: &str = r#"{"path":"README.md"}"#;
 
-fn row(name: &'static str, profile: &'static str, tool: &'static str, status: &'static str) -> Row {
+pub(crate) fn row(
+    name: &'static str,
+    profile: &'static str,
+    tool: &'static str,
+    status: &'static str,
+) -> Row {
     Row {
         name,
         profile,
