@@ -7,6 +7,7 @@
     reason = "tests start real programs, say what they skip, and stop where they cannot go on"
 )]
 
+mod gateway;
 mod report;
 #[path = "../../examples/conformance_server/suite.rs"]
 mod suite;
@@ -40,4 +41,60 @@ fn no_check_of_the_conformance_suite_fails() {
         assert!(wrong.is_empty(), "{revision}: {wrong:#?}");
         assert!(passed >= least, "{revision}: {passed} checks passed");
     }
+}
+
+/// What does not come through haft, in both revisions or in one, with the reason.
+const NOT_THROUGH: [(&str, &str); 3] = [
+    (
+        "resources-subscribe",
+        "changes of single resources of servers are not followed",
+    ),
+    (
+        "resources-unsubscribe",
+        "changes of single resources of servers are not followed",
+    ),
+    (
+        "tasks-required-task-error",
+        "whether a server's tool runs as a task alone is not said by its description",
+    ),
+];
+
+#[test]
+fn the_suite_through_haft_in_front_of_its_server() {
+    if report::installed().is_none() {
+        eprintln!(
+            "SKIPPED: the conformance suite is not below HAFT_NEEDS; `make needs` installs it"
+        );
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut wrong = Vec::new();
+    for legacy in [false, true] {
+        let server = suite::server().unwrap();
+        let url = runtime.block_on(async {
+            let behind = gateway::serve(&server, legacy).await;
+            let front = gateway::front(behind).await;
+            format!("http://{}/mcp", gateway::serve(&front, false).await)
+        });
+        for (revision, _) in REVISIONS {
+            let folder = tempfile::tempdir().unwrap();
+            let report = report::run(&url, revision, folder.path()).unwrap();
+            let (passed, failed) = (report.passed, report.failed.len());
+            eprintln!(
+                "server of the handshake era {legacy}, {revision}: {passed} passed, {failed} failed"
+            );
+            let expected = |scenario: &str| NOT_THROUGH.iter().any(|(name, _)| *name == scenario);
+            for row in report.failed {
+                eprintln!("  {row:?}");
+                if !expected(&row.0) {
+                    wrong.push((legacy, revision, row));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
