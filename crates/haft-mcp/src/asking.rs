@@ -1,11 +1,13 @@
 //! `ClientCaller`: a call's client as its tool reaches it. In the handshake era it is asked on the call's own stream; in the
 //! stateless one its requests are gathered for the call's answer, and what comes back is handed to whoever waits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use haft::bounds::Charge;
 use haft::caller::{Caller, CallerError, CallerRequest, LogLevel, RequestKind};
@@ -23,6 +25,10 @@ use crate::replies::{OwnRequest, Replies};
 use crate::seal::MOST_REQUESTS;
 use crate::wire::{RpcError, reply};
 
+/// The most log messages of a call that wait for a client that takes them slowly; more are dropped.
+const MOST_LOGGED: usize = 64;
+/// The longest of them, in bytes; a longer one is dropped.
+const LONGEST_LOGGED: usize = 16 << 10;
 /// A level of log messages that is above all: none are wanted.
 pub(crate) const SILENT: u8 = u8::MAX;
 
@@ -45,6 +51,9 @@ pub(crate) struct ClientCaller {
     notes: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     /// The mildest log messages that it wants.
     log: Arc<AtomicU8>,
+    /// Those that wait to be sent.
+    logged: Mutex<VecDeque<Vec<u8>>>,
+    more: Notify,
     requests: Mutex<Requests>,
     /// Its call is being polled.
     polled: AtomicBool,
@@ -99,6 +108,8 @@ impl ClientCaller {
             replies: client.replies,
             notes: Mutex::default(),
             log: client.log,
+            logged: Mutex::default(),
+            more: Notify::new(),
             requests: Mutex::new(requests),
             polled: AtomicBool::new(false),
             fresh: AtomicBool::new(false),
@@ -169,6 +180,37 @@ impl ClientCaller {
                 return;
             }
             asked.await;
+        }
+    }
+
+    /// Sends log messages as they come and as its client takes them.
+    pub(crate) async fn sends_logs(&self) -> Infallible {
+        loop {
+            self.send_logs().await;
+            self.more.notified().await;
+        }
+    }
+
+    /// Sends those that a call leaves at its end, as far as its client takes them in this time.
+    pub(crate) async fn send_last_logs(&self, within: Duration) {
+        if !self.logged.lock().is_empty() {
+            let _late = tokio::time::timeout(within, self.send_logs()).await;
+        }
+    }
+
+    /// Sends the log messages that wait.
+    pub(crate) async fn send_logs(&self) {
+        let Some(notes) = self.notes.lock().clone() else {
+            return;
+        };
+        while !self.logged.lock().is_empty() {
+            // A message is taken when there is room for it: none is lost where this is not waited for.
+            let Ok(room) = notes.reserve().await else {
+                return;
+            };
+            if let Some(message) = self.logged.lock().pop_front() {
+                room.send(message);
+            }
         }
     }
 
@@ -300,9 +342,12 @@ impl Caller for ClientCaller {
         if !self.wants_log(level) {
             return;
         }
-        if let Some(notes) = &*self.notes.lock() {
+        let mut logged = self.logged.lock();
+        if logged.len() < MOST_LOGGED && params.get().len() <= LONGEST_LOGGED {
             let message = reply::notification("notifications/message", Some(params.get()));
-            let _full = notes.try_send(message);
+            logged.push_back(message);
+            drop(logged);
+            self.more.notify_one();
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::wire::RpcError;
 /// The name of the tasks extension.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
+type Extensions = BTreeMap<String, Box<RawValue>>;
+
 /// The longest account of itself that is kept of a client, in bytes.
 const LONGEST: usize = 16 << 10;
 
@@ -36,23 +38,24 @@ impl Capabilities {
     /// Reads them, as far as the client's protocol has them.
     pub(crate) fn of(raw: Option<&RawValue>, era: Era) -> Self {
         #[derive(Deserialize)]
-        struct Said {
+        struct Said<'a> {
             sampling: Option<IgnoredAny>,
             roots: Option<IgnoredAny>,
-            #[serde(default)]
-            extensions: BTreeMap<String, Box<RawValue>>,
+            #[serde(borrow)]
+            extensions: Option<&'a RawValue>,
         }
         let Some(raw) = raw.filter(|raw| raw.get().len() > 2 && raw.get().starts_with('{')) else {
             return Self::default();
         };
-        let Ok(said) = serde_json::from_str::<Said>(raw.get()) else {
+        let Ok(said) = serde_json::from_str::<Said<'_>>(raw.get()) else {
             return Self::default();
         };
+        let extensions = || serde_json::from_str::<Extensions>(said.extensions?.get()).ok();
         Self {
             elicitation: Elicitation::of(Some(raw), era),
             sampling: said.sampling.is_some(),
             roots: said.roots.is_some(),
-            tasks: era.is_modern() && said.extensions.contains_key(EXTENSION),
+            tasks: era.is_modern() && extensions().is_some_and(|all| all.contains_key(EXTENSION)),
             raw: (raw.get().len() <= LONGEST).then(|| Arc::from(raw.to_owned())),
         }
     }

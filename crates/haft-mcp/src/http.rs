@@ -31,6 +31,7 @@ mod legacy;
 mod mirrored;
 mod modern;
 mod reply_body;
+mod resume;
 mod route;
 mod session;
 mod sessions;

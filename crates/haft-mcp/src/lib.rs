@@ -31,6 +31,7 @@ mod limits;
 mod listen;
 mod offered;
 mod outcome;
+mod owner;
 mod parked;
 mod perform;
 mod progress;

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft::bounds::{Budget, Class, Place, Places};
+use haft::bounds::{Budget, Place, Places};
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::limits::{ServerLimits, shares};
+use crate::owner::{AtWork, Owner};
 use crate::running::Running;
 use crate::seal::random_name;
 
@@ -29,6 +30,7 @@ pub(crate) struct Parked {
 struct Waiting {
     running: Running,
     _place: Place,
+    _work: AtWork,
     /// Dropped with the entry, so that what watches it ends.
     _watched: oneshot::Sender<()>,
 }
@@ -47,25 +49,26 @@ impl Parked {
     pub(crate) fn park(
         self: &Arc<Self>,
         running: Running,
-        class: Class,
+        owner: Owner,
         until: Instant,
-        mut run: watch::Receiver<bool>,
     ) -> Result<Box<str>, Box<Running>> {
-        let (Some(place), Some(name)) = (self.places.take(class), random_name()) else {
+        let (Some(place), Some(name)) = (self.places.take(owner.class), random_name()) else {
             return Err(Box::new(running));
         };
         let (watched, taken) = oneshot::channel();
         let waiting = Waiting {
             running: running.part(),
             _place: place,
+            _work: owner.work,
             _watched: watched,
         };
+        let mut over = owner.over;
         self.calls.lock().insert(name.clone(), waiting);
         let (parked, of) = (Arc::downgrade(self), name.clone());
         tokio::spawn(async move {
             tokio::select! {
                 _ = taken => {}
-                _ = run.wait_for(|ended| *ended) => {}
+                _ = over.wait_for(|over| *over) => {}
                 () = tokio::time::sleep_until(until) => {}
             }
             drop(parked.upgrade().and_then(|parked| parked.take(&of)));

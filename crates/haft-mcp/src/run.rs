@@ -19,6 +19,7 @@ use crate::era::Era;
 use crate::in_flight::InFlight;
 use crate::offer::Offer;
 use crate::opener::{ClientInfo, RunFactory};
+use crate::owner::Working;
 use crate::parked::Parked;
 use crate::replies::Replies;
 use crate::seal::Seal;
@@ -49,6 +50,8 @@ pub(crate) struct Run {
     log: Arc<AtomicU8>,
     /// The resources of whose changes such a client hears.
     subscribed: Mutex<BTreeSet<String>>,
+    /// Its calls that go on while their client is away.
+    working: Working,
     shared: Shared,
     /// Set when its record has begun, with its first call.
     begun: OnceCell<()>,
@@ -100,6 +103,7 @@ impl Run {
             kept: Mutex::default(),
             log: Arc::new(AtomicU8::new(LogLevel::Info as u8)),
             subscribed: Mutex::default(),
+            working: Working::default(),
             in_flight: InFlight::default(),
             begun: OnceCell::new(),
             told_prompts: AtomicBool::new(false),
@@ -189,6 +193,11 @@ impl Run {
     /// Tells the host of a message that never became a call.
     pub(crate) fn refused(&self, reason: &str) {
         self.shared.opener.refused(&self.session, reason);
+    }
+
+    /// Whether a call of it goes on while its client is away.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.working.any()
     }
 
     /// Which log messages the client wants from now on.

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use haft::progress::hub::Listener;
 use haft::result::Outcome;
@@ -14,6 +15,9 @@ use crate::asking::{ClientCaller, Gathering};
 use crate::carrier::Carrier;
 use crate::progress::ProgressLine;
 use crate::wire::RpcError;
+
+/// How long an answer waits for a client that does not take the log messages before it.
+const LAST: Duration = Duration::from_secs(2);
 
 /// A call under way. Dropping it cancels the call.
 #[derive(Debug)]
@@ -95,7 +99,9 @@ impl Running {
             () = caller.asks(), if until.asks => return Ok(Step::Asks),
             () = tokio::time::sleep_until(until.late.unwrap_or_else(Instant::now)), if until.late.is_some() => return Ok(Step::Late),
             never = shown => match never {},
+            never = caller.sends_logs() => match never {},
         };
+        caller.send_last_logs(LAST).await;
         if let (Some(line), Some(listener)) = (line, listener.take()) {
             line.end(listener).await;
         }

@@ -5,19 +5,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use haft::bounds::{Budget, Charge, Class, Place, Places};
+use haft::bounds::{Budget, Charge, Place, Places};
 use haft::call::Principal;
 use haft::clock;
 use haft::result::{Outcome, Status};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::asking::{ClientCaller, InputRequest};
 use crate::limits::{ServerLimits, shares};
 use crate::outcome;
+use crate::owner::Owner;
 use crate::required::Named;
 use crate::running::{Running, Step, Until};
 use crate::seal::random_name;
@@ -75,14 +77,6 @@ enum End {
     Cancelled,
 }
 
-/// Whose task it is.
-pub(crate) struct Owner {
-    pub(crate) principal: Principal,
-    pub(crate) class: Class,
-    /// Whether the run is over in which the call was made.
-    pub(crate) over: watch::Receiver<bool>,
-}
-
 impl Tasks {
     pub(crate) fn new(limits: &ServerLimits, server: Box<RawValue>) -> Arc<Self> {
         Arc::new(Self {
@@ -99,7 +93,7 @@ impl Tasks {
     pub(crate) fn begin(
         self: &Arc<Self>,
         running: Running,
-        mut owner: Owner,
+        owner: Owner,
     ) -> Result<Arc<Task>, Box<Running>> {
         let (Some(place), Some(id)) = (self.places.take(owner.class), random_name()) else {
             return Err(Box::new(running));
@@ -121,20 +115,30 @@ impl Tasks {
             _place: place,
         });
         self.all.lock().insert(id.clone(), Arc::clone(&task));
-        let driver = tokio::spawn(drive(Arc::clone(self), Arc::clone(&task), running));
+        let driver = drive(Arc::clone(self), Arc::clone(&task), running);
+        let work = owner.work;
+        let driver = tokio::spawn(async move {
+            driver.await;
+            drop(work);
+        });
         // It is set once, here.
         let _ = task.driver.set(driver.abort_handle());
-        let (tasks, life) = (Arc::downgrade(self), self.life);
+        let (tasks, forgotten, mut over) =
+            (Arc::downgrade(self), Instant::now() + self.life, owner.over);
+        let kept = Arc::clone(&task);
         tokio::spawn(async move {
             tokio::select! {
-                _ = owner.over.wait_for(|over| *over) => {}
-                () = tokio::time::sleep(life) => {}
+                _ = over.wait_for(|over| *over) => {
+                    // What it came to is there to be asked for, though its run is over.
+                    if kept.has_ended() {
+                        tokio::time::sleep_until(forgotten).await;
+                    }
+                }
+                () = tokio::time::sleep_until(forgotten) => {}
             }
-            let ended = tasks
-                .upgrade()
-                .and_then(|tasks| tasks.all.lock().remove(&id));
-            if let Some(task) = ended {
-                task.stop();
+            kept.stop();
+            if let Some(tasks) = tasks.upgrade() {
+                tasks.all.lock().remove(&id);
             }
         });
         Ok(task)
@@ -291,6 +295,11 @@ impl Task {
             End::Failed(RpcError::new(RpcError::BUSY, message))
         });
         true
+    }
+
+    /// Whether it has ended.
+    fn has_ended(&self) -> bool {
+        self.state.lock().end.is_some()
     }
 
     /// Takes what the client says to what it asked.

@@ -1,5 +1,6 @@
 //! One request's answer: JSON, unless something has to be said before it; then a stream of events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 
+use super::resume::{Stream, Streams};
 use super::{McpBody, busy, respond};
 use crate::core::Answer;
 use crate::intake::Outgoing;
@@ -40,6 +42,8 @@ pub(crate) struct Sending {
     pub(crate) accepts_events: bool,
     /// Whether errors show in the HTTP status (2026-07-28).
     pub(crate) strict: bool,
+    /// Where a stream that its client loses is kept (2025-11-25).
+    pub(crate) resume: Option<Arc<Streams>>,
 }
 
 impl Exchange {
@@ -59,46 +63,110 @@ impl Exchange {
             () = tokio::time::sleep(self.keep_alive), if self.sending.accepts_events => None,
         };
         let (frames, body) = mpsc::channel(FRAMES);
-        let opening = first.map_or_else(ping, |note| event(&note));
-        tokio::spawn(self.stream(opening, frames));
+        let lost = self.sending.resume.as_ref().map(|streams| streams.begin());
+        let opening = match &lost {
+            Some(stream) => Some(stream.opening()),
+            None if first.is_none() => Some(ping()),
+            None => None,
+        };
+        let first = first.map(|note| self.event(lost.as_deref(), &note));
+        for frame in opening.into_iter().chain(first) {
+            // The channel is new and has room for two.
+            let _first = frames.try_send(frame);
+        }
+        tokio::spawn(self.stream(lost, frames));
         events(body)
     }
 
-    /// Sends what is said, then the answer. A client that goes away ends it. What a slow one has not taken waits with
-    /// whoever says it; the work goes on all the same.
-    async fn stream(mut self, opening: Bytes, frames: mpsc::Sender<Bytes>) {
-        let _first = frames.try_send(opening);
+    /// Sends what is said, then the answer. A client that goes away ends it, unless it can take the stream up again. What a slow
+    /// one has not taken waits with whoever says it; the work goes on all the same.
+    async fn stream(mut self, lost: Option<Arc<Stream>>, frames: mpsc::Sender<Bytes>) {
         loop {
             let said = async {
                 // A client that is gone is noticed below.
                 let room = frames.reserve().await.ok()?;
                 let note = next(&mut self.sending.notes).await?;
-                room.send(event(&note));
-                Some(())
+                Some((room, note))
             };
             tokio::select! {
                 biased;
-                () = frames.closed() => return,
-                Some(()) = said => {}
+                () = frames.closed() => break,
+                Some((room, note)) = said => {
+                    let event = self.event(lost.as_deref(), &note);
+                    room.send(event);
+                }
                 answer = &mut self.answer => {
                     while let Some(Ok(note)) = self.sending.notes.as_mut().map(mpsc::Receiver::try_recv) {
-                        let _gone = frames.send(event(&note)).await;
+                        let event = self.event(lost.as_deref(), &note);
+                        let _gone = frames.send(event).await;
                     }
-                    let _gone = frames.send(self.last(&answer)).await;
-                    return;
+                    let last = self.last(lost.as_deref(), &answer);
+                    let sent = frames.send(last).await.is_ok();
+                    return self.over(lost, sent);
                 }
                 () = tokio::time::sleep(self.keep_alive) => {
                     let _full = frames.try_send(ping());
                 }
             }
         }
+        if let Some(stream) = lost {
+            self.without_client(stream).await;
+        }
     }
 
-    /// The answer as the stream's last event, held until it is sent.
-    fn last(&self, answer: &Answer) -> Bytes {
+    /// Keeps what is said, then the answer, for a client that lost its stream.
+    async fn without_client(mut self, stream: Arc<Stream>) {
+        loop {
+            tokio::select! {
+                biased;
+                Some(note) = next(&mut self.sending.notes) => {
+                    self.event(Some(&stream), &note);
+                }
+                answer = &mut self.answer => {
+                    while let Some(Ok(note)) = self.sending.notes.as_mut().map(mpsc::Receiver::try_recv) {
+                        self.event(Some(&stream), &note);
+                    }
+                    self.last(Some(&stream), &answer);
+                    return self.over(Some(stream), false);
+                }
+            }
+        }
+    }
+
+    /// What was lost of a stream that has ended waits for a while; what was sent is forgotten.
+    fn over(&self, lost: Option<Arc<Stream>>, sent: bool) {
+        let Some((streams, stream)) = self.sending.resume.as_ref().zip(lost) else {
+            return;
+        };
+        if sent {
+            streams.forget(&stream);
+        } else {
+            streams.forget_later(stream);
+        }
+    }
+
+    /// A message as an event, kept where its client can take the stream up again.
+    fn event(&self, lost: Option<&Stream>, message: &[u8]) -> Bytes {
+        let Some(stream) = lost else {
+            return event(message);
+        };
+        let (number, id) = stream.next_id();
+        let event = event_with(&id, message);
+        stream.keep(number, &event, false);
+        event
+    }
+
+    /// The answer as the stream's last event, held until it is sent, and as long as it is kept.
+    fn last(&self, lost: Option<&Stream>, answer: &Answer) -> Bytes {
         let Sending { id, class, .. } = &self.sending;
-        let held = self.outgoing.hold(event(&answer.bytes), *class);
-        held.unwrap_or_else(|| event(&Answer::error(Some(id), &busy()).bytes))
+        let (number, line) = lost.map(Stream::next_id).unwrap_or_default();
+        let held = self.outgoing.hold(event_with(&line, &answer.bytes), *class);
+        let busy = || event_with(&line, &Answer::error(Some(id), &busy()).bytes);
+        let last = held.unwrap_or_else(busy);
+        if let Some(stream) = lost {
+            stream.keep(number, &last, true);
+        }
+        last
     }
 }
 
@@ -112,7 +180,13 @@ async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
 
 /// A message as an event.
 pub(crate) fn event(message: &[u8]) -> Bytes {
-    let mut out = Vec::with_capacity(message.len() + 32);
+    event_with("", message)
+}
+
+/// The same behind a line with its id.
+fn event_with(id: &str, message: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(message.len() + id.len() + 32);
+    out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(b"event: message\ndata: ");
     // A newline would end the event's line: in JSON it can only be layout.
     out.extend(

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, Response, StatusCode};
 use tokio::sync::mpsc;
 
 use super::exchange::{self, Sending};
+use super::resume::Stream;
 use super::session::Lease;
 use super::{
     Caller, Door, McpBody, Post, Step, Work, accepted, accepted_empty, json, not_allowed, refuse,
@@ -168,6 +169,7 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
         notes,
         accepts_events,
         strict: false,
+        resume: (lease.run().era >= Revision::V2025_11_25).then(|| Arc::clone(lease.streams())),
     };
     let (core, on_failure) = (Arc::clone(&door.core), id.clone());
     let work = tokio::spawn(async move {
@@ -212,6 +214,9 @@ pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> R
         return refuse(&Refused { id: None, error });
     };
     lease.works();
+    if let Some(lost) = lost(headers, &lease) {
+        return take_up(door, lease, place, lost);
+    }
     let (frames, body) = mpsc::channel(FRAMES);
     let keep_alive = door.core.limits.keep_alive;
     tokio::spawn(async move {
@@ -226,6 +231,34 @@ pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> R
                 },
                 () = tokio::time::sleep(keep_alive) => exchange::ping(),
             };
+        }
+        drop((place, lease));
+    });
+    exchange::events(body)
+}
+
+/// The stream that a client lost, and the last event that it had of it.
+fn lost(headers: &HeaderMap, lease: &Lease) -> Option<Lost> {
+    let id = headers.get("last-event-id")?.to_str().ok()?;
+    let (stream, event) = lease.streams().find(id)?;
+    Some(Lost { stream, event })
+}
+
+/// A stream that its client lost.
+struct Lost {
+    stream: Arc<Stream>,
+    /// The last event that the client had.
+    event: u64,
+}
+
+/// Goes on with a stream that its client lost.
+fn take_up(door: &Arc<Door>, lease: Lease, place: Place, lost: Lost) -> Response<McpBody> {
+    let (frames, body) = mpsc::channel(FRAMES);
+    let keep_alive = door.core.limits.keep_alive;
+    tokio::spawn(async move {
+        let Lost { stream, event } = lost;
+        if stream.follow(event, &frames, keep_alive).await {
+            lease.streams().forget(&stream);
         }
         drop((place, lease));
     });

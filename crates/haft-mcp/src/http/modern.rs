@@ -112,6 +112,7 @@ pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> R
         notes,
         accepts_events,
         strict: true,
+        resume: None,
     };
     let core = Arc::clone(&door.core);
     let answer = async move {

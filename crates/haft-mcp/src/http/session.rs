@@ -8,6 +8,8 @@ use haft::bounds::Class;
 use haft::call::Principal;
 use tokio::time::Instant;
 
+use super::resume::Streams;
+
 use crate::core::Answer;
 use crate::run::Run;
 
@@ -42,6 +44,8 @@ pub(super) struct Session {
     pub(super) run: Arc<Run>,
     pub(super) principal: Option<Principal>,
     pub(super) class: Class,
+    /// The streams of answers that it may lose.
+    streams: Arc<Streams>,
     used: Use,
 }
 
@@ -51,6 +55,7 @@ impl Session {
             run,
             principal,
             class,
+            streams: Arc::default(),
             used: Use {
                 began: Instant::now(),
                 last: AtomicU64::new(0),
@@ -60,9 +65,9 @@ impl Session {
         })
     }
 
-    /// How long it has not been used; none while it is.
+    /// How long it has not been used; none while it is, by its client or by a call that waits for it.
     pub(super) fn idle(&self) -> Option<Duration> {
-        self.used.idle()
+        self.used.idle().filter(|_| !self.run.is_at_work())
     }
 
     /// Whether it was used for more than to begin.
@@ -84,6 +89,11 @@ impl Lease {
 
     pub(crate) fn run(&self) -> &Arc<Run> {
         &self.0.run
+    }
+
+    /// The streams of answers that its client may lose.
+    pub(crate) fn streams(&self) -> &Arc<Streams> {
+        &self.0.streams
     }
 
     /// Notes that the client does something with it.

@@ -17,10 +17,11 @@ use crate::capabilities::undeclared;
 use crate::carrier::{Back, Carrier, PendingQuestion};
 use crate::elicit::ElicitReply;
 use crate::job::CallJob;
+use crate::owner::Owner;
 use crate::progress::ProgressLine;
 use crate::running::{Running, Step, Until};
 use crate::seal::{Bound, State};
-use crate::tasks::{Owner, Task};
+use crate::tasks::Task;
 use crate::then::Then;
 use crate::wire::RpcError;
 
@@ -185,12 +186,7 @@ impl Run {
                     }
                 },
                 Step::Late => {
-                    let owner = Owner {
-                        principal: self.session.principal().clone(),
-                        class: self.client.class,
-                        over: self.ended.subscribe(),
-                    };
-                    match self.shared.tasks.begin(running, owner) {
+                    match self.shared.tasks.begin(running, self.owner()) {
                         Ok(task) => return Ok(Ending::Task(task)),
                         // Without room for one more task it is waited for, as for a client that has none.
                         Err(back) => running = *back,
@@ -201,6 +197,16 @@ impl Run {
         }
     }
 
+    /// Whose its calls are that go on while their client is away.
+    fn owner(&self) -> Owner {
+        Owner {
+            principal: self.session.principal().clone(),
+            class: self.client.class,
+            over: self.ended.subscribe(),
+            work: self.working.begin(),
+        }
+    }
+
     /// Leaves the call to itself until its client comes back; gives it back where that cannot be.
     fn park(&self, running: Running, bound: Option<&Bounds>) -> Result<Ending, Box<Running>> {
         let (Some(bound), Some(seal)) = (bound, self.shared.seal()) else {
@@ -208,9 +214,8 @@ impl Run {
         };
         let asked = running.caller.open();
         let patience = self.session.limits().approval_timeout + GRACE;
-        let (until, ended) = (Instant::now() + patience, self.ended.subscribe());
-        let parked = &self.shared.parked;
-        let name = parked.park(running, self.client.class, until, ended)?;
+        let until = Instant::now() + patience;
+        let name = self.shared.parked.park(running, self.owner(), until)?;
         let state = State {
             approvals: Vec::new(),
             parked: Some(name),

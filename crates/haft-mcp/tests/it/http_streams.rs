@@ -188,3 +188,58 @@ async fn streams_are_bounded_and_free_their_place() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
+
+/// The next frame as text.
+async fn text(stream: &mut haft_mcp::http::McpBody) -> String {
+    use http_body_util::BodyExt;
+    let frame = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+    String::from_utf8(frame.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_that_loses_its_stream_takes_it_up_where_it_left_it() {
+    let (server, opener) = server(ServerLimits::default());
+    let service = server.http(Access::checked_before());
+    let id = open(&service).await;
+    let session = [("mcp-session-id", id.as_str())];
+    let slow = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":40},"_meta":{"progressToken":7}}}"#;
+    let mut stream = send(&service, request(Method::POST, &session, slow))
+        .await
+        .into_body();
+    assert_eq!(text(&mut stream).await, "id: 1-0\nretry: 500\ndata: \n\n");
+    let first = text(&mut stream).await;
+    assert!(
+        first.starts_with("id: 1-1\nevent: message\ndata: "),
+        "{first}"
+    );
+    drop(stream);
+    let back = |last: &'static str| {
+        let accept = ("accept", "text/event-stream");
+        request(
+            Method::GET,
+            &[session[0], accept, ("last-event-id", last)],
+            "",
+        )
+    };
+    let mut stream = send(&service, back("1-1")).await.into_body();
+    let mut values = Vec::new();
+    let answer = loop {
+        let told = event(&mut stream).await.unwrap();
+        match told["params"]["progress"].as_u64() {
+            Some(value) => values.push(value),
+            None => break told,
+        }
+    };
+    assert_eq!(answer["result"]["content"][0]["text"], json!("done"));
+    assert!(
+        values.is_sorted() && values.first() == Some(&2),
+        "{values:?}"
+    );
+    assert_eq!(event(&mut stream).await, None);
+    assert_eq!(opener.count("ended:ok"), 1, "it ran once, to its end");
+    // What was taken is forgotten, and another session's streams are not to be had: such a client hears of changes alone.
+    for last in ["1-1", "2-0", "nonsense"] {
+        let mut stream = send(&service, back(last)).await.into_body();
+        assert_eq!(text(&mut stream).await, ": ping\n\n", "{last}");
+    }
+}

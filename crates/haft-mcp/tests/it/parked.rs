@@ -48,7 +48,13 @@ pub(crate) struct Client {
 
 impl Client {
     fn new(limits: ServerLimits) -> Self {
+        Self::with_calls(limits, u64::MAX)
+    }
+
+    /// A client whose runs take so many calls.
+    fn with_calls(limits: ServerLimits, most: u64) -> Self {
         let opener = Arc::new(SmallOpener::new(Policy::trusted(), false));
+        *opener.max_calls.lock() = most;
         opener.add(asks());
         let service = serving(limits, &opener).http(Access::checked_before());
         Self::of(service, json!({"elicitation": {}}))
@@ -198,6 +204,20 @@ async fn where_too_many_calls_wait_for_clients_the_tool_hears_that_nobody_can_be
         .await;
     assert!(text(&joined).contains("ada"));
     assert_eq!(asked(&client.call(&["name"], Value::Null).await), ["name"]);
+}
+
+#[tokio::test]
+async fn the_last_call_of_a_run_is_joined_like_any_other() {
+    let client = Client::with_calls(ServerLimits::default(), 1);
+    let first = client.call(&["name"], Value::Null).await;
+    // The run takes no more calls: its client gets a new one, and the old one goes on.
+    let second = client.call(&["name"], Value::Null).await;
+    for asked in [&first, &second] {
+        let joined = client
+            .call(&["name"], back(asked, json!({"name": said("ada")})))
+            .await;
+        assert!(text(&joined).contains("ada"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -144,6 +144,36 @@ async fn a_cancelled_session_ends_what_a_caller_is_asked() {
     assert_eq!(*caller.dropped.lock(), 1);
 }
 
+/// Change something.
+#[tool]
+fn changes() -> &'static str {
+    "changed"
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_caller_keeps_no_other_call_waiting() {
+    let tools = ToolRegistry::new()
+        .with(asks)
+        .unwrap()
+        .with(changes)
+        .unwrap();
+    let session = Session::new(tools);
+    let asking = session.with_caller(Arc::new(Slow::default()) as _);
+    let executor = Executor::new(Policy::trusted());
+    let waits = executor.execute(&asking, ToolCall::new("asks", r#"{"what":"roots"}"#));
+    let beside = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let begun = tokio::time::Instant::now();
+        let outcome = executor
+            .execute(&session, ToolCall::new("changes", "{}"))
+            .await;
+        (outcome.to_model(), begun.elapsed())
+    };
+    let (outcome, (changed, took)) = tokio::join!(waits, beside);
+    assert_eq!((changed.as_str(), took), ("changed", Duration::ZERO));
+    assert_eq!(outcome.status, Status::Ok);
+}
+
 /// Count on being called by the host alone.
 #[tool(concurrency_safe)]
 fn hidden() -> &'static str {

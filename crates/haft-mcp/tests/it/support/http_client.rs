@@ -117,7 +117,8 @@ where
         let frame = body.frame().await?.unwrap().into_data().unwrap();
         let text = std::str::from_utf8(&frame).unwrap();
         assert!(text.ends_with("\n\n"), "a frame is one event: {text:?}");
-        if let Some(data) = text.strip_prefix("event: message\ndata: ") {
+        // An id may go before.
+        if let Some((_, data)) = text.split_once("event: message\ndata: ") {
             return Some(serde_json::from_str(data).unwrap());
         }
     }

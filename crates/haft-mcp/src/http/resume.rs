@@ -1,0 +1,216 @@
+//! Streams of answers that a client of the handshake era may lose and take up again (2025-11-25): each event has an id, the last ones
+//! are kept, and what is said while the client is away waits for it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+
+/// The most streams that a session keeps; where there are more the oldest is forgotten.
+const MOST_STREAMS: usize = 16;
+/// The most events before the answer that a stream keeps, in number and bytes.
+const MOST_EVENTS: usize = 32;
+const MOST_BYTES: usize = 32 << 10;
+/// How long an answer waits for a client that is away.
+const AWAY: Duration = Duration::from_secs(60);
+/// After how long a client that lost its stream should come back, in milliseconds.
+const RETRY_MS: u32 = 500;
+
+/// The streams of one session.
+#[derive(Debug, Default)]
+pub(crate) struct Streams(Mutex<Numbered>);
+
+#[derive(Debug, Default)]
+struct Numbered {
+    last: u64,
+    kept: VecDeque<Arc<Stream>>,
+}
+
+/// A stream that can be taken up again.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    number: u64,
+    events: Mutex<Events>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Events {
+    last: u64,
+    kept: VecDeque<(u64, Bytes)>,
+    bytes: usize,
+    ended: bool,
+}
+
+impl Streams {
+    /// A new stream.
+    pub(crate) fn begin(&self) -> Arc<Stream> {
+        let mut streams = self.0.lock();
+        streams.last += 1;
+        let stream = Arc::new(Stream {
+            number: streams.last,
+            events: Mutex::default(),
+            changed: Notify::new(),
+        });
+        if streams.kept.len() >= MOST_STREAMS {
+            streams.kept.pop_front();
+        }
+        streams.kept.push_back(Arc::clone(&stream));
+        stream
+    }
+
+    /// The stream of an event's id, and the event's number in it.
+    pub(crate) fn find(&self, id: &str) -> Option<(Arc<Stream>, u64)> {
+        let (number, event) = id.split_once('-')?;
+        let (number, event) = (number.parse::<u64>().ok()?, event.parse().ok()?);
+        let streams = self.0.lock();
+        let stream = streams.kept.iter().find(|stream| stream.number == number);
+        stream.map(|stream| (Arc::clone(stream), event))
+    }
+
+    /// Forgets a stream.
+    pub(crate) fn forget(&self, stream: &Arc<Stream>) {
+        self.0.lock().kept.retain(|kept| !Arc::ptr_eq(kept, stream));
+    }
+
+    /// Forgets a stream that has ended, when its client has had time to come back.
+    pub(crate) fn forget_later(self: &Arc<Self>, stream: Arc<Stream>) {
+        let streams = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(AWAY).await;
+            if let Some(streams) = streams.upgrade() {
+                streams.forget(&stream);
+            }
+        });
+    }
+}
+
+impl Stream {
+    /// The first event: nothing but the id to come back with, and when.
+    pub(crate) fn opening(&self) -> Bytes {
+        format!("id: {}-0\nretry: {RETRY_MS}\ndata: \n\n", self.number).into()
+    }
+
+    /// The number of the next event, and the line with its id.
+    pub(crate) fn next_id(&self) -> (u64, String) {
+        let mut events = self.events.lock();
+        events.last += 1;
+        let number = events.last;
+        (number, format!("id: {}-{number}\n", self.number))
+    }
+
+    /// Keeps an event for a client that loses it. The answer is kept whatever its size: its bytes are charged to its class.
+    pub(crate) fn keep(&self, number: u64, event: &Bytes, is_answer: bool) {
+        let mut events = self.events.lock();
+        events.bytes += event.len();
+        events.kept.push_back((number, event.clone()));
+        while !is_answer && (events.kept.len() > MOST_EVENTS || events.bytes > MOST_BYTES) {
+            let Some((_, dropped)) = events.kept.pop_front() else {
+                break;
+            };
+            events.bytes -= dropped.len();
+        }
+        events.ended |= is_answer;
+        drop(events);
+        self.changed.notify_waiters();
+    }
+
+    /// What came after this event, and whether it is all.
+    fn after(&self, event: u64) -> (Vec<(u64, Bytes)>, bool) {
+        let events = self.events.lock();
+        let later = events.kept.iter().filter(|(number, _)| *number > event);
+        (later.cloned().collect(), events.ended)
+    }
+
+    /// Sends a client that came back what it has not had, until the answer; true where that was sent.
+    pub(crate) async fn follow(
+        &self,
+        mut from: u64,
+        frames: &mpsc::Sender<Bytes>,
+        keep_alive: Duration,
+    ) -> bool {
+        loop {
+            let changed = self.changed.notified();
+            let (events, ended) = self.after(from);
+            for (number, event) in events {
+                if frames.send(event).await.is_err() {
+                    return false;
+                }
+                from = number;
+            }
+            if ended {
+                return true;
+            }
+            tokio::select! {
+                () = frames.closed() => return false,
+                () = changed => {}
+                () = tokio::time::sleep(keep_alive) => {
+                    let _full = frames.try_send(Bytes::from_static(b": ping\n\n"));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn say(stream: &Stream, word: &str, is_answer: bool) -> String {
+        let (number, id) = stream.next_id();
+        let event = id + word;
+        stream.keep(number, &event.clone().into(), is_answer);
+        event
+    }
+
+    #[tokio::test]
+    async fn a_client_that_comes_back_gets_what_it_has_not_had() {
+        let streams = Arc::new(Streams::default());
+        let stream = streams.begin();
+        assert_eq!(stream.opening(), "id: 1-0\nretry: 500\ndata: \n\n");
+        assert_eq!(say(&stream, "data: a\n\n", false), "id: 1-1\ndata: a\n\n");
+        say(&stream, "data: b\n\n", false);
+        let (found, event) = streams.find("1-1").unwrap();
+        let (frames, mut body) = mpsc::channel(16);
+        let following = tokio::spawn(async move { found.follow(event, &frames, AWAY).await });
+        let mut got = String::new();
+        while !got.contains("data: b") {
+            got += std::str::from_utf8(&body.recv().await.unwrap()).unwrap();
+        }
+        say(&stream, "data: c\n\n", true);
+        while let Some(frame) = body.recv().await {
+            got += std::str::from_utf8(&frame).unwrap();
+        }
+        assert_eq!(got, "id: 1-2\ndata: b\n\nid: 1-3\ndata: c\n\n");
+        assert!(following.await.unwrap());
+        streams.forget(&stream);
+        for unknown in ["1-1", "2-1", "1", "x-1", "1-x", ""] {
+            assert!(streams.find(unknown).is_none(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_answer_is_kept_in_any_case() {
+        let streams = Streams::default();
+        let first = streams.begin();
+        for _ in 0..MOST_STREAMS {
+            streams.begin();
+        }
+        assert!(streams.find("1-0").is_none());
+        for _ in 0..100 {
+            say(&first, &"x".repeat(900), false);
+        }
+        assert_eq!(first.after(0).0.len(), MOST_EVENTS);
+        say(&first, &"y".repeat(MOST_BYTES * 2), true);
+        let (events, ended) = first.after(0);
+        assert!(
+            ended
+                && events
+                    .last()
+                    .is_some_and(|(_, last)| last.len() > MOST_BYTES)
+        );
+    }
+}
