@@ -127,8 +127,9 @@ impl Tasks {
             (Arc::downgrade(self), Instant::now() + self.life, owner.over);
         let kept = Arc::clone(&task);
         tokio::spawn(async move {
+            let over = async { drop(over.wait_for(|over| *over).await) };
             tokio::select! {
-                _ = over.wait_for(|over| *over) => {
+                () = over => {
                     // What it came to is there to be asked for, though its run is over.
                     if kept.has_ended() {
                         tokio::time::sleep_until(forgotten).await;

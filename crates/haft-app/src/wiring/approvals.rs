@@ -12,7 +12,6 @@ use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::session::WaitMode;
 use haft::spec::Risk;
-use haft::toolset::Toolset;
 use haft::toolset::view::merged;
 
 use crate::config::Settings;

@@ -19,6 +19,8 @@ pub(crate) struct Inventory {
     now: RwLock<Arc<Stock>>,
     /// The tools of the stock that is in force.
     every: Arc<Replaceable>,
+    /// Those by which clients reach what its servers have beside tools.
+    internal: Arc<Replaceable>,
     /// Connections of earlier stocks over which calls may still be under way.
     retiring: Mutex<Vec<Weak<Upstream>>>,
 }

@@ -223,5 +223,6 @@ fn again(outcome: Outcome) -> ToolResult {
         error,
         summary: Some(outcome.summary),
         strength: outcome.strength,
+        original: outcome.original,
     }
 }
