@@ -52,7 +52,8 @@ impl RequestKind {
         Some(match method {
             "sampling/createMessage" => Self::Sampling,
             "roots/list" => Self::Roots,
-            "elicitation/create" => {
+            // A list would be read as a struct, too.
+            "elicitation/create" if params.get().starts_with('{') => {
                 let mode = serde_json::from_str::<Mode<'_>>(params.get()).ok()?.mode;
                 match mode.map(RawValue::get) {
                     None | Some("\"form\"") => Self::Form,

@@ -108,7 +108,7 @@ async fn a_tool_gets_its_callers_answer_as_it_came_and_the_wait_is_not_its_time(
         ),
         (
             "url",
-            Status::Error,
+            Status::Timeout,
             "did not answer elicitation/create in time",
         ),
     ] {
