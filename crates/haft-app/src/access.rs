@@ -17,9 +17,8 @@ use subtle::ConstantTimeEq as _;
 use crate::config::Settings;
 use crate::home::Home;
 use crate::nearest::nearest;
-use crate::plain_file;
+use crate::plain_file::{self, Stamp, stamp};
 use crate::problem::{Place, Problem};
-use crate::reload::files::{Stamp, stamp};
 use crate::wiring::served;
 
 /// The file in the state folder.

@@ -72,6 +72,23 @@ pub fn bounded(from: impl Read, most: u64) -> io::Result<String> {
     })
 }
 
+/// What of a file differs once it was written or replaced: device, inode, length, and when content and entry changed.
+pub(crate) type Stamp = [i128; 5];
+
+/// What of a file differs now; none where there is no file.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = std::fs::metadata(path).ok()?;
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Some([
+        i128::from(meta.dev()),
+        i128::from(meta.ino()),
+        i128::from(meta.len()),
+        nanoseconds(meta.mtime(), meta.mtime_nsec()),
+        nanoseconds(meta.ctime(), meta.ctime_nsec()),
+    ])
+}
+
 /// Puts `text` where `path` is, readable by its owner alone; somebody who reads sees the old or the new, whole.
 ///
 /// # Errors

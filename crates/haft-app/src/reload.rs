@@ -23,7 +23,7 @@ use crate::wiring::served::{self, Kit};
 use crate::wiring::servers::Basis;
 use crate::wiring::surroundings::written_by_servers;
 
-pub(crate) mod files;
+mod files;
 
 use files::Files;
 

@@ -24,7 +24,7 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, U
 use crate::bounds::{Bounds, Busy};
 use crate::caller::{Caller, Way};
 use crate::listen::Guest;
-use crate::people::{Challenge, People};
+use crate::people::{Challenge, People, TurnedAway};
 use crate::{query, reply};
 
 /// What the gate compares with.
@@ -56,7 +56,7 @@ const WEBHOOK: &str = "/api/v1/webhook/";
 const API: &str = "/api/v1/";
 
 /// Where MCP is served.
-pub(crate) const MCP: &str = "/mcp";
+const MCP: &str = "/mcp";
 
 /// The member of the query that carries a ticket.
 const TICKET: &str = "ticket";
@@ -204,7 +204,7 @@ impl Gate {
         let caller = match (self.caller(token), token) {
             (Some(caller), _) => caller,
             (None, Some(token)) => return Ok(Admission::Person(token.to_owned())),
-            (None, None) => return Err(self.people.challenge(path, Refusal::NoToken)),
+            (None, None) => return Err(self.without_token(path)),
         };
         // Ending one's own MCP session is a DELETE.
         if caller == Caller::Client && !reads && !may_call(method, path) {
@@ -218,9 +218,24 @@ impl Gate {
         }))
     }
 
+    /// What is said to a caller without a token.
+    fn without_token(&self, path: &str) -> Refusal {
+        let challenge = self.people.challenge().filter(|_| path == MCP);
+        challenge.map_or(Refusal::NoToken, |challenge| {
+            Refusal::Challenged(Box::new(challenge))
+        })
+    }
+
     /// Who sends a token that is neither of the two of the state folder. It is for MCP alone.
     async fn person(&self, token: &str, path: &str) -> Result<Known, Refusal> {
-        let person = self.people.find(token, path).await?;
+        let person = self.people.find(token).await.map_err(|away| match away {
+            TurnedAway::Challenged(challenge) if path == MCP => {
+                Refusal::Challenged(Box::new(challenge))
+            }
+            TurnedAway::NoView(view) if path == MCP => Refusal::NoView(view),
+            TurnedAway::NoView(_) => Refusal::ForMcpAlone,
+            TurnedAway::Unknown | TurnedAway::Challenged(_) => Refusal::UnknownToken,
+        })?;
         if path != MCP {
             return Err(Refusal::ForMcpAlone);
         }

@@ -10,7 +10,16 @@ use haft_app::oauth::{TokenError, WELL_KNOWN};
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 
-use crate::gate::{MCP, Refusal};
+/// Why a token does not count.
+#[derive(Debug)]
+pub(crate) enum TurnedAway {
+    /// Nothing knows it, and there is no authorization server to send its caller to.
+    Unknown,
+    /// Its caller is told where one is to be had, or what is wrong with this one.
+    Challenged(Challenge),
+    /// Its view is not in the settings.
+    NoView(String),
+}
 
 /// Who comes with tokens of their own.
 #[derive(Debug)]
@@ -32,17 +41,21 @@ impl People {
     }
 
     /// Whose token this is.
-    pub(crate) async fn find(&self, token: &str, path: &str) -> Result<Person, Refusal> {
+    pub(crate) async fn find(&self, token: &str) -> Result<Person, TurnedAway> {
         let person = match (self.tokens.person(token), self.app.oauth()) {
             (Some(person), _) => person,
-            (None, Some(oauth)) if !token.starts_with(PREFIX) => oauth
-                .person(token)
-                .await
-                .map_err(|error| self.refused(error))?,
-            (None, _) => return Err(self.challenge(path, Refusal::UnknownToken)),
+            (None, Some(oauth)) if !token.starts_with(PREFIX) => {
+                let person = oauth.person(token).await;
+                person.map_err(|error| TurnedAway::Challenged(self.refused(error)))?
+            }
+            (None, Some(_)) => {
+                let unknown = TokenError::Invalid("it is none of this server's".to_owned());
+                return Err(TurnedAway::Challenged(self.refused(unknown)));
+            }
+            (None, None) => return Err(TurnedAway::Unknown),
         };
         match &person.view {
-            Some(view) if !self.views.contains(view) => Err(Refusal::NoView(view.clone())),
+            Some(view) if !self.views.contains(view) => Err(TurnedAway::NoView(view.clone())),
             _ => Ok(person),
         }
     }
@@ -53,23 +66,18 @@ impl People {
         oauth.is_some_and(|oauth| path == WELL_KNOWN || path == oauth.metadata_path())
     }
 
-    /// The refusal of a request to MCP without a token that counts, with where to get one.
-    pub(crate) fn challenge(&self, path: &str, refusal: Refusal) -> Refusal {
-        if self.app.oauth().is_none() || path != MCP {
-            return refusal;
-        }
-        let error = match refusal {
-            Refusal::NoToken => None,
-            _ => Some("invalid_token"),
-        };
-        Refusal::Challenged(Box::new(Challenge {
-            message: refusal.to_string(),
+    /// Where a client without a token is sent; none where there is no authorization server.
+    pub(crate) fn challenge(&self) -> Option<Challenge> {
+        self.app.oauth()?;
+        Some(Challenge {
+            message: "send `Authorization: Bearer TOKEN` with a token of the authorization server"
+                .to_owned(),
             status: StatusCode::UNAUTHORIZED,
-            header: self.header(error),
-        }))
+            header: self.header(None),
+        })
     }
 
-    fn refused(&self, error: TokenError) -> Refusal {
+    fn refused(&self, error: TokenError) -> Challenge {
         tracing::debug!(%error, "an access token was refused");
         let (status, word) = match &error {
             TokenError::Invalid(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
@@ -84,11 +92,11 @@ impl People {
             other => other.to_string(),
         };
         let header = word.and_then(|word| self.header(Some(word)));
-        Refusal::Challenged(Box::new(Challenge {
+        Challenge {
             message,
             status,
             header,
-        }))
+        }
     }
 
     /// `WWW-Authenticate` (RFC 6750, RFC 9728).

@@ -2,15 +2,12 @@
 //! away for a moment before they write it: what is seen in that moment is not what the user says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::plain_file::{Stamp, stamp};
 
 /// So many looks at files that are written without a pause; then they are loaded as they are.
 const PATIENCE: u32 = 10;
-
-/// What of a file differs once it was written or replaced: device, inode, length, and when content and entry changed.
-pub(crate) type Stamp = [i128; 5];
 
 /// What no file has.
 const UNKNOWN: Stamp = [-1; 5];
@@ -87,20 +84,6 @@ impl Files {
     fn stamps(&self) -> Vec<Option<Stamp>> {
         self.paths.iter().map(|path| stamp(path)).collect()
     }
-}
-
-/// What of a file differs now; none where there is no file.
-pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = fs::metadata(path).ok()?;
-    let nanoseconds =
-        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Some([
-        i128::from(meta.dev()),
-        i128::from(meta.ino()),
-        i128::from(meta.len()),
-        nanoseconds(meta.mtime(), meta.mtime_nsec()),
-        nanoseconds(meta.ctime(), meta.ctime_nsec()),
-    ])
 }
 
 #[cfg(test)]

@@ -295,6 +295,10 @@ fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_i
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     assert_eq!(ask(&server, &ann, "tools/list", &json!({})).status, 401);
     assert_eq!(list(&server, &bob).0.len(), 2);
+    // Another view of the same person is another run.
+    let again = token(&lab, &["ann", "--view", "files"]);
+    assert_eq!(list(&server, &again).0, ["list_files", "read_file"]);
+    assert_eq!(lab.run(&["token", "remove", "ann"]).code, 0);
     server.end(rustix::process::Signal::TERM);
     let runs = lab.run(&["runs", "list", "--json"]).json().to_string();
     assert!(runs.contains("token:bob (team 1)"), "{runs}");

@@ -5,7 +5,7 @@ use crate::harness::Lab;
 #[test]
 fn help_of_every_command() {
     let lab = Lab::new();
-    let commands: [&[&str]; 23] = [
+    let commands: [&[&str]; 25] = [
         &[],
         &["serve"],
         &["console"],
@@ -21,6 +21,8 @@ fn help_of_every_command() {
         &["skills", "check"],
         &["config"],
         &["trust"],
+        &["token"],
+        &["token", "add"],
         &["doctor"],
         &["mcp"],
         &["mcp", "install"],

@@ -11,13 +11,14 @@ use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::{self, Runnable, ToolInput};
 use crate::executor::exit::OpenCall;
-use crate::executor::named;
+use crate::executor::named::{self, Fault};
 use crate::executor::refs::{self, RefObject};
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
 use crate::spec::Exposure;
 use crate::text::clip;
 use crate::tool::Tool;
+use crate::toolset::lazy::CALL_TOOL;
 use crate::toolset::{ToolBackend, ToolEntry};
 
 /// A call to a tool that exists, with arguments that fit. Made here alone.
@@ -218,8 +219,8 @@ pub(super) fn admit(
     }
     let internal = open.is_internal();
     let (name, written) = (open.record.name(), open.record.arguments());
-    if !internal && let Some(stop) = named::fault(session, name, written) {
-        return Err(stop);
+    if !internal && let Some(fault) = named::fault(session, name, written) {
+        return Err(names_none(&fault));
     }
     let found = look_up(parts, session, name, internal)?;
     let call = Unbound::new(found, open.record.take_arguments());
@@ -335,6 +336,20 @@ fn runnable(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
     }
 }
 
+/// A call of `call_tool` that names no other tool as it should.
+fn names_none(fault: &Fault) -> EarlyEnd {
+    let stop = match fault {
+        Fault::Arguments(entry, violations) => invalid(entry, violations),
+        Fault::Itself => EarlyEnd::failed(
+            ErrorKind::InvalidArguments,
+            format!("{CALL_TOOL} calls other tools, not itself"),
+        ),
+    };
+    stop.advise(
+        "give {\"tool\": NAME, \"arguments\": {…}} with the name and the arguments of one tool",
+    )
+}
+
 /// A call of it is one of another tool.
 fn of_another(entry: &ToolEntry) -> EarlyEnd {
     let name = &entry.spec().name;
@@ -411,7 +426,7 @@ pub(super) fn known_by(entry: &ToolEntry, text: &str) -> String {
 }
 
 /// All violations, each with its path.
-pub(super) fn invalid(entry: &ToolEntry, violations: &[Violation]) -> EarlyEnd {
+fn invalid(entry: &ToolEntry, violations: &[Violation]) -> EarlyEnd {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let message = format!(
         "invalid arguments for {}: {}",

@@ -2,16 +2,15 @@
 //! is admitted, judged, recorded and answered as one of that tool.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::call::ToolCall;
-use crate::error::ErrorKind;
-use crate::executor::admit::invalid;
-use crate::executor::early_end::EarlyEnd;
 use crate::json::scan::scan_object;
+use crate::json::schema::Violation;
 use crate::json::view::View;
 use crate::session::Session;
-use crate::toolset::ToolBackend;
 use crate::toolset::lazy::CALL_TOOL;
+use crate::toolset::{ToolBackend, ToolEntry};
 
 /// The call that this one stands for; itself where it names no other tool, or does not as it should ([`fault`] says why).
 pub(super) fn resolve(session: &Session, call: ToolCall) -> ToolCall {
@@ -28,8 +27,16 @@ pub(super) fn resolve(session: &Session, call: ToolCall) -> ToolCall {
     }
 }
 
+/// What is wrong with a call of `call_tool` that could not be resolved.
+pub(super) enum Fault {
+    /// Its arguments are not a name and arguments.
+    Arguments(Arc<ToolEntry>, Vec<Violation>),
+    /// It names no other tool.
+    Itself,
+}
+
 /// What is wrong with a call of `call_tool` that could not be resolved; none for every other call.
-pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<EarlyEnd> {
+pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<Fault> {
     if name != CALL_TOOL {
         return None;
     }
@@ -43,16 +50,10 @@ pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<Ea
     } else {
         arguments
     };
-    let stop = match entry.input.admit(arguments, false) {
-        Err(violations) => invalid(entry, &violations),
-        Ok(_) => EarlyEnd::failed(
-            ErrorKind::InvalidArguments,
-            format!("{CALL_TOOL} calls other tools, not itself"),
-        ),
-    };
-    Some(stop.advise(
-        "give {\"tool\": NAME, \"arguments\": {…}} with the name and the arguments of one tool",
-    ))
+    Some(match entry.input.admit(arguments, false) {
+        Err(violations) => Fault::Arguments(Arc::clone(entry), violations),
+        Ok(_) => Fault::Itself,
+    })
 }
 
 fn is_there(session: &Session) -> bool {

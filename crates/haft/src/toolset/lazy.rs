@@ -9,8 +9,7 @@ use serde_json::json;
 use crate::spec::{Annotations, BUILTIN, Exposure, ToolName, ToolSpec};
 use crate::toolset::registry::{RegistryError, ToolRegistry};
 use crate::toolset::search::{category_of, is_findable};
-use crate::toolset::view::Derived;
-use crate::toolset::{ToolEntry, Toolset};
+use crate::toolset::{Derived, ToolEntry, Toolset};
 
 /// The tool whose calls are calls of the tool that they name.
 pub const CALL_TOOL: &str = "call_tool";
