@@ -45,7 +45,6 @@ use crate::run::live::Live;
 use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, Runs, Terms};
 use crate::running::background::Wanted;
-use crate::servers::Servers;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::approvals::Asks;
@@ -375,41 +374,6 @@ impl App {
     /// Removes what earlier commands left, as long as this process lives or until what is returned is aborted.
     pub fn sweep(&self) -> AbortHandle {
         changes::sweep(&self.0.confined.changes)
-    }
-
-    /// The tools callers see.
-    pub fn tools(&self) -> &Arc<dyn Toolset> {
-        &self.0.tools
-    }
-
-    /// The tools that MCP clients are served: those of a view, where one is named; none where settings know no such view.
-    pub fn served(&self, view: Option<&str>) -> Option<Arc<dyn Toolset>> {
-        let served = &self.0.served;
-        let tools = match view {
-            None => &served.whole,
-            Some(name) => served.views.get(name)?,
-        };
-        Some(Arc::clone(tools) as _)
-    }
-
-    /// The names of the views of settings.
-    pub fn views(&self) -> impl Iterator<Item = &str> {
-        self.0.served.views.keys().map(String::as_str)
-    }
-
-    /// The authorization server whose access tokens count, where settings name one.
-    pub fn oauth(&self) -> Option<&ResourceServer> {
-        self.0.oauth.as_ref()
-    }
-
-    /// Every tool, on or off.
-    pub fn all(&self) -> &Arc<Replaceable> {
-        self.0.inventory.every()
-    }
-
-    /// The MCP servers of settings, as they are now.
-    pub fn servers(&self) -> Arc<Servers> {
-        Arc::clone(&self.0.inventory.now().servers)
     }
 
     /// Where the application works.

@@ -85,6 +85,7 @@ mod desktop;
 mod metrics;
 mod refusal;
 mod repeat;
+mod serving;
 mod wiring;
 
 pub use embed::{Haft, HaftBuilder, Standard, enter, main};

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::audit::EventKind;
 use haft::session::Activation;
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::toolset::Toolset;
-use haft::toolset::lazy::{CALL_TOOL, Lazy};
 use haft::toolset::registry::ToolRegistry;
-use haft::toolset::view::View as _;
 use haft::{
     Answer, Decision, Executor, Outcome, Policy, Risk, RunLimits, Session, Status, ToolCall,
     ToolError, ToolResult,
 };
 use serde_json::{Value, json};
+
+mod by_name;
 
 /// A row: what is set up, what is called, what must come of it.
 struct Row {
@@ -509,25 +508,6 @@ async fn nested(row: &Row) -> Came {
     (status, inner, scene.ran.load(Ordering::SeqCst))
 }
 
-/// The same call by `call_tool`, in a session to which nothing is listed.
-async fn by_name(row: &Row) -> Came {
-    let scene = scene_of(row, |tools| {
-        Arc::new(tools.lazily(Lazy::default()).unwrap())
-    });
-    let arguments = format!(
-        r#"{{"tool":"{}", "arguments" : {} }}"#,
-        row.tool, row.arguments
-    );
-    let call = ToolCall::new(CALL_TOOL, arguments);
-    let outcome = scene.executor.execute(&scene.session, call).await;
-    // Arguments that no object holds are those of no tool.
-    let is_sound = haft::json::scan::scan_object(row.arguments).is_ok();
-    let named = if is_sound { row.tool } else { CALL_TOOL };
-    assert_eq!(outcome.tool, named, "{}", row.name);
-    let ran = scene.ran.load(Ordering::SeqCst);
-    (outcome.status, scene.audit.words(), ran)
-}
-
 fn copy(row: &Row) -> Row {
     Row {
         answer: row.answer.clone(),
@@ -552,135 +532,6 @@ async fn every_row_holds_for_a_nested_call() {
             continue;
         }
         assert_eq!(nested(&row).await, expected(&row), "{}", row.name);
-    }
-}
-
-#[tokio::test]
-async fn every_row_holds_for_a_call_by_call_tool() {
-    for row in rows() {
-        if row.tool == "deferred" {
-            // Where few tools are listed each of them is called without being expanded.
-            continue;
-        }
-        assert_eq!(by_name(&row).await, expected(&row), "{}", row.name);
-    }
-}
-
-#[tokio::test]
-async fn a_call_by_call_tool_is_one_of_the_tool_that_it_names_byte_for_byte() {
-    let policy = haft::policy::RuleSet {
-        deny: vec!["high".into()],
-        ..haft::policy::RuleSet::default()
-    };
-    let policy = haft::Policy::workspace().with_rules(policy).unwrap();
-    let row = row("named", policy, "safe", Status::Ok, RAN);
-    let rows: [(&str, &str, Status, &str); 12] = [
-        (
-            r#"{"tool":"safe","arguments":{"b":12345678901234567890123,"a":[1, 2]}}"#,
-            "safe",
-            Status::Ok,
-            r#"{"b":12345678901234567890123,"a":[1, 2]}"#,
-        ),
-        (
-            r#"{"arguments":{"a":"\u00e9"},"tool":"s\u0061fe"}"#,
-            "safe",
-            Status::Ok,
-            r#"{"a":"\u00e9"}"#,
-        ),
-        (
-            r#"{"tool":"safe","arguments":"{\"a\": 1}"}"#,
-            "safe",
-            Status::Ok,
-            r#"{"a": 1}"#,
-        ),
-        (r#"{"tool":"safe"}"#, "safe", Status::Ok, "{}"),
-        (
-            r#"{"tool":"high","arguments":{}}"#,
-            "high",
-            Status::Denied,
-            "{}",
-        ),
-        (
-            r#"{"tool":"saef","arguments":{}}"#,
-            "saef",
-            Status::Error,
-            "{}",
-        ),
-        (
-            r#"{"tool":"hidden","arguments":{}}"#,
-            "hidden",
-            Status::Error,
-            "{}",
-        ),
-        (
-            r#"{"tool":"call_tool","arguments":{"tool":"safe"}}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"call_tool","arguments":{"tool":"safe"}}"#,
-        ),
-        (
-            r#"{"tool":"safe","arguments":{"a":1,"a":2}}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"safe","arguments":{"a":1,"a":2}}"#,
-        ),
-        (
-            r#"{"tool":"safe","tool":"high"}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"safe","tool":"high"}"#,
-        ),
-        (
-            r#"{"tool":"safe","more":1}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"safe","more":1}"#,
-        ),
-        (
-            r#"{"arguments":{}}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"arguments":{}}"#,
-        ),
-    ];
-    for (written, tool, status, arguments) in rows {
-        let scene = scene_of(&row, |tools| {
-            Arc::new(tools.lazily(Lazy::default()).unwrap())
-        });
-        let call = ToolCall::new(CALL_TOOL, written).with_id("mine");
-        let outcome = scene.executor.execute(&scene.session, call).await;
-        assert_eq!(
-            (outcome.tool.as_str(), outcome.status),
-            (tool, status),
-            "{written}"
-        );
-        assert_eq!(outcome.call.as_str(), "mine", "{written}");
-        if let Some(error) = &outcome.error {
-            let near = error.advice.as_deref().unwrap_or_default();
-            assert!(
-                tool != "saef" || near.contains("did you mean safe"),
-                "{written}: {near}"
-            );
-            assert!(
-                tool != CALL_TOOL || error.kind == haft::ErrorKind::InvalidArguments,
-                "{written}"
-            );
-        }
-        let ended = scene
-            .audit
-            .events()
-            .into_iter()
-            .rev()
-            .find_map(|event| match event.what {
-                EventKind::CallEnded(record, _) => Some(record),
-                _ => None,
-            });
-        let last = ended.unwrap();
-        assert_eq!(
-            (last.tool.as_str(), &*last.arguments),
-            (tool, arguments),
-            "{written}"
-        );
     }
 }
 
