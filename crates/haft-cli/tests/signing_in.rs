@@ -174,6 +174,9 @@ fn a_server_is_signed_in_at_used_and_left() {
         "{login}"
     );
 
+    // Who signs in again is asked again, whatever haft holds.
+    assert_eq!(scene.login()["issuer"], issuer.as_str());
+
     let pinned = scene.run(&["mcp", "pin", "tickets", "--yes", "--json"]);
     assert!(
         pinned.status.success(),

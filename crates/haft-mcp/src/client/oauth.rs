@@ -137,7 +137,15 @@ impl OAuth {
         ClientError::SignIn(why)
     }
 
+    /// Whether the person is still to be asked: who signs in means to, whatever is in the vault.
+    fn is_first(&self, state: &State) -> bool {
+        self.visit.is_some() && state.visits == 0
+    }
+
     async fn current(&self, state: &mut State) -> Result<Option<String>, ClientError> {
+        if self.is_first(state) {
+            return Ok(None);
+        }
         if state.grants.is_none() {
             state.grants = Some(self.vault.load().map_err(Self::failed)?);
         }
@@ -199,7 +207,8 @@ impl OAuth {
         if token.is_some() && token != refused {
             return Ok(true);
         }
-        if self.reload(state, refused)? {
+        let is_first = self.is_first(state);
+        if self.reload(state, refused)? && !is_first {
             return Ok(true);
         }
         let challenge = Challenge::read(&refusal.challenge);
@@ -207,7 +216,7 @@ impl OAuth {
         if refusal.status == 403 && !wants_more {
             return Ok(false);
         }
-        if let Some(grant) = held.filter(|_| !wants_more)
+        if let Some(grant) = held.filter(|_| !wants_more && !is_first)
             && self.refresh(state, &grant).await
         {
             return Ok(true);

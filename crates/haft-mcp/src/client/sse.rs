@@ -224,13 +224,11 @@ async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
     let begun = std::mem::take(&mut stream.begun);
     hear(begun, &pending, &post);
     while let Ok(Some(part)) = frame(&mut stream.exchange).await {
-        match stream.events.push(&part) {
-            Ok(events) => hear(events, &pending, &post),
-            Err(_) => {
-                pending.fail_long(&[], longest);
-                break;
-            }
-        }
+        let Ok(events) = stream.events.push(&part) else {
+            pending.fail_long(&[], longest);
+            break;
+        };
+        hear(events, &pending, &post);
     }
     pending.end();
 }

@@ -1,5 +1,5 @@
 //! Who lets haft in at a server: what the server says of itself (RFC 9728), and what the authorization server that it names says
-//! of itself (RFC 8414, OpenID Connect Discovery).
+//! of itself (RFC 8414, `OpenID` Connect Discovery).
 
 use haft::text::clip;
 use http::header::ACCEPT;
@@ -20,7 +20,8 @@ const MOST_SCOPES: usize = 64;
 /// What a server says of itself.
 #[derive(Debug, Deserialize)]
 struct Resource {
-    resource: String,
+    #[serde(rename = "resource")]
+    url: String,
     #[serde(default)]
     authorization_servers: Vec<String>,
     #[serde(default)]
@@ -71,10 +72,10 @@ impl Discovery {
                 scopes: Vec::new(),
             });
         };
-        if !is_for(&resource.resource, at) {
+        if !is_for(&resource.url, at) {
             return Err(format!(
                 "it says that it is {:?}, which is another server: a token for that one is not sent to it",
-                clip(&resource.resource, 200)
+                clip(&resource.url, 200)
             ));
         }
         let issuers = &resource.authorization_servers;
@@ -82,7 +83,7 @@ impl Discovery {
         let issuer = issuer.ok_or("it names nobody who lets haft in")?;
         Ok(Self {
             server: server(fetch, issuer).await?,
-            resource: resource.resource,
+            resource: resource.url,
             scopes: resource.scopes_supported,
         })
     }
