@@ -247,6 +247,7 @@ impl Upstream {
                 self.link.discard(&live, &error).await;
             }
             if !(again && (gone || broken && repeatable)) {
+                bridge.lacks(&error).await;
                 return Err(self.failure(error));
             }
             again = false;

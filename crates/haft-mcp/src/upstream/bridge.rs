@@ -16,10 +16,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::client::{Offers, Respond, Responder};
+use crate::client::{ClientError, Offers, Respond, Responder};
 use crate::upstream::Upstream;
 use crate::wire::params::text;
 use crate::wire::reply;
+
+/// The error of a server that needs a capability which its client did not declare.
+const MISSING_CAPABILITY: i64 = -32021;
 
 /// What a server may ask of those who call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,6 +121,30 @@ impl Bridge {
             },
         };
         Responder::new(offers, Arc::new(self.clone()))
+    }
+
+    /// The server refused a call because its client cannot be asked what it would ask (2026-07-28, -32021): the caller is told which
+    /// capabilities it lacks, as if it had been asked.
+    pub(crate) async fn lacks(&self, error: &ClientError) {
+        let ClientError::Refused {
+            code: MISSING_CAPABILITY,
+            data: Some(data),
+            ..
+        } = error
+        else {
+            return;
+        };
+        for kind in [RequestKind::Form, RequestKind::Sampling, RequestKind::Roots] {
+            let named = format!("\"{}\"", kind.capability());
+            if let Some(caller) = &self.caller
+                && data.contains(&named)
+                && !caller.can(kind)
+                && let Ok(nothing) = RawValue::from_string("{}".to_owned())
+            {
+                // It declared no such capability: nobody is asked.
+                let _unsupported = caller.ask(CallerRequest::new(kind, nothing)).await;
+            }
+        }
     }
 
     /// The folders of the settings: a server is told nothing of those of the caller.
