@@ -28,7 +28,8 @@ const CANCEL: Duration = Duration::from_secs(5);
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Task<'a> {
-    task_id: String,
+    #[serde(rename = "taskId")]
+    id: String,
     status: String,
     status_message: Option<String>,
     poll_interval_ms: Option<u64>,
@@ -108,7 +109,7 @@ impl Client {
         question: &Question<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
         let task = Task::read(begun)?;
-        let (id, mut pause) = (task.task_id.clone(), task.pause());
+        let (id, mut pause) = (task.id.clone(), task.pause());
         let mut waiting = Waiting {
             client: self,
             task: id.clone(),
@@ -178,8 +179,8 @@ impl Client {
         let required = RawValue::from_string(required)
             .map_err(|e| ClientError::Malformed(format!("its task: {e}")))?;
         let input = input::answered(&required, question.responder.as_ref()).await?;
-        let params = format!("{}{input}", task_params(&task.task_id));
-        let update = self.about_task("tasks/update", &task.task_id, &params);
+        let params = format!("{}{input}", task_params(&task.id));
+        let update = self.about_task("tasks/update", &task.id, &params);
         self.ask(update).await.map(drop)
     }
 }

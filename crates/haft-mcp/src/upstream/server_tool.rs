@@ -184,7 +184,9 @@ fn own_members_out(raw: Box<RawValue>) -> Box<RawValue> {
             continue;
         }
         let mut inner = Writer::begin(writer.key("_meta"));
-        kept.into_iter().for_each(|member| inner.copy(member));
+        for member in kept {
+            inner.copy(member);
+        }
         inner.end();
     }
     writer.end();
