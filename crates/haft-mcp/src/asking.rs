@@ -85,7 +85,7 @@ struct Open {
 
 /// What a call's client is made of.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Client {
     pub(crate) era: Era,
     pub(crate) can: Capabilities,
     pub(crate) replies: Arc<Replies>,
@@ -95,7 +95,7 @@ pub(crate) struct Asked {
 }
 
 impl ClientCaller {
-    pub(crate) fn new(client: Asked) -> Self {
+    pub(crate) fn new(client: Client) -> Self {
         let requests = Requests {
             open: Vec::new(),
             early: HashMap::new(),

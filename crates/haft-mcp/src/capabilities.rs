@@ -38,7 +38,7 @@ impl Capabilities {
     /// Reads them, as far as the client's protocol has them.
     pub(crate) fn of(raw: Option<&RawValue>, era: Era) -> Self {
         #[derive(Deserialize)]
-        struct Said<'a> {
+        struct Declared<'a> {
             sampling: Option<IgnoredAny>,
             roots: Option<IgnoredAny>,
             #[serde(borrow)]
@@ -47,7 +47,7 @@ impl Capabilities {
         let Some(raw) = raw.filter(|raw| raw.get().len() > 2 && raw.get().starts_with('{')) else {
             return Self::default();
         };
-        let Ok(said) = serde_json::from_str::<Said<'_>>(raw.get()) else {
+        let Ok(said) = serde_json::from_str::<Declared<'_>>(raw.get()) else {
             return Self::default();
         };
         let extensions = || serde_json::from_str::<Extensions>(said.extensions?.get()).ok();

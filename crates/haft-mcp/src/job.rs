@@ -10,7 +10,7 @@ use crate::capabilities::{Capabilities, undeclared};
 use crate::era::{Era, MODERN, Revision, SUPPORTED};
 use crate::filter::Filter;
 use crate::offer::Reference;
-use crate::resource::listed::is_own;
+use crate::own::is_own;
 use crate::wire::RpcError;
 use crate::wire::params::{Implementation, Meta, Params, text};
 use haft::text::clip;

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 
 use crate::job::CallJob;
 use crate::offer::{Entry, Kinds, MOST_ENTRIES, Reference, Wanted};
+use crate::page::page;
 use crate::required;
 use crate::resource::listed::missing;
-use crate::resource::page;
 use crate::run::{Ending, Made, Run};
 use crate::then::Then;
 use crate::wire::RpcError;

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::asking::InputRequest;
 use crate::era::Era;
+use crate::own::artifact_uri;
 use crate::required;
-use crate::resource::artifact_uri;
 use crate::then::Then;
 use crate::wire::reply;
 

@@ -9,8 +9,9 @@ use serde::Serialize;
 
 pub(crate) mod listed;
 
-use self::listed::{Listed, SCHEME, SKILLS, is_own, missing};
+use self::listed::{Listed, missing};
 use crate::offered;
+use crate::own::{ARTIFACTS, SKILLS, artifact_uri, is_own};
 use crate::run::Run;
 use crate::skill;
 use crate::wire::RpcError;
@@ -23,16 +24,11 @@ const SKILL_TTL_MS: u64 = 5_000;
 
 /// How long a client may keep what an address gave.
 pub(crate) fn ttl_ms(uri: &str) -> u64 {
-    if uri.starts_with(SCHEME) {
+    if uri.starts_with(ARTIFACTS) {
         ARTIFACT_TTL_MS
     } else {
         SKILL_TTL_MS
     }
-}
-
-/// The address of a run's artifact.
-pub(crate) fn artifact_uri(run: &RunId, reference: &str) -> String {
-    format!("{SCHEME}{run}/{reference}")
 }
 
 /// Writes `"resources":[…]` with at most `size` skills, artifacts and resources that the host offers after the cursor, and `nextCursor` where more follow.
@@ -83,44 +79,6 @@ fn listed(run: &RunId, info: &ArtifactInfo) -> Listed {
         mime_type: info.media_type.clone(),
         size: Some(info.bytes),
     }
-}
-
-/// A page of a list, and the cursor of the next.
-pub(crate) struct Page<'a, T> {
-    pub(crate) items: &'a [T],
-    next: Option<&'a str>,
-}
-
-impl<T> Page<'_, T> {
-    /// Writes `nextCursor` where more follows.
-    pub(crate) fn write_next(&self, out: &mut Vec<u8>) {
-        if let Some(next) = self.next {
-            out.extend_from_slice(b",\"nextCursor\":");
-            reply::json(out, next);
-        }
-    }
-}
-
-/// At most `size` items after the one that the cursor names.
-pub(crate) fn page<'a, T>(
-    all: &'a [T],
-    cursor: Option<&str>,
-    size: usize,
-    name: impl Fn(&'a T) -> &'a str,
-) -> Result<Page<'a, T>, RpcError> {
-    let first = match cursor {
-        None => 0,
-        Some(cursor) => {
-            let found = all.iter().position(|item| name(item) == cursor);
-            found.map(|at| at + 1).ok_or_else(|| {
-                RpcError::invalid_params("the cursor is not of this list: begin again")
-            })?
-        }
-    };
-    let items = &all[first..all.len().min(first.saturating_add(size.max(1)))];
-    let more = first + items.len() < all.len();
-    let next = items.last().filter(|_| more).map(name);
-    Ok(Page { items, next })
 }
 
 #[derive(Serialize)]
@@ -209,7 +167,7 @@ fn is_text(media_type: &str) -> bool {
 
 /// The ref an address names, when it is of this run.
 fn reference_of(run: &RunId, uri: &str) -> Option<ArtifactRef> {
-    let (of, reference) = uri.strip_prefix(SCHEME)?.rsplit_once('/')?;
+    let (of, reference) = uri.strip_prefix(ARTIFACTS)?.rsplit_once('/')?;
     (of == run.as_str())
         .then(|| ArtifactRef::parse(reference))
         .flatten()

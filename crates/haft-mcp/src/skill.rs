@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::offer::Entry;
 use crate::offered;
-use crate::resource::listed::{Listed, SKILLS as SCHEME, missing};
+use crate::own::SKILLS as SCHEME;
+use crate::resource::listed::{Listed, missing};
 use crate::run::Run;
 use crate::wire::RpcError;
 

@@ -133,15 +133,10 @@ impl Exchange {
         }
     }
 
-    /// What was lost of a stream that has ended waits for a while; what was sent is forgotten.
+    /// A stream that has ended waits for a while for a client that lost it.
     fn over(&self, lost: Option<Arc<Stream>>, sent: bool) {
-        let Some((streams, stream)) = self.sending.resume.as_ref().zip(lost) else {
-            return;
-        };
-        if sent {
-            streams.forget(&stream);
-        } else {
-            streams.forget_later(stream);
+        if let Some((streams, stream)) = self.sending.resume.as_ref().zip(lost) {
+            streams.forget_later(stream, sent);
         }
     }
 

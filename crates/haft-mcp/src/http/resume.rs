@@ -16,6 +16,8 @@ const MOST_EVENTS: usize = 32;
 const MOST_BYTES: usize = 32 << 10;
 /// How long an answer waits for a client that is away.
 const AWAY: Duration = Duration::from_secs(60);
+/// The same for one that was sent.
+const SENT: Duration = Duration::from_secs(10);
 /// After how long a client that lost its stream should come back, in milliseconds.
 const RETRY_MS: u32 = 500;
 
@@ -76,11 +78,15 @@ impl Streams {
         self.0.lock().kept.retain(|kept| !Arc::ptr_eq(kept, stream));
     }
 
-    /// Forgets a stream that has ended, when its client has had time to come back.
-    pub(crate) fn forget_later(self: &Arc<Self>, stream: Arc<Stream>) {
-        let streams = Arc::downgrade(self);
+    /// Forgets a stream that has ended, when its client has had time to come back. What was sent may have been lost on its way, so
+    /// a short answer is kept for a moment, too.
+    pub(crate) fn forget_later(self: &Arc<Self>, stream: Arc<Stream>, sent: bool) {
+        if sent && !stream.is_short() {
+            return self.forget(&stream);
+        }
+        let (streams, time) = (Arc::downgrade(self), if sent { SENT } else { AWAY });
         tokio::spawn(async move {
-            tokio::time::sleep(AWAY).await;
+            tokio::time::sleep(time).await;
             if let Some(streams) = streams.upgrade() {
                 streams.forget(&stream);
             }
@@ -116,6 +122,11 @@ impl Stream {
         events.ended |= is_answer;
         drop(events);
         self.changed.notify_waiters();
+    }
+
+    /// Whether what is kept of it is short.
+    fn is_short(&self) -> bool {
+        self.events.lock().bytes <= MOST_BYTES
     }
 
     /// What came after this event, and whether it is all.

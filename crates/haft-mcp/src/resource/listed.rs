@@ -4,19 +4,9 @@ use haft::text::clip;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::own::ARTIFACTS;
 use crate::run::Run;
 use crate::wire::RpcError;
-
-/// What the address of an artifact begins with.
-pub(crate) const SCHEME: &str = "artifact://";
-
-/// What the address of a skill's file begins with.
-pub(crate) const SKILLS: &str = "skill://";
-
-/// Whether an address is one of this server's own: no host offers others under it.
-pub(crate) fn is_own(uri: &str) -> bool {
-    uri.starts_with(SCHEME) || uri.starts_with(SKILLS)
-}
 
 /// A resource in a list.
 #[derive(Debug, Serialize)]
@@ -34,7 +24,7 @@ pub(crate) struct Listed {
 impl Listed {
     /// What a cursor names that stands after it: an artifact's ref, a skill's address.
     pub(crate) fn cursor(&self) -> &str {
-        if self.uri.starts_with(SCHEME) {
+        if self.uri.starts_with(ARTIFACTS) {
             &self.name
         } else {
             &self.uri

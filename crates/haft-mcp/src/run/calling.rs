@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Run;
-use crate::asking::{Asked, ClientCaller, Gathering, InputRequest, SILENT};
+use crate::asking::{Client, ClientCaller, Gathering, InputRequest, SILENT};
 use crate::capabilities::undeclared;
 use crate::carrier::{Back, Carrier, PendingQuestion};
 use crate::elicit::ElicitReply;
@@ -298,7 +298,7 @@ impl Run {
             Some(alone) => (alone.can.clone(), Arc::new(AtomicU8::new(SILENT))),
             None => (self.client.capabilities.clone(), Arc::clone(&self.log)),
         };
-        let caller = ClientCaller::new(Asked {
+        let caller = ClientCaller::new(Client {
             era: self.era,
             can,
             replies: Arc::clone(&self.replies),

@@ -1,8 +1,7 @@
 //! The addresses of servers' resources in haft, and the names of their prompts: as the server has them where that says whose they
 //! are, else with the server before them. Both can be read back.
 
-use crate::resource::listed::SCHEME as ARTIFACT;
-use crate::resource::listed::SKILLS;
+use crate::own::{ARTIFACTS as ARTIFACT, SKILLS};
 
 /// What an address begins with that names its server: `mcp://SERVER/` and the server's own address.
 const SCHEME: &str = "mcp://";

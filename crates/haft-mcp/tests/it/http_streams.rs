@@ -202,7 +202,7 @@ async fn a_client_that_loses_its_stream_takes_it_up_where_it_left_it() {
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [("mcp-session-id", id.as_str())];
-    let slow = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":40},"_meta":{"progressToken":7}}}"#;
+    let slow = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":400},"_meta":{"progressToken":7}}}"#;
     let mut stream = send(&service, request(Method::POST, &session, slow))
         .await
         .into_body();

@@ -98,11 +98,11 @@ fn back(asked: &Reply, responses: Value) -> Value {
     json!({"requestState": asked.json()["result"]["requestState"], "inputResponses": responses})
 }
 
-fn said(name: &str) -> Value {
+fn answer(name: &str) -> Value {
     json!({"action": "accept", "content": {"said": name}})
 }
 
-fn asked(reply: &Reply) -> Vec<String> {
+fn requested(reply: &Reply) -> Vec<String> {
     let result = &reply.json()["result"];
     assert_eq!(result["resultType"], "input_required", "{reply:?}");
     let requests = result["inputRequests"].as_object().unwrap();
@@ -120,25 +120,25 @@ async fn a_call_that_asks_runs_on_and_its_clients_retry_joins_it() {
     let client = Client::new(ServerLimits::default());
     let both = ["name", "colour"];
     let first = client.call(&both, Value::Null).await;
-    assert_eq!(asked(&first), ["name"]);
+    assert_eq!(requested(&first), ["name"]);
     // Without the answer it is asked again, with what has no name of a request passed over.
     let again = client
-        .call(&both, back(&first, json!({"size": said("9")})))
+        .call(&both, back(&first, json!({"size": answer("9")})))
         .await;
-    assert_eq!(asked(&again), ["name"]);
+    assert_eq!(requested(&again), ["name"]);
     let second = client
-        .call(&both, back(&again, json!({"name": said("ada")})))
+        .call(&both, back(&again, json!({"name": answer("ada")})))
         .await;
-    assert_eq!(asked(&second), ["colour"]);
+    assert_eq!(requested(&second), ["colour"]);
     let last = client
-        .call(&both, back(&second, json!({"colour": said("red")})))
+        .call(&both, back(&second, json!({"colour": answer("red")})))
         .await;
     let text = text(&last);
     assert!(text.contains("ada") && text.contains("red"), "{text}");
     // Each state joins the call once.
     for used in [&first, &again, &second] {
         let replayed = client
-            .call(&both, back(used, json!({"name": said("eve")})))
+            .call(&both, back(used, json!({"name": answer("eve")})))
             .await;
         assert_eq!(replayed.verdict(), (400, -32602), "{replayed:?}");
     }
@@ -147,18 +147,18 @@ async fn a_call_that_asks_runs_on_and_its_clients_retry_joins_it() {
 #[tokio::test]
 async fn what_is_said_before_it_is_asked_needs_no_round() {
     let client = Client::new(ServerLimits::default());
-    let early = json!({"inputResponses": {"name": said("ada"), "other": said("x")}});
+    let early = json!({"inputResponses": {"name": answer("ada"), "other": answer("x")}});
     assert!(text(&client.call(&["name"], early).await).contains("ada"));
     // What is no object is no answer.
     let wrong = json!({"inputResponses": {"name": 12345}});
-    assert_eq!(asked(&client.call(&["name"], wrong).await), ["name"]);
+    assert_eq!(requested(&client.call(&["name"], wrong).await), ["name"]);
 }
 
 #[tokio::test]
 async fn a_state_of_another_caller_call_or_making_joins_nothing_and_spends_nothing() {
     let client = Client::new(ServerLimits::default());
     let first = client.call(&["name"], Value::Null).await;
-    let brought = back(&first, json!({"name": said("ada")}));
+    let brought = back(&first, json!({"name": answer("ada")}));
     let eve = Client {
         who: "eve",
         ..client.clone()
@@ -195,15 +195,18 @@ async fn where_too_many_calls_wait_for_clients_the_tool_hears_that_nobody_can_be
         ..ServerLimits::default()
     });
     let first = client.call(&["name"], Value::Null).await;
-    assert_eq!(asked(&first), ["name"]);
+    assert_eq!(requested(&first), ["name"]);
     let crowded = client.call(&["name"], Value::Null).await.json();
     assert_eq!(crowded["result"]["isError"], true, "{crowded}");
     assert!(crowded.to_string().contains("too much waits"), "{crowded}");
     let joined = client
-        .call(&["name"], back(&first, json!({"name": said("ada")})))
+        .call(&["name"], back(&first, json!({"name": answer("ada")})))
         .await;
     assert!(text(&joined).contains("ada"));
-    assert_eq!(asked(&client.call(&["name"], Value::Null).await), ["name"]);
+    assert_eq!(
+        requested(&client.call(&["name"], Value::Null).await),
+        ["name"]
+    );
 }
 
 #[tokio::test]
@@ -214,7 +217,7 @@ async fn the_last_call_of_a_run_is_joined_like_any_other() {
     let second = client.call(&["name"], Value::Null).await;
     for asked in [&first, &second] {
         let joined = client
-            .call(&["name"], back(asked, json!({"name": said("ada")})))
+            .call(&["name"], back(asked, json!({"name": answer("ada")})))
             .await;
         assert!(text(&joined).contains("ada"));
     }
@@ -227,28 +230,32 @@ async fn a_call_whose_client_does_not_come_back_ends_with_its_run_or_its_time() 
         ..ServerLimits::default()
     });
     let first = client.call(&["name"], Value::Null).await;
+    // slow on purpose: the clock is paused, and jumps.
     tokio::time::sleep(Duration::from_secs(400)).await;
     let late = client
-        .call(&["name"], back(&first, json!({"name": said("ada")})))
+        .call(&["name"], back(&first, json!({"name": answer("ada")})))
         .await;
     assert_eq!(late.verdict(), (400, -32602), "{late:?}");
     let second = client.call(&["name"], Value::Null).await;
-    assert_eq!(asked(&second), ["name"], "its place was given back");
+    assert_eq!(requested(&second), ["name"], "its place was given back");
     client.service.shutdown();
     let over = client
-        .call(&["name"], back(&second, json!({"name": said("ada")})))
+        .call(&["name"], back(&second, json!({"name": answer("ada")})))
         .await;
     // It ended with its run; where that is heard first, it is what its outcome says.
     let ended = over.verdict() == (400, -32602) || over.text.contains("cancelled");
     assert!(ended && !over.text.contains("ada"), "{over:?}");
-    assert_eq!(asked(&client.call(&["name"], Value::Null).await), ["name"]);
+    assert_eq!(
+        requested(&client.call(&["name"], Value::Null).await),
+        ["name"]
+    );
 }
 
 #[tokio::test]
 async fn in_the_handshake_era_the_client_is_asked_on_the_calls_own_stream() {
     let client = Client::new(ServerLimits::default());
     for (said, expect) in [
-        (json!({"result": said("ada")}), "ada"),
+        (json!({"result": answer("ada")}), "ada"),
         (
             json!({"error": {"code": -1, "message": "not now"}}),
             "not now",

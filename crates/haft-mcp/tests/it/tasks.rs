@@ -24,6 +24,7 @@ fn slow() -> TestTool {
     spec.concurrency_safe = true;
     TestTool::with_body(spec, |value, context| {
         Box::pin(async move {
+            // slow on purpose: the clock is paused, and jumps.
             tokio::time::sleep(WORK).await;
             let caller = context.caller();
             let caller = caller.ok_or_else(|| ToolError::unavailable("no caller"))?;

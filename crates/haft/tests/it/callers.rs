@@ -45,6 +45,7 @@ impl Caller for Slow {
             let _dropped = dropped;
             match kind {
                 RequestKind::Roots => {
+                    // slow on purpose: the clock is paused, and jumps.
                     tokio::time::sleep(Duration::from_secs(30)).await;
                     Ok(raw(r#"{"roots":[], "x":12345678901234567890123}"#))
                 }
@@ -136,6 +137,7 @@ async fn a_cancelled_session_ends_what_a_caller_is_asked() {
     let call = ToolCall::new("asks", r#"{"what":"url"}"#);
     let called = executor.execute(&asking, call);
     let cancelled = async {
+        // slow on purpose: the clock is paused, and jumps.
         tokio::time::sleep(Duration::from_secs(1)).await;
         session.cancel();
     };
@@ -162,6 +164,7 @@ async fn a_call_that_waits_for_its_caller_keeps_no_other_call_waiting() {
     let executor = Executor::new(Policy::trusted());
     let waits = executor.execute(&asking, ToolCall::new("asks", r#"{"what":"roots"}"#));
     let beside = async {
+        // slow on purpose: the clock is paused, and jumps.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let begun = tokio::time::Instant::now();
         let outcome = executor
