@@ -1,7 +1,6 @@
 //! Signing in at a server that lets nobody in without a token, with a real authorization server: the Python SDK's.
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stderr,
     clippy::disallowed_methods,
     reason = "tests start real programs, say what they skip, and stop where they cannot go on"
 )]
@@ -111,7 +110,7 @@ impl Scene {
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let mut lines = stderr.lines().map(Result::unwrap);
         let page = lines.find(|line| line.starts_with("http"));
-        let page = page.expect("a page is printed");
+        let page = page.unwrap();
         let redirected = get(&page);
         let back = redirected.lines().find_map(|line| {
             let (name, value) = line.split_once(": ")?;

@@ -3,7 +3,6 @@
 //! `make needs` installs the suite below `HAFT_NEEDS`; without it the test is skipped and says so.
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stderr,
     clippy::disallowed_methods,
     reason = "tests start real programs, say what they skip, and stop where they cannot go on"
 )]

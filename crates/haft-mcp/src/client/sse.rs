@@ -276,7 +276,7 @@ mod tests {
             match (address(&base, named), expect) {
                 (Ok(url), Ok(expect)) => assert_eq!(url.as_str(), expect),
                 (Err(error), Err(part)) => {
-                    assert!(error.to_string().contains(part), "{named}: {error}")
+                    assert!(error.to_string().contains(part), "{named}: {error}");
                 }
                 (found, expect) => panic!("{named}: {found:?}, not {expect:?}"),
             }
