@@ -44,7 +44,7 @@ pub(crate) const TOOLS: &str = "\
 Examples:
   haft tools                        one line each
   haft tools run_command            one tool whole, with its arguments
-  haft tools --search \"find text in files\"";
+  haft tools --search \"search file contents\"";
 
 /// Of `haft call`.
 pub(crate) const CALL: &str = "\
