@@ -101,8 +101,19 @@ impl Approver for Carrier {
             if self.era.is_modern() {
                 self.ask_back(request, question).await
             } else {
-                self.ask_now(request, question).await
+                self.ask_by_stream(request, question).await
             }
+        })
+    }
+
+    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        if !self.era.is_modern() {
+            return self.ask(request);
+        }
+        // The call's answer, with which the client would be asked, comes when the call waits no longer.
+        Box::pin(async move {
+            self.find_console().await;
+            self.wait(request, false).await
         })
     }
 }
@@ -150,7 +161,7 @@ impl Carrier {
     }
 
     /// Asks on the call's own stream, and waits.
-    async fn ask_now(
+    async fn ask_by_stream(
         &self,
         request: &ApprovalRequest,
         question: Option<PendingQuestion>,

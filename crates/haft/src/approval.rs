@@ -186,6 +186,13 @@ pub trait Approver: Send + Sync {
     /// Asks and waits for the answer.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer>;
 
+    /// The same for a call that is of no use once it waits no longer
+    /// ([`WaitMode::WaitThenWithdraw`](crate::session::WaitMode::WaitThenWithdraw)): whoever would ask later has to ask, or
+    /// wait for others, now.
+    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.ask(request)
+    }
+
     /// What is decided without asking anybody; such a request is kept nowhere.
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
         let _ = request;
@@ -204,6 +211,10 @@ opaque_debug!(Approver);
 impl<T: Approver + ?Sized> Approver for Arc<T> {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         T::ask(self, request)
+    }
+
+    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        T::ask_now(self, request)
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {

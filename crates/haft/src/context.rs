@@ -362,8 +362,8 @@ impl CallContext {
     }
 
     /// The same for a call that is decided while it waits: it is denied at once where no one can decide now, and when no one
-    /// did in time. It is not suspended, save where the session is left meanwhile. When `ended` completes it is of no use any
-    /// more: it is cancelled, and what is asked about it withdrawn.
+    /// did in time, and is never suspended. When `ended` completes it is of no use any more, and is cancelled. What is asked
+    /// about it is withdrawn however it ends without a decision.
     pub async fn call_internal_now(
         &self,
         name: impl Into<String>,

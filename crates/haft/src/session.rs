@@ -372,12 +372,12 @@ impl Session {
     /// The same for calls that are decided while they wait, or are denied: at once where no one can decide now.
     /// `approver` says whether the host has one.
     pub(crate) fn deciding_now(&self, approver: bool) -> Self {
-        let mode = match self.wait_mode() {
-            WaitMode::SuspendAtOnce | WaitMode::DenyAtOnce => WaitMode::DenyAtOnce,
-            WaitMode::WhileAsked if !approver && self.approver().is_none() => WaitMode::DenyAtOnce,
-            WaitMode::WhileAsked | WaitMode::WaitThenDeny | WaitMode::WaitThenSuspend => {
-                WaitMode::WaitThenDeny
-            }
+        let idle = self.wait_mode() == WaitMode::WhileAsked;
+        let idle = idle && !approver && self.approver().is_none();
+        let mode = if idle || !self.waits() {
+            WaitMode::DenyAtOnce
+        } else {
+            WaitMode::WaitThenWithdraw
         };
         self.with(|scope| scope.wait_mode = Some(mode))
     }

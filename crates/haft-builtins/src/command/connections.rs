@@ -464,10 +464,6 @@ fn refusal_of(outcome: Outcome) -> (String, Option<String>) {
     let status = outcome.status;
     match outcome.error {
         Some(error) => (error.message, outcome.operator),
-        None if status == Status::Suspended => (
-            "it was not decided in time; the request is still pending".to_owned(),
-            None,
-        ),
         None => (status.as_str().to_owned(), None),
     }
 }

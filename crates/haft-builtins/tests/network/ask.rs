@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft::approval::inbox::{Filter, RequestStatus};
 use haft::approval::{Decision, HoldFor, PendingRequest, Requests, channel};
 use haft::permission::Effect;
 use haft::policy::{Policy, Profile, RuleSet};
@@ -20,6 +21,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     rules_decide_before_people(sandbox).await;
     a_thousand_connections_share_one_request(sandbox).await;
     a_thousand_hosts_are_a_few_requests_at_a_time(sandbox).await;
+    a_thousand_hosts_that_nobody_decides_about_leave_no_request(sandbox).await;
     a_decision_that_was_changed_to_another_host_opens_none(sandbox).await;
     time_stands_still_while_a_person_thinks(sandbox).await;
     an_answer_after_the_end_changes_nothing(sandbox).await;
@@ -241,6 +243,37 @@ async fn a_thousand_hosts_are_a_few_requests_at_a_time(sandbox: &Sandbox) {
     let out = seen.data["stdout"].as_str().unwrap();
     assert_eq!(out, "{'HTTP/1.1 403 Forbidden': 1000}\n");
     assert!(seen.shown.contains("64 hosts already") || seen.shown.contains("more were refused"));
+    assert_eq!(town.connected().len(), 0);
+}
+
+async fn a_thousand_hosts_that_nobody_decides_about_leave_no_request(sandbox: &Sandbox) {
+    let town = town().await;
+    let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let inbox = scene.executor.inbox();
+    let pending = Filter {
+        tenant: "local".into(),
+        status: vec![RequestStatus::Pending],
+        limit: 100,
+        ..Filter::default()
+    };
+    let script = format!("place = lambda n: f'h{{n}}.example.com:443'\n{CROWD}");
+    let people = async {
+        loop {
+            let request = requests.next().await.unwrap();
+            let open = inbox.list(&pending).await.unwrap().len();
+            assert!(open <= 8, "{open} requests at once");
+            // As a client's call does whose time to wait is over.
+            request.suspend();
+        }
+    };
+    let seen = tokio::select! {
+        seen = scene.script(&script) => seen,
+        () = people => unreachable!(),
+    };
+    let out = seen.data["stdout"].as_str().unwrap();
+    assert_eq!(out, "{'HTTP/1.1 403 Forbidden': 1000}\n");
+    assert!(seen.shown.contains("no decision while"), "{}", seen.shown);
+    assert_eq!(inbox.list(&pending).await.unwrap().len(), 0);
     assert_eq!(town.connected().len(), 0);
 }
 

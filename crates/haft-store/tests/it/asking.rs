@@ -22,6 +22,7 @@ use haft::{
 };
 use haft_store::sqlite::SqliteInbox;
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 /// Far longer than anything here takes, and far shorter than the limit of a wait.
@@ -375,4 +376,66 @@ async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
     let outcome = executor.execute(&one, numbered(1000)).await;
     assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);
     says(&executor.execute(&one, numbered(1001)).await);
+}
+
+/// How the wait of a call that is decided while it waits ends without a decision.
+#[derive(Debug, Clone, Copy)]
+enum Undecided {
+    Later,
+    Left,
+    Ended,
+}
+
+/// A tool that makes an internal call of use only while it runs.
+fn holding(ended: Arc<Notify>) -> ToolRegistry {
+    let tool = TestTool::with_body(TestTool::echo("hold"), move |_, context| {
+        let ended = Arc::clone(&ended);
+        Box::pin(async move {
+            let inner = context.call_internal_now("count", r#"{"a":1}"#, ended.notified());
+            let inner = inner.await;
+            let message = inner.error.map(|error| error.message).unwrap_or_default();
+            Ok(ToolResult::text(format!("{:?} {message}", inner.status)))
+        })
+    });
+    let registry = ToolRegistry::new();
+    registry.add_all([tool.arc()]).unwrap();
+    registry
+}
+
+#[tokio::test]
+async fn a_call_that_is_of_no_use_later_leaves_no_request_however_its_wait_ends() {
+    for (how, says) in [
+        (Undecided::Later, "Denied there was no decision while"),
+        (Undecided::Left, "Cancelled the session ended"),
+        (Undecided::Ended, "Cancelled the session ended"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+        let (internal, runs) = plain();
+        let (approver, mut requests) = haft::approval::channel(8);
+        let executor = Executor::new(workspace())
+            .with_inbox(Arc::clone(&inbox))
+            .with_approver(approver)
+            .with_internal_tools(Arc::new(internal));
+        let ended = Arc::new(Notify::new());
+        let session = session(holding(Arc::clone(&ended))).build().unwrap();
+        let person = async {
+            let pending = requests.next().await.unwrap();
+            let id = pending.request().id.clone();
+            match how {
+                Undecided::Later => assert!(pending.suspend()),
+                Undecided::Left => session.suspend(),
+                Undecided::Ended => ended.notify_one(),
+            }
+            id
+        };
+        let call = ToolCall::new("hold", "{}");
+        let both = async { tokio::join!(executor.execute(&session, call), person) };
+        let (outcome, id) = timeout(SOON, both).await.unwrap();
+        let entry = inbox.get(&id).await.unwrap().unwrap();
+        assert_eq!(entry.status, RequestStatus::Withdrawn, "{how:?}");
+        let text = outcome.text();
+        assert!(text.starts_with(says), "{how:?}: {text}");
+        assert_eq!(runs.load(Ordering::SeqCst), 0, "{how:?}");
+    }
 }

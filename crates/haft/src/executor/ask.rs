@@ -71,6 +71,8 @@ pub(super) struct Wait<'a> {
     pub(super) alone: bool,
     /// Whether the call is suspended after it, where the inbox is durable; denied otherwise.
     pub(super) suspends: bool,
+    /// Whether the request is withdrawn when the call stops waiting, for whatever reason.
+    pub(super) withdraws: bool,
     /// Whether an approval holds.
     pub(super) fits: &'a Fits<'a>,
 }
@@ -83,7 +85,11 @@ impl<'a> Wait<'a> {
             limit: session.limits().approval_timeout,
             at_once: wait_mode == WaitMode::SuspendAtOnce,
             alone: wait_mode != WaitMode::WhileAsked,
-            suspends: !matches!(wait_mode, WaitMode::WaitThenDeny | WaitMode::DenyAtOnce),
+            suspends: matches!(
+                wait_mode,
+                WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce
+            ),
+            withdraws: wait_mode == WaitMode::WaitThenWithdraw,
             fits,
         }
     }
@@ -196,6 +202,9 @@ impl OpenRequest<'_> {
             let woken = self.woken((!spoken).then_some(asking.as_mut())).await;
             match woken {
                 Woken::Look => {}
+                Woken::Said(Answer::Later) if self.wait.withdraws => {
+                    return self.give_up().await;
+                }
                 Woken::Said(Answer::Later) => return self.suspend().await,
                 Woken::Said(Answer::Nobody) => {
                     spoken = true;
@@ -214,7 +223,7 @@ impl OpenRequest<'_> {
                 Woken::Late => {
                     let _ = self.inbox.end(&self.request.id, Ending::Expired).await;
                 }
-                Woken::Left if self.inbox.is_durable() => return self.suspend().await,
+                Woken::Left if self.stands_when_left() => return self.suspend().await,
                 Woken::Left | Woken::Cancelled => {
                     let why = "the session ended before the request was decided";
                     return Err(self
@@ -223,6 +232,11 @@ impl OpenRequest<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the request is left to whoever decides when the session leaves.
+    fn stands_when_left(&self) -> bool {
+        self.inbox.is_durable() && !self.wait.withdraws
     }
 
     fn suspends(&self) -> bool {
@@ -350,6 +364,29 @@ impl OpenRequest<'_> {
         }
     }
 
+    /// Nobody decided while the call could wait, and nobody is to decide later; one decided in this very moment is taken.
+    async fn give_up(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
+        let stop = late(&self.request);
+        if self
+            .inbox
+            .end(&self.request.id, Ending::Withdrawn)
+            .await
+            .is_err()
+        {
+            // Dropped, it is withdrawn once more.
+            return Err(stop);
+        }
+        self.deadline = Instant::now();
+        let entry = self.read().await?;
+        if entry.is_none_or(|entry| entry.status == RequestStatus::Withdrawn) {
+            return Err(self.over(stop));
+        }
+        match self.look().await? {
+            Some(taken) => Ok(taken),
+            None => Err(self.over(stop)),
+        }
+    }
+
     async fn withdraw(&mut self, stop: EarlyEnd) -> EarlyEnd {
         let _ = self.inbox.end(&self.request.id, Ending::Withdrawn).await;
         self.over(stop)
@@ -362,7 +399,7 @@ impl Drop for OpenRequest<'_> {
             return;
         }
         let (inbox, id) = (Arc::clone(self.inbox), self.request.id.clone());
-        let left = self.session.leaving().is_cancelled() && inbox.is_durable();
+        let left = self.session.leaving().is_cancelled() && self.stands_when_left();
         // Where no runtime is left the process ends: the request stays, and expires in its time.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
@@ -388,9 +425,21 @@ async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
 }
 
 /// What the first approver that says anything says; nobody, where all say so.
-async fn first_answer(parts: &Parts, session: &Session, request: &ApprovalRequest) -> Answer {
+async fn first_answer<'a>(
+    parts: &'a Parts,
+    session: &'a Session,
+    request: &'a ApprovalRequest,
+) -> Answer {
+    let now = session.wait_mode() == WaitMode::WaitThenWithdraw;
+    let ask = |approver: &'a Arc<dyn Approver>| {
+        if now {
+            approver.ask_now(request)
+        } else {
+            approver.ask(request)
+        }
+    };
     let mut asked: Vec<Option<BoxFuture<'_, Answer>>> = approvers(parts, session)
-        .map(|approver| Some(approver.ask(request)))
+        .map(|approver| Some(ask(approver)))
         .collect();
     poll_fn(|cx| {
         for slot in &mut asked {
@@ -448,6 +497,15 @@ fn expired(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     let message = format!(
         "there was no decision within {} s (approval {})",
         limit.as_secs(),
+        request.id
+    );
+    EarlyEnd::failed(ErrorKind::Denied, message)
+        .advise("call again to ask again, when an approver is there")
+}
+
+fn late(request: &ApprovalRequest) -> EarlyEnd {
+    let message = format!(
+        "there was no decision while the call could wait (approval {}, withdrawn)",
         request.id
     );
     EarlyEnd::failed(ErrorKind::Denied, message)

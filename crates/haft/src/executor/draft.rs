@@ -43,7 +43,9 @@ impl Draft<'_> {
         let principal = session.principal();
         let created = clock::now();
         let stands = match session.wait_mode() {
-            WaitMode::WaitThenDeny | WaitMode::DenyAtOnce => session.limits().approval_timeout,
+            WaitMode::WaitThenDeny | WaitMode::WaitThenWithdraw | WaitMode::DenyAtOnce => {
+                session.limits().approval_timeout
+            }
             WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce => STANDS,
         };
         let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);

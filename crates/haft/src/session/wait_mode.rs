@@ -14,6 +14,9 @@ pub enum WaitMode {
     WaitThenDeny,
     /// The call waits within the approval limit, whoever answers, and is suspended after it.
     WaitThenSuspend,
+    /// The call waits within the approval limit, whoever answers, and is of no use after it: it is denied then, also where an
+    /// approver answers [`Later`](crate::Answer::Later) or the session is left, and its request is withdrawn in any case.
+    WaitThenWithdraw,
     /// The call does not wait: it is suspended at once.
     SuspendAtOnce,
     /// The call does not wait, and no request is made: it is denied at once.
