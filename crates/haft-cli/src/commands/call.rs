@@ -56,6 +56,10 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
             .say(&format!("{} takes", visible::line(&args.tool)));
         at.screen.err_text(&parameters(entry.spec()));
     }
+    if !known && wrong.is_some_and(|error| error.kind == ErrorKind::NotFound) {
+        at.screen
+            .say("  `haft tools` lists the tools, `haft tools --search WORDS` finds one");
+    }
     Ok(Exit::of(&outcome, known))
 }
 

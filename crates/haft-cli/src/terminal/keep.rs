@@ -19,11 +19,11 @@ pub(super) enum Consent {
     Rule(String),
 }
 
-/// Reads a line. Enter alone is a no.
+/// Reads a line. Enter alone is a no, and so is what goes back elsewhere: no rule has such a name.
 pub(super) fn consent(line: &str) -> Consent {
     let word = line.trim();
     match word.to_lowercase().as_str() {
-        "" | "n" | "no" => Consent::No,
+        "" | "n" | "no" | "q" | "quit" => Consent::No,
         "y" | "yes" => Consent::Yes,
         _ => Consent::Rule(word.to_owned()),
     }
@@ -69,7 +69,7 @@ impl Prompt {
     fn offer(&self, request: &ApprovalRequest, rule: Option<&str>) {
         let Some(rule) = rule else {
             self.screen
-                .err("type a rule to keep for this workspace; Enter alone keeps none:");
+                .err("type a rule to keep for this workspace; Enter, n or q goes back:");
             return;
         };
         let kept = request.kept_rules(Some(rule));

@@ -133,6 +133,8 @@ fn u1_nothing_but_a_yes_is_consent_to_a_rule() {
         (" ", Consent::No),
         ("n", Consent::No),
         ("No", Consent::No),
+        ("q", Consent::No),
+        (" Quit ", Consent::No),
         ("y", Consent::Yes),
         (" YES ", Consent::Yes),
         ("e", Consent::Rule("e".into())),

@@ -152,3 +152,22 @@ fn f8_another_fault_of_the_settings_hides_no_unknown_name() {
         );
     }
 }
+
+#[test]
+fn a_call_of_a_tool_that_is_not_there_says_where_tools_are_listed() {
+    let lab = Lab::new();
+    for (name, near) in [("nosuch", false), ("read_fil", true)] {
+        let ran = lab.run(&["call", name]);
+        assert_eq!(ran.code, 2, "{name}: {}", ran.stderr);
+        assert_eq!(
+            ran.stderr.contains("did you mean read_file"),
+            near,
+            "{name}"
+        );
+        assert!(
+            ran.stderr.contains("`haft tools` lists the tools"),
+            "{name}: {}",
+            ran.stderr
+        );
+    }
+}
