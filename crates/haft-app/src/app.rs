@@ -133,6 +133,15 @@ pub(crate) struct ConsoleTerms {
     pub(crate) desktop: DesktopState,
 }
 
+impl ConsoleTerms {
+    fn new(at: &Site, settings: &Settings, basis: &Basis) -> Self {
+        Self {
+            wanted: Wanted::new(at, settings),
+            desktop: DesktopState::of(at, settings, &basis.confined.sandbox.config().places),
+        }
+    }
+}
+
 /// The records of runs, without secrets.
 fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
     let archive = Archive::new(at.home.path(), settings.redactor.clone());
@@ -301,10 +310,7 @@ impl App {
         let offered = basis.offer(at, settings, &host)?;
         let artifacts = artifacts::artifacts(at, settings)?;
         let principal = parts::principal(&at.environment);
-        let console = ConsoleTerms {
-            wanted: Wanted::new(at, settings),
-            desktop: DesktopState::of(at, settings, &basis.confined.sandbox.config().places),
-        };
+        let console = ConsoleTerms::new(at, settings, &basis);
         let wiring = approvals::Wiring {
             policy: basis.ground.in_force.clone(),
             tools: &offered.inventory,

@@ -185,7 +185,7 @@ impl KeySet {
         keys(&text)
     }
 
-    /// Where the issuer's metadata say that its keys are (RFC 8414, OpenID Connect Discovery).
+    /// Where the issuer's metadata say that its keys are (RFC 8414, or the discovery document that logins use).
     async fn discover(&self, issuer: &str) -> Result<String, String> {
         let (origin, path) = split(issuer);
         let places = [

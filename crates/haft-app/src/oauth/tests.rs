@@ -171,7 +171,7 @@ fn encode(bytes: &[u8]) -> String {
 }
 
 fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
+    super::seconds()
 }
 
 fn claims(issuer: &Issuer) -> Value {
@@ -198,6 +198,20 @@ async fn check(server: &ResourceServer, token: &str) -> Result<Option<String>, S
     }
 }
 
+/// What is checked, a token, and what is said of it.
+type Row = (&'static str, String, Result<Option<String>, &'static str>);
+
+async fn check_all(server: &ResourceServer, rows: Vec<Row>) {
+    for (name, token, expect) in rows {
+        let came = check(server, &token).await;
+        match (&came, &expect) {
+            (Ok(view), Ok(expect)) => assert_eq!(view, expect, "{name}"),
+            (Err(why), Err(begins)) => assert!(why.starts_with(begins), "{name}: {why}"),
+            _ => panic!("{name}: {came:?}, not {expect:?}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others() {
     let issuer = Issuer::start();
@@ -220,7 +234,7 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
     let named = format!("local/{}#ann", issuer.url);
     assert_eq!(person.principal.to_string(), named);
     let view = |name: &str| Ok(Some(name.to_owned()));
-    let rows: Vec<(&str, String, Result<Option<String>, &str>)> = vec![
+    let rows: Vec<Row> = vec![
         ("good", signed(&good), view("readers")),
         ("another key", ed.sign(&header("EdDSA", "two"), &good), view("readers")),
         ("several audiences", signed(&with(good.clone(), "aud", json!(["x", AUDIENCE]))), view("readers")),
@@ -259,14 +273,7 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
         ("no base64", "!.b.c".to_owned(), Err("its header is not base64url")),
         ("long", "a".repeat(20_000), Err("it is longer than")),
     ];
-    for (name, token, expect) in rows {
-        let came = check(&server, &token).await;
-        match (&came, &expect) {
-            (Ok(view), Ok(expect)) => assert_eq!(view, expect, "{name}"),
-            (Err(why), Err(begins)) => assert!(why.starts_with(begins), "{name}: {why}"),
-            _ => panic!("{name}: {came:?}, not {expect:?}"),
-        }
-    }
+    check_all(&server, rows).await;
     // Made-up names of keys do not make it ask again and again.
     assert_eq!(issuer.asked.load(Ordering::SeqCst), 1);
 }

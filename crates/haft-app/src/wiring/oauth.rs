@@ -68,9 +68,10 @@ fn url(key: &str, text: &str) -> Result<String, Problem> {
     let bare = host.trim_matches(['[', ']']);
     let address = bare.parse::<std::net::IpAddr>();
     let local = bare == "localhost" || address.is_ok_and(|address| address.is_loopback());
-    let encrypted = parsed.scheme_str() == Some("https");
-    if !encrypted && !(local && parsed.scheme_str() == Some("http")) {
-        return Err(wrong("it is not encrypted"));
+    match parsed.scheme_str() {
+        Some("https") => {}
+        Some("http") if local => {}
+        _ => return Err(wrong("it is not encrypted")),
     }
     if text.contains(['?', '#', '@']) {
         return Err(wrong("it has more than a host and a path"));

@@ -106,7 +106,7 @@ fn text(result: &Value) -> &str {
 }
 
 #[test]
-fn a_hundred_and_fifty_tools_are_listed_in_few_tokens_found_described_and_called() {
+fn a_hundred_and_fifty_tools_are_listed_in_few_tokens_found_and_described() {
     let lab = lab("serve.tools = \"lazy\"\nserve.pinned = [\"crm.get_issue\"]");
     let server = Server::start(&lab, &[]);
     let token = server.call.as_str();
@@ -148,6 +148,14 @@ fn a_hundred_and_fifty_tools_are_listed_in_few_tokens_found_described_and_called
     );
     assert_eq!(of["invalid_tools"], json!(["crm.list_orders"]));
 
+    server.end(rustix::process::Signal::TERM);
+}
+
+#[test]
+fn a_call_by_the_meta_tool_is_one_of_the_tool_that_it_names() {
+    let lab = lab("serve.tools = \"lazy\"");
+    let server = Server::start(&lab, &[]);
+    let token = server.call.as_str();
     // By the meta-tool and by its own name: the same call.
     let by_name = json!({"tool": "crm.list_order", "arguments": {"id": "7"}});
     let came = call(&server, token, "call_tool", &by_name);
@@ -302,8 +310,12 @@ fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_i
     server.end(rustix::process::Signal::TERM);
     let runs = lab.run(&["runs", "list", "--json"]).json().to_string();
     assert!(runs.contains("token:bob (team 1)"), "{runs}");
+}
 
-    // A view that settings do not have any more reaches nothing.
+#[test]
+fn tokens_are_listed_without_their_secret_and_reach_nothing_without_their_view() {
+    let lab = lab("");
+    let bob = token(&lab, &["bob", "--view", "files"]);
     let listed = lab.run(&["token", "list", "--json"]).json();
     assert_eq!(listed[0]["name"], "bob");
     assert!(listed.to_string().find("haft_").is_none());
@@ -319,6 +331,7 @@ fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_i
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
     }
+    // A view that settings do not have any more.
     lab.user_settings("policy.allow = []");
     let doctor = lab.run(&["doctor"]);
     assert!(

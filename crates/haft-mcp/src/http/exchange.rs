@@ -69,7 +69,7 @@ impl Exchange {
             None if first.is_none() => Some(ping()),
             None => None,
         };
-        let first = first.map(|note| self.event(lost.as_deref(), &note));
+        let first = first.map(|note| kept(lost.as_deref(), &note));
         for frame in opening.into_iter().chain(first) {
             // The channel is new and has room for two.
             let _first = frames.try_send(frame);
@@ -92,12 +92,12 @@ impl Exchange {
                 biased;
                 () = frames.closed() => break,
                 Some((room, note)) = said => {
-                    let event = self.event(lost.as_deref(), &note);
+                    let event = kept(lost.as_deref(), &note);
                     room.send(event);
                 }
                 answer = &mut self.answer => {
                     while let Some(Ok(note)) = self.sending.notes.as_mut().map(mpsc::Receiver::try_recv) {
-                        let event = self.event(lost.as_deref(), &note);
+                        let event = kept(lost.as_deref(), &note);
                         let _gone = frames.send(event).await;
                     }
                     let last = self.last(lost.as_deref(), &answer);
@@ -120,11 +120,11 @@ impl Exchange {
             tokio::select! {
                 biased;
                 Some(note) = next(&mut self.sending.notes) => {
-                    self.event(Some(&stream), &note);
+                    kept(Some(&stream), &note);
                 }
                 answer = &mut self.answer => {
                     while let Some(Ok(note)) = self.sending.notes.as_mut().map(mpsc::Receiver::try_recv) {
-                        self.event(Some(&stream), &note);
+                        kept(Some(&stream), &note);
                     }
                     self.last(Some(&stream), &answer);
                     return self.over(Some(stream), false);
@@ -138,17 +138,6 @@ impl Exchange {
         if let Some((streams, stream)) = self.sending.resume.as_ref().zip(lost) {
             streams.forget_later(stream, sent);
         }
-    }
-
-    /// A message as an event, kept where its client can take the stream up again.
-    fn event(&self, lost: Option<&Stream>, message: &[u8]) -> Bytes {
-        let Some(stream) = lost else {
-            return event(message);
-        };
-        let (number, id) = stream.next_id();
-        let event = event_with(&id, message);
-        stream.keep(number, &event, false);
-        event
     }
 
     /// The answer as the stream's last event, held until it is sent, and as long as it is kept.
@@ -171,6 +160,17 @@ async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
         Some(notes) => notes.recv().await,
         None => None,
     }
+}
+
+/// A message as an event, kept where its client can take the stream up again.
+fn kept(lost: Option<&Stream>, message: &[u8]) -> Bytes {
+    let Some(stream) = lost else {
+        return event(message);
+    };
+    let (number, id) = stream.next_id();
+    let event = event_with(&id, message);
+    stream.keep(number, &event, false);
+    event
 }
 
 /// A message as an event.

@@ -82,33 +82,62 @@ fn done(id: &Value, answer: &Value) -> Value {
     )
 }
 
+/// The answer to what comes before the calls.
+fn greeting(server: Asking, message: &Value) -> Option<Value> {
+    let id = &message["id"];
+    Some(match (message["method"].as_str(), server.modern) {
+        (Some("initialize"), false) => result(
+            id,
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "a", "version": "1"}}),
+        ),
+        (Some("server/discover"), true) => result(
+            id,
+            json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "public"}),
+        ),
+        (Some("tools/list"), _) => result(
+            id,
+            json!({"tools": [{"name": "who", "inputSchema": {"type": "object"}}], "resultType": "complete"}),
+        ),
+        _ => return None,
+    })
+}
+
+/// The answer to a call of the stateless era: a question, or what the tool gives once it is answered.
+fn called_alone(server: Asking, message: &Value) -> Value {
+    let (id, given) = (&message["id"], &message["params"]);
+    if given.get("inputResponses").is_some() {
+        assert_eq!(given["requestState"], STATE);
+        return done(id, &given["inputResponses"]["q"]);
+    }
+    let open = json!({"q": {"method": server.method, "params": params()}});
+    result(
+        id,
+        json!({"resultType": "input_required", "requestState": STATE, "inputRequests": open}),
+    )
+}
+
+/// Says a line; whether it could be said.
+async fn say(output: &mut DuplexStream, message: &Value) -> bool {
+    let line = format!("{message}\n");
+    output.write_all(line.as_bytes()).await.is_ok()
+}
+
 async fn serve(server: Asking, input: DuplexStream, mut output: DuplexStream) {
     let mut lines = BufReader::new(input).lines();
     let mut called = Value::Null;
     while let Ok(Some(line)) = lines.next_line().await {
         let message: Value = serde_json::from_str(&line).unwrap();
         let id = &message["id"];
-        let said = match (message["method"].as_str(), server.modern) {
-            (Some("initialize"), false) => result(
-                id,
-                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "a", "version": "1"}}),
-            ),
-            (Some("server/discover"), true) => result(
-                id,
-                json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "public"}),
-            ),
-            (Some("tools/list"), _) => result(
-                id,
-                json!({"tools": [{"name": "who", "inputSchema": {"type": "object"}}], "resultType": "complete"}),
-            ),
+        if let Some(greeting) = greeting(server, &message) {
+            say(&mut output, &greeting).await;
+            continue;
+        }
+        let answer = match (message["method"].as_str(), server.modern) {
             (Some("tools/call"), false) => {
                 called = id.clone();
                 let log = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": {"z": 1, "a": 2}}});
                 let asked = json!({"jsonrpc": "2.0", "id": "srv-1", "method": server.method, "params": params()});
-                output
-                    .write_all(format!("{log}\n").as_bytes())
-                    .await
-                    .unwrap();
+                say(&mut output, &log).await;
                 asked
             }
             (Some("tools/call"), true) if server.task => {
@@ -129,18 +158,7 @@ async fn serve(server: Asking, input: DuplexStream, mut output: DuplexStream) {
                 called = message["params"]["inputResponses"]["q"].clone();
                 result(id, json!({"resultType": "complete"}))
             }
-            (Some("tools/call"), true) => {
-                let given = &message["params"];
-                if given.get("inputResponses").is_some() {
-                    assert_eq!(given["requestState"], STATE);
-                    done(id, &given["inputResponses"]["q"])
-                } else {
-                    result(
-                        id,
-                        json!({"resultType": "input_required", "requestState": STATE, "inputRequests": {"q": {"method": server.method, "params": params()}}}),
-                    )
-                }
-            }
+            (Some("tools/call"), true) => called_alone(server, &message),
             (None, _) => {
                 let answer = message.get("result").unwrap_or(&message["error"]);
                 done(&called, answer)
@@ -150,11 +168,7 @@ async fn serve(server: Asking, input: DuplexStream, mut output: DuplexStream) {
             }
             _ => continue,
         };
-        if output
-            .write_all(format!("{said}\n").as_bytes())
-            .await
-            .is_err()
-        {
+        if !say(&mut output, &answer).await {
             return;
         }
     }

@@ -60,6 +60,17 @@ impl ClaimedDecision {
 /// Whether an approval of a request still holds for the call that waits; asked before the decision is claimed.
 pub(super) type Fits<'a> = dyn Fn(&ApprovalRequest) -> Result<(), EarlyEnd> + Sync + 'a;
 
+/// What becomes of a call that has waited in vain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// It is denied.
+    Deny,
+    /// It is suspended, where the inbox is durable; denied otherwise.
+    Suspend,
+    /// Its request is withdrawn, for whatever reason it stops waiting.
+    Withdraw,
+}
+
 /// How long to wait, and what then.
 #[derive(Clone, Copy)]
 pub(super) struct Wait<'a> {
@@ -69,10 +80,8 @@ pub(super) struct Wait<'a> {
     pub(super) at_once: bool,
     /// Also while no approver of this process can answer.
     pub(super) alone: bool,
-    /// Whether the call is suspended after it, where the inbox is durable; denied otherwise.
-    pub(super) suspends: bool,
-    /// Whether the request is withdrawn when the call stops waiting, for whatever reason.
-    pub(super) withdraws: bool,
+    /// What becomes of the call after it.
+    pub(super) then: Then,
     /// Whether an approval holds.
     pub(super) fits: &'a Fits<'a>,
 }
@@ -85,11 +94,13 @@ impl<'a> Wait<'a> {
             limit: session.limits().approval_timeout,
             at_once: wait_mode == WaitMode::SuspendAtOnce,
             alone: wait_mode != WaitMode::WhileAsked,
-            suspends: matches!(
-                wait_mode,
-                WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce
-            ),
-            withdraws: wait_mode == WaitMode::WaitThenWithdraw,
+            then: match wait_mode {
+                WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce => {
+                    Then::Suspend
+                }
+                WaitMode::WaitThenWithdraw => Then::Withdraw,
+                _ => Then::Deny,
+            },
             fits,
         }
     }
@@ -202,7 +213,7 @@ impl OpenRequest<'_> {
             let woken = self.woken((!spoken).then_some(asking.as_mut())).await;
             match woken {
                 Woken::Look => {}
-                Woken::Said(Answer::Later) if self.wait.withdraws => {
+                Woken::Said(Answer::Later) if self.wait.then == Then::Withdraw => {
                     return self.give_up().await;
                 }
                 Woken::Said(Answer::Later) => return self.suspend().await,
@@ -236,11 +247,11 @@ impl OpenRequest<'_> {
 
     /// Whether the request is left to whoever decides when the session leaves.
     fn stands_when_left(&self) -> bool {
-        self.inbox.is_durable() && !self.wait.withdraws
+        self.inbox.is_durable() && self.wait.then != Then::Withdraw
     }
 
     fn suspends(&self) -> bool {
-        self.inbox.is_durable() && self.wait.suspends
+        self.inbox.is_durable() && self.wait.then == Then::Suspend
     }
 
     /// Reads the request: takes it where it is decided, tells how it ended where it did.

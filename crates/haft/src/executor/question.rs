@@ -7,7 +7,7 @@ use crate::approval::{ApprovalRequest, Choice, Decision};
 use crate::context::Asking;
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
-use crate::executor::ask::{self, ClaimedDecision, Wait};
+use crate::executor::ask::{self, ClaimedDecision, Then, Wait};
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::question::again::{Again, Earlier};
 use crate::session::Session;
@@ -55,12 +55,14 @@ pub(super) async fn ask(
             .map(|drafted| to_request(form, drafted))
     };
     let request = request.map_or_else(drafted, Ok)?;
-    let limits = Wait {
+    let mut limits = Wait {
         limit: wait,
-        // Nobody answered in time: that is an answer, too.
-        suspends: false,
         ..Wait::of(session, &|_| Ok(()))
     };
+    if limits.then == Then::Suspend {
+        // Nobody answered in time: that is an answer, too.
+        limits.then = Then::Deny;
+    }
     let asked = {
         let _waiting = context.nest.waiting();
         let asked = ask::ask(parts, session, request, limits);

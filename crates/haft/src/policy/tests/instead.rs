@@ -81,7 +81,6 @@ fn advice_names_no_rule_that_another_list_decides_before() {
             deny,
             ask,
             allow: &["Edit(/docs/**)"],
-            ..Lists::default()
         };
         let advice = judge(lists, &write("docs/a/x")).advice;
         assert!(advice.ends_with(says), "{deny:?} {ask:?}: {advice}");

@@ -40,6 +40,77 @@ async fn every_row_holds_for_a_call_by_call_tool() {
     }
 }
 
+/// The arguments of `call_tool`, and the tool, the status and the arguments of the call that comes of them.
+const NAMED: [(&str, &str, Status, &str); 12] = [
+    (
+        r#"{"tool":"safe","arguments":{"b":12345678901234567890123,"a":[1, 2]}}"#,
+        "safe",
+        Status::Ok,
+        r#"{"b":12345678901234567890123,"a":[1, 2]}"#,
+    ),
+    (
+        r#"{"arguments":{"a":"\u00e9"},"tool":"s\u0061fe"}"#,
+        "safe",
+        Status::Ok,
+        r#"{"a":"\u00e9"}"#,
+    ),
+    (
+        r#"{"tool":"safe","arguments":"{\"a\": 1}"}"#,
+        "safe",
+        Status::Ok,
+        r#"{"a": 1}"#,
+    ),
+    (r#"{"tool":"safe"}"#, "safe", Status::Ok, "{}"),
+    (
+        r#"{"tool":"high","arguments":{}}"#,
+        "high",
+        Status::Denied,
+        "{}",
+    ),
+    (
+        r#"{"tool":"saef","arguments":{}}"#,
+        "saef",
+        Status::Error,
+        "{}",
+    ),
+    (
+        r#"{"tool":"hidden","arguments":{}}"#,
+        "hidden",
+        Status::Error,
+        "{}",
+    ),
+    (
+        r#"{"tool":"call_tool","arguments":{"tool":"safe"}}"#,
+        CALL_TOOL,
+        Status::Error,
+        r#"{"tool":"call_tool","arguments":{"tool":"safe"}}"#,
+    ),
+    (
+        r#"{"tool":"safe","arguments":{"a":1,"a":2}}"#,
+        CALL_TOOL,
+        Status::Error,
+        r#"{"tool":"safe","arguments":{"a":1,"a":2}}"#,
+    ),
+    (
+        r#"{"tool":"safe","tool":"high"}"#,
+        CALL_TOOL,
+        Status::Error,
+        r#"{"tool":"safe","tool":"high"}"#,
+    ),
+    (
+        r#"{"tool":"safe","more":1}"#,
+        CALL_TOOL,
+        Status::Error,
+        r#"{"tool":"safe","more":1}"#,
+    ),
+    (
+        r#"{"arguments":{}}"#,
+        CALL_TOOL,
+        Status::Error,
+        r#"{"arguments":{}}"#,
+    ),
+];
+
 #[tokio::test]
 async fn a_call_by_call_tool_is_one_of_the_tool_that_it_names_byte_for_byte() {
     let policy = haft::policy::RuleSet {
@@ -48,76 +119,7 @@ async fn a_call_by_call_tool_is_one_of_the_tool_that_it_names_byte_for_byte() {
     };
     let policy = haft::Policy::workspace().with_rules(policy).unwrap();
     let row = row("named", policy, "safe", Status::Ok, RAN);
-    let rows: [(&str, &str, Status, &str); 12] = [
-        (
-            r#"{"tool":"safe","arguments":{"b":12345678901234567890123,"a":[1, 2]}}"#,
-            "safe",
-            Status::Ok,
-            r#"{"b":12345678901234567890123,"a":[1, 2]}"#,
-        ),
-        (
-            r#"{"arguments":{"a":"\u00e9"},"tool":"s\u0061fe"}"#,
-            "safe",
-            Status::Ok,
-            r#"{"a":"\u00e9"}"#,
-        ),
-        (
-            r#"{"tool":"safe","arguments":"{\"a\": 1}"}"#,
-            "safe",
-            Status::Ok,
-            r#"{"a": 1}"#,
-        ),
-        (r#"{"tool":"safe"}"#, "safe", Status::Ok, "{}"),
-        (
-            r#"{"tool":"high","arguments":{}}"#,
-            "high",
-            Status::Denied,
-            "{}",
-        ),
-        (
-            r#"{"tool":"saef","arguments":{}}"#,
-            "saef",
-            Status::Error,
-            "{}",
-        ),
-        (
-            r#"{"tool":"hidden","arguments":{}}"#,
-            "hidden",
-            Status::Error,
-            "{}",
-        ),
-        (
-            r#"{"tool":"call_tool","arguments":{"tool":"safe"}}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"call_tool","arguments":{"tool":"safe"}}"#,
-        ),
-        (
-            r#"{"tool":"safe","arguments":{"a":1,"a":2}}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"safe","arguments":{"a":1,"a":2}}"#,
-        ),
-        (
-            r#"{"tool":"safe","tool":"high"}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"safe","tool":"high"}"#,
-        ),
-        (
-            r#"{"tool":"safe","more":1}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"tool":"safe","more":1}"#,
-        ),
-        (
-            r#"{"arguments":{}}"#,
-            CALL_TOOL,
-            Status::Error,
-            r#"{"arguments":{}}"#,
-        ),
-    ];
-    for (written, tool, status, arguments) in rows {
+    for (written, tool, status, arguments) in NAMED {
         let scene = scene_of(&row, |tools| {
             Arc::new(tools.lazily(Lazy::default()).unwrap())
         });
