@@ -11,7 +11,6 @@ pub fn text() -> String {
         "# Settings of haft for this folder; they count once the folder is trusted (`haft trust`).\n\
          # Every line is a comment showing the built-in value or an example. `haft config show` prints what counts.\n",
     );
-    let mut section = "";
     // Names of the user's (`tools.NAME`) come last: TOML wants a section's own keys before its tables.
     let (named, plain): (Vec<_>, Vec<_>) = KEYS.iter().partition(|key| key.path.contains('*'));
     let (alone, plain): (Vec<_>, Vec<_>) =
@@ -19,19 +18,26 @@ pub fn text() -> String {
     for key in alone {
         line(&mut out, key, key.path);
     }
+    // A section is begun once, wherever its keys stand in the list.
+    let mut sections: Vec<(&str, Vec<(&Key, &str)>)> = Vec::new();
     for key in plain.into_iter().chain(named) {
         let (head, leaf) = key.path.rsplit_once('.').unwrap_or(("", key.path));
         if leaf == "**" {
             continue;
         }
-        if head != section {
-            section = head;
-            let shown = head.replace('*', "read_file");
-            let mark = if head.contains('*') { "# " } else { "" };
-            // A String takes any text.
-            let _ = writeln!(out, "\n{mark}[{shown}]");
+        match sections.iter_mut().find(|(known, _)| *known == head) {
+            Some((_, keys)) => keys.push((key, leaf)),
+            None => sections.push((head, vec![(key, leaf)])),
         }
-        line(&mut out, key, leaf);
+    }
+    for (head, keys) in sections {
+        let shown = head.replace('*', "read_file");
+        let mark = if head.contains('*') { "# " } else { "" };
+        // A String takes any text.
+        let _ = writeln!(out, "\n{mark}[{shown}]");
+        for (key, leaf) in keys {
+            line(&mut out, key, leaf);
+        }
     }
     out
 }

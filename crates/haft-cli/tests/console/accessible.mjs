@@ -92,7 +92,10 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   await page.getByLabel("The rule that will be stored").fill("Read(/a.*)");
   await page.locator(".panel .past a").first().waitFor();
   await accessible(page, "a rule to accept");
-  await visit(page, server, `/waiting/${requests["a connection"].id}`);
+  // Another one: the first is withdrawn when its client waits no longer.
+  void server.callAs("cursor", "run_command", { command: "curl -sS https://mirror.example.org/index.json" });
+  const held = await until("the other command connects", async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "connect" && JSON.stringify(one).includes("mirror.example.org")));
+  await visit(page, server, `/waiting/${held.id}`);
   await page.locator(".card.seen").waitFor();
   await page.keyboard.press("a");
   await page.getByText("it covers this call").waitFor();

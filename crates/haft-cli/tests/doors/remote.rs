@@ -53,7 +53,7 @@ pub(crate) fn rows() -> Vec<Row> {
         Row { deny: &["far.*"], allow: &["far.touch"], auto: Some("high"), ..far("deny comes before allow", "trusted", "denied") },
         Row { ask: &["far.touch"], allow: &["far.touch"], ..far("ask comes before allow", "trusted", "denied") },
         Row { allow: &["*"], ..row("a tool that it does not have is an error", "trusted", "far.none", "error") },
-        Row { allow: &["*"], arguments: r#"{"name":1}"#, ..far("wrong arguments are an error", "trusted", "error") },
+        Row { allow: &["*"], arguments: r#"{"name":{}}"#, ..far("wrong arguments are an error", "trusted", "error") },
         Row { allow: &["*"], arguments: r#"{"name":"a","name":"b"}"#, ..far("arguments that read two ways are an error", "trusted", "error") },
         Row { allow: &["far.*"], arguments: TOUCH, starts: true, ..row("a tool that fails is an error", "workspace", "far.fail", "error") },
         Row { allow: &["far.*"], arguments: TOUCH, call_timeout_s: 1.0, starts: true, ..row("the deadline is the host's", "workspace", "far.wait", "timeout") },

@@ -69,7 +69,7 @@ impl Exchange {
             None if first.is_none() => Some(ping()),
             None => None,
         };
-        let first = first.map(|note| kept(lost.as_deref(), &note));
+        let first = first.map(|note| event_to_resume(lost.as_deref(), &note));
         for frame in opening.into_iter().chain(first) {
             // The channel is new and has room for two.
             let _first = frames.try_send(frame);
@@ -92,12 +92,12 @@ impl Exchange {
                 biased;
                 () = frames.closed() => break,
                 Some((room, note)) = said => {
-                    let event = kept(lost.as_deref(), &note);
+                    let event = event_to_resume(lost.as_deref(), &note);
                     room.send(event);
                 }
                 answer = &mut self.answer => {
                     while let Some(Ok(note)) = self.sending.notes.as_mut().map(mpsc::Receiver::try_recv) {
-                        let event = kept(lost.as_deref(), &note);
+                        let event = event_to_resume(lost.as_deref(), &note);
                         let _gone = frames.send(event).await;
                     }
                     let last = self.last(lost.as_deref(), &answer);
@@ -120,11 +120,11 @@ impl Exchange {
             tokio::select! {
                 biased;
                 Some(note) = next(&mut self.sending.notes) => {
-                    kept(Some(&stream), &note);
+                    event_to_resume(Some(&stream), &note);
                 }
                 answer = &mut self.answer => {
                     while let Some(Ok(note)) = self.sending.notes.as_mut().map(mpsc::Receiver::try_recv) {
-                        kept(Some(&stream), &note);
+                        event_to_resume(Some(&stream), &note);
                     }
                     self.last(Some(&stream), &answer);
                     return self.over(Some(stream), false);
@@ -163,7 +163,7 @@ async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
 }
 
 /// A message as an event, kept where its client can take the stream up again.
-fn kept(lost: Option<&Stream>, message: &[u8]) -> Bytes {
+fn event_to_resume(lost: Option<&Stream>, message: &[u8]) -> Bytes {
     let Some(stream) = lost else {
         return event(message);
     };

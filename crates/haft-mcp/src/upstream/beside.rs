@@ -16,7 +16,7 @@ use crate::upstream::{ListedEntry, Upstream};
 /// The pages that tools name (`_meta.ui.resourceUri`, MCP Apps): resources that need stand in no list.
 pub(crate) fn tool_pages(manifest: &Manifest) -> HashSet<String> {
     #[derive(Deserialize)]
-    struct Said {
+    struct Described {
         #[serde(rename = "_meta")]
         meta: Option<Meta>,
     }
@@ -32,8 +32,8 @@ pub(crate) fn tool_pages(manifest: &Manifest) -> HashSet<String> {
         uri: Option<String>,
     }
     let page = |tool: &PinnedTool| {
-        let said: Said = serde_json::from_str(tool.raw.get()).ok()?;
-        let meta = said.meta?;
+        let described: Described = serde_json::from_str(tool.raw.get()).ok()?;
+        let meta = described.meta?;
         meta.ui.and_then(|ui| ui.uri).or(meta.flat)
     };
     manifest.tools.iter().filter_map(page).collect()
