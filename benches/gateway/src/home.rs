@@ -1,5 +1,6 @@
 //! A home of haft with servers behind it: added to the settings, pinned, and allowed by a rule.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -14,6 +15,8 @@ use tempfile::TempDir;
 pub(crate) struct Home {
     program: PathBuf,
     folder: TempDir,
+    /// A rule for the tool of each server.
+    rules: RefCell<Vec<String>>,
 }
 
 impl Home {
@@ -22,9 +25,10 @@ impl Home {
         let home = Self {
             program: program.to_owned(),
             folder,
+            rules: RefCell::default(),
         };
-        for part in ["home", "work"] {
-            fs::create_dir(home.folder.path().join(part)).expect("a folder");
+        for part in ["home", "work", "config/haft"] {
+            fs::create_dir_all(home.folder.path().join(part)).expect("a folder");
         }
         home
     }
@@ -45,7 +49,7 @@ impl Home {
     }
 
     fn add(&self, name: &str, text: &str) {
-        let file = self.folder.path().join("home/haft.toml");
+        let file = self.folder.path().join("config/haft/config.toml");
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -55,18 +59,22 @@ impl Home {
         let mut pin = Command::new(&self.program);
         pin.args(["mcp", "pin", name, "--yes", "--home"]);
         pin.arg(self.folder.path().join("home"));
+        pin.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         pin.current_dir(self.folder.path().join("work"));
         let pinned = pin.stdin(Stdio::null()).output().expect("haft starts");
         assert!(pinned.status.success(), "haft mcp pin {name}: {pinned:?}");
+        self.rules.borrow_mut().push(format!("{name}.echo"));
     }
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = processor::server(&self.program);
         command.args(words).args(["-c", CALLS]);
-        command.args(["-c", r#"policy.allow=["echo*.echo"]"#]);
+        command.arg("-c");
+        command.arg(format!("policy.allow={:?}", self.rules.borrow()));
         command.arg("--home").arg(self.folder.path().join("home"));
         command.current_dir(self.folder.path().join("work"));
         command.env("CI", "1");
+        command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         command
     }
 

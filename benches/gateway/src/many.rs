@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use mcp::http;
+use mcp::http::{self, Client};
 use mcp::pipe;
 use mcp::request::Target;
 use mcp::server::Server;
@@ -49,7 +49,13 @@ pub(crate) fn sessions(runtime: &Runtime, haft: &Path) {
         let target = Target::todo().by_handshake();
         runtime.block_on(http::load(&server.address, &target, 1, 1));
         let before = server.private();
-        runtime.block_on(http::load(&server.address, &target, SESSIONS, 1));
+        runtime.block_on(async {
+            let mut client = Client::connect(&server.address, &target).await;
+            for _ in 0..SESSIONS {
+                client.shake_hands().await;
+                client.call().await;
+            }
+        });
         row.rounds.push(server.private() - before);
     }
     row.print();

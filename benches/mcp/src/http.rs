@@ -54,15 +54,28 @@ impl Client {
             session: None,
         };
         if target.legacy {
-            for message in Target::handshake() {
-                let response = client.post(message).await;
-                let session = response.headers().get("mcp-session-id");
-                let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
-                client.session = session.or(client.session);
-                response.into_body().collect().await.expect("a body");
-            }
+            client.shake_hands().await;
         }
         client
+    }
+
+    /// Begins a session, besides those that this connection has begun before.
+    pub async fn shake_hands(&mut self) {
+        self.session = None;
+        for message in Target::handshake() {
+            let response = self.post(message).await;
+            let session = response.headers().get("mcp-session-id");
+            let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
+            self.session = session.or(self.session.take());
+            response.into_body().collect().await.expect("a body");
+        }
+    }
+
+    /// One call.
+    pub async fn call(&mut self) {
+        let response = self.post(self.target.body(1)).await;
+        let body = response.into_body().collect().await.expect("a body");
+        self.target.check(&body.to_bytes());
     }
 
     /// The times of so many calls, in nanoseconds.
