@@ -17,15 +17,18 @@ pub(crate) struct Home {
     folder: TempDir,
     /// A rule for the tool of each server.
     rules: RefCell<Vec<String>>,
+    trusted: bool,
 }
 
 impl Home {
-    pub(crate) fn new(program: &Path) -> Self {
+    /// `trusted`: what servers say of their tools is believed, so that a call that only reads needs no record on the disk before it.
+    pub(crate) fn new(program: &Path, trusted: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let home = Self {
             program: program.to_owned(),
             folder,
             rules: RefCell::default(),
+            trusted,
         };
         for part in ["home", "work", "config/haft"] {
             fs::create_dir_all(home.folder.path().join(part)).expect("a folder");
@@ -55,7 +58,12 @@ impl Home {
             .append(true)
             .open(file)
             .expect("the settings");
-        writeln!(file, "[mcp.servers.{name}]\n{text}").expect("the settings");
+        writeln!(
+            file,
+            "[mcp.servers.{name}]\ntrusted = {}\n{text}",
+            self.trusted
+        )
+        .expect("the settings");
         let mut pin = Command::new(&self.program);
         pin.args(["mcp", "pin", name, "--yes", "--home"]);
         pin.arg(self.folder.path().join("home"));

@@ -52,15 +52,24 @@ fn all(haft: &Path, rmcp: &Path, peers: &Path) {
 /// HTTP to HTTP; peers that cannot do that, HTTP to a process.
 fn over_http(runtime: &Runtime, haft: &Path, rmcp: &Path, peers: &Path) {
     let backend = Server::rmcp(rmcp);
-    let home = Home::new(haft);
-    home.add_url("echo", &format!("http://{}/mcp", backend.address));
+    let home = |trusted| {
+        let home = Home::new(haft, trusted);
+        home.add_url("echo", &format!("http://{}/mcp", backend.address));
+        home
+    };
+    let (reads, effects) = (home(true), home(false));
     let mut rows = vec![
         Measured::new("direct", Target::echo(), None),
         Measured::new("hop", Target::echo(), Some(hop::start(&backend.address))),
         Measured::new(
             "haft",
             Target::echo().named("echo.echo"),
-            Some(home.serve()),
+            Some(reads.serve()),
+        ),
+        Measured::new(
+            "haft-effects",
+            Target::echo().named("echo.echo"),
+            Some(effects.serve()),
         ),
     ];
     for (name, server, target) in peers::all(peers, rmcp, &backend.address) {
@@ -99,7 +108,7 @@ struct Measured {
 
 impl Measured {
     fn new(name: &str, target: Target, server: Option<Server>) -> Self {
-        let is_quick = matches!(name, "direct" | "hop" | "haft");
+        let is_quick = matches!(name, "direct" | "hop" | "haft" | "haft-effects");
         Self {
             target,
             server,
@@ -151,7 +160,7 @@ impl Measured {
 
 /// From a pipe to a process behind the gateway.
 fn over_pipes(haft: &Path, rmcp: &Path) {
-    let home = Home::new(haft);
+    let home = Home::new(haft, true);
     home.add_command("echo", rmcp);
     let pipes = [
         ("direct", pipe::rmcp(rmcp), Target::echo()),

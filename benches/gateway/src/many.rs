@@ -17,7 +17,7 @@ const SESSIONS: usize = 1_000;
 
 /// From the start of the process to the list of all tools.
 pub(crate) fn servers(haft: &Path, rmcp: &Path) {
-    let home = Home::new(haft);
+    let home = Home::new(haft, false);
     for n in 0..SERVERS {
         home.add_command(&format!("echo{n}"), rmcp);
     }

@@ -27,7 +27,10 @@ struct Echo;
 
 #[tool_router(server_handler)]
 impl Echo {
-    #[tool(description = "Gives the text back")]
+    #[tool(
+        description = "Gives the text back",
+        annotations(read_only_hint = true)
+    )]
     fn echo(&self, Parameters(EchoInput { text }): Parameters<EchoInput>) -> String {
         text
     }
