@@ -43,7 +43,7 @@ impl ClientFile {
 /// Which of haft's settings files is edited.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsFile {
-    /// In the user's settings, for all folders [default]
+    /// In the user's settings, for all folders (the default)
     #[arg(long, conflicts_with = "here")]
     pub(crate) global: bool,
     /// In the haft.toml of this folder
