@@ -90,8 +90,8 @@ impl AccessToken {
         self.expires <= now()
     }
 
-    /// Whose calls come with it. Of the operator's own tenant, so that the operator sees what they ask; nobody who logs in to this
-    /// machine has a name with a colon.
+    /// The principal of calls made with it. It belongs to the operator's own tenant, so that the operator sees what they ask; no
+    /// login name of this machine has a colon.
     fn person(&self, tenant: &str) -> Person {
         Person {
             principal: Principal::new(tenant, format!("token:{}", self.name)),
@@ -285,7 +285,7 @@ pub struct LiveTokens {
     read: Mutex<Option<(FileStamp, Arc<AccessTokens>)>>,
 }
 
-/// What tells one state of the file from another; none where there is no file.
+/// A stamp that differs whenever the file has changed; `None` where there is no file.
 type FileStamp = Option<Stamp>;
 
 impl LiveTokens {
@@ -299,7 +299,7 @@ impl LiveTokens {
         }
     }
 
-    /// Whose token this is; none where it is nobody's, has expired, or the tokens cannot be read.
+    /// The person this token was made for; `None` if the token is unknown or has expired, or the tokens cannot be read.
     pub fn person(&self, secret: &str) -> Option<Person> {
         if !secret.starts_with(PREFIX) {
             return None;

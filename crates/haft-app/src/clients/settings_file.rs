@@ -30,7 +30,7 @@ pub(crate) struct SettingsFile {
 const NO_FILE: &str = "it is a link that leads to no file: make that file, or remove the link";
 
 impl SettingsFile {
-    /// A settings file of haft itself. Links are followed. The user's may hold secrets: where it is new nobody else reads it.
+    /// A settings file of haft itself. Links are followed. The user's file may hold secrets, so a new one is readable by its owner alone.
     pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
         let advice = "make the file and its folder readable and writable";
         let path = resolved(named).map_err(|e| {

@@ -38,7 +38,7 @@ pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Res
     let new = parse(own)?;
     let new = table_at(&new, servers).and_then(|all| all.get(name));
     let new = new.cloned().ok_or_else(|| Wrong {
-        what: format!("what is put in is no table `{servers}.{name}`"),
+        what: format!("the new value is not a table `{servers}.{name}`"),
         at: 0..0,
     })?;
     if let Some(at) = made_table(&mut expected, servers) {

@@ -1,4 +1,4 @@
-//! `SettingsFault`: why settings that were changed while haft serves do not load, for whoever shows it.
+//! `SettingsFault`: why settings that changed while haft serves do not load, for the screens that show it.
 
 use parking_lot::Mutex;
 

@@ -12,7 +12,7 @@ pub(super) enum Step<'a> {
     /// What is about to be done is remembered.
     KeepRecord(&'a Original, Record),
     MakeFolders(&'a SettingsFile),
-    /// The text to go back to is kept; `None` where there was no file.
+    /// The previous text is saved, to restore it; `None` if there was no file.
     KeepText(&'a Original, Option<String>),
     /// The new text is written beside the file.
     Draft(&'a SettingsFile, &'a Path, &'a str),
