@@ -1,0 +1,33 @@
+//! Every dialect of tool calling: what a model's provider wants to read and what it answers, in one neutral shape.
+//!
+//! A host declares its tools once ([`Declared`]), keeps one history ([`Message`]) and asks a [`Dialect`] for the body of the next
+//! request ([`Request`]); the provider's answer comes back as a [`Reply`], whole or out of a stream ([`Reader`]). Nothing here sends
+//! anything, knows a tool, or runs one.
+//!
+//! What a provider sent is kept as it was sent ([`Turn::raw`]) and goes back to it unchanged, so that items which this crate does not
+//! know are carried along.
+
+pub mod declared;
+pub mod dialect;
+pub mod error;
+pub mod events;
+pub mod limits;
+pub mod message;
+pub mod names;
+pub mod reply;
+pub mod request;
+pub mod strict;
+pub mod stream;
+mod chat;
+mod gemini;
+mod messages;
+mod responses;
+
+pub use declared::{Declarations, Declared, Declarer};
+pub use dialect::Dialect;
+pub use error::WireError;
+pub use limits::Limits;
+pub use message::{Answer, Message, Part};
+pub use reply::{Call, CallKind, Item, Reply, Stop, Turn, Usage};
+pub use request::{Choice, Request};
+pub use stream::{Delta, Reader};

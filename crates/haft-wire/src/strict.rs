@@ -1,0 +1,12 @@
+//! Strict schemas: what a dialect can hold a model to, and what is lost of a schema on the way there.
+
+/// What was lost of one tool's schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The tool, as the host knows it.
+    pub tool: String,
+    /// Where in the schema: a JSON pointer.
+    pub at: String,
+    /// What: a keyword that was moved into the description, or the reason why the tool is declared without `strict`.
+    pub what: String,
+}
