@@ -26,6 +26,7 @@ impl App {
             verdict: None,
             rule: None,
             decided_by: None,
+            untrusted: Vec::new(),
             approval: None,
         };
         let end = CallEnd {
@@ -36,6 +37,7 @@ impl App {
             summary: "message refused".to_owned(),
             result: None,
             strength: None,
+            untrusted: Vec::new(),
         };
         let event = Event {
             run: session.run().clone(),

@@ -28,6 +28,7 @@ use haft::result::Outcome;
 use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
 use haft::toolset::Toolset;
 use haft::toolset::view::View as _;
+use haft::untrusted::UntrustedSource;
 use haft_builtins::skills::SKILL_TOOLS;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
@@ -213,14 +214,20 @@ impl Runs {
         let builder = self.builder(options);
         if !folder.is_dir() {
             // Another machine keeps the run's record; what happens here is recorded here, under the same name.
-            let handle = self.handle(builder.with_run(run.clone()), false)?;
+            let elsewhere = UntrustedSource::recorded("a record that is kept on another machine");
+            let builder = builder
+                .with_run(run.clone())
+                .with_untrusted(vec![elsewhere]);
+            let handle = self.handle(builder, false)?;
             handle.record(&mut *handle.life.phase.lock().await).await?;
             self.tally_on(run, known);
             return Ok(handle);
         }
         let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
         let calls = calls.max(least);
-        let handle = self.handle(builder.resume(run.clone(), calls), false)?;
+        let untrusted = runs::untrusted(home, run.as_str()).map_err(unreadable)?;
+        let builder = builder.resume(run.clone(), calls).with_untrusted(untrusted);
+        let handle = self.handle(builder, false)?;
         {
             let mut phase = handle.life.phase.lock().await;
             handle.record(&mut phase).await?;

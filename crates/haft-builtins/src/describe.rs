@@ -116,6 +116,7 @@ pub(crate) fn idempotent(spec: ToolSpec) -> ToolSpec {
 pub(crate) fn from_the_web(spec: ToolSpec) -> ToolSpec {
     ToolSpec {
         risk: Risk::High,
+        open_world: true,
         concurrency_safe: true,
         annotations: Annotations {
             read_only_hint: Some(true),

@@ -19,9 +19,11 @@ use haft::tool::TypedTool;
 
 use crate::builtin::Builtin;
 use crate::memory::files::MemoryFiles;
+use crate::memory::labels::labels;
 use crate::memory::recall::RecallMemory;
 use crate::memory::write::WriteMemory;
 
+mod labels;
 pub mod files;
 pub mod recall;
 pub mod write;
@@ -123,6 +125,7 @@ impl Memory {
         };
         let mut draft =
             Draft::new(shelf, self.clean(content), provenance).map_err(to_tool_error)?;
+        draft.tags = labels(context);
         if self.0.mode == WriteMode::External {
             draft.state = State::Accepted;
         }

@@ -162,10 +162,14 @@ fn describe(options: &Options, head: &Head) -> syn::Result<TokenStream> {
     let Options {
         idempotent,
         concurrency_safe,
+        open_world,
         ..
     } = options;
-    filled
-        .extend(quote!(spec.idempotent = #idempotent; spec.concurrency_safe = #concurrency_safe;));
+    filled.extend(quote! {
+        spec.idempotent = #idempotent;
+        spec.concurrency_safe = #concurrency_safe;
+        spec.open_world = #open_world;
+    });
     let returns = &head.returns;
     let returns = if head.is_result {
         quote!(<#returns as ::haft::macros::Fallible>::Value)

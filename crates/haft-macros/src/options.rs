@@ -12,6 +12,7 @@ pub(crate) struct Options {
     pub(crate) risk: Option<LitStr>,
     pub(crate) idempotent: bool,
     pub(crate) concurrency_safe: bool,
+    pub(crate) open_world: bool,
 }
 
 impl Parse for Options {
@@ -24,14 +25,16 @@ impl Parse for Options {
                 "title" => &mut options.title,
                 "category" => &mut options.category,
                 "risk" => &mut options.risk,
-                flag @ ("idempotent" | "concurrency_safe") => {
+                flag @ ("idempotent" | "concurrency_safe" | "open_world") => {
                     options.idempotent |= flag == "idempotent";
                     options.concurrency_safe |= flag == "concurrency_safe";
+                    options.open_world |= flag == "open_world";
                     comma(input)?;
                     continue;
                 }
                 _ => {
-                    let known = "name, title, category, risk, idempotent, concurrency_safe";
+                    let known =
+                        "name, title, category, risk, idempotent, concurrency_safe, open_world";
                     return Err(syn::Error::new(
                         key.span(),
                         format!("unknown option; known: {known}"),

@@ -84,6 +84,7 @@ fn burst(archive: &Archive, run: &RunId, calls: u32) -> Result<Duration, Box<dyn
                 summary: "read src/main.rs, 120 lines".into(),
                 result: None,
                 strength: None,
+                untrusted: Vec::new(),
             };
             let started = event(run, EventKind::CallStarted(Arc::clone(&call)));
             [started, event(run, EventKind::CallEnded(call, end))]
@@ -117,5 +118,6 @@ fn call(n: u32) -> Arc<CallRecord> {
         rule: Some("workspace".into()),
         decided_by: None,
         approval: None,
+        untrusted: Vec::new(),
     })
 }

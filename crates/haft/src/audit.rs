@@ -89,6 +89,8 @@ pub struct CallRecord {
     pub decided_by: Option<String>,
     /// The request that was decided.
     pub approval: Option<ApprovalId>,
+    /// What strangers may have written of its result: [`UntrustedSource`](crate::untrusted::UntrustedSource)s as text.
+    pub untrusted: Vec<String>,
 }
 
 /// How a call ended.
@@ -108,6 +110,8 @@ pub struct CallEnd {
     pub result: Option<String>,
     /// How strongly it was confined.
     pub strength: Option<String>,
+    /// What else strangers may have written of what it read, beyond its record's.
+    pub untrusted: Vec<String>,
 }
 
 /// Why an event could not be recorded; the call is refused then.

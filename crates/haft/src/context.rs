@@ -29,6 +29,7 @@ use crate::shape::long::{self, Long, Room, ShapedText, Share};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Snapshot, ToolEntry, Toolset};
+use crate::untrusted::UntrustedSource;
 use crate::workspace::{PathFilter, Workspace, WorkspaceView};
 
 mod caller;
@@ -393,12 +394,24 @@ impl CallContext {
         CurrentRules::of(&self.host)
     }
 
+    /// Notes that this call reads what strangers may have written beyond what its effects say, by [`UntrustedSource`]s as they were recorded: a
+    /// memory that such a run wrote.
+    pub fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
+        self.session.note_untrusted(sources);
+    }
+
+    /// What the run has read that strangers may have written.
+    pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
+        self.session.untrusted()
+    }
+
     /// Whether the policy allows this call's tool these permissions without a person.
     pub fn allows(&self, permissions: &[Permission]) -> bool {
         let arguments = Arguments::new("{}".to_owned());
-        let released = self.session.released();
+        let (released, untrusted) = (self.session.released(), self.session.untrusted());
         let call = JudgedCall {
             released: &released,
+            untrusted: &untrusted,
             ..JudgedCall::new(self.entry.spec(), &arguments, permissions)
         };
         self.host.policy().judge(&call).verdict == Verdict::Allow

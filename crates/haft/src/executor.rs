@@ -22,6 +22,7 @@ use crate::spec::Suspension;
 use crate::tokens::{self, Tokenizer};
 use crate::toolset::registry::ToolRegistry;
 use crate::toolset::{ToolEntry, Toolset};
+use crate::untrusted;
 
 mod admit;
 mod again;
@@ -572,8 +573,15 @@ async fn stages(
         .advise("nothing ran; make the call again"));
     }
     let session = resumed.as_ref().unwrap_or(session);
-    let invoked = invoke::invoke(parts, session, open, cleared).await?;
-    match shape::shape(parts, session, invoked)? {
+    let strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
+    open.record.untrusted(&strangers);
+    if open.is_internal() {
+        // Such as a connection of a command: what it brings is read while the call around it runs.
+        session.note_untrusted(strangers.clone());
+    }
+    let invoked = invoke::invoke(parts, session, open, cleared).await;
+    session.note_untrusted(strangers);
+    match shape::shape(parts, session, invoked?)? {
         Shaped::Inline(result) => Ok(result),
         Shaped::Oversized(result) => Box::pin(result.store(parts, session)).await,
     }

@@ -36,6 +36,7 @@ pub mod bounds;
 pub mod caller;
 pub mod call;
 pub mod artifact;
+pub mod untrusted;
 pub mod workspace;
 pub mod result;
 pub mod skill;
@@ -89,7 +90,7 @@ pub use haft_json as json;
 /// `<add as TypedTool>::NAME` its name.
 ///
 /// Options: `name = "…"`, `title = "…"`, `category = "…"`, `risk = "safe" | "high" | "critical"`, `idempotent`,
-/// `concurrency_safe`. Doc comments and `#[serde(…)]`, `#[schemars(…)]` on an argument belong to its property.
+/// `concurrency_safe`, `open_world` (its results may be written by strangers). Doc comments and `#[serde(…)]`, `#[schemars(…)]` on an argument belong to its property.
 ///
 /// What is no tool is refused while compiling:
 ///

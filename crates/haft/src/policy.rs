@@ -35,6 +35,7 @@ mod secret_names;
 mod subject;
 mod suggest;
 mod touched;
+mod untrusted;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -52,6 +53,7 @@ use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::secret_files::SecretRule;
 use crate::spec::{Risk, ToolClass, ToolSpec};
+use crate::untrusted::UntrustedSource;
 use crate::workspace::Workspace;
 
 pub use classes::Classes;
@@ -82,6 +84,7 @@ pub use rules::{Finding, RuleSet, RuleText, RulesError};
 pub use ruling::{Label, Ruling};
 pub use secret_files::SecretFiles;
 pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
+pub use untrusted::UntrustedContent;
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -147,6 +150,8 @@ pub struct JudgedCall<'a> {
     pub unstated: Option<&'a str>,
     /// Secrets whose reading was approved in the call's run, in the form of a [`PathClaim`](crate::permission::PathClaim).
     pub released: &'a [String],
+    /// What the call's run has read that strangers may have written.
+    pub untrusted: &'a [UntrustedSource],
     /// The arguments as a value, once a rule asks for it.
     pub(crate) value: OnceCell<Value>,
 }
@@ -164,6 +169,7 @@ impl<'a> JudgedCall<'a> {
             permissions,
             unstated: None,
             released: &[],
+            untrusted: &[],
             value: OnceCell::new(),
         }
     }

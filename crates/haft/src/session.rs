@@ -26,6 +26,7 @@ use crate::session::running::Running;
 use crate::spec::{Risk, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot, Toolset};
+use crate::untrusted::{Sources, UntrustedSource};
 
 mod activation;
 mod active;
@@ -99,6 +100,8 @@ struct RunState {
     grants: Mutex<Vec<Grant>>,
     /// Secrets whose reading was approved.
     released: Mutex<Arc<[String]>>,
+    /// What was read that strangers may have written.
+    untrusted: Sources,
     expanded: Expanded,
     opened: AtomicBool,
     closed: AtomicBool,
@@ -168,6 +171,7 @@ impl Session {
                 queue: Queue::default(),
                 grants: Mutex::default(),
                 released: Mutex::default(),
+                untrusted: Sources::default(),
                 expanded: Expanded::default(),
                 opened: AtomicBool::new(false),
                 closed: AtomicBool::new(false),
@@ -535,6 +539,16 @@ impl Session {
         all.sort();
         all.dedup();
         *released = all.into();
+    }
+
+    /// What the run has read that strangers may have written.
+    pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
+        self.parts.run.untrusted.all()
+    }
+
+    /// Notes what was read that strangers may have written.
+    pub(crate) fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
+        self.parts.run.untrusted.note(sources);
     }
 
     /// Who may run beside whom.

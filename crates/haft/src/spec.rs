@@ -285,6 +285,8 @@ pub struct ToolSpec {
     pub class: Option<ToolClass>,
     /// It reaches nothing beyond the run's own state, so no active skill takes it away. Believed of built-in tools alone.
     pub stays_in_run: bool,
+    /// What it gives may be written by strangers, and what it is given may reach them: a web page, a server's tool. The host states it.
+    pub open_world: bool,
     /// For browsing: `files`, `commands`, `web`, …
     pub category: Option<String>,
     /// For search.
@@ -327,6 +329,7 @@ impl ToolSpec {
             idempotent: false,
             class: None,
             stays_in_run: false,
+            open_world: false,
             category: None,
             tags: Vec::new(),
             aliases: Vec::new(),

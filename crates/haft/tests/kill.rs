@@ -90,6 +90,7 @@ fn call(n: u32) -> Arc<CallRecord> {
         rule: None,
         decided_by: None,
         approval: None,
+        untrusted: Vec::new(),
     })
 }
 
@@ -106,6 +107,7 @@ fn end(n: u32) -> CallEnd {
         summary: "done".into(),
         result: None,
         strength: None,
+        untrusted: Vec::new(),
     }
 }
 

@@ -88,6 +88,7 @@ pub const KEYS: &[Key] = &[
     key("policy.ignored_changes", Choice(&["apply", "ask"]), "\"apply\"", Stricter, "what becomes of a command's changes to files that git ignores"),
     key("policy.on_partial", Choice(&["apply", "discard"]), "\"apply\"", Stricter, "what becomes of a command's other changes when some must not be applied"),
     key("policy.secret_files", Choice(&["allow", "ask", "deny"]), "\"ask\"", Stricter, "what becomes of calls on files that hold secrets by their names: they are files like others, they are asked about and commands do not see them, or no call touches them"),
+    key("policy.untrusted_content", Choice(&["off", "ask", "deny"]), "\"ask\"", Stricter, "what becomes of calls that could carry something out of a run that has read what strangers may have written (pages, servers' answers), even where a rule allows them: nothing, they are asked about with the source, or they are denied"),
     key("policy.secret_names", Items, "", Ignored, "more names of such files, added to the built-in ones: `*.token`, `tokens/`; with `!` in front a name is taken out"),
     key("approval.mode", Choice(&["ask", "deny", "auto:safe", "auto:high"]), "\"ask\"", Ignored, "who answers when a rule asks"),
     key("approval.webhook.url", Text, "", Ignored, "an address that gets every approval request"),

@@ -138,6 +138,8 @@ settings! {
     ON_PARTIAL: String = "policy.on_partial";
     /// `policy.secret_files`
     SECRET_FILES: String = "policy.secret_files";
+    /// `policy.untrusted_content`
+    UNTRUSTED_CONTENT: String = "policy.untrusted_content";
     /// `approval.mode`
     APPROVAL_MODE: String = "approval.mode";
     /// `limits.max_calls`

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use haft::permission::Verdict;
 use haft::policy::{
     Guard, Places, Policy, Profile, RuleSet, RuleText, RulesError, SecretFiles, SecretNames,
+    UntrustedContent,
 };
 use haft::workspace::Workspace;
 
-use crate::config::typed::{PROFILE, SECRET_FILES};
+use crate::config::typed::{PROFILE, SANDBOX_NETWORK, SECRET_FILES, UNTRUSTED_CONTENT};
 use crate::config::{FILE_NAME, Settings, Source};
 use crate::problem::{Place, Problem};
 use crate::site::Site;
@@ -91,6 +93,19 @@ fn secret_files(settings: &Settings) -> SecretFiles {
     }
 }
 
+/// What stands between what strangers wrote and the world; nothing where settings say so.
+fn untrusted_content(settings: &Settings) -> Option<UntrustedContent> {
+    let verdict = match settings.get(UNTRUSTED_CONTENT).as_str() {
+        "off" => return None,
+        "ask" => Verdict::Ask,
+        // The key takes three words; were there a fourth, the strictest stands for it.
+        _ => Verdict::Deny,
+    };
+    // What commands reach is judged connection by connection where each is asked about; elsewhere a command stands for all of it.
+    let judged = matches!(settings.get(SANDBOX_NETWORK).as_str(), "none" | "ask");
+    Some(UntrustedContent::new(verdict).commands_reach_out(!judged))
+}
+
 /// What calls stand on: one workspace, and the policy over it.
 pub(crate) struct Ground {
     /// The folder, with its hidden paths, for tools and skills.
@@ -142,6 +157,9 @@ fn over(
         .workspace(workspace);
     if let Some(home) = at.environment.folder("HOME") {
         builder = builder.home(&home);
+    }
+    if let Some(guard) = untrusted_content(settings) {
+        builder = builder.guard(Arc::new(guard));
     }
     for guard in guards {
         builder = builder.guard(Arc::clone(guard));

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, known_as, read_only};
+use crate::memory::labels::note;
 use crate::memory::{Memory, asker, to_tool_error};
 
 /// What `recall_memory` takes.
@@ -126,6 +127,7 @@ impl RecallMemory {
             .search(&asker, &query)
             .await
             .map_err(to_tool_error)?;
+        note(hits.iter().flat_map(|hit| &hit.record.tags), context);
         Ok(hits.into_iter().map(Recalled::from).collect())
     }
 

@@ -10,6 +10,7 @@ use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Annotations, Listing, Risk, ToolSpec};
 use haft::tool::Tool;
+use haft::untrusted::SERVER_EFFECT;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -55,6 +56,7 @@ impl RemoteTool {
             risk: risk(hints, believed),
             annotations: hints,
             idempotent: believed && is_repeatable(hints),
+            open_world: !(believed && hints.open_world_hint == Some(false)),
             concurrency_safe: believed && hints.read_only_hint == Some(true),
             category: Some(server.name.clone()),
             source: format!("mcp:{}", server.name),
@@ -93,7 +95,7 @@ impl Tool for RemoteTool {
 
     fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
         let effect = Effect::Other {
-            kind: "server".to_owned(),
+            kind: SERVER_EFFECT.to_owned(),
             value: self.server.name.clone(),
         };
         Ok(vec![Permission {

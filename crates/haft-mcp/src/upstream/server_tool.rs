@@ -13,6 +13,7 @@ use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolName, ToolSpec};
 use haft::tool::Tool;
+use haft::untrusted::SERVER_EFFECT;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -91,6 +92,8 @@ impl ServerTool {
         let is_safe = verb == Verb::Complete || server.terms.trusted;
         let spec = ToolSpec {
             risk: if is_safe { Risk::Safe } else { Risk::High },
+            // What a person completes is theirs, word by word.
+            open_world: verb != Verb::Complete,
             concurrency_safe: true,
             idempotent: true,
             category: Some(server.name().to_owned()),
@@ -114,7 +117,7 @@ impl Tool for ServerTool {
 
     fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
         let effect = Effect::Other {
-            kind: "server".to_owned(),
+            kind: SERVER_EFFECT.to_owned(),
             value: self.server.name().to_owned(),
         };
         Ok(vec![Permission {

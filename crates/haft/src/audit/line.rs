@@ -97,6 +97,8 @@ struct Line<'a> {
     decided_by: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    untrusted: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -319,11 +321,18 @@ impl<'a> Pen<'a> {
             rule: call.rule.as_deref().map(|rule| self.name(rule)),
             decided_by: call.decided_by.as_deref().map(|by| self.name(by)),
             approval: call.approval.as_ref().map(ApprovalId::as_str),
+            untrusted: self.names(&call.untrusted),
             ..Line::new(self.place, ts, kind)
         }
     }
 
-    fn ended(&self, line: Line<'a>, end: &'a CallEnd) -> Line<'a> {
+    fn ended(&self, mut line: Line<'a>, end: &'a CallEnd) -> Line<'a> {
+        let mut untrusted = std::mem::take(&mut line.untrusted);
+        for name in self.names(&end.untrusted) {
+            if !untrusted.contains(&name) {
+                untrusted.push(name);
+            }
+        }
         let sentence = |text: &'a str| self.redactor.redact_within(text, SENTENCE);
         Line {
             status: Some(end.status.as_str()),
@@ -340,6 +349,7 @@ impl<'a> Pen<'a> {
             }),
             artifacts: self.names(&end.artifacts),
             strength: end.strength.as_deref().map(|s| self.name(s)),
+            untrusted,
             ..line
         }
     }
@@ -376,6 +386,8 @@ pub(super) struct ReadLine<'a> {
     pub(super) workspace: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) profile: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) untrusted: Vec<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) status: Option<Cow<'a, str>>,
     #[serde(default)]

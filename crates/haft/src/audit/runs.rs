@@ -13,6 +13,7 @@ use crate::audit::layout::{self, RECORD, TOOLS};
 use crate::audit::line::{self, LONGEST_LINE, ReadLine, kind};
 use crate::call::{Principal, RunId};
 use crate::result::Status;
+use crate::untrusted::UntrustedSource;
 
 pub use crate::audit::layout::Holder;
 
@@ -181,6 +182,26 @@ pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
         last = last.max(number.unwrap_or_default());
     }
     Ok(last)
+}
+
+/// What a run has read that strangers may have written, as its record says; a call that started may have read it.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// record cannot be read.
+pub fn untrusted(home: &Path, run: &str) -> Result<Vec<UntrustedSource>, RunsError> {
+    let mut all: Vec<UntrustedSource> = Vec::new();
+    for line in events(home, run)? {
+        let line = line?;
+        let read = ReadLine::parse(line.as_bytes());
+        for text in read.iter().flat_map(|line| &line.untrusted) {
+            let source = UntrustedSource::recorded(text);
+            if !all.contains(&source) {
+                all.push(source);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The ids of the calls that a run's record says started, without those that were suspended since: they go on when they are

@@ -45,6 +45,8 @@ pub(super) struct OpenCall<'a> {
     /// Its number in the trace of the call that it is nested in.
     seq: Option<u64>,
     begun: Instant,
+    /// How much untrusted content the run had read before.
+    untrusted: usize,
     closed: bool,
 }
 
@@ -76,6 +78,7 @@ impl<'a> OpenCall<'a> {
             resumption: None,
             seq,
             begun: Instant::now(),
+            untrusted: session.untrusted().len(),
             closed: false,
         }
     }
@@ -192,6 +195,7 @@ impl<'a> OpenCall<'a> {
                 summary: summary.clone(),
                 result: beginning(&end, &summary),
                 strength: end.strength.clone(),
+                untrusted: self.noted(),
             });
         }
         self.leave();
@@ -214,6 +218,13 @@ impl<'a> OpenCall<'a> {
             duration,
             original: end.original,
         }
+    }
+
+    /// What untrusted content was noted since the call came in.
+    fn noted(&self) -> Vec<String> {
+        let all = self.session.untrusted();
+        let new = all.iter().skip(self.untrusted);
+        new.map(ToString::to_string).collect()
     }
 
     /// Ends the call without a line: another one acts on the decision that it was to act on.
@@ -265,6 +276,7 @@ impl Drop for OpenCall<'_> {
                 summary: why.into(),
                 result: None,
                 strength: None,
+                untrusted: self.noted(),
             });
         }
         self.leave();

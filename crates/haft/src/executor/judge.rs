@@ -124,10 +124,11 @@ pub(super) fn judgement(
         .keeps_calls_of(admitted.entry().spec().name.as_str())
         .then(|| input.unstated(admitted.written(), &permissions))
         .transpose()?;
-    let released = session.released();
+    let (released, untrusted) = (session.released(), session.untrusted());
     let call = JudgedCall {
         unstated: unstated.as_deref(),
         released: &released,
+        untrusted: &untrusted,
         ..JudgedCall::new(admitted.entry().spec(), input.arguments(), &permissions)
     };
     let mut ruling = policy.judge(&call);
@@ -174,10 +175,11 @@ pub(super) fn request(
     let request = draft.request(parts, session)?;
     let input = admitted.input();
     let unstated = input.unstated(admitted.written(), permissions)?;
-    let released = session.released();
+    let (released, untrusted) = (session.released(), session.untrusted());
     let call = JudgedCall {
         unstated: Some(&unstated),
         released: &released,
+        untrusted: &untrusted,
         ..JudgedCall::new(admitted.entry().spec(), input.arguments(), permissions)
     };
     let policy = parts.policy.now();

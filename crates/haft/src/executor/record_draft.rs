@@ -8,6 +8,7 @@ use crate::call::{CallId, Origin};
 use crate::permission::Verdict;
 use crate::policy::Ruling;
 use crate::session::Session;
+use crate::untrusted::UntrustedSource;
 
 /// What the record will say of a call. Made into one when the call starts, or ends without that.
 pub(super) struct RecordDraft {
@@ -26,6 +27,8 @@ pub(super) struct RecordDraft {
     pub(super) decided_by: Option<String>,
     /// The request that was decided about.
     pub(super) approval: Option<ApprovalId>,
+    /// What strangers may have written of its result.
+    untrusted: Vec<String>,
     made: Option<Arc<CallRecord>>,
 }
 
@@ -43,6 +46,7 @@ impl RecordDraft {
             rule: None,
             decided_by: None,
             approval: None,
+            untrusted: Vec::new(),
             made: None,
         }
     }
@@ -93,6 +97,11 @@ impl RecordDraft {
         self.rule = Some(ruling.rule.to_string());
     }
 
+    /// Notes what strangers may have written of its result.
+    pub(super) fn untrusted(&mut self, sources: &[UntrustedSource]) {
+        self.untrusted = sources.iter().map(UntrustedSource::to_string).collect();
+    }
+
     /// What is known of the call, for its lines; made once.
     pub(super) fn made(&mut self, session: &Session) -> Arc<CallRecord> {
         if let Some(record) = &self.made {
@@ -112,6 +121,7 @@ impl RecordDraft {
             rule: self.rule.take(),
             decided_by: self.decided_by.clone(),
             approval: self.approval.clone(),
+            untrusted: std::mem::take(&mut self.untrusted),
         });
         self.made = Some(Arc::clone(&record));
         record

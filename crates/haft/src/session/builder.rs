@@ -15,6 +15,7 @@ use crate::session::{
     LimitsError, RunLimits, RunState, Session, SessionParts, SessionScope, UnknownToolHint,
     WaitMode,
 };
+use crate::untrusted::UntrustedSource;
 
 /// Builds a session.
 #[derive(Debug)]
@@ -41,6 +42,12 @@ impl SessionBuilder {
         self.run.owner.run = run;
         self.run.ids = AtomicU64::new(calls);
         self.scope.resumed = true;
+        self
+    }
+
+    /// What the run has read already that strangers may have written, for one that is resumed.
+    pub fn with_untrusted(self, sources: Vec<UntrustedSource>) -> Self {
+        self.run.untrusted.note(sources);
         self
     }
 

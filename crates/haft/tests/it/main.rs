@@ -18,4 +18,5 @@ mod shaping;
 mod skills;
 mod slow_store;
 mod spans;
+mod untrusted;
 mod views;

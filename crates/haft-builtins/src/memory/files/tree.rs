@@ -11,6 +11,7 @@ use haft::memory::{
 
 use crate::memory::files::path::MemoryPath;
 use crate::memory::files::text::{listing, numbered, snippet};
+use crate::memory::labels::{labels, note};
 use crate::memory::{Memory, asker, to_tool_error};
 use haft::text::clip;
 
@@ -66,12 +67,14 @@ impl Tree {
             edits: Vec::new(),
         };
         for record in store.list(&asker, &filter).await.map_err(to_tool_error)? {
+            note(&record.tags, context);
             tree.lay(record);
         }
         if memory.0.mode == WriteMode::Candidate {
             filter.state = Some(State::Candidate);
             filter.run = Some(context.run().clone());
             for record in store.list(&asker, &filter).await.map_err(to_tool_error)? {
+                note(&record.tags, context);
                 tree.lay(record);
             }
         }
@@ -359,7 +362,8 @@ impl Tree {
                 change: Change {
                     content: Some(memory.clean(self.text(to))),
                     path: Some(to.clone()),
-                    tags: None,
+                    // Its labels were noted when it was read; they stay, with those of this run.
+                    tags: Some(labels(context)).filter(|labels| !labels.is_empty()),
                     by,
                 },
             },

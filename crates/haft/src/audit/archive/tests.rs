@@ -81,6 +81,7 @@ fn call(id: &str, arguments: &str) -> Arc<CallRecord> {
         rule: Some("Edit(src/**)".into()),
         decided_by: None,
         approval: None,
+        untrusted: Vec::new(),
     })
 }
 
@@ -93,6 +94,7 @@ fn end(status: Status) -> CallEnd {
         summary: "wrote a.txt".into(),
         result: None,
         strength: None,
+        untrusted: Vec::new(),
     }
 }
 

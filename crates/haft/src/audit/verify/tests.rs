@@ -47,6 +47,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             rule: None,
             decided_by: None,
             approval: None,
+            untrusted: Vec::new(),
         });
         record(EventKind::CallStarted(Arc::clone(&call)));
         let failed = n == 2;
@@ -58,6 +59,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             summary: "read".into(),
             result: None,
             strength: None,
+            untrusted: Vec::new(),
         };
         record(EventKind::CallEnded(call, end));
     }

@@ -1,0 +1,161 @@
+//! The guard against exfiltration: what a run that has read untrusted content would send out is asked about.
+
+use super::JudgedCall;
+use super::guard::{Guard, MinimumVerdict};
+use super::proposal::PROPOSED_RULE;
+use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::untrusted::SERVER_EFFECT;
+
+/// Asks about, or denies, what a run that has read untrusted content would send out of the workspace and the jail, even where a rule
+/// allows it (`policy.untrusted`). What came from one place may go back to that same place: nothing new leaves by that.
+#[derive(Debug, Clone, Copy)]
+pub struct UntrustedContent {
+    verdict: Verdict,
+    commands_reach_out: bool,
+}
+
+impl UntrustedContent {
+    /// A guard with this verdict.
+    pub fn new(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            commands_reach_out: false,
+        }
+    }
+
+    /// Commands in the jail have the network of the machine, so what they reach is not judged by itself.
+    pub fn commands_reach_out(mut self, they_do: bool) -> Self {
+        self.commands_reach_out = they_do;
+        self
+    }
+
+    /// Where this effect could carry something; `None` where it carries nothing out.
+    fn destination(&self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
+        match effect {
+            Effect::Connect { host, .. } => Some(format!("host {host}")),
+            Effect::Other { kind, .. } if kind == PROPOSED_RULE => None,
+            Effect::Other { kind, value } if kind == SERVER_EFFECT => {
+                call.spec.open_world.then(|| format!("server {value}"))
+            }
+            Effect::Other { .. } => Some(format!("tool {}", call.spec.name)),
+            Effect::Call => {
+                let stated = |permission: &Permission| {
+                    matches!(
+                        permission.effect,
+                        Effect::Connect { .. } | Effect::Other { .. }
+                    )
+                };
+                let unstated = call.spec.open_world && !call.permissions.iter().any(stated);
+                unstated.then(|| format!("tool {}", call.spec.name))
+            }
+            Effect::Run {
+                jailed, on_copy, ..
+            } => {
+                let confined = *jailed && (*on_copy || !self.commands_reach_out);
+                (!confined).then(|| "command".to_owned())
+            }
+            Effect::Write(claim) | Effect::Remove(claim) => {
+                leaves_workspace(claim).then(|| "folder".to_owned())
+            }
+            Effect::Read(_) | Effect::Apply { .. } | Effect::Remember { .. } | Effect::Question => {
+                None
+            }
+        }
+    }
+}
+
+/// Whether a path, or what it leads to, lies outside the workspace.
+fn leaves_workspace(claim: &PathClaim) -> bool {
+    let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
+    outside(&claim.path) || claim.target.as_deref().is_some_and(outside)
+}
+
+impl Guard for UntrustedContent {
+    fn name(&self) -> &'static str {
+        "untrusted-content"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        !matches!(
+            effect,
+            Effect::Read(_) | Effect::Apply { .. } | Effect::Remember { .. } | Effect::Question
+        )
+    }
+
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
+        if call.untrusted.is_empty() {
+            return Ok(MinimumVerdict::NONE);
+        }
+        let Some(to) = self.destination(call, &permission.effect) else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        let mut others = call.untrusted.iter().filter(|source| source.origin() != to);
+        let Some(first) = others.next() else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        let more = match others.count() {
+            0 => String::new(),
+            1 => " and one other source".to_owned(),
+            more => format!(" and {more} other sources"),
+        };
+        let reason = format!(
+            "the run has read {}{more}: whoever wrote that may be behind this call",
+            first.label()
+        );
+        let floor = match self.verdict {
+            Verdict::Allow => return Ok(MinimumVerdict::NONE),
+            Verdict::Ask => MinimumVerdict::ask(reason),
+            Verdict::Deny => MinimumVerdict::deny(reason)
+                .advise("do without it, or have the user do it in a run of its own"),
+        };
+        Ok(floor.for_operator(
+            "policy.untrusted says whether such calls are asked about, denied or left to the rules",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::arguments::Arguments;
+    use crate::spec::{ToolName, ToolSpec};
+    use crate::untrusted::UntrustedSource;
+
+    #[test]
+    fn a_file_outside_the_workspace_is_a_way_out() {
+        let name = ToolName::new("edit").unwrap();
+        let spec = ToolSpec::new(name, "Edit a file.", json!({"type": "object"}));
+        let arguments = Arguments::new("{}".to_owned());
+        let read = [UntrustedSource::recorded("host evil.example: a page")];
+        let linked = PathClaim {
+            path: "link".to_owned(),
+            target: Some("/home/ann/.profile".to_owned()),
+        };
+        let rows = [
+            (PathClaim::plain("src/a"), Verdict::Allow),
+            (PathClaim::plain("/etc/a"), Verdict::Ask),
+            (PathClaim::plain("../a"), Verdict::Ask),
+            (linked, Verdict::Ask),
+        ];
+        for (path, verdict) in rows {
+            let permission = Permission::write(path);
+            let permissions = [permission.clone()];
+            let call = JudgedCall {
+                untrusted: &read,
+                ..JudgedCall::new(&spec, &arguments, &permissions)
+            };
+            let floor = UntrustedContent::new(Verdict::Ask).floor(&call, &permission);
+            assert_eq!(
+                floor.map(|floor| floor.verdict()),
+                Ok(verdict),
+                "{permission:?}"
+            );
+        }
+    }
+}
