@@ -1,14 +1,7 @@
-//! `Dialect`: the wire formats, and the one place that leads to each.
+//! `Dialect`: the wire formats.
 
 use std::fmt;
 use std::str::FromStr;
-
-use crate::error::WireError;
-use crate::limits::Limits;
-use crate::reply::Reply;
-use crate::request::Request;
-use crate::stream::Reader;
-use crate::{chat, gemini, messages, responses};
 
 /// A wire format of tool calling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,43 +46,6 @@ impl Dialect {
             }
             Self::Gemini => format!("/v1beta/models/{model}:generateContent"),
         }
-    }
-
-    /// Writes the body of a request: compact JSON, the same bytes for the same request.
-    ///
-    /// # Errors
-    /// Something of the request cannot be said in this dialect.
-    pub fn write(self, request: &Request<'_>) -> Result<Vec<u8>, WireError> {
-        match self {
-            Self::OpenAiChat => chat::write(request),
-            Self::OpenAiResponses => responses::write(request),
-            Self::Anthropic => messages::write(request),
-            Self::Gemini => gemini::write(request),
-        }
-    }
-
-    /// Reads the body of a reply that is not streamed.
-    ///
-    /// # Errors
-    /// It is over a limit, is not what this dialect sends, or reports an error of the provider.
-    pub fn read(self, body: &[u8], limits: Limits) -> Result<Reply, WireError> {
-        if body.len() > limits.reply {
-            return Err(WireError::TooLarge {
-                what: "a reply",
-                limit: limits.reply,
-            });
-        }
-        match self {
-            Self::OpenAiChat => chat::read(body, limits),
-            Self::OpenAiResponses => responses::read(body, limits),
-            Self::Anthropic => messages::read(body, limits),
-            Self::Gemini => gemini::read(body, limits),
-        }
-    }
-
-    /// Reads a reply that comes as a stream.
-    pub fn reader(self, limits: Limits) -> Reader {
-        Reader::new(self, limits)
     }
 }
 

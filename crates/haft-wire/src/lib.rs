@@ -7,27 +7,34 @@
 //! What a provider sent is kept as it was sent ([`Turn::raw`]) and goes back to it unchanged, so that items which this crate does not
 //! know are carried along.
 
+pub mod declarations;
 pub mod declared;
+pub mod declarer;
 pub mod dialect;
 pub mod error;
 pub mod events;
 pub mod limits;
 pub mod message;
 pub mod names;
+pub mod reader;
 pub mod reply;
 pub mod request;
 pub mod strict;
 pub mod stream;
 mod chat;
+mod dispatch;
 mod gemini;
 mod messages;
 mod responses;
 
-pub use declared::{Declarations, Declared, Declarer};
+pub use declarations::Declarations;
+pub use declared::Declared;
+pub use declarer::Declarer;
 pub use dialect::Dialect;
 pub use error::WireError;
 pub use limits::Limits;
 pub use message::{Answer, Message, Part};
+pub use reader::Reader;
 pub use reply::{Call, CallKind, Item, Reply, Stop, Turn, Usage};
 pub use request::{Choice, Request};
-pub use stream::{Delta, Reader};
+pub use stream::Delta;

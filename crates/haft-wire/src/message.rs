@@ -1,8 +1,13 @@
 //! `Message`: the history of a conversation, in the neutral shape.
 
+use haft_json::escape::string;
+use haft_json::members::Writer;
 use serde_json::value::RawValue;
 
-use crate::reply::{Call, Turn};
+use crate::reply::{Call, CallKind, Turn};
+
+/// The type of the item that asks for an approval.
+const APPROVAL: &str = "mcp_approval_request";
 
 /// One message of the history.
 #[derive(Debug, Clone)]
@@ -79,6 +84,62 @@ impl Answer {
             loads: Vec::new(),
             item: None,
         }
+    }
+
+    /// The answer to a provider that asked whether it may run a tool of its own ([`Item::Approval`](crate::Item::Approval)). It stands
+    /// among the answers of its turn; a dialect other than the one that asked is not given it.
+    pub fn approval(id: &str, approve: bool, reason: Option<&str>) -> Self {
+        let mut item = Vec::new();
+        let mut member = Writer::begin(&mut item);
+        member
+            .key("type")
+            .extend_from_slice(b"\"mcp_approval_response\"");
+        string(member.key("approval_request_id"), id);
+        member
+            .key("approve")
+            .extend_from_slice(if approve { b"true" } else { b"false" });
+        if let Some(reason) = reason {
+            string(member.key("reason"), reason);
+        }
+        member.end();
+        let item = String::from_utf8(item)
+            .ok()
+            .and_then(|item| RawValue::from_string(item).ok());
+        Self {
+            item,
+            parts: Vec::new(),
+            ..Self::text(
+                Call {
+                    id: id.to_owned(),
+                    item: None,
+                    kind: CallKind::Provider(APPROVAL.to_owned()),
+                    name: String::new(),
+                    namespace: None,
+                    toolset: None,
+                    caller: None,
+                    arguments: String::new(),
+                },
+                String::new(),
+            )
+        }
+    }
+
+    /// Whether it is [an approval](Self::approval).
+    pub fn is_approval(&self) -> bool {
+        self.call.kind == CallKind::Provider(APPROVAL.to_owned())
+    }
+
+    /// Its texts, one to a line.
+    pub fn texts(&self) -> String {
+        let texts: Vec<&str> = self
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        texts.join("\n")
     }
 
     /// The same, for a call that failed.

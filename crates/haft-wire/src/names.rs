@@ -37,7 +37,13 @@ impl Names {
         for name in other {
             let plain = plain(dialect, name);
             let free = plain.len() <= longest(dialect) && !mapped.canonical.contains_key(&plain);
-            let wire = if free { plain } else { tailed(dialect, name) };
+            let tailed = || {
+                (0..)
+                    .map(|nth| tailed(dialect, name, nth))
+                    .find(|tailed| !mapped.canonical.contains_key(tailed))
+            };
+            let wire = if free { Some(plain) } else { tailed() };
+            let Some(wire) = wire else { continue };
             mapped.insert(name, wire);
         }
         mapped
@@ -59,6 +65,30 @@ impl Names {
     /// The tool that a name on the wire stands for; `None` for one that was not declared.
     pub fn canonical(&self, wire: &str) -> Option<&str> {
         self.canonical.get(wire).map(String::as_str)
+    }
+
+    /// The tool that a call names, within a namespace where the provider says one. A provider may say one for a tool that was declared
+    /// outside of any: the tool's own name, for one that a search found.
+    pub fn called(&self, namespace: Option<&str>, name: &str) -> Option<&str> {
+        let within =
+            namespace.and_then(|namespace| self.canonical(&format!("{namespace}__{name}")));
+        within.or_else(|| self.canonical(name))
+    }
+
+    /// The name that a call of another dialect, or of another set of tools, has on this wire.
+    pub(crate) fn carried(&self, dialect: Dialect, namespace: Option<&str>, name: &str) -> String {
+        if let Some(wire) = self.called(namespace, name).and_then(|own| self.wire(own)) {
+            return wire.to_owned();
+        }
+        let whole = match namespace {
+            Some(namespace) if namespace != name => format!("{namespace}.{name}"),
+            _ => name.to_owned(),
+        };
+        if let Some(wire) = self.wire(&whole) {
+            return wire.to_owned();
+        }
+        let one = Self::new(dialect, [whole.as_str()]);
+        one.wire(&whole).unwrap_or_default().to_owned()
     }
 }
 
@@ -99,12 +129,15 @@ fn plain(dialect: Dialect, name: &str) -> String {
     plain
 }
 
-/// The name cut, with the beginning of its hash.
-fn tailed(dialect: Dialect, name: &str) -> String {
+/// The name cut, with the beginning of its hash; other digits for each `nth`, since a host may know a tool by just this name.
+fn tailed(dialect: Dialect, name: &str, nth: u32) -> String {
     const TAIL: usize = 9;
     let mut cut = plain(dialect, name);
     cut.truncate(longest(dialect) - TAIL);
-    let digest = Sha256::digest(name);
+    let digest = match nth {
+        0 => Sha256::digest(name),
+        nth => Sha256::digest(format!("{name} {nth}")),
+    };
     let digits: String = haft_json::hex::hex(&digest[..4]);
     format!("{cut}_{digits}")
 }
@@ -141,6 +174,48 @@ mod tests {
         let tailed = names.wire("a.b").unwrap_or_default();
         assert!(tailed.starts_with("a__b_"), "{tailed}");
         assert_eq!(names.canonical(tailed), Some("a.b"));
+    }
+
+    #[test]
+    fn a_name_that_is_another_ones_cut_name_takes_nothing_away() {
+        let first = Names::new(Dialect::OpenAiChat, ["a.b", "a__b"]);
+        let taken = first.wire("a.b").unwrap_or_default().to_owned();
+        let names = Names::new(Dialect::OpenAiChat, ["a.b", "a__b", &taken]);
+        assert_eq!(names.wire(&taken), Some(taken.as_str()));
+        let other = names.wire("a.b").unwrap_or_default();
+        assert!(other != taken && other.starts_with("a__b_"), "{other}");
+        assert_eq!(names.canonical(other), Some("a.b"));
+    }
+
+    #[test]
+    fn a_call_within_a_namespace_finds_its_tool() {
+        let long = format!("crm.{}", "x".repeat(80));
+        let names = Names::new(Dialect::OpenAiResponses, ["crm.find", "find", &long]);
+        let cut = names.wire(&long).unwrap_or_default();
+        let rows = [
+            (Some("crm"), "find", Some("crm.find")),
+            (None, "find", Some("find")),
+            (Some("find"), "find", Some("find")),
+            (Some("crm"), cut, Some(long.as_str())),
+            (Some("crm"), "nosuch", None),
+        ];
+        for (namespace, name, expect) in rows {
+            assert_eq!(
+                names.called(namespace, name),
+                expect,
+                "{namespace:?} {name}"
+            );
+        }
+        let rows = [
+            (Some("crm"), "find", "crm__find"),
+            (None, "crm.find", "crm__find"),
+            (Some("erp"), "post", "erp__post"),
+            (None, "a.b", "a__b"),
+        ];
+        for (namespace, name, expect) in rows {
+            let carried = names.carried(Dialect::OpenAiChat, namespace, name);
+            assert_eq!(carried, expect, "{namespace:?} {name}");
+        }
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::declared::Declarations;
+use crate::declarations::Declarations;
 use crate::message::Message;
 
 /// What a model is asked next; a [`Dialect`](crate::Dialect) writes it.

@@ -1,0 +1,60 @@
+//! The one place that leads from a dialect to what speaks it.
+
+use crate::declared::{Declared, Fragment};
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::limits::Limits;
+use crate::names::Names;
+use crate::reader::Reader;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::{chat, gemini, messages, responses};
+
+impl Dialect {
+    /// Writes the body of a request: compact JSON, the same bytes for the same request.
+    ///
+    /// # Errors
+    /// Something of the request cannot be said in this dialect.
+    pub fn write(self, request: &Request<'_>) -> Result<Vec<u8>, WireError> {
+        match self {
+            Self::OpenAiChat => chat::write(request),
+            Self::OpenAiResponses => responses::write(request),
+            Self::Anthropic => messages::write(request),
+            Self::Gemini => gemini::write(request),
+        }
+    }
+
+    /// Reads the body of a reply that is not streamed.
+    ///
+    /// # Errors
+    /// It is over a limit, is not what this dialect sends, or reports an error of the provider.
+    pub fn read(self, body: &[u8], limits: Limits) -> Result<Reply, WireError> {
+        if body.len() > limits.reply {
+            return Err(WireError::TooLarge {
+                what: "a reply",
+                limit: limits.reply,
+            });
+        }
+        match self {
+            Self::OpenAiChat => chat::read(body, limits),
+            Self::OpenAiResponses => responses::read(body, limits),
+            Self::Anthropic => messages::read(body, limits),
+            Self::Gemini => gemini::read(body, limits),
+        }
+    }
+
+    /// Reads a reply that comes as a stream.
+    pub fn reader(self, limits: Limits) -> Reader {
+        Reader::new(self, limits)
+    }
+}
+
+/// A tool in a dialect's words; `None` for one that it has no words for.
+pub(crate) fn fragment(dialect: Dialect, tool: &Declared, names: &Names) -> Option<Fragment> {
+    match dialect {
+        Dialect::OpenAiChat => chat::fragment(tool, names),
+        Dialect::OpenAiResponses => responses::fragment(tool, names),
+        Dialect::Anthropic => messages::fragment(tool, names),
+        Dialect::Gemini => gemini::fragment(tool, names),
+    }
+}

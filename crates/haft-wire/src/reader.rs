@@ -1,0 +1,69 @@
+//! `Reader`: a reply out of a stream of events, in whatever pieces it comes.
+
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::limits::Limits;
+use crate::reply::Reply;
+use crate::stream::Delta;
+use crate::{chat, gemini, messages, responses};
+
+/// Reads a reply out of a stream.
+#[derive(Debug)]
+pub struct Reader(Dialects);
+
+#[derive(Debug)]
+enum Dialects {
+    Chat(Box<chat::Stream>),
+    Responses(Box<responses::Stream>),
+    Messages(Box<messages::Stream>),
+    Gemini(Box<gemini::Stream>),
+}
+
+impl Reader {
+    pub(crate) fn new(dialect: Dialect, limits: Limits) -> Self {
+        Self(match dialect {
+            Dialect::OpenAiChat => Dialects::Chat(Box::new(chat::Stream::new(limits))),
+            Dialect::OpenAiResponses => {
+                Dialects::Responses(Box::new(responses::Stream::new(limits)))
+            }
+            Dialect::Anthropic => Dialects::Messages(Box::new(messages::Stream::new(limits))),
+            Dialect::Gemini => Dialects::Gemini(Box::new(gemini::Stream::new(limits))),
+        })
+    }
+
+    /// Takes a piece in, cut wherever the network cut it.
+    ///
+    /// # Errors
+    /// A limit is passed, the piece is not what the dialect sends, or the provider reports an error. Nothing more is read then.
+    pub fn push(&mut self, piece: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
+        match &mut self.0 {
+            Dialects::Chat(stream) => stream.push(piece, deltas),
+            Dialects::Responses(stream) => stream.push(piece, deltas),
+            Dialects::Messages(stream) => stream.push(piece, deltas),
+            Dialects::Gemini(stream) => stream.push(piece, deltas),
+        }
+    }
+
+    /// Whether the provider has said that the reply is whole; what may follow is not needed.
+    pub fn is_whole(&self) -> bool {
+        match &self.0 {
+            Dialects::Chat(stream) => stream.is_whole(),
+            Dialects::Responses(stream) => stream.is_whole(),
+            Dialects::Messages(stream) => stream.is_whole(),
+            Dialects::Gemini(stream) => stream.is_whole(),
+        }
+    }
+
+    /// The reply, once the stream has ended.
+    ///
+    /// # Errors
+    /// The stream ended before the reply was whole.
+    pub fn finish(self) -> Result<Reply, WireError> {
+        match self.0 {
+            Dialects::Chat(stream) => stream.finish(),
+            Dialects::Responses(stream) => stream.finish(),
+            Dialects::Messages(stream) => stream.finish(),
+            Dialects::Gemini(stream) => stream.finish(),
+        }
+    }
+}
