@@ -166,7 +166,13 @@ const FLOORS: &[&[&str]] = &[
     // Contracts and pipeline; processes.
     &["haft", "haft-macros", "haft-sandbox"],
     // Satellites: strangers to each other.
-    &["haft-builtins", "haft-chain", "haft-mcp", "haft-store"],
+    &[
+        "haft-agent",
+        "haft-builtins",
+        "haft-chain",
+        "haft-mcp",
+        "haft-store",
+    ],
     // The application as a library, and the server around it.
     &["haft-app", "haft-server"],
     &["haft-cli"],

@@ -1,0 +1,360 @@
+//! `Agent`: the loop. It asks the model, has the executor run what the model calls, and asks again, until there is an answer.
+
+use std::io;
+use std::sync::Arc;
+
+use haft::{CancellationToken, Executor, Session};
+use haft_wire::request::Choice;
+use haft_wire::{Message, Part, Stop};
+use tokio::time::Instant;
+
+use crate::control::Control;
+use crate::conversation::{Conversation, Entry};
+use crate::end::{End, Exceeded, Finished};
+use crate::event::{AgentEvent, Watcher};
+use crate::history::History;
+use crate::model::{Model, ModelError, ModelEvent, ModelRequest};
+use crate::offer::Offer;
+use crate::options::Options;
+
+mod calls;
+mod settle;
+mod unknown;
+
+/// A model, an executor, a session, and the conversation that they have.
+///
+/// What is said and done is kept entry by entry in a [`Conversation`]; an agent that is made anew from it goes on where the other one
+/// was, and no call runs twice.
+#[derive(Debug)]
+pub struct Agent {
+    model: Arc<dyn Model>,
+    executor: Executor,
+    session: Session,
+    options: Options,
+    conversation: Option<Arc<dyn Conversation>>,
+    watcher: Option<Arc<dyn Watcher>>,
+    control: Control,
+    history: History,
+    offer: Offer,
+}
+
+/// Why a run broke off. The history holds all that happened before: [`Agent::resume`] tries again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The model did not answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The conversation cannot be kept. What it could not take in did not happen.
+    #[error("cannot keep the conversation: {0}")]
+    Conversation(#[from] io::Error),
+    /// A prompt came while calls of the last turn have no answer.
+    #[error("{0} calls of the last turn have no answer yet; resume the run first")]
+    Open(usize),
+}
+
+/// What is to be done next.
+enum Next {
+    Ask,
+    Calls,
+    End(End),
+}
+
+impl Agent {
+    /// An agent with the default options, whose conversation is kept in memory.
+    pub fn new(model: impl Model + 'static, executor: Executor, session: Session) -> Self {
+        let model: Arc<dyn Model> = Arc::new(model);
+        let offer = Offer::new(model.dialect(), false, Vec::new());
+        Self {
+            model,
+            executor,
+            session,
+            options: Options::default(),
+            conversation: None,
+            watcher: None,
+            control: Control::default(),
+            history: History::default(),
+            offer,
+        }
+    }
+
+    /// The same with these options. To be said before [`keep_in`](Self::keep_in).
+    pub fn with_options(mut self, options: Options) -> Self {
+        self.history.prices = options.prices;
+        self.offer = Offer::new(
+            self.model.dialect(),
+            options.strict,
+            self.history.offered.clone(),
+        );
+        self.options = options;
+        self
+    }
+
+    /// Tells what happens.
+    pub fn with_watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
+        self.watcher = Some(watcher);
+        self
+    }
+
+    /// Keeps the conversation here, and goes on with what it holds.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn keep_in(
+        mut self,
+        conversation: Arc<dyn Conversation>,
+    ) -> Result<Self, AgentError> {
+        let mut history = History::new(self.options.prices);
+        for entry in conversation.entries().await? {
+            history.apply(entry);
+        }
+        self.offer = Offer::new(
+            self.model.dialect(),
+            self.options.strict,
+            history.offered.clone(),
+        );
+        self.history = history;
+        self.conversation = Some(conversation);
+        Ok(self)
+    }
+
+    /// Stops calls or the run, from another task.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// The session in which its calls run.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The history, as the model is told it.
+    pub fn messages(&self) -> &[Message] {
+        self.history.messages()
+    }
+
+    /// Whether calls of the last turn have no answer: [`resume`](Self::resume) goes on with them.
+    pub fn is_open(&self) -> bool {
+        self.history.open().is_some()
+    }
+
+    /// Tells the model something beside the user's words, with the next request.
+    ///
+    /// # Errors
+    /// The conversation cannot be kept, or calls of the last turn have no answer.
+    pub fn tell(&mut self, text: impl Into<String>) -> Result<(), AgentError> {
+        self.check_closed()?;
+        self.note(Entry::Host(text.into()))
+    }
+
+    /// Says something to the model, and goes on until it has answered.
+    ///
+    /// # Errors
+    /// The model does not answer, the conversation cannot be kept, or calls of the last turn have no answer.
+    pub async fn run(&mut self, prompt: impl Into<String>) -> Result<Finished, AgentError> {
+        self.run_with(vec![Part::Text(prompt.into())]).await
+    }
+
+    /// The same for more than text.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub async fn run_with(&mut self, prompt: Vec<Part>) -> Result<Finished, AgentError> {
+        self.check_closed()?;
+        self.note(Entry::User(prompt))?;
+        self.go_on().await
+    }
+
+    /// Goes on where an earlier run ended: with calls that waited for a decision, or with a request that failed.
+    ///
+    /// A call that has its answer is not run again. One that was approved runs now, by what was shown. One that was about to run when
+    /// its process ended is not run again either: the model hears that it may have run.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub async fn resume(&mut self) -> Result<Finished, AgentError> {
+        self.go_on().await
+    }
+
+    fn check_closed(&self) -> Result<(), AgentError> {
+        let Some(open) = self.history.open() else {
+            return Ok(());
+        };
+        let waiting = open.slots.iter().filter(|slot| !slot.is_answered());
+        Err(AgentError::Open(waiting.count()))
+    }
+
+    /// Keeps an entry, and takes it in.
+    fn note(&mut self, entry: Entry) -> Result<(), AgentError> {
+        if let Some(conversation) = &self.conversation {
+            conversation.append(&entry)?;
+        }
+        self.history.apply(entry);
+        Ok(())
+    }
+
+    fn tell_watcher(&self, event: AgentEvent<'_>) {
+        if let Some(watcher) = &self.watcher {
+            watcher.event(event);
+        }
+    }
+
+    /// Turns until an end, bounded by the time that there is.
+    async fn go_on(&mut self) -> Result<Finished, AgentError> {
+        let stop = self.control.begin();
+        let deadline = self.options.budget.time.map(|time| Instant::now() + time);
+        let end = self.turns(&stop, deadline).await;
+        if let Some(conversation) = &self.conversation {
+            conversation.sync().await?;
+        }
+        let text = self.history.last_turn().map(haft_wire::Turn::text);
+        let finished = Finished {
+            end: end?,
+            text: text.unwrap_or_default(),
+            spent: self.history.spent,
+        };
+        self.tell_watcher(AgentEvent::Done(&finished));
+        Ok(finished)
+    }
+
+    async fn turns(
+        &mut self,
+        stop: &CancellationToken,
+        deadline: Option<Instant>,
+    ) -> Result<End, AgentError> {
+        let mut asked = false;
+        loop {
+            match self.next(asked) {
+                Next::End(end) => return Ok(end),
+                Next::Calls => {
+                    if let Some(end) = self.run_calls(stop, deadline).await? {
+                        return Ok(end);
+                    }
+                }
+                Next::Ask => {
+                    if let Some(end) = self.stopped(stop).or_else(|| self.exceeded(deadline)) {
+                        return Ok(end);
+                    }
+                    if let Some(end) = self.ask(stop, deadline).await? {
+                        return Ok(end);
+                    }
+                    asked = true;
+                }
+            }
+        }
+    }
+
+    /// What is to be done next, by the history alone. `asked` says whether the model was asked in this run.
+    fn next(&self, asked: bool) -> Next {
+        if self.history.open().is_some() {
+            return Next::Calls;
+        }
+        if let Some((name, times)) = self.history.repeats.stopped() {
+            let declared = self.offer.now().names.canonical(name);
+            let tool = declared.unwrap_or(name).to_owned();
+            return Next::End(End::Repeating { tool, times });
+        }
+        match self.history.stop() {
+            None if self.history.messages().is_empty() => Next::End(End::Done),
+            None | Some(Stop::Pause) => Next::Ask,
+            // A reply that was cut, asked for again.
+            Some(Stop::Length) if !asked => Next::Ask,
+            Some(Stop::Length) => Next::End(End::Length),
+            Some(Stop::Filter) => Next::End(End::Filtered),
+            Some(Stop::End | Stop::Calls) => Next::End(End::Done),
+            Some(Stop::Other(word)) => Next::End(End::Stopped(word.clone())),
+        }
+    }
+
+    /// The end, where the run or its session was ended.
+    fn stopped(&self, stop: &CancellationToken) -> Option<End> {
+        let ended = stop.is_cancelled() || self.session.cancellation().is_cancelled();
+        ended.then_some(End::Cancelled)
+    }
+
+    /// The budget that is used up, if any.
+    fn exceeded(&self, deadline: Option<Instant>) -> Option<End> {
+        let (budget, spent) = (&self.options.budget, &self.history.spent);
+        let exceeded = match (budget.turns, budget.tokens, budget.money) {
+            (Some(limit), _, _) if spent.turns_of_prompt >= limit => Exceeded::Turns(limit),
+            (_, Some(limit), _) if spent.tokens() >= limit => Exceeded::Tokens(limit),
+            (_, _, Some(limit)) if spent.money.unwrap_or_default() >= limit => {
+                Exceeded::Money(limit)
+            }
+            _ if deadline.is_some_and(|deadline| deadline <= Instant::now()) => self.out_of_time(),
+            _ => return None,
+        };
+        Some(End::Budget(exceeded))
+    }
+
+    fn out_of_time(&self) -> Exceeded {
+        Exceeded::Time(self.options.budget.time.unwrap_or_default())
+    }
+
+    /// Asks the model, and keeps its turn.
+    async fn ask(
+        &mut self,
+        stop: &CancellationToken,
+        deadline: Option<Instant>,
+    ) -> Result<Option<End>, AgentError> {
+        if let Some(names) = self.offer.refresh(&self.session.tools()) {
+            self.note(Entry::Offered(names))?;
+        }
+        let reply = {
+            let watcher = self.watcher.as_deref();
+            let mut watch = |event: ModelEvent| tell(watcher, &event);
+            let request = ModelRequest {
+                system: &self.options.system,
+                messages: self.history.messages(),
+                tools: self.offer.now(),
+                choice: &Choice::Auto,
+                parallel: self.options.parallel,
+                max_tokens: self.options.max_tokens,
+                extra: &self.options.extra,
+            };
+            let asked = self.model.reply(request, &mut watch);
+            tokio::select! {
+                biased;
+                reply = asked => reply?,
+                () = stop.cancelled() => return Ok(Some(End::Cancelled)),
+                () = self.session.cancellation().cancelled() => return Ok(Some(End::Cancelled)),
+                () = until(deadline) => return Ok(Some(End::Budget(self.out_of_time()))),
+            }
+        };
+        let (usage, text) = (reply.usage, reply.turn.text());
+        self.note(Entry::Turn {
+            turn: reply.turn,
+            stop: reply.stop,
+            usage,
+        })?;
+        self.tell_watcher(AgentEvent::Message { text: &text });
+        self.tell_watcher(AgentEvent::Usage {
+            model: self.model.name(),
+            usage: &usage,
+            spent: &self.history.spent,
+        });
+        Ok(None)
+    }
+}
+
+/// Tells what happens while the model answers.
+fn tell(watcher: Option<&dyn Watcher>, event: &ModelEvent) {
+    let Some(watcher) = watcher else {
+        return;
+    };
+    match event {
+        ModelEvent::Delta(delta) => watcher.event(AgentEvent::Delta(delta)),
+        ModelEvent::Retry { pause, why } => watcher.event(AgentEvent::Retry {
+            pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+            why,
+        }),
+    }
+}
+
+/// Waits for a time; for ever where there is none.
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

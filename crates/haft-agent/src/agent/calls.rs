@@ -1,0 +1,263 @@
+//! The calls of a turn: those safe beside others side by side, the rest in order; each one begun is written down before it runs.
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use haft::call::Origin;
+use haft::future::BoxFuture;
+use haft::{CallId, CancellationToken, Outcome, Risk, ToolCall};
+use haft_wire::{Call, CallKind};
+use tokio::time::Instant;
+
+use crate::agent::{Agent, AgentError, until};
+use crate::conversation::{AnswerText, Entry};
+use crate::end::{End, Waiting};
+use crate::history::{OpenTurn, Slot};
+
+/// Most calls at work at once.
+const SIDE_BY_SIDE: usize = 16;
+/// Most calls of one reply that are run; those after them hear so.
+pub(crate) const MAX_CALLS: usize = 128;
+
+/// A call that can run now.
+pub(super) struct Ready {
+    pub(super) place: usize,
+    pub(super) call: ToolCall,
+    /// It may run beside others.
+    beside_others: bool,
+    /// It only reads, so that nothing is lost where the machine fails.
+    reads: bool,
+}
+
+impl Ready {
+    /// The id, which every call of the loop has.
+    pub(super) fn id(&self) -> CallId {
+        self.call.id.clone().unwrap_or_else(|| CallId::new(""))
+    }
+}
+
+/// What to do with a call.
+enum Plan {
+    Run(Ready),
+    /// Nothing runs.
+    Answer(Box<AnswerText>),
+    /// It may have run in a process that is gone.
+    Unknown(Ready),
+}
+
+impl Agent {
+    /// Runs the calls of the open turn that have no answer; the end, where the run ends with them.
+    pub(super) async fn run_calls(
+        &mut self,
+        stop: &CancellationToken,
+        deadline: Option<Instant>,
+    ) -> Result<Option<End>, AgentError> {
+        let mut group = Vec::new();
+        let mut from = 0;
+        loop {
+            let place = self.history.open().and_then(|open| open.unanswered(from));
+            let Some(place) = place else {
+                let end = self
+                    .together(std::mem::take(&mut group), stop, deadline)
+                    .await?;
+                return Ok(end);
+            };
+            from = place + 1;
+            match self.plan(place) {
+                Plan::Answer(answer) => self.refuse(place, *answer)?,
+                Plan::Unknown(ready) => {
+                    self.settle_unknown(ready).await?;
+                    // One that waits for a decision is made again, in its place.
+                    from = place;
+                }
+                Plan::Run(ready) if ready.beside_others && group.len() < SIDE_BY_SIDE => {
+                    group.push(ready);
+                }
+                Plan::Run(ready) => {
+                    let before = std::mem::take(&mut group);
+                    if let Some(end) = self.together(before, stop, deadline).await? {
+                        return Ok(Some(end));
+                    }
+                    if ready.beside_others {
+                        group.push(ready);
+                    } else if let Some(end) = self.together(vec![ready], stop, deadline).await? {
+                        return Ok(Some(end));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What to do with the call at this place.
+    fn plan(&self, place: usize) -> Plan {
+        let Some(open) = self.history.open() else {
+            return Plan::Answer(Box::default());
+        };
+        let slot = &open.slots[place];
+        if let Some(why) = refused(open, place) {
+            return Plan::Answer(Box::new(AnswerText::error(why)));
+        }
+        let (name, arguments) = (self.name_of(&slot.call), arguments(&slot.call));
+        let ready = self.ready(open.number, place, ToolCall::new(name, arguments));
+        if slot.begun {
+            return Plan::Unknown(ready);
+        }
+        Plan::Run(ready)
+    }
+
+    fn ready(&self, turn: u32, place: usize, call: ToolCall) -> Ready {
+        let call = call
+            .with_id(format!("turn-{turn}-{}", place + 1))
+            .from_origin(Origin::Model);
+        let tools = self.session.tools();
+        let spec = tools.entry(&call.name).map(|entry| entry.spec());
+        let reads = spec.is_none_or(|spec| {
+            spec.risk == Risk::Safe && spec.annotations.read_only_hint == Some(true)
+        });
+        Ready {
+            place,
+            call,
+            beside_others: spec.is_some_and(|spec| spec.concurrency_safe),
+            reads,
+        }
+    }
+
+    /// The tool that a call names. A name that was not declared is looked for among all tools, so that the refusal names the tool.
+    fn name_of(&self, call: &Call) -> String {
+        let wire = match &call.namespace {
+            Some(namespace) => format!("{namespace}.{}", call.name),
+            None => call.name.clone(),
+        };
+        let declared = self.offer.now();
+        let known = declared.names.canonical(&call.name);
+        if let Some(name) = known.or_else(|| declared.names.canonical(&wire)) {
+            return name.to_owned();
+        }
+        let tools = self.session.tools();
+        let names = tools.findable().map(|entry| entry.spec().name.as_str());
+        let all = haft_wire::names::Names::new(self.model.dialect(), names);
+        all.canonical(&wire).unwrap_or(&wire).to_owned()
+    }
+
+    /// Runs calls side by side, and keeps what comes of each as it comes.
+    async fn together(
+        &mut self,
+        group: Vec<Ready>,
+        stop: &CancellationToken,
+        deadline: Option<Instant>,
+    ) -> Result<Option<End>, AgentError> {
+        if group.is_empty() {
+            return Ok(None);
+        }
+        self.begin(&group).await?;
+        let ended = self.control.begin_calls();
+        let mut left: Vec<Ready> = Vec::new();
+        let mut running: FuturesUnordered<BoxFuture<'static, (usize, Outcome)>> =
+            FuturesUnordered::new();
+        for ready in group {
+            let (executor, session) = (self.executor.clone(), self.session.clone());
+            let (place, call) = (ready.place, ready.call.clone());
+            left.push(ready);
+            running.push(Box::pin(async move {
+                (place, executor.execute(&session, call).await)
+            }));
+        }
+        let mut waiting = Vec::new();
+        let mut late = false;
+        while !left.is_empty() {
+            tokio::select! {
+                biased;
+                Some((place, outcome)) = running.next() => {
+                    let Some(at) = left.iter().position(|ready| ready.place == place) else {
+                        continue;
+                    };
+                    let ready = left.swap_remove(at);
+                    waiting.extend(self.settle(&ready, &outcome)?);
+                }
+                () = ended.cancelled() => break,
+                () = until(deadline) => { late = true; break }
+            }
+        }
+        self.control.end_calls();
+        // Dropping them cancels them.
+        drop(running);
+        for ready in &left {
+            self.interrupted(ready)?;
+        }
+        self.after(waiting, late, stop)
+    }
+
+    /// The end of the run, where it ends with these calls.
+    fn after(
+        &mut self,
+        waiting: Vec<Waiting>,
+        late: bool,
+        stop: &CancellationToken,
+    ) -> Result<Option<End>, AgentError> {
+        if late {
+            self.give_up("the time of the run was used up before")?;
+            return Ok(Some(End::Budget(self.out_of_time())));
+        }
+        if self.stopped(stop).is_some() {
+            self.give_up("the user ended the run before")?;
+            return Ok(Some(End::Cancelled));
+        }
+        // What follows in the turn may build on what waits: it stays where it is.
+        Ok((!waiting.is_empty()).then_some(End::Suspended(waiting)))
+    }
+
+    /// Writes down that calls are about to run, before they do.
+    async fn begin(&mut self, group: &[Ready]) -> Result<(), AgentError> {
+        let places = group.iter().map(|ready| ready.place).collect();
+        self.note(Entry::Begun(places))?;
+        if let Some(conversation) = &self.conversation
+            && group.iter().any(|ready| !ready.reads)
+        {
+            conversation.sync().await?;
+        }
+        for ready in group {
+            self.tell_call(ready);
+        }
+        Ok(())
+    }
+}
+
+/// Why a call is not run, whatever it is.
+fn refused(open: &OpenTurn, place: usize) -> Option<String> {
+    let call = &open.slots[place].call;
+    if open.cut == Some(place) {
+        return Some(
+            "not run: the reply reached its limit of output tokens in this call, so that it may be cut. Make it again, with shorter \
+             arguments or alone."
+                .to_owned(),
+        );
+    }
+    if place >= MAX_CALLS {
+        let all = open.slots.len();
+        return Some(format!(
+            "not run: the reply holds {all} calls, and the first {MAX_CALLS} of a reply are run. Make this call again in the next reply."
+        ));
+    }
+    let same = |slot: &Slot| slot.call.id == call.id;
+    open.slots[..place].iter().any(same).then(|| {
+        format!(
+            "not run: an earlier call of this reply has the id {:?}, too. Make the call again.",
+            haft::text::clip(&call.id, 100)
+        )
+    })
+}
+
+/// The arguments as JSON text. Of a freeform call they are the one argument `input`.
+fn arguments(call: &Call) -> String {
+    match call.kind {
+        CallKind::Freeform => serde_json::json!({"input": call.arguments}).to_string(),
+        _ => call.arguments.clone(),
+    }
+}
+
+impl OpenTurn {
+    /// The first place from this one on whose call has no answer.
+    fn unanswered(&self, from: usize) -> Option<usize> {
+        let mut places = from..self.slots.len();
+        places.find(|place| !self.slots[*place].is_answered())
+    }
+}

@@ -1,0 +1,152 @@
+//! What becomes of a call that ended, was refused, or was interrupted: its answer, kept and told.
+
+use haft::{CallId, Outcome, Status};
+use haft_wire::Part;
+
+use crate::agent::calls::Ready;
+use crate::agent::{Agent, AgentError};
+use crate::answers;
+use crate::conversation::{AnswerText, Entry};
+use crate::end::Waiting;
+use crate::event::AgentEvent;
+use crate::repeats::Repeats;
+
+impl Agent {
+    /// Keeps what came of a call: its answer, or that it waits.
+    pub(super) fn settle(
+        &mut self,
+        ready: &Ready,
+        outcome: &Outcome,
+    ) -> Result<Option<Waiting>, AgentError> {
+        if outcome.status == Status::Suspended
+            && let Some(approval) = &outcome.approval
+        {
+            self.note(Entry::Suspended {
+                place: ready.place,
+                approval: approval.clone(),
+            })?;
+            self.tell_watcher(AgentEvent::Approval {
+                id: &outcome.call,
+                tool: &outcome.tool,
+                approval,
+            });
+            return Ok(Some(Waiting {
+                call: outcome.call.clone(),
+                tool: outcome.tool.clone(),
+                approval: approval.clone(),
+            }));
+        }
+        self.answer(ready, answers::of(outcome), Some(outcome))?;
+        Ok(None)
+    }
+
+    /// Keeps the answer to a call.
+    pub(super) fn answer(
+        &mut self,
+        ready: &Ready,
+        answer: AnswerText,
+        outcome: Option<&Outcome>,
+    ) -> Result<(), AgentError> {
+        let tool = ready.call.name.clone();
+        self.keep_answer(ready.place, answer, |agent, answer| {
+            agent.tell_watcher(AgentEvent::ToolResult {
+                id: &ready.id(),
+                tool: &tool,
+                outcome,
+                text: text_of(answer),
+                is_error: answer.is_error,
+            });
+        })
+    }
+
+    fn keep_answer(
+        &mut self,
+        place: usize,
+        mut answer: AnswerText,
+        tell: impl FnOnce(&Self, &AnswerText),
+    ) -> Result<(), AgentError> {
+        if let Some(open) = self.history.open()
+            && let Some(slot) = open.slots.get(place)
+            && answer.is_error
+            && let Some(notice) =
+                Repeats::notice(self.history.repeats.next(&slot.call, open.number))
+        {
+            answer.parts.push(Part::Text(notice));
+        }
+        let entry = Entry::Answered {
+            place,
+            answer: answer.clone(),
+        };
+        self.note(entry)?;
+        tell(self, &answer);
+        Ok(())
+    }
+
+    /// Answers a call that is not run.
+    pub(super) fn refuse(&mut self, place: usize, answer: AnswerText) -> Result<(), AgentError> {
+        let Some(open) = self.history.open() else {
+            return Ok(());
+        };
+        let id = CallId::new(format!("turn-{}-{}", open.number, place + 1));
+        let call = open.slots[place].call.clone();
+        self.tell_watcher(AgentEvent::ToolCall {
+            id: &id,
+            tool: &call.name,
+            arguments: &call.arguments,
+        });
+        self.keep_answer(place, answer, |agent, answer| {
+            agent.tell_watcher(AgentEvent::ToolResult {
+                id: &id,
+                tool: &call.name,
+                outcome: None,
+                text: text_of(answer),
+                is_error: answer.is_error,
+            });
+        })
+    }
+
+    /// A call was ended while it ran.
+    pub(super) fn interrupted(&mut self, ready: &Ready) -> Result<(), AgentError> {
+        let answer = AnswerText::error(
+            "cancelled: the user ended this call while it ran. It may have done part of its work.",
+        );
+        self.answer(ready, answer, None)
+    }
+
+    /// Answers all calls of the turn that have not begun, so that the conversation can go on with another prompt.
+    pub(super) fn give_up(&mut self, why: &str) -> Result<(), AgentError> {
+        let Some(open) = self.history.open() else {
+            return Ok(());
+        };
+        let left = open.slots.iter().enumerate();
+        let left: Vec<usize> = left
+            .filter(|(_, slot)| !slot.is_answered() && slot.approval.is_none())
+            .map(|(place, _)| place)
+            .collect();
+        for place in left {
+            self.refuse(place, AnswerText::error(format!("not run: {why}")))?;
+        }
+        Ok(())
+    }
+
+    /// Tells that a call is about to run.
+    pub(super) fn tell_call(&self, ready: &Ready) {
+        self.tell_watcher(AgentEvent::ToolCall {
+            id: &ready.id(),
+            tool: &ready.call.name,
+            arguments: &ready.call.arguments,
+        });
+    }
+}
+
+/// The first text of an answer.
+fn text_of(answer: &AnswerText) -> &str {
+    answer.parts.iter().find_map(text_in).unwrap_or_default()
+}
+
+fn text_in(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text(text) => Some(text),
+        Part::Image { .. } | Part::Audio { .. } | Part::File { .. } => None,
+    }
+}

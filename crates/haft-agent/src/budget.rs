@@ -1,0 +1,147 @@
+//! `Budget`: what a conversation may use up; `Spent`: what it has.
+
+use std::time::Duration;
+
+use haft_wire::Usage;
+use serde::{Deserialize, Serialize};
+
+/// Replies of the model to one prompt, where nothing else is set.
+pub const MAX_TURNS: u32 = 100;
+
+/// What may be used up. `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Replies of the model to one prompt.
+    pub turns: Option<u32>,
+    /// Tokens read and written in the whole conversation.
+    pub tokens: Option<u64>,
+    /// Money in the whole conversation, in the currency of the [`Prices`]; without prices nothing is counted.
+    pub money: Option<f64>,
+    /// Wall time of one prompt, waits for people included.
+    pub time: Option<Duration>,
+}
+
+impl Default for Budget {
+    /// [`MAX_TURNS`], nothing else.
+    fn default() -> Self {
+        Self {
+            turns: Some(MAX_TURNS),
+            tokens: None,
+            money: None,
+            time: None,
+        }
+    }
+}
+
+/// What a million tokens cost, in any currency.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    /// Read, not from a cache.
+    pub input: f64,
+    /// Read from a cache.
+    pub cached: f64,
+    /// Written, thoughts included.
+    pub output: f64,
+}
+
+impl Prices {
+    /// What so many tokens cost.
+    pub fn of(&self, usage: &Usage) -> f64 {
+        let fresh = usage.input.saturating_sub(usage.cached);
+        let parts = [
+            (fresh, self.input),
+            (usage.cached.min(usage.input), self.cached),
+            (usage.output, self.output),
+        ];
+        let all = parts
+            .into_iter()
+            .map(|(tokens, price)| as_f64(tokens) * price);
+        all.sum::<f64>() / 1_000_000.0
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "token counts are far below 2^52"
+)]
+fn as_f64(tokens: u64) -> f64 {
+    tokens as f64
+}
+
+/// What a conversation has used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Spent {
+    /// Replies of the model, in the whole conversation.
+    pub turns: u32,
+    /// Replies to the last prompt.
+    pub turns_of_prompt: u32,
+    /// Tokens read, those from a cache included.
+    pub input: u64,
+    /// Of these, from a cache.
+    pub cached: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Money, where prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub money: Option<f64>,
+}
+
+impl Spent {
+    /// Counts a reply.
+    pub(crate) fn add(&mut self, usage: &Usage, prices: Option<&Prices>) {
+        self.turns = self.turns.saturating_add(1);
+        self.turns_of_prompt = self.turns_of_prompt.saturating_add(1);
+        self.count(usage, prices);
+    }
+
+    /// Counts tokens of a request that is no turn of the conversation.
+    pub(crate) fn count(&mut self, usage: &Usage, prices: Option<&Prices>) {
+        self.input = self.input.saturating_add(usage.input);
+        self.cached = self.cached.saturating_add(usage.cached);
+        self.output = self.output.saturating_add(usage.output);
+        if let Some(prices) = prices {
+            self.money = Some(self.money.unwrap_or_default() + prices.of(usage));
+        }
+    }
+
+    /// A new prompt begins.
+    pub(crate) fn begin_prompt(&mut self) {
+        self.turns_of_prompt = 0;
+    }
+
+    /// Tokens read and written.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_counted_by_what_was_read_fresh_read_from_a_cache_and_written() {
+        let prices = Prices {
+            input: 3.0,
+            cached: 0.3,
+            output: 15.0,
+        };
+        let usage = |input, cached, output| Usage {
+            input,
+            cached,
+            output,
+            thinking: 0,
+        };
+        for (usage, cost) in [
+            (usage(0, 0, 0), 0.0),
+            (usage(1_000_000, 0, 0), 3.0),
+            (usage(1_000_000, 1_000_000, 0), 0.3),
+            (usage(1_000_000, 500_000, 100_000), 1.5 + 0.15 + 1.5),
+            // A provider that counts cached tokens apart.
+            (usage(10, 1_000_000, 0), 10.0 * 0.3 / 1_000_000.0),
+        ] {
+            assert!((prices.of(&usage) - cost).abs() < 1e-9, "{usage:?}");
+        }
+    }
+}

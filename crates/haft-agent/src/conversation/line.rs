@@ -1,0 +1,429 @@
+//! An entry as one line of JSON: `{"v":1,"KIND":{…}}`.
+
+use std::io;
+
+use haft_wire::{Call, CallKind, Item, Part, Stop, Turn, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::conversation::{AnswerText, Entry};
+
+/// The version that is written, and the newest that is read.
+const VERSION: u32 = 1;
+
+/// Writes an entry, with the line feed.
+pub(super) fn write(entry: &Entry) -> io::Result<Vec<u8>> {
+    let line = Line {
+        v: VERSION,
+        entry: entry.into(),
+    };
+    let mut text = serde_json::to_vec(&line)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Reads an entry.
+pub(super) fn read(line: &[u8]) -> io::Result<Entry> {
+    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let line: Line = serde_json::from_slice(line).map_err(|e| wrong(e.to_string()))?;
+    if line.v > VERSION {
+        let why = format!(
+            "an entry of version {}; this program reads up to {VERSION}",
+            line.v
+        );
+        return Err(wrong(why));
+    }
+    line.entry.into_entry().map_err(wrong)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    v: u32,
+    entry: Stored,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Stored {
+    User(Vec<StoredPart>),
+    Host(String),
+    Turn(Box<StoredTurn>),
+    Begun(Vec<usize>),
+    Stepped {
+        place: usize,
+        outcome: String,
+    },
+    Suspended {
+        place: usize,
+        approval: String,
+    },
+    Answered {
+        place: usize,
+        answer: StoredAnswer,
+    },
+    Offered(Vec<String>),
+    Shortened {
+        turn: u32,
+        place: usize,
+        text: String,
+    },
+    Summary {
+        turn: u32,
+        text: String,
+        usage: StoredUsage,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredPart {
+    Text(String),
+    Image {
+        media_type: String,
+        data: String,
+    },
+    Audio {
+        media_type: String,
+        data: String,
+    },
+    File {
+        name: String,
+        media_type: String,
+        data: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredTurn {
+    dialect: String,
+    stop: String,
+    usage: StoredUsage,
+    items: Vec<StoredItem>,
+    raw: Box<RawValue>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy)]
+struct StoredUsage {
+    input: u64,
+    cached: u64,
+    output: u64,
+    thinking: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredItem {
+    Text(String),
+    Thinking(String),
+    Refusal(String),
+    Call(Box<StoredCall>),
+    Hosted {
+        kind: String,
+        name: Option<String>,
+        raw: Box<RawValue>,
+    },
+    Approval {
+        id: String,
+        server: String,
+        name: String,
+        arguments: String,
+    },
+    Unknown {
+        kind: String,
+        raw: Box<RawValue>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredCall {
+    id: String,
+    item: Option<String>,
+    kind: StoredKind,
+    name: String,
+    namespace: Option<String>,
+    toolset: Option<String>,
+    caller: Option<Box<RawValue>>,
+    arguments: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredKind {
+    Function,
+    Freeform,
+    ToolSearch,
+    Provider(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredAnswer {
+    parts: Vec<StoredPart>,
+    is_error: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    loads: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<String>,
+}
+
+impl From<&Entry> for Stored {
+    fn from(entry: &Entry) -> Self {
+        match entry {
+            Entry::User(parts) => Self::User(parts.iter().map(StoredPart::from).collect()),
+            Entry::Host(text) => Self::Host(text.clone()),
+            Entry::Turn { turn, stop, usage } => Self::Turn(Box::new(StoredTurn {
+                dialect: turn.dialect.as_str().to_owned(),
+                stop: stop.to_string(),
+                usage: (*usage).into(),
+                items: turn.items.iter().filter_map(StoredItem::of).collect(),
+                raw: turn.raw.clone(),
+            })),
+            Entry::Begun(places) => Self::Begun(places.clone()),
+            Entry::Stepped { place, outcome } => Self::Stepped {
+                place: *place,
+                outcome: outcome.clone(),
+            },
+            Entry::Suspended { place, approval } => Self::Suspended {
+                place: *place,
+                approval: approval.clone(),
+            },
+            Entry::Answered { place, answer } => Self::Answered {
+                place: *place,
+                answer: answer.into(),
+            },
+            Entry::Offered(names) => Self::Offered(names.clone()),
+            Entry::Shortened { turn, place, text } => Self::Shortened {
+                turn: *turn,
+                place: *place,
+                text: text.clone(),
+            },
+            Entry::Summary { turn, text, usage } => Self::Summary {
+                turn: *turn,
+                text: text.clone(),
+                usage: (*usage).into(),
+            },
+        }
+    }
+}
+
+impl Stored {
+    fn into_entry(self) -> Result<Entry, String> {
+        Ok(match self {
+            Self::User(parts) => Entry::User(parts.into_iter().map(Part::from).collect()),
+            Self::Host(text) => Entry::Host(text),
+            Self::Turn(turn) => turn.into_entry()?,
+            Self::Begun(places) => Entry::Begun(places),
+            Self::Stepped { place, outcome } => Entry::Stepped { place, outcome },
+            Self::Suspended { place, approval } => Entry::Suspended { place, approval },
+            Self::Answered { place, answer } => Entry::Answered {
+                place,
+                answer: answer.into(),
+            },
+            Self::Offered(names) => Entry::Offered(names),
+            Self::Shortened { turn, place, text } => Entry::Shortened { turn, place, text },
+            Self::Summary { turn, text, usage } => Entry::Summary {
+                turn,
+                text,
+                usage: usage.into(),
+            },
+        })
+    }
+}
+
+impl StoredTurn {
+    fn into_entry(self) -> Result<Entry, String> {
+        let dialect = self.dialect.parse().map_err(|e| format!("{e}"))?;
+        Ok(Entry::Turn {
+            turn: Turn {
+                dialect,
+                items: self.items.into_iter().map(Item::from).collect(),
+                raw: self.raw,
+            },
+            stop: stop_of(self.stop),
+            usage: self.usage.into(),
+        })
+    }
+}
+
+/// The reason that a word stands for.
+fn stop_of(word: String) -> Stop {
+    match word.as_str() {
+        "end" => Stop::End,
+        "calls" => Stop::Calls,
+        "length" => Stop::Length,
+        "filter" => Stop::Filter,
+        "pause" => Stop::Pause,
+        _ => Stop::Other(word),
+    }
+}
+
+impl From<Usage> for StoredUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input: usage.input,
+            cached: usage.cached,
+            output: usage.output,
+            thinking: usage.thinking,
+        }
+    }
+}
+
+impl From<StoredUsage> for Usage {
+    fn from(usage: StoredUsage) -> Self {
+        Self {
+            input: usage.input,
+            cached: usage.cached,
+            output: usage.output,
+            thinking: usage.thinking,
+        }
+    }
+}
+
+impl From<&Part> for StoredPart {
+    fn from(part: &Part) -> Self {
+        match part.clone() {
+            Part::Text(text) => Self::Text(text),
+            Part::Image { media_type, data } => Self::Image { media_type, data },
+            Part::Audio { media_type, data } => Self::Audio { media_type, data },
+            Part::File {
+                name,
+                media_type,
+                data,
+            } => Self::File {
+                name,
+                media_type,
+                data,
+            },
+        }
+    }
+}
+
+impl From<StoredPart> for Part {
+    fn from(part: StoredPart) -> Self {
+        match part {
+            StoredPart::Text(text) => Self::Text(text),
+            StoredPart::Image { media_type, data } => Self::Image { media_type, data },
+            StoredPart::Audio { media_type, data } => Self::Audio { media_type, data },
+            StoredPart::File {
+                name,
+                media_type,
+                data,
+            } => Self::File {
+                name,
+                media_type,
+                data,
+            },
+        }
+    }
+}
+
+impl StoredItem {
+    /// `None` for an item of a sort that is newer than this file's; the turn's raw text has it.
+    fn of(item: &Item) -> Option<Self> {
+        Some(match item.clone() {
+            Item::Text(text) => Self::Text(text),
+            Item::Thinking(text) => Self::Thinking(text),
+            Item::Refusal(text) => Self::Refusal(text),
+            Item::Call(call) => Self::Call(Box::new(call.into())),
+            Item::Hosted { kind, name, raw } => Self::Hosted { kind, name, raw },
+            Item::Approval {
+                id,
+                server,
+                name,
+                arguments,
+            } => Self::Approval {
+                id,
+                server,
+                name,
+                arguments,
+            },
+            Item::Unknown { kind, raw } => Self::Unknown { kind, raw },
+            _ => return None,
+        })
+    }
+}
+
+impl From<StoredItem> for Item {
+    fn from(item: StoredItem) -> Self {
+        match item {
+            StoredItem::Text(text) => Self::Text(text),
+            StoredItem::Thinking(text) => Self::Thinking(text),
+            StoredItem::Refusal(text) => Self::Refusal(text),
+            StoredItem::Call(call) => Self::Call((*call).into()),
+            StoredItem::Hosted { kind, name, raw } => Self::Hosted { kind, name, raw },
+            StoredItem::Approval {
+                id,
+                server,
+                name,
+                arguments,
+            } => Self::Approval {
+                id,
+                server,
+                name,
+                arguments,
+            },
+            StoredItem::Unknown { kind, raw } => Self::Unknown { kind, raw },
+        }
+    }
+}
+
+impl From<Call> for StoredCall {
+    fn from(call: Call) -> Self {
+        Self {
+            id: call.id,
+            item: call.item,
+            kind: match call.kind {
+                CallKind::Function => StoredKind::Function,
+                CallKind::Freeform => StoredKind::Freeform,
+                CallKind::ToolSearch => StoredKind::ToolSearch,
+                CallKind::Provider(word) => StoredKind::Provider(word),
+            },
+            name: call.name,
+            namespace: call.namespace,
+            toolset: call.toolset,
+            caller: call.caller,
+            arguments: call.arguments,
+        }
+    }
+}
+
+impl From<StoredCall> for Call {
+    fn from(call: StoredCall) -> Self {
+        Self {
+            id: call.id,
+            item: call.item,
+            kind: match call.kind {
+                StoredKind::Function => CallKind::Function,
+                StoredKind::Freeform => CallKind::Freeform,
+                StoredKind::ToolSearch => CallKind::ToolSearch,
+                StoredKind::Provider(word) => CallKind::Provider(word),
+            },
+            name: call.name,
+            namespace: call.namespace,
+            toolset: call.toolset,
+            caller: call.caller,
+            arguments: call.arguments,
+        }
+    }
+}
+
+impl From<&AnswerText> for StoredAnswer {
+    fn from(answer: &AnswerText) -> Self {
+        Self {
+            parts: answer.parts.iter().map(StoredPart::from).collect(),
+            is_error: answer.is_error,
+            loads: answer.loads.clone(),
+            item: answer.item.clone(),
+        }
+    }
+}
+
+impl From<StoredAnswer> for AnswerText {
+    fn from(answer: StoredAnswer) -> Self {
+        Self {
+            parts: answer.parts.into_iter().map(Part::from).collect(),
+            is_error: answer.is_error,
+            loads: answer.loads,
+            item: answer.item,
+        }
+    }
+}

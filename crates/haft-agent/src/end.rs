@@ -1,0 +1,137 @@
+//! `Finished`: how a run of the loop ended.
+
+use std::time::Duration;
+
+use haft::CallId;
+
+use crate::budget::Spent;
+
+/// What a run came to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Finished {
+    /// How it ended.
+    pub end: End,
+    /// The text of the last reply; empty where there was none.
+    pub text: String,
+    /// What the conversation has used up so far.
+    pub spent: Spent,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum End {
+    /// The model has answered.
+    Done,
+    /// Calls wait for a decision: [`Agent::resume`](crate::Agent::resume) goes on where it was.
+    Suspended(Vec<Waiting>),
+    /// A budget is used up.
+    Budget(Exceeded),
+    /// The run was ended from outside.
+    Cancelled,
+    /// The model made the same failing call again and again.
+    Repeating {
+        /// The tool.
+        tool: String,
+        /// How often it failed.
+        times: u32,
+    },
+    /// The reply reached the limit of output tokens.
+    Length,
+    /// A filter of the provider ended the reply.
+    Filtered,
+    /// The model stopped for another reason, in the provider's word.
+    Stopped(String),
+}
+
+impl End {
+    /// Its word in events: `done`, `suspended`, `budget`, `cancelled`, `repeating`, `length`, `filtered`, `stopped`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Suspended(_) => "suspended",
+            Self::Budget(_) => "budget",
+            Self::Cancelled => "cancelled",
+            Self::Repeating { .. } => "repeating",
+            Self::Length => "length",
+            Self::Filtered => "filtered",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+
+    /// In a sentence, for people; what to do next where there is something to do.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Done => "the model has answered".to_owned(),
+            Self::Suspended(calls) => {
+                let ids: Vec<&str> = calls.iter().map(|call| call.approval.as_str()).collect();
+                format!(
+                    "waits for a decision about {}; resume the run when it is made",
+                    ids.join(", ")
+                )
+            }
+            Self::Budget(exceeded) => exceeded.describe(),
+            Self::Cancelled => "the run was cancelled".to_owned(),
+            Self::Repeating { tool, times } => format!(
+                "the model made the same failing call of {tool} {times} times; the run was stopped: say what it should do instead"
+            ),
+            Self::Length => {
+                "the reply reached the limit of output tokens; raise it, or ask the model to go on"
+                    .to_owned()
+            }
+            Self::Filtered => {
+                "a filter of the provider ended the reply; word the prompt otherwise".to_owned()
+            }
+            Self::Stopped(word) => format!("the provider ended the reply: {word}"),
+        }
+    }
+}
+
+/// A call that waits for a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The request that it waits for.
+    pub approval: String,
+}
+
+/// Which budget is used up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Exceeded {
+    /// Replies to one prompt.
+    Turns(u32),
+    /// Tokens.
+    Tokens(u64),
+    /// Money.
+    Money(f64),
+    /// Wall time.
+    Time(Duration),
+}
+
+impl Exceeded {
+    /// In a sentence.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Turns(limit) => {
+                format!(
+                    "the budget of {limit} turns for one prompt is used up; prompt again to go on"
+                )
+            }
+            Self::Tokens(limit) => {
+                format!("the budget of {limit} tokens is used up; raise it to go on")
+            }
+            Self::Money(limit) => {
+                format!("the budget of {limit} (money) is used up; raise it to go on")
+            }
+            Self::Time(limit) => format!(
+                "the budget of {} s for one prompt is used up; prompt again to go on",
+                limit.as_secs()
+            ),
+        }
+    }
+}

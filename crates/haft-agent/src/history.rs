@@ -1,0 +1,227 @@
+//! `History`: what the entries of a conversation come to: the messages for the model, and the calls that have no answer yet.
+
+use haft_wire::{Answer, Call, Message, Part, Stop, Turn, Usage};
+use serde_json::value::RawValue;
+
+use crate::budget::{Prices, Spent};
+use crate::conversation::{AnswerText, Entry};
+use crate::repeats::Repeats;
+
+/// A conversation so far.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    messages: Vec<Message>,
+    /// Where each turn stands among the messages: its number, its place.
+    places: Vec<(u32, usize)>,
+    turns: u32,
+    stop: Option<Stop>,
+    open: Option<OpenTurn>,
+    pub(crate) prices: Option<Prices>,
+    pub(crate) spent: Spent,
+    pub(crate) offered: Vec<String>,
+    pub(crate) repeats: Repeats,
+    last: Usage,
+}
+
+/// A turn whose calls are not all answered.
+#[derive(Debug)]
+pub(crate) struct OpenTurn {
+    /// Its number, from 1.
+    pub(crate) number: u32,
+    /// Its calls, in order.
+    pub(crate) slots: Vec<Slot>,
+    /// The place of a call that may be cut: the reply reached its limit in it.
+    pub(crate) cut: Option<usize>,
+}
+
+/// A call of a turn.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// The call.
+    pub(crate) call: Call,
+    /// It was about to run.
+    pub(crate) begun: bool,
+    /// The request that it waits for, or waited for.
+    pub(crate) approval: Option<String>,
+    /// The outcomes of the calls that it stands for, as JSON text.
+    pub(crate) steps: Vec<String>,
+    /// Its answer.
+    answer: Option<AnswerText>,
+}
+
+impl Slot {
+    fn new(call: Call) -> Self {
+        Self {
+            call,
+            begun: false,
+            approval: None,
+            steps: Vec::new(),
+            answer: None,
+        }
+    }
+
+    /// Whether it has its answer.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    fn into_answer(self) -> Answer {
+        let answer = self.answer.unwrap_or_default();
+        Answer {
+            call: self.call,
+            parts: answer.parts,
+            is_error: answer.is_error,
+            loads: answer.loads,
+            item: answer
+                .item
+                .and_then(|item| RawValue::from_string(item).ok()),
+        }
+    }
+}
+
+impl History {
+    /// Nothing was said yet.
+    pub(crate) fn new(prices: Option<Prices>) -> Self {
+        Self {
+            prices,
+            ..Self::default()
+        }
+    }
+
+    /// The messages, for the model.
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The turn whose calls are not all answered.
+    pub(crate) fn open(&self) -> Option<&OpenTurn> {
+        self.open.as_ref()
+    }
+
+    /// What the last reply read and wrote.
+    pub(crate) fn last_usage(&self) -> Usage {
+        self.last
+    }
+
+    /// Why the model stopped, where its turn is the last message.
+    pub(crate) fn stop(&self) -> Option<&Stop> {
+        match self.messages.last() {
+            Some(Message::Model(_)) => self.stop.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The last turn.
+    pub(crate) fn last_turn(&self) -> Option<&Turn> {
+        self.messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                Message::Model(turn) => Some(turn),
+                _ => None,
+            })
+    }
+
+    /// The turns that stand as they are, with the places of their messages, oldest first.
+    pub(crate) fn places(&self) -> &[(u32, usize)] {
+        &self.places
+    }
+
+    /// Takes an entry in.
+    pub(crate) fn apply(&mut self, entry: Entry) {
+        match entry {
+            Entry::User(parts) => {
+                self.spent.begin_prompt();
+                self.repeats.clear();
+                self.messages.push(Message::User(parts));
+            }
+            Entry::Host(text) => self.messages.push(Message::Host(text)),
+            Entry::Turn { turn, stop, usage } => self.turn(turn, stop, usage),
+            Entry::Begun(places) => {
+                for place in places {
+                    self.with_slot(place, |slot| slot.begun = true);
+                }
+            }
+            Entry::Stepped { place, outcome } => self.with_slot(place, |slot| {
+                slot.steps.push(outcome);
+                slot.begun = false;
+                slot.approval = None;
+            }),
+            Entry::Suspended { place, approval } => self.with_slot(place, |slot| {
+                slot.begun = false;
+                slot.approval = Some(approval);
+            }),
+            Entry::Answered { place, answer } => self.answered(place, answer),
+            Entry::Offered(names) => self.offered = names,
+            Entry::Shortened { turn, place, text } => self.shorten(turn, place, text),
+            Entry::Summary { turn, text, usage } => {
+                self.spent.count(&usage, self.prices.as_ref());
+                self.summarize(turn, text);
+            }
+        }
+    }
+
+    fn with_slot(&mut self, place: usize, change: impl FnOnce(&mut Slot)) {
+        let open = self.open.as_mut();
+        if let Some(slot) = open.and_then(|open| open.slots.get_mut(place)) {
+            change(slot);
+        }
+    }
+
+    fn turn(&mut self, turn: Turn, stop: Stop, usage: Usage) {
+        self.turns += 1;
+        self.spent.add(&usage, self.prices.as_ref());
+        self.last = usage;
+        let slots: Vec<Slot> = turn.calls().cloned().map(Slot::new).collect();
+        if !slots.is_empty() {
+            let last = turn.items.last();
+            let ends_in_call = matches!(last, Some(haft_wire::Item::Call(_)));
+            self.open = Some(OpenTurn {
+                number: self.turns,
+                cut: (stop == Stop::Length && ends_in_call).then(|| slots.len() - 1),
+                slots,
+            });
+        }
+        self.stop = Some(stop);
+        self.places.push((self.turns, self.messages.len()));
+        self.messages.push(Message::Model(turn));
+    }
+
+    fn answered(&mut self, place: usize, answer: AnswerText) {
+        let Some(open) = self.open.as_mut() else {
+            return;
+        };
+        if let Some(slot) = open.slots.get_mut(place) {
+            self.repeats.note(&slot.call, open.number, answer.is_error);
+            slot.answer = Some(answer);
+        }
+        if open.slots.iter().all(Slot::is_answered)
+            && let Some(open) = self.open.take()
+        {
+            let answers = open.slots.into_iter().map(Slot::into_answer);
+            self.messages.push(Message::Results(answers.collect()));
+        }
+    }
+
+    fn shorten(&mut self, turn: u32, place: usize, text: String) {
+        let at = self.places.iter().find(|(number, _)| *number == turn);
+        let results = at.and_then(|(_, at)| self.messages.get_mut(at + 1));
+        if let Some(Message::Results(answers)) = results
+            && let Some(answer) = answers.get_mut(place)
+        {
+            answer.parts = vec![Part::Text(text)];
+        }
+    }
+
+    fn summarize(&mut self, turn: u32, text: String) {
+        let at = self.places.iter().find(|(number, _)| *number == turn);
+        let Some((_, at)) = at.copied() else {
+            return;
+        };
+        self.messages.splice(..at, [Message::user(text)]);
+        self.places.retain(|(_, place)| *place >= at);
+        for (_, place) in &mut self.places {
+            *place = *place - at + 1;
+        }
+    }
+}

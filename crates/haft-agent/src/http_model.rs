@@ -1,0 +1,273 @@
+//! `HttpModel`: a model behind HTTP, in any of the four dialects: a request, an answer that is streamed or not, and patience.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft::future::BoxFuture;
+use haft_wire::{Delta, Dialect, Limits, Reply, Request};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::model::{Model, ModelError, ModelEvent, ModelRequest, Watch};
+use crate::provider::ModelName;
+
+pub mod dial;
+mod exchange;
+mod key;
+mod place;
+pub mod retry;
+
+use dial::{Dial, Direct};
+use exchange::Exchange;
+use key::ApiKey;
+use place::Place;
+use retry::Retry;
+
+/// The version of Anthropic's interface that requests name.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// How long each wait of a request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the connection, encryption included.
+    pub connect: Duration,
+    /// For the first byte of the answer: a model may think before it.
+    pub first_byte: Duration,
+    /// For each next byte.
+    pub next_byte: Duration,
+    /// For the whole answer.
+    pub whole: Duration,
+}
+
+impl Default for Timeouts {
+    /// 10 s, 300 s, 120 s, 1,800 s.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(300),
+            next_byte: Duration::from_secs(120),
+            whole: Duration::from_secs(1800),
+        }
+    }
+}
+
+/// How a model behind HTTP is reached.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// Another place than the provider's own.
+    pub base_url: Option<String>,
+    /// Further headers of each request, such as `anthropic-beta`.
+    pub headers: Vec<(String, String)>,
+    /// Whether answers are streamed.
+    pub stream: bool,
+    /// How long it may take.
+    pub timeouts: Timeouts,
+    /// How often a request is sent again.
+    pub retry: Retry,
+    /// What is read of an answer.
+    pub limits: Limits,
+    /// How connections are made; directly where this is not said.
+    pub dial: Option<Arc<dyn Dial>>,
+}
+
+impl Default for HttpSettings {
+    /// The provider's place, streamed, the default bounds, direct connections.
+    fn default() -> Self {
+        Self {
+            base_url: None,
+            headers: Vec::new(),
+            stream: true,
+            timeouts: Timeouts::default(),
+            retry: Retry::default(),
+            limits: Limits::default(),
+            dial: None,
+        }
+    }
+}
+
+/// A model behind HTTP.
+pub struct HttpModel {
+    name: String,
+    model: String,
+    dialect: Dialect,
+    stream: bool,
+    headers: HeaderMap,
+    key: Option<ApiKey>,
+    retry: Retry,
+    exchange: Exchange,
+}
+
+impl HttpModel {
+    /// The model of this name. `variable` reads the environment; the provider's key is all that is read there.
+    ///
+    /// # Errors
+    /// The key is not set, the base URL cannot be used, or a header is none.
+    pub fn new(
+        name: &ModelName,
+        settings: HttpSettings,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelError> {
+        let provider = name.provider;
+        let base = settings.base_url.as_deref().or(provider.base_url);
+        let Some(base) = base else {
+            let message = format!(
+                "the provider {} needs a base URL (--base-url)",
+                provider.name
+            );
+            return Err(ModelError::Setting(message));
+        };
+        let place = Place::parse(base)?;
+        let key = ApiKey::find(provider, variable)?;
+        if key.is_some() && !place.is_secure() && !place.is_this_machine() {
+            let message = format!(
+                "the key of {} would be sent to {place} unencrypted; use an https:// URL",
+                provider.name
+            );
+            return Err(ModelError::Setting(message));
+        }
+        let dial = settings.dial.unwrap_or_else(|| Arc::new(Direct::default()));
+        Ok(Self {
+            name: name.to_string(),
+            model: name.model.clone(),
+            dialect: provider.dialect,
+            stream: settings.stream,
+            headers: headers(provider.dialect, &settings.headers, key.as_ref())?,
+            key,
+            retry: settings.retry,
+            exchange: Exchange::new(place, dial, settings.timeouts, settings.limits),
+        })
+    }
+
+    /// Sends a request until it is answered, or until there is no use.
+    async fn ask(
+        &self,
+        request: ModelRequest<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Reply, ModelError> {
+        let body = self.dialect.write(&Request {
+            model: &self.model,
+            system: request.system,
+            messages: request.messages,
+            tools: request.tools,
+            choice: request.choice,
+            parallel: request.parallel,
+            max_tokens: request.max_tokens,
+            stream: self.stream,
+            extra: request.extra,
+        })?;
+        let body = Bytes::from(body);
+        let path = self.dialect.path(&self.model, self.stream);
+        let mut tried = 0;
+        loop {
+            let mut seen = false;
+            let mut show = |delta: Delta| {
+                seen = true;
+                watch(ModelEvent::Delta(delta));
+            };
+            let sent =
+                self.exchange
+                    .send(self.dialect, &path, &self.headers, body.clone(), &mut show);
+            let error = match sent.await {
+                Ok(reply) => return Ok(reply),
+                Err(error) => self.without_key(error),
+            };
+            tried += 1;
+            // What was shown cannot be taken back.
+            let pause = self.retry.pause(&error, tried).filter(|_| !seen);
+            let Some(pause) = pause else {
+                return Err(error);
+            };
+            watch(ModelEvent::Retry {
+                pause,
+                why: error.to_string(),
+            });
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// The error, should the provider repeat the key in it.
+    fn without_key(&self, error: ModelError) -> ModelError {
+        let Some(key) = &self.key else {
+            return error;
+        };
+        match error {
+            ModelError::Status {
+                place,
+                status,
+                message,
+                retry_after,
+            } => ModelError::Status {
+                place,
+                status,
+                message: key.hidden_in(&message),
+                retry_after,
+            },
+            ModelError::Wire(wire) if key.is_in(&wire.to_string()) => {
+                ModelError::Other(key.hidden_in(&wire.to_string()))
+            }
+            other => other,
+        }
+    }
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpModel")
+            .field("name", &self.name)
+            .field("dialect", &self.dialect)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Model for HttpModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn reply<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        watch: &'a mut Watch<'_>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(self.ask(request, watch))
+    }
+}
+
+/// The headers of every request.
+fn headers(
+    dialect: Dialect,
+    further: &[(String, String)],
+    key: Option<&ApiKey>,
+) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static("text/event-stream, application/json"),
+    );
+    headers.insert(
+        USER_AGENT,
+        HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION"))),
+    );
+    if dialect == Dialect::Anthropic {
+        let version = HeaderName::from_static("anthropic-version");
+        headers.insert(version, HeaderValue::from_static(ANTHROPIC_VERSION));
+    }
+    for (name, value) in further {
+        let wrong = |_| ModelError::Setting(format!("{name:?} is no header, or its value none"));
+        let name = HeaderName::try_from(name).map_err(|_| wrong(()))?;
+        let value = HeaderValue::try_from(value).map_err(|_| wrong(()))?;
+        headers.insert(name, value);
+    }
+    if let Some(key) = key {
+        let (name, value) = key.header(dialect)?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}

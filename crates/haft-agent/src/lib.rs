@@ -1,0 +1,55 @@
+//! The agent loop: a model is asked, its calls run through an executor, their results go back, until it answers.
+//!
+//! An [`Agent`] holds a [`Model`] (or [`HttpModel`], a client of the four dialects), a `haft::Executor`, a `haft::Session` and the
+//! [`Conversation`] that keeps the history. Nothing here runs a tool: every call is one of the executor's, judged, approved and
+//! recorded as each other one.
+//!
+//! ```
+//! use haft::{Executor, Policy, Session, ToolRegistry, tool};
+//! use haft_agent::{Agent, End, testing::ScriptedModel};
+//!
+//! /// Add two numbers.
+//! #[tool]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptedModel::new()
+//!     .calls([("c1", "add", r#"{"a":2,"b":3}"#)])
+//!     .says("It is 5.");
+//! let session = Session::new(ToolRegistry::new().with(add)?);
+//! let mut agent = Agent::new(model, Executor::new(Policy::workspace()), session);
+//! let finished = agent.run("What is 2 + 3?").await?;
+//! assert!(matches!(finished.end, End::Done));
+//! assert_eq!(finished.text, "It is 5.");
+//! # Ok(()) }
+//! ```
+
+pub mod model;
+pub mod provider;
+pub mod http_model;
+pub mod conversation;
+pub mod event;
+pub mod budget;
+pub mod control;
+pub mod options;
+pub mod testing;
+mod history;
+mod repeats;
+mod answers;
+mod offer;
+mod agent;
+mod end;
+
+pub use agent::{Agent, AgentError};
+pub use budget::{Budget, Prices, Spent};
+pub use control::Control;
+pub use conversation::{Conversation, Entry};
+pub use end::{End, Exceeded, Finished, Waiting};
+pub use event::{AgentEvent, Watcher};
+pub use http_model::{HttpModel, HttpSettings};
+pub use model::{Model, ModelError, ModelEvent, ModelRequest};
+pub use options::Options;
+pub use provider::{ModelName, Provider};

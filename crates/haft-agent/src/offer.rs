@@ -1,0 +1,131 @@
+//! `Offer`: the tools that are declared to the model; in one order for the whole run, so that the provider's cache holds.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use haft::spec::Declaration;
+use haft::toolset::{Snapshot, ToolEntry};
+use haft_wire::declared::{Entry, Function};
+use haft_wire::{Declarations, Declared, Declarer, Dialect};
+use serde_json::value::RawValue;
+
+/// What is declared.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    dialect: Dialect,
+    strict: bool,
+    declarer: Declarer,
+    /// By name: what was declared, and its spec's hash.
+    known: HashMap<String, Known>,
+    order: Vec<String>,
+    seen: Option<u64>,
+    now: Arc<Declarations>,
+}
+
+#[derive(Debug)]
+struct Known {
+    hash: String,
+    tool: Declared,
+}
+
+impl Offer {
+    /// Nothing declared yet; tools that were declared before come first, in their order.
+    pub(crate) fn new(dialect: Dialect, strict: bool, order: Vec<String>) -> Self {
+        Self {
+            dialect,
+            strict,
+            declarer: Declarer::new(dialect),
+            known: HashMap::new(),
+            order,
+            seen: None,
+            now: Arc::new(Declarations::none(dialect)),
+        }
+    }
+
+    /// The declarations as they were last.
+    pub(crate) fn now(&self) -> &Arc<Declarations> {
+        &self.now
+    }
+
+    /// Takes the tools in as they are now: those that are gone are left out, new ones come last. The names, where they changed.
+    pub(crate) fn refresh(&mut self, tools: &Snapshot) -> Option<Vec<String>> {
+        if self.seen == Some(tools.version()) {
+            return None;
+        }
+        self.seen = Some(tools.version());
+        let (entries, _) = tools.for_provider(self.dialect.as_str());
+        let entries: HashMap<&str, &Arc<ToolEntry>> = entries
+            .into_iter()
+            .map(|entry| (entry.spec().name.as_str(), entry))
+            .collect();
+        let before = self.order.clone();
+        self.order
+            .retain(|name| entries.contains_key(name.as_str()));
+        let listed: HashSet<&str> = self.order.iter().map(String::as_str).collect();
+        let mut new: Vec<String> = entries
+            .keys()
+            .filter(|name| !listed.contains(*name))
+            .map(|name| (*name).to_owned())
+            .collect();
+        new.sort_unstable();
+        self.order.append(&mut new);
+        for name in &self.order {
+            if let Some(entry) = entries.get(name.as_str()) {
+                learn(&mut self.known, entry, self.dialect, self.strict);
+            }
+        }
+        let all = self.order.iter().filter_map(|name| self.known.get(name));
+        let all: Vec<Entry<'_>> = all
+            .map(|known| Entry {
+                version: &known.hash,
+                tool: &known.tool,
+            })
+            .collect();
+        self.now = self.declarer.declare(&all);
+        for lost in &self.now.lost {
+            tracing::debug!(
+                tool = lost.tool,
+                at = lost.at,
+                what = lost.what,
+                "declared with less than its schema"
+            );
+        }
+        (self.order != before).then(|| self.order.clone())
+    }
+}
+
+/// Keeps what is declared of a tool, unless it is known.
+fn learn(known: &mut HashMap<String, Known>, entry: &ToolEntry, dialect: Dialect, strict: bool) {
+    let (name, hash) = (entry.spec().name.as_str(), entry.spec_hash());
+    if known.get(name).is_some_and(|known| known.hash == hash) {
+        return;
+    }
+    match declared(entry, dialect, strict) {
+        Ok(tool) => {
+            let hash = hash.to_owned();
+            known.insert(name.to_owned(), Known { hash, tool });
+        }
+        Err(error) => {
+            tracing::warn!(tool = name, %error, "the tool cannot be declared and is left out");
+            known.remove(name);
+        }
+    }
+}
+
+fn declared(entry: &ToolEntry, dialect: Dialect, strict: bool) -> serde_json::Result<Declared> {
+    let spec = entry.spec();
+    if let Declaration::Provider { specs, .. } = &spec.declaration
+        && let Some(own) = specs.get(dialect.as_str())
+    {
+        let spec = RawValue::from_string(own.to_string())?;
+        return Ok(Declared::Provider { dialect, spec });
+    }
+    let parameters = RawValue::from_string(spec.input_schema.to_string())?;
+    Ok(Declared::Function(Function {
+        name: spec.name.to_string(),
+        description: spec.description.clone(),
+        parameters: parameters.into(),
+        strict,
+        deferred: false,
+    }))
+}

@@ -1,0 +1,173 @@
+//! `ScriptedModel`: a model that answers from a script, for tests of hosts and of the loop.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use haft::future::BoxFuture;
+use haft_wire::{Call, CallKind, Delta, Dialect, Item, Message, Reply, Stop, Turn, Usage};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+
+use crate::model::{Model, ModelError, ModelEvent, ModelRequest, Watch};
+
+/// Answers in order; an error when the script is at its end.
+#[derive(Debug, Clone)]
+pub struct ScriptedModel {
+    dialect: Dialect,
+    script: Arc<Mutex<VecDeque<Line>>>,
+    requests: Arc<Mutex<Vec<Asked>>>,
+}
+
+#[derive(Debug)]
+enum Line {
+    Reply(Box<Reply>),
+    Fails(String),
+    Never,
+}
+
+/// What the model was asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The instructions.
+    pub system: String,
+    /// The history.
+    pub messages: Vec<Message>,
+    /// The declarations, as they are sent.
+    pub tools: String,
+    /// Whether tools may be called.
+    pub choice: haft_wire::request::Choice,
+}
+
+impl Default for ScriptedModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ScriptedModel {
+    /// A model with nothing to say yet, of the dialect of OpenAI Chat.
+    pub fn new() -> Self {
+        Self {
+            dialect: Dialect::OpenAiChat,
+            script: Arc::default(),
+            requests: Arc::default(),
+        }
+    }
+
+    /// The same in another dialect.
+    pub fn in_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Then it says this.
+    pub fn says(self, text: &str) -> Self {
+        self.replies(vec![Item::Text(text.to_owned())], Stop::End)
+    }
+
+    /// Then it makes these calls of functions: id, name on the wire, arguments.
+    pub fn calls<'a>(self, calls: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Self {
+        let calls = calls
+            .into_iter()
+            .map(|(id, name, arguments)| Item::Call(function_call(id, name, arguments)));
+        let calls = calls.collect();
+        self.replies(calls, Stop::Calls)
+    }
+
+    /// Then it replies this. Ten tokens were read and five written.
+    pub fn replies(self, items: Vec<Item>, stop: Stop) -> Self {
+        let usage = Usage {
+            input: 10,
+            output: 5,
+            ..Usage::default()
+        };
+        self.replies_at(items, stop, usage)
+    }
+
+    /// Then it replies this, at this cost.
+    pub fn replies_at(self, items: Vec<Item>, stop: Stop, usage: Usage) -> Self {
+        let turn = Turn {
+            dialect: self.dialect,
+            items,
+            raw: RawValue::NULL.to_owned(),
+        };
+        let reply = Reply {
+            turn,
+            stop,
+            usage,
+            id: None,
+            model: None,
+        };
+        self.script.lock().push_back(Line::Reply(Box::new(reply)));
+        self
+    }
+
+    /// Then it fails.
+    pub fn fails(self, why: &str) -> Self {
+        self.script.lock().push_back(Line::Fails(why.to_owned()));
+        self
+    }
+
+    /// Then it never answers.
+    pub fn hangs(self) -> Self {
+        self.script.lock().push_back(Line::Never);
+        self
+    }
+
+    /// What it was asked so far.
+    pub fn requests(&self) -> Vec<Asked> {
+        self.requests.lock().clone()
+    }
+}
+
+/// A call of a function.
+pub fn function_call(id: &str, name: &str, arguments: &str) -> Call {
+    Call {
+        id: id.to_owned(),
+        item: None,
+        kind: CallKind::Function,
+        name: name.to_owned(),
+        namespace: None,
+        toolset: None,
+        caller: None,
+        arguments: arguments.to_owned(),
+    }
+}
+
+impl Model for ScriptedModel {
+    fn name(&self) -> &'static str {
+        "scripted:model"
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn reply<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        watch: &'a mut Watch<'_>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            self.requests.lock().push(Asked {
+                system: request.system.to_owned(),
+                messages: request.messages.to_vec(),
+                tools: String::from_utf8_lossy(request.tools.json()).into_owned(),
+                choice: request.choice.clone(),
+            });
+            let line = self.script.lock().pop_front();
+            match line {
+                Some(Line::Reply(reply)) => {
+                    let text = reply.turn.text();
+                    if !text.is_empty() {
+                        watch(ModelEvent::Delta(Delta::Text(text)));
+                    }
+                    Ok(*reply)
+                }
+                Some(Line::Fails(why)) => Err(ModelError::Other(why)),
+                Some(Line::Never) => std::future::pending().await,
+                None => Err(ModelError::Other("the script is at its end".to_owned())),
+            }
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! How a run ends other than by an answer: budgets, repetition, cancellation, what the provider says.
+
+use std::time::Duration;
+
+use haft_agent::testing::{ScriptedModel, function_call};
+use haft_agent::{AgentError, Budget, End, Exceeded, Options, Prices};
+use haft_wire::{Item, Message, Stop, Usage};
+
+use crate::support::{Log, agent, last_answers, text};
+
+fn within(budget: Budget) -> Options {
+    Options {
+        budget,
+        prices: Some(Prices {
+            input: 1_000_000.0,
+            cached: 0.0,
+            output: 0.0,
+        }),
+        ..Options::default()
+    }
+}
+
+#[tokio::test]
+async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_again() {
+    let no = Budget {
+        turns: None,
+        ..Budget::default()
+    };
+    let rows = [
+        (
+            Budget {
+                turns: Some(2),
+                ..no
+            },
+            Exceeded::Turns(2),
+            2,
+        ),
+        (
+            Budget {
+                tokens: Some(30),
+                ..no
+            },
+            Exceeded::Tokens(30),
+            2,
+        ),
+        // Ten tokens read a reply, each at 1.
+        (
+            Budget {
+                money: Some(29.5),
+                ..no
+            },
+            Exceeded::Money(29.5),
+            3,
+        ),
+        (
+            Budget {
+                time: Some(Duration::ZERO),
+                ..no
+            },
+            Exceeded::Time(Duration::ZERO),
+            0,
+        ),
+    ];
+    for (budget, exceeded, turns) in rows {
+        let mut model = ScriptedModel::new();
+        for n in 0..5 {
+            model = model.calls([("a", "safe", format!("{{\"n\":{n}}}").as_str())]);
+        }
+        let mut agent = agent(&model, &Log::default()).with_options(within(budget));
+        let finished = agent.run("go").await.unwrap();
+        assert_eq!(finished.end, End::Budget(exceeded));
+        assert_eq!(finished.spent.turns, turns, "{budget:?}");
+        // Every call has its answer: the conversation can go on.
+        assert!(!agent.is_open());
+        if budget.turns.is_some() {
+            let again = agent.run("go on").await.unwrap();
+            assert_eq!(again.spent.turns, 4);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_repeats_a_failing_call_is_told_and_then_stopped() {
+    let mut model = ScriptedModel::new();
+    // However the arguments are written, and whatever succeeds in between.
+    for arguments in [r#"{"fail":true,"n":1}"#, r#"{"n":1, "fail":true}"#] {
+        for _ in 0..3 {
+            model = model.calls([("a", "plain", arguments), ("b", "safe", "{}")]);
+        }
+    }
+    let mut agent = agent(&model, &Log::default());
+    let finished = agent.run("go").await.unwrap();
+    let end = End::Repeating {
+        tool: "plain".to_owned(),
+        times: 5,
+    };
+    assert_eq!(finished.end, end);
+    assert_eq!(model.requests().len(), 5);
+    let noticed: Vec<bool> = (1..5)
+        .map(|request| {
+            let messages = &model.requests()[request].messages;
+            let Some(Message::Results(answers)) = messages.last() else {
+                panic!("{messages:?}");
+            };
+            text(&answers[0]).contains("This same call has failed")
+        })
+        .collect();
+    assert_eq!(noticed, [false, false, true, true]);
+    // The user may have it tried again.
+    let again = agent.run("it works now").await;
+    assert!(matches!(again, Err(AgentError::Model(_))), "{again:?}");
+    assert_eq!(model.requests().len(), 7);
+}
+
+#[tokio::test]
+async fn what_the_provider_says_of_a_stop_is_how_the_run_ends() {
+    let text = |text: &str| vec![Item::Text(text.to_owned())];
+    for (stop, end) in [
+        (Stop::End, End::Done),
+        (Stop::Length, End::Length),
+        (Stop::Filter, End::Filtered),
+        (
+            Stop::Other("odd".to_owned()),
+            End::Stopped("odd".to_owned()),
+        ),
+    ] {
+        let model = ScriptedModel::new().replies(text("x"), stop);
+        let finished = agent(&model, &Log::default()).run("go").await.unwrap();
+        assert_eq!(finished.end, end);
+    }
+    let model = ScriptedModel::new()
+        .replies(text("first"), Stop::Pause)
+        .says("then");
+    let finished = agent(&model, &Log::default()).run("go").await.unwrap();
+    assert_eq!((finished.end, finished.text.as_str()), (End::Done, "then"));
+    // The turn that paused goes back.
+    assert_eq!(model.requests()[1].messages.len(), 2);
+}
+
+#[tokio::test]
+async fn a_run_is_cancelled_while_the_model_answers_and_while_a_tool_runs() {
+    let model = ScriptedModel::new().hangs().says("later");
+    let mut agent = agent(&model, &Log::default());
+    let control = agent.control();
+    let asked = model.clone();
+    let cancel = async move {
+        while asked.requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        control.cancel();
+    };
+    let (finished, ()) = tokio::join!(agent.run("go"), cancel);
+    assert_eq!(finished.unwrap().end, End::Cancelled);
+    assert_eq!(agent.run("go on").await.unwrap().text, "later");
+}
+
+/// An agent with a tool that never ends, and a sign that it has begun.
+fn hanging(model: &ScriptedModel) -> (haft_agent::Agent, std::sync::Arc<tokio::sync::Notify>) {
+    use haft::future::BoxFuture;
+    use haft::testing::TestTool;
+    use haft::{Executor, Policy, Session, ToolRegistry};
+
+    let begun = std::sync::Arc::new(tokio::sync::Notify::new());
+    let sign = begun.clone();
+    let body = move |_, _| {
+        sign.notify_one();
+        Box::pin(std::future::pending()) as BoxFuture<'static, _>
+    };
+    let registry = ToolRegistry::new();
+    registry
+        .add_all([TestTool::with_body(TestTool::echo("hangs"), body).arc()])
+        .unwrap();
+    registry
+        .add_all([TestTool::of(TestTool::echo("plain")).arc()])
+        .unwrap();
+    let executor = Executor::new(Policy::workspace());
+    let agent = haft_agent::Agent::new(model.clone(), executor, Session::new(registry));
+    (agent, begun)
+}
+
+#[tokio::test]
+async fn stopping_the_calls_goes_on_with_the_run_and_cancelling_answers_them_all() {
+    for cancel in [false, true] {
+        let model = ScriptedModel::new()
+            .calls([("a", "hangs", "{}"), ("b", "plain", "{}")])
+            .says("ok");
+        let (mut agent, begun) = hanging(&model);
+        let control = agent.control();
+        let stop = async {
+            begun.notified().await;
+            if cancel {
+                control.cancel();
+            } else {
+                assert!(control.stop_calls());
+            }
+        };
+        let (finished, ()) = tokio::join!(agent.run("go"), stop);
+        let end = finished.unwrap().end;
+        assert_eq!(end, if cancel { End::Cancelled } else { End::Done });
+        if cancel {
+            agent.run("go on").await.unwrap();
+        }
+        let answers = last_answers(&model);
+        assert!(text(&answers[0]).contains("the user ended this call"));
+        let second = text(&answers[1]);
+        assert_eq!(
+            second.starts_with("not run: the user ended"),
+            cancel,
+            "{second}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failing_model_breaks_the_run_off_and_resuming_asks_again() {
+    let model = ScriptedModel::new()
+        .calls([("a", "safe", "{}")])
+        .fails("overloaded")
+        .says("at last");
+    let log = Log::default();
+    let mut agent = agent(&model, &log);
+    let error = agent.run("go").await.unwrap_err();
+    assert_eq!(error.to_string(), "overloaded");
+    assert_eq!(agent.resume().await.unwrap().text, "at last");
+    assert_eq!(log.words(), ["safe {}"]);
+}
+
+#[tokio::test]
+async fn usage_counts_what_is_cached_once() {
+    let usage = Usage {
+        input: 100,
+        cached: 80,
+        output: 7,
+        thinking: 3,
+    };
+    let call = vec![Item::Call(function_call("a", "safe", "{}"))];
+    let model = ScriptedModel::new()
+        .replies_at(call, Stop::Calls, usage)
+        .replies_at(vec![Item::Text("x".to_owned())], Stop::End, usage);
+    let finished = agent(&model, &Log::default()).run("go").await.unwrap();
+    let spent = finished.spent;
+    assert_eq!((spent.input, spent.cached, spent.output), (200, 160, 14));
+}

@@ -1,0 +1,7 @@
+//! The loop with scripted models, a real executor and real tools.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod calls;
+mod ends;
+mod resume;
+mod support;

@@ -1,0 +1,206 @@
+//! What the tests share: tools that count, an agent over them, what it said to its model.
+
+use std::sync::Arc;
+
+use haft::approval::Decision;
+use haft::approval::inbox::{
+    Ending, Filter, Inbox, InboxError, StoredApproval, Submission, WaitingLimits,
+};
+use haft::approval::memory::MemoryInbox;
+use haft::approval::{ApprovalId, ApprovalRequest};
+use haft::future::BoxFuture;
+use haft::result::ToolResult;
+use haft::spec::ToolSpec;
+use haft::testing::TestTool;
+use haft::tool::Tool;
+use haft::{Executor, Policy, Risk, Session, ToolError, ToolRegistry};
+use haft_agent::testing::ScriptedModel;
+use haft_agent::{Agent, AgentEvent};
+use haft_wire::{Answer, Message, Part};
+use parking_lot::Mutex;
+
+/// What happened, a word each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    pub(crate) fn note(&self, word: impl Into<String>) {
+        self.0.lock().push(word.into());
+    }
+
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+}
+
+/// A tool that notes its call and gives its arguments back; it fails where they hold `"fail": true`.
+pub(crate) fn noting(spec: ToolSpec, log: &Log) -> Arc<dyn Tool> {
+    let log = log.clone();
+    let name = spec.name.to_string();
+    let body = move |arguments: serde_json::Value, _| {
+        log.note(format!("{name} {arguments}"));
+        let failed = arguments["fail"] == true;
+        Box::pin(async move {
+            if failed {
+                return Err(ToolError::failed("it failed as it was told"));
+            }
+            ToolResult::data(&arguments)
+        }) as BoxFuture<'static, _>
+    };
+    TestTool::with_body(spec, body).arc()
+}
+
+/// `safe`, which runs beside others, `plain`, and `risky`, which is asked about.
+pub(crate) fn tools(log: &Log) -> ToolRegistry {
+    let safe = ToolSpec {
+        concurrency_safe: true,
+        ..TestTool::echo("safe")
+    };
+    let risky = ToolSpec {
+        risk: Risk::High,
+        ..TestTool::echo("risky")
+    };
+    let registry = ToolRegistry::new();
+    for spec in [
+        safe,
+        risky,
+        TestTool::echo("plain"),
+        TestTool::echo("docs.search"),
+    ] {
+        registry.add_all([noting(spec, log)]).unwrap();
+    }
+    registry
+}
+
+/// An agent over them.
+pub(crate) fn agent(model: &ScriptedModel, log: &Log) -> Agent {
+    let session = Session::new(tools(log));
+    Agent::new(model.clone(), Executor::new(Policy::workspace()), session)
+}
+
+/// The answers that the model read last.
+pub(crate) fn last_answers(model: &ScriptedModel) -> Vec<Answer> {
+    let requests = model.requests();
+    let messages = requests.last().unwrap().messages.clone();
+    let results = messages
+        .into_iter()
+        .rev()
+        .find_map(|message| match message {
+            Message::Results(answers) => Some(answers),
+            _ => None,
+        });
+    results.unwrap()
+}
+
+/// All text of an answer.
+pub(crate) fn text(answer: &Answer) -> String {
+    let texts = answer.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// A watcher that notes events, a word each.
+pub(crate) fn watcher(log: &Log) -> Arc<dyn haft_agent::Watcher> {
+    let log = log.clone();
+    Arc::new(move |event: AgentEvent<'_>| {
+        log.note(match event {
+            AgentEvent::Delta(_) => "delta".to_owned(),
+            AgentEvent::Message { text } => format!("message {text}"),
+            AgentEvent::ToolCall { tool, .. } => format!("call {tool}"),
+            AgentEvent::ToolResult { tool, is_error, .. } => format!("result {tool} {is_error}"),
+            AgentEvent::Approval { tool, .. } => format!("approval {tool}"),
+            AgentEvent::Usage { .. } => "usage".to_owned(),
+            AgentEvent::Done(finished) => format!("done {}", finished.end.as_str()),
+            _ => "other".to_owned(),
+        });
+    })
+}
+
+/// An inbox in memory that says that it outlives the process: a test's process is both the old one and the new one.
+#[derive(Debug, Default)]
+pub(crate) struct Durable(MemoryInbox);
+
+impl Inbox for Durable {
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn submit<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Submission, InboxError>> {
+        self.0.submit(request)
+    }
+
+    fn has_room<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        limits: WaitingLimits,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        self.0.has_room(request, limits)
+    }
+
+    fn get<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
+        self.0.get(id)
+    }
+
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
+        self.0.list(filter)
+    }
+
+    fn decide<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        decision: &'a Decision,
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
+        self.0.decide(id, decision)
+    }
+
+    fn claim<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
+        self.0.claim(id)
+    }
+
+    fn finish<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        outcome: &'a str,
+        delivered: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        self.0.finish(id, outcome, delivered)
+    }
+
+    fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
+        self.0.deliver(id)
+    }
+
+    fn attend<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        attended: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        self.0.attend(id, attended)
+    }
+
+    fn end<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        ending: Ending,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        self.0.end(id, ending)
+    }
+
+    fn changes(&self) -> tokio::sync::broadcast::Receiver<ApprovalId> {
+        self.0.changes()
+    }
+}
