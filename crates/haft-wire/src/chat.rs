@@ -1,48 +1,14 @@
-//! OpenAI Chat Completions.
+//! OpenAI Chat Completions, and what the many providers that speak it make of it.
 
-use crate::declared::{Declared, Fragment};
-use crate::error::WireError;
-use crate::limits::Limits;
-use crate::names::Names;
-use crate::reply::Reply;
-use crate::request::Request;
-use crate::stream::Delta;
+mod calls;
+mod choice;
+mod content;
+mod declare;
+mod echo;
+mod gather;
+mod read;
+mod write;
 
-/// A tool in this dialect's words; `None` for one that it has no words for.
-pub(crate) fn fragment(_tool: &Declared, _names: &Names) -> Option<Fragment> {
-    None
-}
-
-pub(crate) fn write(_request: &Request<'_>) -> Result<Vec<u8>, WireError> {
-    Err(WireError::Cut(0))
-}
-
-pub(crate) fn read(_body: &[u8], _limits: Limits) -> Result<Reply, WireError> {
-    Err(WireError::Cut(0))
-}
-
-/// A reply out of events.
-#[derive(Debug)]
-pub(crate) struct Stream;
-
-impl Stream {
-    pub(crate) fn new(_limits: Limits) -> Self {
-        Self
-    }
-
-    pub(crate) fn push(
-        &mut self,
-        _piece: &[u8],
-        _deltas: &mut Vec<Delta>,
-    ) -> Result<(), WireError> {
-        Err(WireError::Cut(0))
-    }
-
-    pub(crate) fn is_whole(&self) -> bool {
-        false
-    }
-
-    pub(crate) fn finish(self) -> Result<Reply, WireError> {
-        Err(WireError::Cut(0))
-    }
-}
+pub(crate) use declare::fragment;
+pub(crate) use read::{Stream, read};
+pub(crate) use write::write;

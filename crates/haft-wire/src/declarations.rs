@@ -42,11 +42,13 @@ pub(crate) struct Written {
 /// What a choice of tools calls a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// A function, or several in one namespace.
+    /// A function.
     Function,
+    /// Functions in a namespace.
+    Namespace,
     /// A freeform tool.
     Freeform,
-    /// One that the provider defines, by the type of its declaration and its name, where it has one.
+    /// One that the provider defines, by the type of its declaration, and its name or label, where it has one.
     Provider(Vec<String>),
 }
 
@@ -115,7 +117,9 @@ impl Declarations {
         let mut all = self.written.iter();
         all.find(|one| match &one.sort {
             Sort::Provider(words) => words.iter().any(|word| word == wire),
-            Sort::Function | Sort::Freeform => one.wire.iter().any(|name| name == wire),
+            Sort::Function | Sort::Namespace | Sort::Freeform => {
+                one.wire.iter().any(|name| name == wire)
+            }
         })
         .map(AsRef::as_ref)
     }

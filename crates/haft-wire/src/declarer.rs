@@ -125,19 +125,21 @@ fn wire(names: &Names, own: &[String]) -> Vec<String> {
 /// What a choice of tools calls this one.
 fn sort(tool: &Declared) -> Sort {
     match tool {
-        Declared::Function(_) | Declared::Namespace { .. } => Sort::Function,
+        Declared::Function(_) => Sort::Function,
+        Declared::Namespace { .. } => Sort::Namespace,
         Declared::Freeform(_) => Sort::Freeform,
         Declared::Provider { spec, .. } => Sort::Provider(words(spec)),
         Declared::ToolSearch(_) => Sort::Provider(vec!["tool_search".to_owned()]),
     }
 }
 
-/// The type of a provider's declaration and its name, as far as it has them.
+/// The type of a provider's declaration, and its name or label, as far as it has them.
 fn words(spec: &RawValue) -> Vec<String> {
     #[derive(Deserialize)]
     struct Words {
         #[serde(rename = "type")]
         kind: Option<String>,
+        #[serde(alias = "server_label")]
         name: Option<String>,
     }
     serde_json::from_str(spec.get()).map_or_else(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -62,64 +62,117 @@ impl Events {
     ///
     /// # Errors
     /// One event is over the limit.
-    pub fn push(&mut self, mut piece: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub fn push(&mut self, piece: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();
+        self.each(piece, |data, kind| {
+            events.push(Event {
+                data: data.to_vec(),
+                kind: kind.to_owned(),
+            });
+            Ok::<(), TooLong>(())
+        })?;
+        Ok(events)
+    }
+
+    /// Takes a piece in and hands on data and kind of each event that it ends, where they lie: an event whose data are one line that is
+    /// whole in the piece is not copied.
+    ///
+    /// # Errors
+    /// One event is over the limit, or what it is handed to has one; nothing more is to be read then.
+    pub fn each<E: From<TooLong>>(
+        &mut self,
+        mut piece: &[u8],
+        mut take: impl FnMut(&[u8], &str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut held: &[u8] = &[];
         while !piece.is_empty() {
             if std::mem::take(&mut self.after_return) && piece[0] == b'\n' {
                 piece = &piece[1..];
                 continue;
             }
-            let Some(end) = memchr2(b'\n', b'\r', piece) else {
-                self.take(piece)?;
+            let end = memchr2(b'\n', b'\r', piece);
+            let part = &piece[..end.unwrap_or(piece.len())];
+            if self.line.len() + self.data.len() + held.len() + part.len() > self.longest {
+                return Err(TooLong.into());
+            }
+            let Some(end) = end else {
+                self.line.extend_from_slice(part);
                 break;
             };
-            self.take(&piece[..end])?;
             self.after_return = piece[end] == b'\r';
             piece = &piece[end + 1..];
-            events.extend(self.end_line());
+            if self.line.is_empty() {
+                self.end_line(part, &mut held, &mut take)?;
+                continue;
+            }
+            let mut line = std::mem::take(&mut self.line);
+            line.extend_from_slice(part);
+            self.spill(&mut held);
+            let mut own: &[u8] = &[];
+            self.end_line(&line, &mut own, &mut take)?;
+            self.spill(&mut own);
+            line.clear();
+            self.line = line;
         }
-        Ok(events)
-    }
-
-    fn take(&mut self, part: &[u8]) -> Result<(), TooLong> {
-        if self.line.len() + self.data.len() + part.len() > self.longest {
-            return Err(TooLong);
-        }
-        self.line.extend_from_slice(part);
+        self.spill(&mut held);
         Ok(())
     }
 
-    /// Reads a line; the event that it ends, where it is blank.
-    fn end_line(&mut self) -> Option<Event> {
-        let line = std::mem::take(&mut self.line);
-        let mut line = line.as_slice();
+    /// Copies data that lie in a piece, so that they outlive it.
+    fn spill(&mut self, held: &mut &[u8]) {
+        self.data.extend_from_slice(std::mem::take(held));
+    }
+
+    /// Reads a line, and hands on the event that it ends, where it is blank. Data that may stay where they lie are held there.
+    fn end_line<'p, E>(
+        &mut self,
+        mut line: &'p [u8],
+        held: &mut &'p [u8],
+        take: &mut impl FnMut(&[u8], &str) -> Result<(), E>,
+    ) -> Result<(), E> {
         if !std::mem::replace(&mut self.begun, true) {
             line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         }
         if line.is_empty() {
-            let kind = std::mem::take(&mut self.kind);
-            let data = std::mem::take(&mut self.data);
-            let has_data = std::mem::take(&mut self.has_data);
-            return has_data.then_some(Event { data, kind });
+            let data = if self.data.is_empty() {
+                *held
+            } else {
+                &self.data
+            };
+            if std::mem::take(&mut self.has_data) {
+                take(data, &self.kind)?;
+            }
+            *held = &[];
+            self.data.clear();
+            self.kind.clear();
+            return Ok(());
         }
-        let (field, value) = match line.iter().position(|b| *b == b':') {
+        let (field, value) = match memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &[][..]),
         };
-        self.field(field, value.strip_prefix(b" ").unwrap_or(value));
-        None
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        if field == b"data" && !self.has_data {
+            self.has_data = true;
+            *held = value;
+            return Ok(());
+        }
+        if field == b"data" {
+            self.spill(held);
+            self.data.push(b'\n');
+            self.data.extend_from_slice(value);
+            return Ok(());
+        }
+        self.field(field, value);
+        Ok(())
     }
 
     fn field(&mut self, field: &[u8], value: &[u8]) {
         match field {
-            b"data" => {
-                if self.has_data {
-                    self.data.push(b'\n');
-                }
-                self.has_data = true;
-                self.data.extend_from_slice(value);
+            b"event" => {
+                self.kind.clear();
+                self.kind.push_str(&String::from_utf8_lossy(value));
             }
-            b"event" => self.kind = String::from_utf8_lossy(value).into_owned(),
             b"id" if value.len() <= LONGEST_ID && !value.contains(&0) => {
                 self.last_id = Some(String::from_utf8_lossy(value).into_owned());
             }

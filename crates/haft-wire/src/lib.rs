@@ -21,9 +21,12 @@ pub mod reply;
 pub mod request;
 pub mod strict;
 pub mod stream;
+mod body;
 mod chat;
 mod dispatch;
+mod fault;
 mod gemini;
+mod loose;
 mod messages;
 mod responses;
 

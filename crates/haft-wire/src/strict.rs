@@ -1,5 +1,8 @@
 //! Strict schemas: what a dialect can hold a model to, and what is lost of a schema on the way there.
 
+pub mod openai;
+pub(crate) mod tree;
+
 /// What was lost of one tool's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {

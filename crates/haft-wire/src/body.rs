@@ -1,0 +1,59 @@
+//! What bodies of requests have in common, whatever the dialect: members that the host adds.
+
+use haft_json::members::Writer;
+use serde_json::value::RawValue;
+
+use crate::declarations::Declarations;
+use crate::dialect::Dialect;
+use crate::error::WireError;
+
+/// Something that a dialect has no words for.
+pub(crate) fn inexpressible(dialect: Dialect, what: impl Into<String>) -> WireError {
+    WireError::Inexpressible {
+        dialect: dialect.as_str(),
+        what: what.into(),
+    }
+}
+
+/// Writes the members that a host adds, as they are.
+///
+/// # Errors
+/// One of them is written by haft itself, comes twice, or has a name that needs an escape.
+pub(crate) fn extra(
+    dialect: Dialect,
+    body: &mut Writer<'_>,
+    own: &[&str],
+    extra: &[(String, Box<RawValue>)],
+) -> Result<(), WireError> {
+    for (at, (name, value)) in extra.iter().enumerate() {
+        let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        if name.is_empty() || !name.bytes().all(plain) {
+            let what = format!("the further member {name:?}: its name is no word");
+            return Err(inexpressible(dialect, what));
+        }
+        let is_twice = extra[..at].iter().any(|(other, _)| other == name);
+        if is_twice || own.contains(&name.as_str()) {
+            let what = format!(
+                "the further member {name:?}, which stands in the body already; set it by the request"
+            );
+            return Err(inexpressible(dialect, what));
+        }
+        body.key(name).extend_from_slice(value.get().as_bytes());
+    }
+    Ok(())
+}
+
+/// Checks that tools were declared in the words of the dialect that they are sent in.
+///
+/// # Errors
+/// They were not.
+pub(crate) fn same_dialect(dialect: Dialect, tools: &Declarations) -> Result<(), WireError> {
+    if tools.dialect == dialect {
+        return Ok(());
+    }
+    let what = format!(
+        "tools that were declared for {}; declare them for {dialect}",
+        tools.dialect
+    );
+    Err(inexpressible(dialect, what))
+}

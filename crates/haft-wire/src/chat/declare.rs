@@ -1,0 +1,94 @@
+//! Tools in the words of Chat.
+
+use haft_json::escape::string;
+use haft_json::members::Writer;
+
+use crate::declared::{Declared, Fragment, Freeform, Function};
+use crate::dialect::Dialect;
+use crate::loose::compact;
+use crate::names::Names;
+use crate::strict::openai::{Parameters, left_out};
+
+/// A tool in this dialect's words. A namespace is given as its tools, each under both names; what the dialect has no words for stands
+/// in what was lost.
+pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
+    let mut json = Vec::new();
+    let mut lost = Vec::new();
+    match tool {
+        Declared::Function(one) => function(&mut json, one, &one.name, names, &mut lost),
+        Declared::Freeform(one) => freeform(&mut json, one, names.wire(&one.name)?),
+        Declared::Namespace { name, tools, .. } => {
+            for one in tools {
+                if !json.is_empty() {
+                    json.push(b',');
+                }
+                let whole = format!("{name}.{}", one.name);
+                function(&mut json, one, &whole, names, &mut lost);
+            }
+        }
+        Declared::Provider {
+            dialect: Dialect::OpenAiChat,
+            spec,
+        } => json.extend_from_slice(compact(spec.get()).as_bytes()),
+        Declared::Provider { dialect, spec } => lost.push(left_out(spec, *dialect)),
+        Declared::ToolSearch(_) => lost.push(crate::strict::Lost {
+            tool: "tool_search".to_owned(),
+            at: String::new(),
+            what: "the dialect has no search; deferred tools are declared like the others"
+                .to_owned(),
+        }),
+    }
+    let is_function = matches!(tool, Declared::Function(_) | Declared::Namespace { .. });
+    Some(Fragment {
+        json,
+        is_function,
+        lost,
+    })
+}
+
+fn function(
+    out: &mut Vec<u8>,
+    one: &Function,
+    name: &str,
+    names: &Names,
+    lost: &mut Vec<crate::strict::Lost>,
+) {
+    let parameters = Parameters::of(one, name);
+    let mut tool = Writer::begin(out);
+    tool.key("type").extend_from_slice(b"\"function\"");
+    let mut member = Writer::begin(tool.key("function"));
+    string(member.key("name"), names.wire(name).unwrap_or_default());
+    if !one.description.is_empty() {
+        string(member.key("description"), &one.description);
+    }
+    member
+        .key("parameters")
+        .extend_from_slice(parameters.json.as_bytes());
+    if parameters.is_strict {
+        member.key("strict").extend_from_slice(b"true");
+    }
+    member.end();
+    tool.end();
+    lost.extend(parameters.lost);
+}
+
+fn freeform(out: &mut Vec<u8>, one: &Freeform, wire: &str) {
+    let mut tool = Writer::begin(out);
+    tool.key("type").extend_from_slice(b"\"custom\"");
+    let mut member = Writer::begin(tool.key("custom"));
+    string(member.key("name"), wire);
+    if !one.description.is_empty() {
+        string(member.key("description"), &one.description);
+    }
+    if let Some(grammar) = &one.grammar {
+        let mut format = Writer::begin(member.key("format"));
+        format.key("type").extend_from_slice(b"\"grammar\"");
+        let mut inner = Writer::begin(format.key("grammar"));
+        string(inner.key("syntax"), &grammar.syntax);
+        string(inner.key("definition"), &grammar.definition);
+        inner.end();
+        format.end();
+    }
+    member.end();
+    tool.end();
+}

@@ -1,0 +1,347 @@
+//! `Gather`: a message of Chat out of its pieces, of which a reply that is not streamed is one.
+
+use haft_json::escape::string;
+use haft_json::members::Writer;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::chat::calls::Calls;
+use crate::limits::Limits;
+use crate::loose::{Loose, Members, list};
+use crate::reply::Item;
+use crate::stream::Delta;
+
+/// What a piece is refused for.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It is not what it should be.
+    Json(serde_json::Error),
+    /// There are more calls than are taken.
+    Calls(usize),
+}
+
+impl From<serde_json::Error> for Refused {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error)
+    }
+}
+
+/// A piece of content that came as a list (Mistral sends thoughts so).
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    Thinking(String),
+}
+
+/// A message so far.
+#[derive(Debug, Default)]
+pub(crate) struct Gather {
+    content: Vec<Piece>,
+    /// Whether content came as a list, and so goes back as one.
+    is_list: bool,
+    /// Thoughts, under the two names that providers have for them.
+    reasoning: String,
+    reasoning_content: String,
+    refusal: String,
+    calls: Calls,
+    /// Members that this crate does not read, such as `reasoning_details`, put together as far as they came.
+    rest: Vec<(String, Value)>,
+}
+
+/// Members whose text comes whole each time.
+const WHOLE: [&str; 12] = [
+    "channel",
+    "id",
+    "index",
+    "type",
+    "name",
+    "format",
+    "role",
+    "phase",
+    "status",
+    "url",
+    "title",
+    "signature",
+];
+
+impl Gather {
+    /// For a message that comes in one piece.
+    pub(crate) fn whole() -> Self {
+        Self {
+            calls: Calls::whole(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes a piece in.
+    pub(crate) fn take(
+        &mut self,
+        members: &Members<'_>,
+        limits: Limits,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), Refused> {
+        let mut thoughts = false;
+        for (name, value) in &members.0 {
+            match name.as_ref() {
+                "role" => {}
+                "content" => self.content(value, deltas)?,
+                "reasoning" => {
+                    let loose = Loose::of(value)?;
+                    self.reasoning.push_str(loose.text());
+                    think(loose, &mut thoughts, deltas);
+                }
+                "reasoning_content" => {
+                    let loose = Loose::of(value)?;
+                    self.reasoning_content.push_str(loose.text());
+                    think(loose, &mut thoughts, deltas);
+                }
+                "refusal" => {
+                    let loose = Loose::of(value)?;
+                    self.refusal.push_str(loose.text());
+                    if let Some(text) = loose.some() {
+                        deltas.push(Delta::Text(text));
+                    }
+                }
+                "tool_calls" => {
+                    for one in list(value)? {
+                        self.calls.take(&Members::of(one)?, deltas)?;
+                    }
+                    if self.calls.len() > limits.calls {
+                        return Err(Refused::Calls(limits.calls));
+                    }
+                }
+                name => self.rest(name, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn content(&mut self, value: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Refused> {
+        match Loose::of(value)? {
+            Loose::None => {}
+            Loose::Text(text) => self.text(&text, deltas),
+            Loose::Other(value) => {
+                self.is_list = true;
+                for part in list(value)? {
+                    self.part(part, deltas)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str, deltas: &mut Vec<Delta>) {
+        if text.is_empty() {
+            return;
+        }
+        match self.content.last_mut() {
+            Some(Piece::Text(last)) => last.push_str(text),
+            _ => self.content.push(Piece::Text(text.to_owned())),
+        }
+        deltas.push(Delta::Text(text.to_owned()));
+    }
+
+    /// A piece of a list: text, or thoughts, themselves a list of texts.
+    fn part(&mut self, part: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Refused> {
+        let members = Members::of(part)?;
+        if let Some(thoughts) = members.get("thinking") {
+            let mut text = Loose::of(thoughts)?.text().to_owned();
+            for one in list(thoughts)? {
+                text.push_str(Members::of(one)?.loose("text")?.text());
+            }
+            match self.content.last_mut() {
+                Some(Piece::Thinking(last)) => last.push_str(&text),
+                _ => self.content.push(Piece::Thinking(text.clone())),
+            }
+            deltas.push(Delta::Thinking(text));
+            return Ok(());
+        }
+        self.text(members.loose("text")?.text(), deltas);
+        Ok(())
+    }
+
+    fn rest(&mut self, name: &str, value: &RawValue) -> Result<(), Refused> {
+        let value: Value = serde_json::from_str(value.get())?;
+        if value.is_null() {
+            return Ok(());
+        }
+        match self.rest.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => merge(name, known, value),
+            None => self.rest.push((name.to_owned(), value)),
+        }
+        Ok(())
+    }
+
+    /// Whether it holds a call.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.calls.len() > 0
+    }
+
+    /// What the message holds, in the order that a model has it: thoughts, tools that the provider ran, text, calls.
+    pub(crate) fn items(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let thoughts = [&self.reasoning_content, &self.reasoning];
+        if let Some(text) = thoughts.into_iter().find(|text| !text.is_empty()) {
+            items.push(Item::Thinking(text.clone()));
+        }
+        for (name, value) in &self.rest {
+            items.extend(carried(name, value));
+        }
+        for piece in &self.content {
+            items.push(match piece {
+                Piece::Text(text) => Item::Text(text.clone()),
+                Piece::Thinking(text) => Item::Thinking(text.clone()),
+            });
+        }
+        if !self.refusal.is_empty() {
+            items.push(Item::Refusal(self.refusal.clone()));
+        }
+        items.extend(self.calls.calls().map(Item::Call));
+        items
+    }
+
+    /// The message as it would have come in one piece.
+    pub(crate) fn message(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut body = Writer::begin(&mut out);
+        string(body.key("role"), "assistant");
+        let content = body.key("content");
+        match &*self.content {
+            pieces if self.is_list => list_of(content, pieces),
+            [Piece::Text(text)] => string(content, text),
+            [] if !self.has_calls() => string(content, ""),
+            _ => content.extend_from_slice(b"null"),
+        }
+        let texts = [
+            ("reasoning", &self.reasoning),
+            ("reasoning_content", &self.reasoning_content),
+            ("refusal", &self.refusal),
+        ];
+        for (name, text) in texts {
+            if !text.is_empty() {
+                string(body.key(name), text);
+            }
+        }
+        let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        for (name, value) in &self.rest {
+            if name.bytes().all(plain) {
+                body.key(name)
+                    .extend_from_slice(value.to_string().as_bytes());
+            }
+        }
+        if self.has_calls() {
+            self.calls.write(body.key("tool_calls"));
+        }
+        body.end();
+        out
+    }
+}
+
+fn think(loose: Loose<'_>, thoughts: &mut bool, deltas: &mut Vec<Delta>) {
+    if let (false, Some(text)) = (*thoughts, loose.some()) {
+        *thoughts = true;
+        deltas.push(Delta::Thinking(text));
+    }
+}
+
+fn list_of(out: &mut Vec<u8>, pieces: &[Piece]) {
+    out.push(b'[');
+    for (at, piece) in pieces.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        let mut member = Writer::begin(out);
+        match piece {
+            Piece::Text(text) => {
+                string(member.key("type"), "text");
+                string(member.key("text"), text);
+            }
+            Piece::Thinking(text) => {
+                string(member.key("type"), "thinking");
+                let inner = member.key("thinking");
+                inner.push(b'[');
+                list_of_text(inner, text);
+                inner.push(b']');
+            }
+        }
+        member.end();
+    }
+    out.push(b']');
+}
+
+fn list_of_text(out: &mut Vec<u8>, text: &str) {
+    let mut member = Writer::begin(out);
+    string(member.key("type"), "text");
+    string(member.key("text"), text);
+    member.end();
+}
+
+/// What a member that is carried along holds for a reader.
+fn carried(name: &str, value: &Value) -> Vec<Item> {
+    let raw = |value: &Value| RawValue::from_string(value.to_string()).ok();
+    let word = |value: &Value, name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+    };
+    match name {
+        "executed_tools" => {
+            let all = value.as_array().into_iter().flatten();
+            let hosted = |one: &Value| {
+                Some(Item::Hosted {
+                    kind: word(one, "type").unwrap_or_else(|| "executed_tool".to_owned()),
+                    name: word(one, "name"),
+                    raw: raw(one)?,
+                })
+            };
+            all.filter_map(hosted).collect()
+        }
+        // The call of functions as it was before there were tools: haft declares none that are called so.
+        "function_call" if word(value, "name").is_some() => unknown(name, raw(value)),
+        "audio" if word(value, "id").is_some() => unknown(name, raw(value)),
+        _ => Vec::new(),
+    }
+}
+
+fn unknown(kind: &str, raw: Option<Box<RawValue>>) -> Vec<Item> {
+    raw.map(|raw| Item::Unknown {
+        kind: kind.to_owned(),
+        raw,
+    })
+    .into_iter()
+    .collect()
+}
+
+/// Puts more of a member to what there is: texts and lists grow, elements of a list are the same by their index.
+fn merge(name: &str, known: &mut Value, more: Value) {
+    match (known, more) {
+        (_, Value::Null) => {}
+        (Value::String(known), Value::String(more)) if !WHOLE.contains(&name) => {
+            known.push_str(&more);
+        }
+        (Value::Array(known), Value::Array(more)) => {
+            for one in more {
+                let index = one.get("index").cloned();
+                let same =
+                    |known: &&mut Value| index.is_some() && known.get("index") == index.as_ref();
+                match known.iter_mut().find(same) {
+                    Some(known) => merge("", known, one),
+                    None => known.push(one),
+                }
+            }
+        }
+        (Value::Object(known), Value::Object(more)) => {
+            for (name, more) in more {
+                match known.get_mut(&name) {
+                    Some(known) => merge(&name, known, more),
+                    None => {
+                        known.insert(name, more);
+                    }
+                }
+            }
+        }
+        (known, more) => *known = more,
+    }
+}

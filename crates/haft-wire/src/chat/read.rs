@@ -1,0 +1,279 @@
+//! Replies of Chat, whole and as streams.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::chat::gather::{Gather, Refused};
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::events::Events;
+use crate::fault::Fault;
+use crate::limits::Limits;
+use crate::loose::{Loose, Members, malformed, owned, reported, utf8};
+use crate::reply::{Reply, Stop, Turn, Usage};
+use crate::stream::Delta;
+
+const CHAT: Dialect = Dialect::OpenAiChat;
+
+/// A reply, or an event of one: they differ in `message` and `delta` alone.
+#[derive(Debug, Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    id: Loose<'a>,
+    #[serde(borrow, default)]
+    model: Loose<'a>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    x_groq: Option<Members<'a>>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    /// Where a provider answers with an error and no more: the word for it, or what is wrong.
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    detail: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    delta: Option<Members<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Loose<'a>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Reads a reply that is not streamed.
+pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
+    let text = utf8(CHAT, "a reply", body)?;
+    let failed = malformed(CHAT, "a reply", text);
+    let chunk: Chunk<'_> = serde_json::from_str(text).map_err(&failed)?;
+    let choice = first(&chunk)?;
+    let Some((choice, message)) = choice.and_then(|one| Some((one, one.message?))) else {
+        return Err(no_answer(&chunk, text));
+    };
+    let mut gather = Gather::whole();
+    let members = Members::of(message).map_err(&failed)?;
+    let taken = gather.take(&members, limits, &mut Vec::new());
+    taken.map_err(|refused| error(refused, "a reply", message.get()))?;
+    let head = Head {
+        id: chunk.id.some(),
+        model: chunk.model.some(),
+        finish: choice.finish_reason.some(),
+        usage: usage(&chunk).map_err(&failed)?.unwrap_or_default(),
+    };
+    Ok(head.reply(&gather, owned(message)))
+}
+
+/// The answer of a reply or an event: the first one alone, where a request asked for several.
+fn first<'c, 'a>(chunk: &'c Chunk<'a>) -> Result<Option<&'c Choice<'a>>, WireError> {
+    let choices = chunk.choices.as_deref().unwrap_or_default();
+    let choice = choices
+        .iter()
+        .find(|one| one.index.unwrap_or_default() == 0);
+    let of_choice = choice.and_then(|one| one.error);
+    let error = chunk.error.or(of_choice).filter(|raw| raw.get() != "null");
+    match error {
+        Some(raw) => Err(reported(raw)),
+        None => Ok(choice),
+    }
+}
+
+/// The error for a reply without an answer: what the provider says of it, if it does.
+fn no_answer(chunk: &Chunk<'_>, text: &str) -> WireError {
+    if chunk.message.or(chunk.detail).is_some() {
+        let whole = serde_json::from_str::<&RawValue>(text.trim());
+        if let Ok(whole) = whole {
+            return reported(whole);
+        }
+    }
+    WireError::Malformed {
+        dialect: CHAT.as_str(),
+        what: "a reply",
+        reason: format!(
+            "there is no choice with a message in it; it begins with {:?}",
+            crate::error::quote(text)
+        ),
+    }
+}
+
+fn error(refused: Refused, what: &'static str, text: &str) -> WireError {
+    match refused {
+        Refused::Calls(most) => WireError::TooManyCalls(most),
+        Refused::Json(error) => malformed(CHAT, what, text)(error),
+    }
+}
+
+/// What is said of tokens; `None` where nothing is.
+fn usage(chunk: &Chunk<'_>) -> Result<Option<Usage>, serde_json::Error> {
+    let of_groq = chunk
+        .x_groq
+        .as_ref()
+        .and_then(|members| members.get("usage"));
+    let Some(raw) = chunk.usage.or(of_groq).filter(|raw| raw.get() != "null") else {
+        return Ok(None);
+    };
+    let members = Members::of(raw)?;
+    let number = |members: &Members<'_>, name| {
+        members
+            .get(name)
+            .and_then(|raw| raw.get().parse::<u64>().ok())
+    };
+    let within = |name, inner| {
+        let members = members.get(name).and_then(|raw| Members::of(raw).ok());
+        members.and_then(|members| number(&members, inner))
+    };
+    let cached = within("prompt_tokens_details", "cached_tokens")
+        .or_else(|| number(&members, "prompt_cache_hit_tokens"))
+        .or_else(|| number(&members, "num_cached_tokens"));
+    Ok(Some(Usage {
+        input: number(&members, "prompt_tokens").unwrap_or_default(),
+        cached: cached.unwrap_or_default(),
+        output: number(&members, "completion_tokens").unwrap_or_default(),
+        thinking: within("completion_tokens_details", "reasoning_tokens").unwrap_or_default(),
+    }))
+}
+
+/// What stands around a message.
+#[derive(Debug, Default)]
+struct Head {
+    id: Option<String>,
+    model: Option<String>,
+    finish: Option<String>,
+    usage: Usage,
+}
+
+impl Head {
+    fn reply(self, gather: &Gather, raw: Box<RawValue>) -> Reply {
+        // A forced call ends with `stop`, and some providers give no reason at all.
+        let stop = match self.finish.as_deref() {
+            None | Some("stop" | "tool_calls" | "function_call") if gather.has_calls() => {
+                Stop::Calls
+            }
+            None | Some("stop" | "tool_calls" | "function_call") => Stop::End,
+            Some("length") => Stop::Length,
+            Some("content_filter") => Stop::Filter,
+            Some(word) => Stop::Other(word.to_owned()),
+        };
+        Reply {
+            turn: Turn {
+                dialect: CHAT,
+                items: gather.items(),
+                raw,
+            },
+            stop,
+            usage: self.usage,
+            id: self.id,
+            model: self.model,
+        }
+    }
+}
+
+/// A reply out of events.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    events: Events,
+    state: State,
+}
+
+#[derive(Debug)]
+struct State {
+    limits: Limits,
+    bytes: usize,
+    head: Head,
+    gather: Gather,
+    has_answer: bool,
+    is_done: bool,
+}
+
+impl Stream {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            events: Events::new(limits.event),
+            state: State {
+                limits,
+                bytes: 0,
+                head: Head::default(),
+                gather: Gather::default(),
+                has_answer: false,
+                is_done: false,
+            },
+        }
+    }
+
+    pub(crate) fn push(&mut self, piece: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
+        let state = &mut self.state;
+        state.bytes += piece.len();
+        if state.bytes > state.limits.reply {
+            return Err(WireError::TooLarge {
+                what: "a reply",
+                limit: state.limits.reply,
+            });
+        }
+        let limit = state.limits.event;
+        self.events
+            .each(piece, |data, _| state.event(data, deltas))
+            .map_err(|fault| fault.at(limit))
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.state.is_done
+    }
+
+    pub(crate) fn finish(self) -> Result<Reply, WireError> {
+        let state = self.state;
+        // Not every provider ends with a mark of its own, but each says why it stopped.
+        let is_whole = state.is_done || state.head.finish.is_some();
+        if !is_whole || !state.has_answer {
+            return Err(WireError::Cut(state.bytes));
+        }
+        let message = String::from_utf8(state.gather.message()).unwrap_or_default();
+        let failed = malformed(CHAT, "a stream", "");
+        let raw = RawValue::from_string(message).map_err(failed)?;
+        Ok(state.head.reply(&state.gather, raw))
+    }
+}
+
+impl State {
+    fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), Fault> {
+        if self.is_done || data.is_empty() {
+            return Ok(());
+        }
+        if data == b"[DONE]" {
+            self.is_done = true;
+            return Ok(());
+        }
+        let text = utf8(CHAT, "an event", data)?;
+        let failed = malformed(CHAT, "an event", text);
+        let chunk: Chunk<'_> = serde_json::from_str(text).map_err(&failed)?;
+        if self.head.id.is_none() {
+            self.head.id = chunk.id.some();
+        }
+        if self.head.model.is_none() {
+            self.head.model = chunk.model.some();
+        }
+        if let Some(usage) = usage(&chunk).map_err(&failed)? {
+            self.head.usage = usage;
+        }
+        let Some(choice) = first(&chunk)? else {
+            return Ok(());
+        };
+        self.has_answer = true;
+        if let Some(delta) = &choice.delta {
+            let taken = self.gather.take(delta, self.limits, deltas);
+            taken.map_err(|refused| error(refused, "an event", text))?;
+        }
+        if let Some(finish) = choice.finish_reason.some() {
+            self.head.finish = Some(finish);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,283 @@
+//! JSON of a provider read where it lies: objects as their members, and members that are a text at one provider and a list at another.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::dialect::Dialect;
+use crate::error::{WireError, quote};
+
+/// A member that is mostly a text.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Loose<'a> {
+    /// It is `null` or not there.
+    #[default]
+    None,
+    /// A text.
+    Text(Cow<'a, str>),
+    /// Something else.
+    Other(&'a RawValue),
+}
+
+impl<'a> Loose<'a> {
+    /// What a value is.
+    pub(crate) fn of(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
+        let text = raw.get();
+        if text == "null" {
+            return Ok(Self::None);
+        }
+        let inner = text
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        let Some(inner) = inner else {
+            return Ok(Self::Other(raw));
+        };
+        if memchr(b'\\', inner.as_bytes()).is_none() {
+            return Ok(Self::Text(Cow::Borrowed(inner)));
+        }
+        serde_json::from_str(text).map(|text: String| Self::Text(Cow::Owned(text)))
+    }
+
+    /// The text; empty where there is none.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::None | Self::Other(_) => "",
+        }
+    }
+
+    /// The text, or the JSON that stands in its place; empty where there is neither.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Other(raw) => raw.get(),
+            Self::None => "",
+        }
+    }
+
+    /// The text, unless it is empty.
+    pub(crate) fn some(&self) -> Option<String> {
+        Some(self.text())
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(json)?;
+        Self::of(raw).map_err(D::Error::custom)
+    }
+}
+
+/// The members of an object in their order; none of anything else.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// The members of a value.
+    pub(crate) fn of(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(raw.get())
+    }
+
+    /// A member by its name; the last one of several, as `serde_json` and most readers take it.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let mut all = self.0.iter().rev();
+        all.find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+
+    /// A member as a text.
+    pub(crate) fn loose(&self, name: &str) -> Result<Loose<'a>, serde_json::Error> {
+        self.get(name).map_or(Ok(Loose::None), Loose::of)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        json.deserialize_any(Objects)
+    }
+}
+
+struct Objects;
+
+impl<'de> Visitor<'de> for Objects {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Members::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::with_capacity(map.size_hint().unwrap_or(4));
+        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+            members.push((key, value));
+        }
+        Ok(Members(members))
+    }
+}
+
+/// A member's name.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a member's name")
+            }
+
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(name.to_owned())))
+            }
+        }
+        json.deserialize_str(Names)
+    }
+}
+
+/// A list whose elements are looked at one by one; empty for anything else.
+pub(crate) fn list(raw: &RawValue) -> Result<Vec<&RawValue>, serde_json::Error> {
+    if raw.get().starts_with('[') {
+        return serde_json::from_str(raw.get());
+    }
+    Ok(Vec::new())
+}
+
+/// What was read as the text that JSON is.
+pub(crate) fn utf8<'b>(
+    dialect: Dialect,
+    what: &'static str,
+    bytes: &'b [u8],
+) -> Result<&'b str, WireError> {
+    std::str::from_utf8(bytes).map_err(|error| WireError::Malformed {
+        dialect: dialect.as_str(),
+        what,
+        reason: format!("it is no UTF-8: {error}"),
+    })
+}
+
+/// The error for what is not the JSON of a dialect.
+pub(crate) fn malformed<'e>(
+    dialect: Dialect,
+    what: &'static str,
+    text: &'e str,
+) -> impl Fn(serde_json::Error) -> WireError + use<'e> {
+    move |error| WireError::Malformed {
+        dialect: dialect.as_str(),
+        what,
+        reason: format!("{error}; it begins with {:?}", quote(text)),
+    }
+}
+
+/// What a provider reports as an error: an object with a message, or a text.
+pub(crate) fn reported(raw: &RawValue) -> WireError {
+    let members = Members::of(raw).unwrap_or_default();
+    let loose = |name| members.loose(name).unwrap_or_default();
+    let word = |name| Some(loose(name).words().to_owned()).filter(|word| !word.is_empty());
+    // An event of the type `error` says by its code what it is.
+    let kind = word("type")
+        .filter(|kind| kind != "error")
+        .or_else(|| word("code"));
+    let message = match Loose::of(raw) {
+        Ok(Loose::Text(text)) => text.into_owned(),
+        _ => word("message").unwrap_or_else(|| raw.get().to_owned()),
+    };
+    WireError::Provider {
+        kind: quote(&kind.unwrap_or_else(|| "an error".to_owned())),
+        message: quote(&message),
+    }
+}
+
+/// JSON without blanks between its words.
+pub(crate) fn compact(json: &str) -> Cow<'_, str> {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+    let bytes = json.as_bytes();
+    let mut out: Vec<u8> = Vec::new();
+    let (mut from, mut at, mut is_changed) = (0, 0, false);
+    while at < bytes.len() {
+        if bytes[at] == b'"' {
+            at = string_end(bytes, at);
+        } else if blank(&bytes[at]) {
+            is_changed = true;
+            out.extend_from_slice(&bytes[from..at]);
+            let run = bytes[at..].iter().take_while(|byte| blank(byte)).count();
+            at += run;
+            from = at;
+        } else {
+            at += 1;
+        }
+    }
+    if !is_changed {
+        return Cow::Borrowed(json);
+    }
+    out.extend_from_slice(&bytes[from..]);
+    String::from_utf8(out).map_or(Cow::Borrowed(json), Cow::Owned)
+}
+
+/// The place behind the string that begins here.
+fn string_end(bytes: &[u8], begin: usize) -> usize {
+    let mut at = begin + 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+        if bytes[at + found] == b'"' {
+            return at + found + 1;
+        }
+        at += found + 2;
+    }
+    bytes.len()
+}
+
+/// A value of its own, without blanks between its words.
+pub(crate) fn owned(raw: &RawValue) -> Box<RawValue> {
+    match compact(raw.get()) {
+        Cow::Borrowed(_) => raw.to_owned(),
+        Cow::Owned(text) => RawValue::from_string(text).unwrap_or_else(|_| raw.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_go_from_between_words_and_stay_within_texts() {
+        let rows = [
+            ("{ \"a b\" : [ 1 ,\n\t2 ] }", "{\"a b\":[1,2]}"),
+            ("{\"a\\\" \\\\\" : \" x \"}", "{\"a\\\" \\\\\":\" x \"}"),
+            ("[1,2]", "[1,2]"),
+            ("\"un closed", "\"un closed"),
+            ("", ""),
+        ];
+        for (json, expect) in rows {
+            assert_eq!(compact(json), expect);
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_provider_is_read_in_each_of_its_shapes() {
+        let rows = [
+            (r#"{"message":"m","type":"t","code":"c"}"#, "t", "m"),
+            (r#"{"message":"m","code":429}"#, "429", "m"),
+            (r#"{"code":null,"message":"m"}"#, "an error", "m"),
+            (r#""gone""#, "an error", "gone"),
+            (r#"{"why":1}"#, "an error", r#"{"why":1}"#),
+        ];
+        for (json, kind, message) in rows {
+            let raw = RawValue::from_string(json.to_owned()).unwrap();
+            let expect = format!("the provider reports {kind}: {message}");
+            assert_eq!(reported(&raw).to_string(), expect);
+        }
+    }
+}

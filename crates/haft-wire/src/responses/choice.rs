@@ -1,0 +1,73 @@
+//! Which tools may be called, in the words of Responses.
+
+use haft_json::escape::string;
+use haft_json::members::Writer;
+
+use crate::body::inexpressible;
+use crate::declarations::{Declarations, Sort};
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::request::Choice;
+
+/// Writes the member, unless it says what holds without it.
+pub(crate) fn write(
+    body: &mut Writer<'_>,
+    choice: &Choice,
+    tools: &Declarations,
+) -> Result<(), WireError> {
+    match choice {
+        Choice::Auto => {}
+        Choice::None if tools.json().is_empty() => {}
+        Choice::None => string(body.key("tool_choice"), "none"),
+        Choice::Required => string(body.key("tool_choice"), "required"),
+        Choice::Tool(name) => one(body.key("tool_choice"), name, tools)?,
+        Choice::Allowed { names, required } => {
+            let mut member = Writer::begin(body.key("tool_choice"));
+            string(member.key("type"), "allowed_tools");
+            string(
+                member.key("mode"),
+                if *required { "required" } else { "auto" },
+            );
+            let list = member.key("tools");
+            list.push(b'[');
+            for (at, name) in names.iter().enumerate() {
+                if at > 0 {
+                    list.push(b',');
+                }
+                one(list, name, tools)?;
+            }
+            list.push(b']');
+            member.end();
+        }
+    }
+    Ok(())
+}
+
+/// One tool, as a choice calls it.
+fn one(out: &mut Vec<u8>, name: &str, tools: &Declarations) -> Result<(), WireError> {
+    let fail = |what: String| inexpressible(Dialect::OpenAiResponses, what);
+    let sort = tools.of(name).map(|one| &one.sort);
+    let mut member = Writer::begin(out);
+    match sort {
+        Some(Sort::Function) => string(member.key("type"), "function"),
+        Some(Sort::Freeform) => string(member.key("type"), "custom"),
+        Some(Sort::Provider(words)) => {
+            let kind = words.first().map_or(name, String::as_str);
+            string(member.key("type"), kind);
+            if let ("mcp", Some(label)) = (kind, words.get(1)) {
+                string(member.key("server_label"), label);
+            }
+            member.end();
+            return Ok(());
+        }
+        Some(Sort::Namespace) => {
+            return Err(fail(format!(
+                "a choice of {name:?}, which stands in a namespace"
+            )));
+        }
+        None => return Err(fail(format!("a choice of {name:?}, which is not declared"))),
+    }
+    string(member.key("name"), name);
+    member.end();
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! What users and tools say, in the words of Responses.
+
+use haft_json::escape::string;
+use haft_json::members::Writer;
+
+use crate::body::inexpressible;
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::message::Part;
+
+/// Writes content: a text alone as a text, anything else as a list.
+///
+/// # Errors
+/// There is sound in it, which the dialect has no words for.
+pub(crate) fn content(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError> {
+    if parts.iter().any(|part| matches!(part, Part::Audio { .. })) {
+        return Err(inexpressible(
+            Dialect::OpenAiResponses,
+            "sound in a message",
+        ));
+    }
+    write(out, parts);
+    Ok(())
+}
+
+/// The same for what a tool answers: sound is left out and named.
+pub(crate) fn result(out: &mut Vec<u8>, parts: &[Part]) {
+    write(out, parts);
+}
+
+fn write(out: &mut Vec<u8>, parts: &[Part]) {
+    match parts {
+        [] => string(out, ""),
+        [Part::Text(text)] => string(out, text),
+        parts => {
+            out.push(b'[');
+            for (at, one) in parts.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                part(out, one);
+            }
+            out.push(b']');
+        }
+    }
+}
+
+fn part(out: &mut Vec<u8>, part: &Part) {
+    let url = |media_type: &str, data: &str| format!("data:{media_type};base64,{data}");
+    let mut member = Writer::begin(out);
+    match part {
+        Part::Text(text) => {
+            string(member.key("type"), "input_text");
+            string(member.key("text"), text);
+        }
+        Part::Image { media_type, data } => {
+            string(member.key("type"), "input_image");
+            string(member.key("image_url"), &url(media_type, data));
+        }
+        Part::File {
+            name,
+            media_type,
+            data,
+        } => {
+            string(member.key("type"), "input_file");
+            string(member.key("filename"), name);
+            string(member.key("file_data"), &url(media_type, data));
+        }
+        Part::Audio { media_type, .. } => {
+            string(member.key("type"), "input_text");
+            let named =
+                format!("[a sound of the type {media_type} was left out: it cannot be sent here]");
+            string(member.key("text"), &named);
+        }
+    }
+    member.end();
+}

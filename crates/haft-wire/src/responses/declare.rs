@@ -1,0 +1,135 @@
+//! Tools in the words of Responses.
+
+use haft_json::escape::string;
+use haft_json::members::Writer;
+
+use crate::declared::{Declared, Fragment, Freeform, Function, Search};
+use crate::dialect::Dialect;
+use crate::loose::compact;
+use crate::names::Names;
+use crate::strict::Lost;
+use crate::strict::openai::{Parameters, left_out};
+
+/// What a search that the host runs is declared as.
+const SEARCH: &str = r#"{"type":"tool_search","execution":"client","description":"Further tools are there that you do not see yet. Where you need one, search here by what it should do; those that fit become available.","parameters":{"type":"object","properties":{"query":{"type":"string","description":"what the tool should do, in a few words"},"limit":{"type":"integer","description":"the most tools to find"}},"required":["query"],"additionalProperties":false}}"#;
+
+/// A tool in this dialect's words; what it has no words for stands in what was lost.
+pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
+    let mut json = Vec::new();
+    let mut lost = Vec::new();
+    match tool {
+        Declared::Function(one) => {
+            let name = names.wire(&one.name)?;
+            function(
+                &mut json,
+                one,
+                &Named {
+                    own: &one.name,
+                    wire: name,
+                },
+                &mut lost,
+            );
+        }
+        Declared::Freeform(one) => freeform(&mut json, one, names.wire(&one.name)?),
+        Declared::Namespace {
+            name,
+            description,
+            tools,
+        } => {
+            let mut member = Writer::begin(&mut json);
+            string(member.key("type"), "namespace");
+            let wire = Names::new(Dialect::OpenAiResponses, [name.as_str()]);
+            string(member.key("name"), wire.wire(name).unwrap_or_default());
+            string(member.key("description"), description);
+            let list = member.key("tools");
+            list.push(b'[');
+            for (at, one) in tools.iter().enumerate() {
+                if at > 0 {
+                    list.push(b',');
+                }
+                within(list, one, name, names, &mut lost);
+            }
+            list.push(b']');
+            member.end();
+        }
+        Declared::Provider {
+            dialect: Dialect::OpenAiResponses,
+            spec,
+        } => json.extend_from_slice(compact(spec.get()).as_bytes()),
+        Declared::Provider { dialect, spec } => lost.push(left_out(spec, *dialect)),
+        Declared::ToolSearch(Search::Provider) => {
+            json.extend_from_slice(br#"{"type":"tool_search"}"#);
+        }
+        Declared::ToolSearch(Search::Host) => json.extend_from_slice(SEARCH.as_bytes()),
+    }
+    let is_function = matches!(tool, Declared::Function(_) | Declared::Namespace { .. });
+    Some(Fragment {
+        json,
+        is_function,
+        lost,
+    })
+}
+
+/// A function within a namespace. Its name there is such that the two name it alone: see [`Names::called`].
+fn within(out: &mut Vec<u8>, one: &Function, namespace: &str, names: &Names, lost: &mut Vec<Lost>) {
+    let own = format!("{namespace}.{}", one.name);
+    let whole = names.wire(&own).unwrap_or_default();
+    let outer = Names::new(Dialect::OpenAiResponses, [namespace]);
+    let prefix = format!("{}__", outer.wire(namespace).unwrap_or_default());
+    let inner = whole
+        .strip_prefix(&prefix)
+        .filter(|inner| !inner.is_empty());
+    let named = Named {
+        own: &own,
+        wire: inner.unwrap_or(whole),
+    };
+    function(out, one, &named, lost);
+}
+
+/// A function's names, as the host knows it and on the wire.
+struct Named<'n> {
+    own: &'n str,
+    wire: &'n str,
+}
+
+fn function(out: &mut Vec<u8>, one: &Function, named: &Named<'_>, lost: &mut Vec<Lost>) {
+    let parameters = Parameters::of(one, named.own);
+    let mut member = Writer::begin(out);
+    string(member.key("type"), "function");
+    string(member.key("name"), named.wire);
+    if !one.description.is_empty() {
+        string(member.key("description"), &one.description);
+    }
+    member
+        .key("parameters")
+        .extend_from_slice(parameters.json.as_bytes());
+    // A function that says nothing of it is taken as strict.
+    let strict: &[u8] = if parameters.is_strict {
+        b"true"
+    } else {
+        b"false"
+    };
+    member.key("strict").extend_from_slice(strict);
+    if one.deferred {
+        member.key("defer_loading").extend_from_slice(b"true");
+    }
+    member.end();
+    lost.extend(parameters.lost);
+}
+
+fn freeform(out: &mut Vec<u8>, one: &Freeform, wire: &str) {
+    let mut member = Writer::begin(out);
+    string(member.key("type"), "custom");
+    string(member.key("name"), wire);
+    if !one.description.is_empty() {
+        string(member.key("description"), &one.description);
+    }
+    if let Some(grammar) = &one.grammar {
+        let mut format = Writer::begin(member.key("format"));
+        string(format.key("type"), "grammar");
+        string(format.key("syntax"), &grammar.syntax);
+        string(format.key("definition"), &grammar.definition);
+        format.end();
+    }
+    member.end();
+}

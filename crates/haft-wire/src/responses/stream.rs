@@ -1,0 +1,242 @@
+//! Replies of Responses out of a stream.
+//!
+//! Every item comes whole once it is done, and the last event holds them all: pieces are for a screen alone, and one that is missing or
+//! comes twice changes nothing of the reply.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::events::Events;
+use crate::fault::Fault;
+use crate::limits::Limits;
+use crate::loose::{Loose, Members, list, malformed, owned, reported, utf8};
+use crate::reply::Reply;
+use crate::responses::item::call;
+use crate::responses::read::Response;
+use crate::stream::Delta;
+
+const RESPONSES: Dialect = Dialect::OpenAiResponses;
+
+#[derive(Debug, Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Loose<'a>,
+    #[serde(default)]
+    sequence_number: Option<i64>,
+    #[serde(default)]
+    output_index: Option<u64>,
+    #[serde(borrow, default)]
+    delta: Loose<'a>,
+    #[serde(borrow, default)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// A call whose arguments come in pieces.
+#[derive(Debug)]
+struct Open {
+    output: u64,
+    /// Whether a piece of its arguments has come.
+    has_pieces: bool,
+}
+
+/// A reply out of events.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    events: Events,
+    state: State,
+}
+
+#[derive(Debug)]
+struct State {
+    limits: Limits,
+    bytes: usize,
+    /// The highest number of an event so far.
+    last: i64,
+    /// Calls by their place in the output, in the order in which they came.
+    calls: Vec<Open>,
+    /// Items that are done, by their place.
+    done: Vec<(u64, Box<RawValue>)>,
+    reply: Option<Reply>,
+}
+
+impl Stream {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            events: Events::new(limits.event),
+            state: State {
+                limits,
+                bytes: 0,
+                last: 0,
+                calls: Vec::new(),
+                done: Vec::new(),
+                reply: None,
+            },
+        }
+    }
+
+    pub(crate) fn push(&mut self, piece: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
+        let state = &mut self.state;
+        state.bytes += piece.len();
+        if state.bytes > state.limits.reply {
+            return Err(WireError::TooLarge {
+                what: "a reply",
+                limit: state.limits.reply,
+            });
+        }
+        let limit = state.limits.event;
+        let read = self.events.each(piece, |data, _| state.event(data, deltas));
+        read.map_err(|fault| fault.at(limit))
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.state.reply.is_some()
+    }
+
+    pub(crate) fn finish(self) -> Result<Reply, WireError> {
+        self.state.reply.ok_or(WireError::Cut(self.state.bytes))
+    }
+}
+
+impl State {
+    fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), Fault> {
+        if self.reply.is_some() || data.is_empty() || data == b"[DONE]" {
+            return Ok(());
+        }
+        let text = utf8(RESPONSES, "an event", data)?;
+        let failed = malformed(RESPONSES, "an event", text);
+        let event: Event<'_> = serde_json::from_str(text).map_err(&failed)?;
+        let number = event.sequence_number.unwrap_or_default();
+        // Some count nothing and number each event alike: such numbers say nothing.
+        let is_repeated = number > 0 && number <= self.last;
+        self.last = self.last.max(number);
+        match event.kind.text() {
+            "response.output_text.delta" | "response.refusal.delta" if !is_repeated => {
+                deltas.extend(event.delta.some().map(Delta::Text));
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta"
+                if !is_repeated =>
+            {
+                deltas.extend(event.delta.some().map(Delta::Thinking));
+            }
+            "response.function_call_arguments.delta"
+            | "response.custom_tool_call_input.delta"
+            | "response.shell_call_command.delta"
+                if !is_repeated =>
+            {
+                self.arguments(&event, deltas);
+            }
+            "response.output_item.added" => self.added(&event, deltas).map_err(&failed)?,
+            "response.output_item.done" => self.done(&event, deltas).map_err(&failed)?,
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled" => {
+                self.end(&event, text)?;
+            }
+            "error" => {
+                let whole: &RawValue = serde_json::from_str(text.trim()).map_err(&failed)?;
+                return Err(reported(event.error.unwrap_or(whole)).into());
+            }
+            "" => {
+                if let Some(error) = event.error {
+                    return Err(reported(error).into());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn arguments(&mut self, event: &Event<'_>, deltas: &mut Vec<Delta>) {
+        let at = self
+            .calls
+            .iter()
+            .position(|one| Some(one.output) == event.output_index);
+        if let (Some(index), Some(text)) = (at, event.delta.some()) {
+            self.calls[index].has_pieces = true;
+            deltas.push(Delta::Arguments { index, text });
+        }
+    }
+
+    /// An item begins: what is of interest is a call.
+    fn added(
+        &mut self,
+        event: &Event<'_>,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), serde_json::Error> {
+        let (Some(raw), Some(output)) = (event.item, event.output_index) else {
+            return Ok(());
+        };
+        if self.calls.iter().any(|one| one.output == output) {
+            return Ok(());
+        }
+        if let Some(call) = call(raw, &Members::of(raw)?)? {
+            deltas.push(Delta::Call {
+                index: self.calls.len(),
+                name: call.name,
+            });
+            self.calls.push(Open {
+                output,
+                has_pieces: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// An item is whole. Arguments that came in no pieces are handed on now.
+    fn done(
+        &mut self,
+        event: &Event<'_>,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), serde_json::Error> {
+        let (Some(raw), Some(output)) = (event.item, event.output_index) else {
+            return Ok(());
+        };
+        if self.done.iter().any(|(known, _)| *known == output) {
+            return Ok(());
+        }
+        self.added(event, deltas)?;
+        let at = self.calls.iter().position(|one| one.output == output);
+        if let (Some(index), Some(call)) = (at, call(raw, &Members::of(raw)?)?)
+            && !std::mem::replace(&mut self.calls[index].has_pieces, true)
+        {
+            deltas.push(Delta::Arguments {
+                index,
+                text: call.arguments,
+            });
+        }
+        self.done.push((output, owned(raw)));
+        Ok(())
+    }
+
+    /// The response is whole. It holds every item; where it holds none, those count that were done.
+    fn end(&mut self, event: &Event<'_>, text: &str) -> Result<(), WireError> {
+        let failed = malformed(RESPONSES, "an event", text);
+        let Some(raw) = event.response else {
+            return Err(failed(serde::de::Error::missing_field("response")));
+        };
+        let response: Response<'_> = serde_json::from_str(raw.get()).map_err(&failed)?;
+        response.failed()?;
+        let output = response
+            .output
+            .filter(|output| list(output).is_ok_and(|all| !all.is_empty()));
+        let output = match output {
+            Some(output) => owned(output),
+            None => self.collected().map_err(&failed)?,
+        };
+        self.reply = Some(response.reply(output, self.limits)?);
+        Ok(())
+    }
+
+    fn collected(&mut self) -> Result<Box<RawValue>, serde_json::Error> {
+        self.done.sort_by_key(|(output, _)| *output);
+        let all: Vec<&str> = self.done.iter().map(|(_, raw)| raw.get()).collect();
+        RawValue::from_string(format!("[{}]", all.join(",")))
+    }
+}

@@ -1,0 +1,98 @@
+//! The subset of JSON Schema that OpenAI holds a model to, and schemas brought into it.
+
+mod compile;
+mod nulls;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::declared::Function;
+use crate::dialect::Dialect;
+use crate::loose::compact;
+use crate::strict::Lost;
+use crate::strict::openai::compile::compile;
+use crate::strict::tree::Tree;
+
+pub use nulls::without_nulls;
+
+/// The parameters of a function as they are declared.
+#[derive(Debug)]
+pub(crate) struct Parameters {
+    /// The schema.
+    pub(crate) json: String,
+    /// Whether the provider can hold the model to it.
+    pub(crate) is_strict: bool,
+    /// What was lost of the schema, or why it is not strict though it should be.
+    pub(crate) lost: Vec<Lost>,
+}
+
+impl Parameters {
+    /// The parameters of a function: in the strict subset where that was asked for and can be, as they are otherwise.
+    pub(crate) fn of(function: &Function, tool: &str) -> Self {
+        let plain = |lost| Self {
+            json: with_properties(&function.parameters),
+            is_strict: false,
+            lost,
+        };
+        let lost = |at: String, what: String| Lost {
+            tool: tool.to_owned(),
+            at,
+            what,
+        };
+        if !function.strict {
+            return plain(Vec::new());
+        }
+        let Some(schema) = Tree::read(&function.parameters) else {
+            let what = "declared without strict: the schema is no JSON, or nested too deeply";
+            return plain(vec![lost(String::new(), what.to_owned())]);
+        };
+        match compile(&schema) {
+            Ok((strict, notes)) => Self {
+                json: strict.json(),
+                is_strict: true,
+                lost: notes
+                    .into_iter()
+                    .map(|note| lost(note.at, note.what))
+                    .collect(),
+            },
+            Err(why) => plain(vec![lost(
+                why.at,
+                format!("declared without strict: {}", why.what),
+            )]),
+        }
+    }
+}
+
+/// A schema as it is, but for one thing: OpenAI refuses that of an object that says nothing of properties.
+fn with_properties(schema: &RawValue) -> String {
+    let json = compact(schema.get());
+    let Some(tree @ Tree::Object(_)) = Tree::read(schema) else {
+        return json.into_owned();
+    };
+    if tree.types() != ["object"] || tree.get("properties").is_some() {
+        return json.into_owned();
+    }
+    let mut members = tree.members().to_vec();
+    members.push(("properties".to_owned(), Tree::Object(Vec::new())));
+    Tree::Object(members).json()
+}
+
+/// What is lost of a declaration that is another dialect's.
+pub(crate) fn left_out(spec: &RawValue, dialect: Dialect) -> Lost {
+    #[derive(Deserialize)]
+    struct Words {
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        name: Option<String>,
+    }
+    let words: Option<Words> = serde_json::from_str(spec.get()).ok();
+    let name = words.and_then(|words| words.name.or(words.kind));
+    Lost {
+        tool: name.unwrap_or_else(|| crate::error::quote(spec.get())),
+        at: String::new(),
+        what: format!("left out: it is a declaration of {dialect}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,501 @@
+//! A schema brought into OpenAI's subset, or why it cannot be.
+
+use crate::strict::tree::Tree;
+
+/// What was lost of a schema at a place, or why it stays outside of the subset.
+#[derive(Debug)]
+pub(super) struct Note {
+    /// A JSON pointer.
+    pub(super) at: String,
+    /// What it is.
+    pub(super) what: String,
+}
+
+/// The limits that OpenAI's documents name, February 2026.
+const LEVELS: usize = 10;
+const PROPERTIES: usize = 5_000;
+const ENUMS: usize = 1_000;
+const CHARS: usize = 120_000;
+/// An enum of texts with more values than this may have so many characters.
+const LONG_ENUM: (usize, usize) = (250, 15_000);
+
+/// Formats that a model is held to.
+const FORMATS: [&str; 9] = [
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
+
+/// Keywords that stay as they are.
+const AS_IS: [&str; 11] = [
+    "type",
+    "description",
+    "title",
+    "pattern",
+    "multipleOf",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minItems",
+    "maxItems",
+];
+
+/// Keywords that only narrow or explain a value: the model reads them in the description, the host checks them.
+const DESCRIBED: [&str; 9] = [
+    "minLength",
+    "maxLength",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "default",
+    "examples",
+    "example",
+    "format",
+];
+
+/// Keywords that say nothing of a value.
+const SILENT: [&str; 8] = [
+    "$schema",
+    "$id",
+    "$comment",
+    "$anchor",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "nullable",
+];
+
+/// How many schemas within a schema are looked at: references that are put in place may multiply.
+const NODES: usize = 20_000;
+
+type Result<T> = std::result::Result<T, Note>;
+
+/// Brings the schema of a function's arguments into the subset, with notes of what was lost.
+///
+/// # Errors
+/// It cannot be without a change of its meaning, or is over a limit.
+pub(super) fn compile(schema: &Tree) -> Result<(Tree, Vec<Note>)> {
+    let mut compiling = Compiling {
+        root: schema,
+        notes: Vec::new(),
+        properties: 0,
+        enums: 0,
+        chars: 0,
+        nodes: 0,
+        inlining: Vec::new(),
+    };
+    let refuse = |what: &str| Err(note("", what));
+    let mut begin = schema.clone();
+    if let Some(reference) = schema.get("$ref").and_then(Tree::text) {
+        begin = compiling.inline(schema, reference, "")?;
+    }
+    if begin.types() != ["object"] {
+        return refuse("the root is no object");
+    }
+    for keyword in ["anyOf", "oneOf", "allOf", "enum", "const", "not"] {
+        if begin.get(keyword).is_some() {
+            return refuse(&format!("the root has {keyword}"));
+        }
+    }
+    let compiled = compiling.node(&begin, Place { at: "", level: 1 })?;
+    for (is, most, what) in [
+        (compiling.properties, PROPERTIES, "properties"),
+        (compiling.enums, ENUMS, "values of enums"),
+        (
+            compiling.chars,
+            CHARS,
+            "characters of names and values of enums",
+        ),
+    ] {
+        if is > most {
+            return refuse(&format!("it has {is} {what}, and {most} are the most"));
+        }
+    }
+    Ok((compiled, compiling.notes))
+}
+
+fn note(at: &str, what: impl Into<String>) -> Note {
+    Note {
+        at: at.to_owned(),
+        what: what.into(),
+    }
+}
+
+/// A place within a place, as a JSON pointer.
+fn below(at: &str, name: &str) -> String {
+    format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Where a schema stands: its JSON pointer, and at how many levels of objects.
+#[derive(Debug, Clone, Copy)]
+struct Place<'p> {
+    at: &'p str,
+    level: usize,
+}
+
+struct Compiling<'s> {
+    root: &'s Tree,
+    notes: Vec<Note>,
+    properties: usize,
+    enums: usize,
+    chars: usize,
+    nodes: usize,
+    /// The references that are being put in place.
+    inlining: Vec<String>,
+}
+
+impl Compiling<'_> {
+    /// One schema.
+    fn node(&mut self, schema: &Tree, place: Place<'_>) -> Result<Tree> {
+        let Place { at, level } = place;
+        self.nodes += 1;
+        if self.nodes > NODES {
+            return Err(note(at, format!("it holds more than {NODES} schemas")));
+        }
+        if level > LEVELS {
+            return Err(note(
+                at,
+                format!("it is nested more than {LEVELS} levels deep"),
+            ));
+        }
+        let Tree::Object(members) = schema else {
+            return Err(note(at, "it lets any value or none pass"));
+        };
+        if let Some(reference) = schema.get("$ref").and_then(Tree::text) {
+            return self.reference(schema, reference, place);
+        }
+        if let Some([only]) = schema.get("allOf").map(Tree::items) {
+            let merged = over(members.iter().filter(|(name, _)| name != "allOf"), only);
+            return self.node(&merged, place);
+        }
+        let mut out: Vec<(String, Tree)> = Vec::new();
+        let mut described: Vec<String> = Vec::new();
+        for member in members {
+            if let Some(value) = self.keyword(schema, member, place, &mut described)? {
+                let name = if member.0 == "oneOf" {
+                    "anyOf"
+                } else {
+                    &member.0
+                };
+                out.push((name.to_owned(), value));
+            }
+        }
+        self.complete(schema, &mut out, at)?;
+        if !described.is_empty() {
+            describe(&mut out, &described);
+        }
+        Ok(Tree::Object(out))
+    }
+
+    /// One keyword of a schema: what it becomes, `None` where it goes.
+    fn keyword(
+        &mut self,
+        schema: &Tree,
+        (name, value): &(String, Tree),
+        place: Place<'_>,
+        described: &mut Vec<String>,
+    ) -> Result<Option<Tree>> {
+        let level = place.level;
+        let here = below(place.at, name);
+        Ok(Some(match name.as_str() {
+            "properties" => self.properties(schema, value, &here, level)?,
+            "required" => return Ok(None),
+            "additionalProperties" | "unevaluatedProperties" => {
+                if value.is("false") {
+                    return Ok(None);
+                }
+                return Err(note(&here, "members beside its properties may be there"));
+            }
+            "items" => self.node(value, Place { at: &here, level })?,
+            "anyOf" | "oneOf" => {
+                if name == "oneOf" {
+                    self.notes.push(note(
+                        &here,
+                        "oneOf is anyOf: that one alone fits is not held",
+                    ));
+                }
+                let mut all = Vec::new();
+                for (number, one) in value.items().iter().enumerate() {
+                    all.push(self.node(
+                        one,
+                        Place {
+                            at: &below(&here, &number.to_string()),
+                            level,
+                        },
+                    )?);
+                }
+                Tree::List(all)
+            }
+            "$defs" | "definitions" => {
+                let mut all = Vec::new();
+                for (name, one) in value.members() {
+                    self.chars += name.chars().count();
+                    all.push((
+                        name.clone(),
+                        self.node(
+                            one,
+                            Place {
+                                at: &below(&here, name),
+                                level,
+                            },
+                        )?,
+                    ));
+                }
+                Tree::Object(all)
+            }
+            "enum" => self.values(value.items(), value, &here)?,
+            "const" => self.values(std::slice::from_ref(value), value, &here)?,
+            "format" if value.text().is_some_and(|word| FORMATS.contains(&word)) => value.clone(),
+            _ if AS_IS.contains(&name.as_str()) => value.clone(),
+            "default" if value.is("null") => return Ok(None),
+            _ if DESCRIBED.contains(&name.as_str()) => {
+                self.notes
+                    .push(note(&here, format!("{name} is in the description alone")));
+                described.push(format!("{name}: {}", value.json()));
+                return Ok(None);
+            }
+            _ if SILENT.contains(&name.as_str()) || name.starts_with("x-") => return Ok(None),
+            _ => return Err(note(&here, format!("{name} cannot be said"))),
+        }))
+    }
+
+    /// The properties of an object: all of them are required, and those that were not may be null.
+    fn properties(&mut self, schema: &Tree, value: &Tree, at: &str, level: usize) -> Result<Tree> {
+        let required: Vec<&str> = schema
+            .get("required")
+            .map(Tree::items)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Tree::text)
+            .collect();
+        let mut all = Vec::new();
+        for (name, one) in value.members() {
+            self.properties += 1;
+            self.chars += name.chars().count();
+            // A level is an object within an object, whatever lists lie between.
+            let compiled = self.node(
+                one,
+                Place {
+                    at: &below(at, name),
+                    level: level + usize::from(is_object(one, self.root)),
+                },
+            )?;
+            let compiled = if required.contains(&name.as_str()) {
+                compiled
+            } else {
+                nullable(compiled)
+            };
+            all.push((name.clone(), compiled));
+        }
+        Ok(Tree::Object(all))
+    }
+
+    /// Counts the values of an enum.
+    fn values(&mut self, all: &[Tree], value: &Tree, at: &str) -> Result<Tree> {
+        self.enums += all.len();
+        let chars: usize = all
+            .iter()
+            .map(|one| {
+                one.text()
+                    .map_or_else(|| one.json().len(), |text| text.chars().count())
+            })
+            .sum();
+        self.chars += chars;
+        let (many, most) = LONG_ENUM;
+        if all.len() > many && chars > most {
+            let what = format!(
+                "its {} values have {chars} characters, and {most} are the most",
+                all.len()
+            );
+            return Err(note(at, what));
+        }
+        Ok(value.clone())
+    }
+
+    /// What every schema and every object must say.
+    fn complete(&mut self, schema: &Tree, out: &mut Vec<(String, Tree)>, at: &str) -> Result<()> {
+        let mut types = schema.types();
+        if types.is_empty() && schema.get("properties").is_some() {
+            types.push("object");
+            out.insert(0, ("type".to_owned(), Tree::Text("object".to_owned())));
+        }
+        let values = match (schema.get("enum"), schema.get("const")) {
+            (Some(Tree::List(all)), _) => all.as_slice(),
+            (_, Some(one)) => std::slice::from_ref(one),
+            _ => &[],
+        };
+        if types.is_empty() && !values.is_empty() {
+            let mut sorts: Vec<&str> = values.iter().map(Tree::sort).collect();
+            sorts.sort_unstable();
+            sorts.dedup();
+            out.insert(0, ("type".to_owned(), one_or_list(&sorts)));
+        } else if types.is_empty() && schema.get("anyOf").or(schema.get("oneOf")).is_none() {
+            return Err(note(at, "it lets a value of any type pass"));
+        }
+        if types.contains(&"array") && schema.get("items").is_none() {
+            return Err(note(at, "it lets a list of anything pass"));
+        }
+        if types.contains(&"object") {
+            let is_closed = schema
+                .get("additionalProperties")
+                .is_some_and(|value| value.is("false"));
+            let properties = schema
+                .get("properties")
+                .map(Tree::members)
+                .unwrap_or_default();
+            if properties.is_empty() && !is_closed {
+                return Err(note(at, "it lets an object with any members pass"));
+            }
+            if schema.get("properties").is_none() {
+                out.push(("properties".to_owned(), Tree::Object(Vec::new())));
+            }
+            let names = properties.iter().map(|(name, _)| Tree::Text(name.clone()));
+            out.push(("required".to_owned(), Tree::List(names.collect())));
+            out.push((
+                "additionalProperties".to_owned(),
+                Tree::Word("false".to_owned()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// A reference stays where it stands alone; one with more beside it is put in place, since nothing may stand beside it.
+    fn reference(&mut self, schema: &Tree, reference: &str, place: Place<'_>) -> Result<Tree> {
+        let at = place.at;
+        let alone = Tree::Object(vec![("$ref".to_owned(), Tree::Text(reference.to_owned()))]);
+        if self.root.target(reference).is_none() {
+            return Err(note(at, format!("{reference} is not followed")));
+        }
+        let says = |name: &str| name != "$ref" && !SILENT.contains(&name);
+        let beside: Vec<&str> = schema
+            .members()
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .filter(|name| says(name))
+            .collect();
+        if beside.is_empty() {
+            return Ok(alone);
+        }
+        if self.inlining.iter().any(|one| one == reference) {
+            let only_words = beside
+                .iter()
+                .all(|name| matches!(*name, "description" | "title" | "default" | "examples"));
+            if !only_words {
+                return Err(note(at, format!("{reference} leads back to itself")));
+            }
+            self.notes.push(note(
+                at,
+                format!("{} beside a reference to itself", beside.join(", ")),
+            ));
+            return Ok(alone);
+        }
+        let merged = self.inline(schema, reference, at)?;
+        self.inlining.push(reference.to_owned());
+        let compiled = self.node(&merged, place);
+        self.inlining.pop();
+        compiled
+    }
+
+    /// What a reference leads to, with what stands beside it over it.
+    fn inline(&self, schema: &Tree, reference: &str, at: &str) -> Result<Tree> {
+        let target = self.root.target(reference);
+        let target = target.ok_or_else(|| note(at, format!("{reference} is not followed")))?;
+        let beside = schema.members().iter().filter(|(name, _)| name != "$ref");
+        Ok(over(beside, target))
+    }
+}
+
+/// A schema's members with others over them.
+fn over<'m>(members: impl Iterator<Item = &'m (String, Tree)>, target: &Tree) -> Tree {
+    let mut merged = target.members().to_vec();
+    for (name, value) in members {
+        merged.retain(|(known, _)| known != name);
+        merged.push((name.clone(), value.clone()));
+    }
+    Tree::Object(merged)
+}
+
+/// Whether a schema is of an object, itself or by what it refers to or holds.
+fn is_object(schema: &Tree, root: &Tree) -> bool {
+    let target = schema
+        .get("$ref")
+        .and_then(Tree::text)
+        .and_then(|reference| root.target(reference));
+    let schema = target.unwrap_or(schema);
+    let within = |name| {
+        schema
+            .get(name)
+            .is_some_and(|inner| inner.types().contains(&"object"))
+    };
+    schema.types().contains(&"object")
+        || within("items")
+        || ["anyOf", "oneOf"].iter().any(|name| {
+            let all = schema.get(name).map(Tree::items).unwrap_or_default();
+            all.iter().any(|one| one.types().contains(&"object"))
+        })
+}
+
+fn one_or_list(sorts: &[&str]) -> Tree {
+    match sorts {
+        [one] => Tree::Text((*one).to_owned()),
+        all => Tree::List(
+            all.iter()
+                .map(|one| Tree::Text((*one).to_owned()))
+                .collect(),
+        ),
+    }
+}
+
+/// The same schema, which `null` fits, too.
+fn nullable(schema: Tree) -> Tree {
+    let null = || Tree::Object(vec![("type".to_owned(), Tree::Text("null".to_owned()))]);
+    let Tree::Object(mut members) = schema else {
+        return schema;
+    };
+    let has = |name: &str| members.iter().any(|(known, _)| known == name);
+    if has("$ref") || has("const") {
+        let all = vec![Tree::Object(members), null()];
+        return Tree::Object(vec![("anyOf".to_owned(), Tree::List(all))]);
+    }
+    let has_any_of = has("anyOf");
+    for (name, value) in &mut members {
+        match (name.as_str(), &mut *value) {
+            ("type", Tree::Text(one)) if one != "null" => {
+                *value = one_or_list(&[one.as_str(), "null"])
+            }
+            ("type", Tree::List(all)) if !all.iter().any(|one| one.text() == Some("null")) => {
+                all.push(Tree::Text("null".to_owned()));
+            }
+            ("enum", Tree::List(all)) if !all.iter().any(|one| one.is("null")) => {
+                all.push(Tree::Word("null".to_owned()));
+            }
+            ("anyOf", Tree::List(all))
+                if has_any_of && !all.iter().any(|one| one.types().contains(&"null")) =>
+            {
+                all.push(null());
+            }
+            _ => {}
+        }
+    }
+    Tree::Object(members)
+}
+
+/// Puts keywords that cannot be said into the description.
+fn describe(members: &mut Vec<(String, Tree)>, described: &[String]) {
+    let more = format!("({})", described.join(", "));
+    let own = members.iter_mut().find(|(name, _)| name == "description");
+    match own {
+        Some((_, Tree::Text(text))) => {
+            text.push(' ');
+            text.push_str(&more);
+        }
+        _ => members.push(("description".to_owned(), Tree::Text(more))),
+    }
+}

@@ -1,0 +1,143 @@
+//! The way back from the strict subset: nulls that stand for a property which is not there.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::strict::tree::Tree;
+
+/// How many references are followed in a row.
+const FOLLOWED: usize = 16;
+/// How often a value is looked at.
+const STEPS: usize = 20_000;
+
+/// Arguments without the nulls that stand for properties which are not there. A strict schema makes every property required, and one
+/// that was optional a union with `null`: such a null goes where the tool's own schema knows none. Whatever else the arguments are, they
+/// stay as they are, down to the byte where nothing goes.
+///
+/// ```
+/// use haft_wire::strict::openai::without_nulls;
+/// use serde_json::value::RawValue;
+///
+/// let schema = RawValue::from_string(r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}"#.to_owned())?;
+/// assert_eq!(without_nulls(&schema, r#"{"a":"x","b":null}"#), r#"{"a":"x"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn without_nulls<'a>(schema: &RawValue, arguments: &'a str) -> Cow<'a, str> {
+    if memchr::memmem::find(arguments.as_bytes(), b"null").is_none() {
+        return Cow::Borrowed(arguments);
+    }
+    let raw: Option<&RawValue> = serde_json::from_str(arguments).ok();
+    let read = raw.and_then(Tree::read).zip(Tree::read(schema));
+    let Some((mut value, schema)) = read else {
+        return Cow::Borrowed(arguments);
+    };
+    let before = value.clone();
+    let mut dropping = Dropping {
+        root: &schema,
+        steps: STEPS,
+    };
+    let is_whole = dropping.walk(&mut value, &schema).is_some();
+    if value == before || !is_whole {
+        return Cow::Borrowed(arguments);
+    }
+    Cow::Owned(value.json())
+}
+
+/// What a schema refers to.
+fn followed<'s>(schema: &'s Tree, root: &'s Tree) -> &'s Tree {
+    let mut schema = schema;
+    for _ in 0..FOLLOWED {
+        let reference = schema.get("$ref").and_then(Tree::text);
+        match reference.and_then(|reference| root.target(reference)) {
+            Some(target) => schema = target,
+            None => break,
+        }
+    }
+    schema
+}
+
+/// Adds the schemas that a value may be of, each once.
+fn branches<'s>(schema: &'s Tree, root: &'s Tree, all: &mut Vec<&'s Tree>) {
+    let schema = followed(schema, root);
+    if all.iter().any(|known| std::ptr::eq(*known, schema)) {
+        return;
+    }
+    all.push(schema);
+    for name in ["anyOf", "oneOf", "allOf"] {
+        for one in schema.get(name).map(Tree::items).unwrap_or_default() {
+            branches(one, root, all);
+        }
+    }
+}
+
+/// Whether `null` fits a schema. One that says nothing of types lets it pass.
+fn takes_null(schema: &Tree, root: &Tree) -> bool {
+    let mut all = Vec::new();
+    branches(schema, root, &mut all);
+    all.into_iter().any(|one| {
+        let says = ["type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"];
+        let is_open = one
+            .members()
+            .iter()
+            .all(|(name, _)| !says.contains(&name.as_str()));
+        let values = one.get("enum").map(Tree::items).unwrap_or_default();
+        let of_enum = values.iter().any(|one| one.is("null"));
+        let of_const = one.get("const").is_some_and(|one| one.is("null"));
+        is_open || of_enum || of_const || one.types().contains(&"null")
+    })
+}
+
+/// Drops nulls, in so many steps at most: a schema may have a value be looked at over and over.
+struct Dropping<'s> {
+    root: &'s Tree,
+    steps: usize,
+}
+
+impl<'s> Dropping<'s> {
+    /// `None` where it took too many steps.
+    fn walk(&mut self, value: &mut Tree, schema: &'s Tree) -> Option<()> {
+        self.steps = self.steps.checked_sub(1)?;
+        let mut all = Vec::new();
+        branches(schema, self.root, &mut all);
+        match value {
+            Tree::Object(members) => {
+                let mut kept = Vec::with_capacity(members.len());
+                for (name, mut value) in std::mem::take(members) {
+                    let properties: Vec<_> =
+                        all.iter().filter_map(|one| property(one, &name)).collect();
+                    let stays = |(schema, is_required): &(&Tree, bool)| {
+                        *is_required || takes_null(schema, self.root)
+                    };
+                    if value.is("null") && !properties.is_empty() && !properties.iter().any(stays) {
+                        continue;
+                    }
+                    for (schema, _) in properties {
+                        self.walk(&mut value, schema)?;
+                    }
+                    kept.push((name, value));
+                }
+                *members = kept;
+            }
+            Tree::List(values) => {
+                for schema in all.iter().filter_map(|one| one.get("items")) {
+                    for value in &mut *values {
+                        self.walk(value, schema)?;
+                    }
+                }
+            }
+            Tree::Text(_) | Tree::Word(_) => {}
+        }
+        Some(())
+    }
+}
+
+/// The schema of a property, and whether it is required.
+fn property<'s>(schema: &'s Tree, name: &str) -> Option<(&'s Tree, bool)> {
+    let property = schema.get("properties")?.get(name)?;
+    let required = schema.get("required").map(Tree::items).unwrap_or_default();
+    Some((
+        property,
+        required.iter().any(|one| one.text() == Some(name)),
+    ))
+}
