@@ -184,13 +184,10 @@ fn the_python_client_1_asks_its_person() {
 /// One method by the inspector's command line.
 fn inspect(scene: &Path, inspector: &Path, method: &[&str], target: &[&str]) -> Value {
     let mut client = command(scene, Path::new("node"));
-    // What stands before its options is the program or address, what stands after `--` the program's own arguments.
-    let client = client
-        .arg(inspector)
-        .arg(target[0])
-        .arg("--method")
-        .args(method);
-    let output = client.arg("--").args(&target[1..]).output().unwrap();
+    // What stands before its options is the program or address; further options and a program's own arguments, after `--`, stand behind.
+    let client = client.arg(inspector).arg(target[0]);
+    let client = client.arg("--method").args(method).args(&target[1..]);
+    let output = client.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {method:?}\n{said}\n{errors}"))
@@ -203,11 +200,12 @@ fn the_inspector_lists_reads_greps_and_writes_as_policy_allows() {
     for (profile, write) in PROFILES {
         for http in [false, true] {
             let scene = scene();
-            // The inspector's command line has no way to send a token.
-            let server = http.then(|| Server::start(scene.path(), profile, &["--no-auth"]));
+            let server = http.then(|| Server::start(scene.path(), profile, &[]));
+            let token = server.as_ref().map(|server| &*server.token);
+            let token = format!("Authorization: Bearer {}", token.unwrap_or_default());
             let target = match &server {
-                Some(server) => vec![server.url.as_str()],
-                None => vec![HAFT, "serve", "--stdio", "--profile", profile],
+                Some(server) => vec![server.url.as_str(), "--header", &token],
+                None => vec![HAFT, "--", "serve", "--stdio", "--profile", profile],
             };
             let ask = |method: &[&str]| inspect(scene.path(), &inspector, method, &target);
             let call = |tool: &str, arguments: &[&str]| {

@@ -5,9 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use serde_json::{Value, json};
-
-use super::need;
+use crate::scene::{Target, need};
 
 /// A server to start.
 struct Row {
@@ -132,9 +130,15 @@ impl Addressed {
     }
 
     /// Its settings, and a call of its tool.
-    pub(super) fn add_to(&self, settings: &mut String) -> Value {
+    pub(super) fn add_to(&self, settings: &mut String) -> Target {
         let Self { name, url, .. } = self;
         let _ = writeln!(settings, "[mcp.servers.{name}]\nurl = {url:?}");
-        json!([format!("{name}.echo"), {"message": "over the wire"}, "over the wire"])
+        Target {
+            server: name,
+            by: self.transport,
+            tool: "echo",
+            arguments: r#"{"message": "over the wire"}"#.to_owned(),
+            text: "over the wire",
+        }
     }
 }

@@ -2,8 +2,8 @@
 //
 //     HAFT_NODE=FOLDER HAFT_CALLS='[[TOOL, ARGUMENTS, TEXT], …]' node typescript_calls.mjs stdio CMD ARGS... | http URL TOKEN
 //
-// Each tool must be listed, and the text of its result must hold TEXT. Prints a line for each call; exits 1 at the first
-// surprise. `python_calls.py` does the same.
+// Each tool must be listed, and its result, which is no error, must hold TEXT. Prints a line for each call; exits 1 at the
+// first surprise. `python_calls.py` does the same.
 
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -32,7 +32,7 @@ do {
 for (const [tool, args, text] of JSON.parse(process.env.HAFT_CALLS)) {
   const result = await client.callTool({ name: tool, arguments: args });
   const seen = result.content.filter((block) => block.type === "text").map((block) => block.text).join("\n");
-  const fine = names.has(tool) && seen.includes(text);
+  const fine = names.has(tool) && seen.includes(text) && !result.isError;
   console.log(JSON.stringify({ tool, fine, text: seen.slice(0, 400) }));
   if (!fine) process.exit(1);
 }
