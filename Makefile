@@ -50,6 +50,7 @@ fuzz:
 ## run the tests that read `HAFT_SOAK` with far larger numbers; each of them is listed here
 soak: needs
 	HAFT_SOAK=1 $(CARGO) test -p haft-sandbox --test it -- a_thousand_commands
+	HAFT_SOAK=1 $(CARGO) test -p haft-cli --test it servers_cycles:: -- --nocapture
 	HAFT_SOAK=1 $(CARGO) test -p haft --lib --all-features what_a_killed_process_left
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-builtins --test lines
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli -p haft-mcp --test it --all-features bounds:: -- --test-threads=1

@@ -50,6 +50,7 @@ mod serve;
 mod servers;
 mod servers_add;
 mod servers_beside;
+mod servers_cycles;
 mod servers_import;
 mod servers_reload;
 mod settings;

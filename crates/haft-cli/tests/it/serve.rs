@@ -76,6 +76,11 @@ impl Server {
         reply.unwrap_or_else(|| panic!("{} {} has no answer", request.method, request.path))
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     /// The memory that it has now, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         self.status("VmRSS:")
@@ -83,7 +88,7 @@ impl Server {
 
     /// An amount of memory of the system's status of the process, in bytes.
     fn status(&self, name: &str) -> u64 {
-        let id = self.child.as_ref().unwrap().id();
+        let id = self.id();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
         let line = status.lines().find(|line| line.starts_with(name));
         let kibibytes = line.unwrap().split_whitespace().nth(1).unwrap();
