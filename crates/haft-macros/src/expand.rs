@@ -69,6 +69,13 @@ pub(crate) fn typed_tool(
     let text = options.name.clone();
     let text = text.unwrap_or_else(|| LitStr::new(&name.to_string(), name.span()));
     let run = run(head, function);
+    let page = options.page.as_ref().map(|file| {
+        quote! {
+            fn page(&self) -> Option<::haft::spec::ToolPage> {
+                Some(::haft::spec::ToolPage::html(::core::include_str!(#file)))
+            }
+        }
+    });
     Ok(quote! {
         #input
 
@@ -81,6 +88,8 @@ pub(crate) fn typed_tool(
                 #describe
                 spec
             }
+
+            #page
 
             #run
         }
@@ -158,6 +167,9 @@ fn describe(options: &Options, head: &Head) -> syn::Result<TokenStream> {
             }
         };
         filled.extend(quote!(spec.risk = ::haft::spec::Risk::#level;));
+    }
+    if options.page.is_some() {
+        filled.extend(quote!(spec.ui = Some(::haft::spec::ToolUi::of(&spec.name));));
     }
     let Options {
         idempotent,

@@ -10,6 +10,8 @@ pub(crate) struct Options {
     pub(crate) title: Option<LitStr>,
     pub(crate) category: Option<LitStr>,
     pub(crate) risk: Option<LitStr>,
+    /// A file of HTML beside the source: the tool's page.
+    pub(crate) page: Option<LitStr>,
     pub(crate) idempotent: bool,
     pub(crate) concurrency_safe: bool,
     pub(crate) open_world: bool,
@@ -25,6 +27,7 @@ impl Parse for Options {
                 "title" => &mut options.title,
                 "category" => &mut options.category,
                 "risk" => &mut options.risk,
+                "page" => &mut options.page,
                 flag @ ("idempotent" | "concurrency_safe" | "open_world") => {
                     options.idempotent |= flag == "idempotent";
                     options.concurrency_safe |= flag == "concurrency_safe";
@@ -33,8 +36,8 @@ impl Parse for Options {
                     continue;
                 }
                 _ => {
-                    let known =
-                        "name, title, category, risk, idempotent, concurrency_safe, open_world";
+                    let known = "name, title, category, page, risk, idempotent, \
+                                 concurrency_safe, open_world";
                     return Err(syn::Error::new(
                         key.span(),
                         format!("unknown option; known: {known}"),

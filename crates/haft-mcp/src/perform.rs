@@ -14,7 +14,7 @@ use crate::offered::{self, Given};
 use crate::outcome;
 use crate::own::is_own;
 use crate::prompt;
-use crate::resource;
+use crate::resource::{self, page};
 use crate::run::{Ending, Made, Run};
 use crate::tasks::{self, Shape};
 use crate::tool_list;
@@ -179,6 +179,12 @@ impl Core {
             out.push(b'{');
             resource::write_contents(out, run, &uri, self.limits.resource_bytes).await?;
             self.close(out, run.era, resource::ttl_ms(&uri));
+            return Ok(None);
+        }
+        if let Some(tool) = page::of(run, &uri) {
+            out.push(b'{');
+            page::write(out, &tool).await?;
+            self.close(out, run.era, 0);
             return Ok(None);
         }
         let given = offered::get(run, &Wanted::Read { uri }, job, notes).await?;

@@ -8,6 +8,7 @@ use haft::call::RunId;
 use serde::Serialize;
 
 pub(crate) mod listed;
+pub(crate) mod page;
 
 use self::listed::{Listed, missing};
 use crate::offered;

@@ -209,6 +209,16 @@ pub struct ToolUi {
     pub prefers_border: bool,
 }
 
+impl ToolUi {
+    /// The page of this tool alone, with nothing asked for.
+    pub fn of(tool: &ToolName) -> Self {
+        Self {
+            resource_uri: format!("ui://haft/{tool}"),
+            ..Self::default()
+        }
+    }
+}
+
 /// The page of a tool as the tool gives it: not looked at yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPage {

@@ -23,6 +23,9 @@ use crate::upstream::pages::ListKind;
 use crate::upstream::server_tool::{ServerTool, Verb};
 use crate::wire::reply;
 
+/// What the address of a tool's page begins with (MCP Apps).
+const PAGES: &str = "ui://";
+
 type Now = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
 
 /// The servers behind haft, as an [`Offer`].
@@ -88,6 +91,10 @@ impl Gateway {
         let mut servers = (self.servers)();
         servers.retain(|server| server.has_resources());
         let is_listed = |server: &&Arc<Upstream>| server.knows_resource(uri);
+        // A tool would be shown with the page of another server's.
+        if uri.starts_with(PAGES) && servers.iter().filter(is_listed).count() > 1 {
+            return None;
+        }
         let has_template = |server: &&Arc<Upstream>| {
             let templates = server.known(ListKind::Templates);
             templates.iter().any(|t| t.key == uri || fits(&t.key, uri))

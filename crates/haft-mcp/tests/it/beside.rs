@@ -301,3 +301,16 @@ async fn a_resource_is_read_where_rules_let_it_and_one_that_is_not_there_is_not_
         Some(ErrorKind::NotFound)
     );
 }
+
+#[tokio::test]
+async fn a_page_that_two_servers_name_is_read_from_neither_under_that_address() {
+    let page = Shelf {
+        more: Some("ui://app/page"),
+        ..Shelf::default()
+    };
+    let scene = Scene::new(&[page.clone(), page.clone()], allowing()).await;
+    assert!(scene.reads("ui://app/page").await.is_none());
+    assert!(scene.reads("mcp://b/ui://app/page").await.is_some());
+    let scene = Scene::new(&[page, Shelf::default()], allowing()).await;
+    assert!(scene.reads("ui://app/page").await.is_some());
+}

@@ -22,6 +22,7 @@ mod http_legacy;
 mod http_modern;
 mod http_streams;
 mod offers;
+mod pages;
 mod parked;
 mod skills;
 mod stdio_bad;

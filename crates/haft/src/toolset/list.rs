@@ -38,11 +38,6 @@ struct Meta<'a> {
 #[serde(rename_all = "camelCase")]
 struct Ui<'a> {
     resource_uri: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    csp: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permissions: Option<&'a Value>,
-    prefers_border: bool,
 }
 
 #[expect(
@@ -55,19 +50,10 @@ fn is_default(annotations: &Annotations) -> bool {
 
 impl<'a> From<&'a ToolUi> for Meta<'a> {
     fn from(ui: &'a ToolUi) -> Self {
-        let ToolUi {
-            resource_uri,
-            csp,
-            permissions,
-            prefers_border,
-        } = ui;
-        let (csp, permissions) = (csp.as_ref(), permissions.as_ref());
+        // What the page asks for stands beside its text, where it is read.
         Self {
             ui: Ui {
-                resource_uri,
-                csp,
-                permissions,
-                prefers_border: *prefers_border,
+                resource_uri: &ui.resource_uri,
             },
         }
     }

@@ -1,0 +1,89 @@
+//! Pages of the host's own tools (`ui://…`, MCP Apps), read as resources: in no list, as tools name them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::spec::ToolUi;
+use haft::toolset::ToolEntry;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::run::Run;
+use crate::wire::RpcError;
+use crate::wire::reply;
+
+/// What the protocol calls a page.
+const MEDIA_TYPE: &str = "text/html;profile=mcp-app";
+
+/// How long a tool may take to give its page.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Contents<'a> {
+    uri: &'a str,
+    mime_type: &'a str,
+    text: &'a str,
+    #[serde(rename = "_meta")]
+    meta: Meta<'a>,
+}
+
+#[derive(Serialize)]
+struct Meta<'a> {
+    ui: Wishes<'a>,
+}
+
+/// What the page asks of the client that shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Wishes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    csp: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions: Option<&'a Value>,
+    prefers_border: bool,
+}
+
+/// The tool of this run that names a page at this address. A tool of a server behind haft is none: the server has its page.
+pub(crate) fn of(run: &Run, uri: &str) -> Option<Arc<ToolEntry>> {
+    let tools = run.session.tools();
+    let mut entries = tools.entries().iter();
+    let names = |entry: &&Arc<ToolEntry>| {
+        let ui = entry.spec().ui.as_ref();
+        ui.is_some_and(|ui| ui.resource_uri == uri)
+    };
+    entries.find(names).cloned()
+}
+
+/// Writes `"contents":[…]`: the tool's page. Nothing is judged or recorded, as for its description: a person looks at it.
+pub(crate) async fn write(out: &mut Vec<u8>, entry: &Arc<ToolEntry>) -> Result<(), RpcError> {
+    let failed = |why: &str| RpcError::new(RpcError::INTERNAL, why.to_owned());
+    // A tool that breaks or hangs takes nothing with it.
+    let tool = Arc::clone(entry);
+    let mut reading = tokio::spawn(async move { tool.page().await });
+    let page = match tokio::time::timeout(PATIENCE, &mut reading).await {
+        Ok(Ok(page)) => page.map_err(|error| failed(error.message()))?,
+        Ok(Err(_)) => return Err(failed("the tool failed while it gave its page")),
+        Err(_) => {
+            reading.abort();
+            return Err(failed("the tool gave no page in 10 s"));
+        }
+    };
+    let none = ToolUi::default();
+    let ui = entry.spec().ui.as_ref().unwrap_or(&none);
+    let contents = Contents {
+        uri: &ui.resource_uri,
+        mime_type: MEDIA_TYPE,
+        text: &page,
+        meta: Meta {
+            ui: Wishes {
+                csp: ui.csp.as_ref(),
+                permissions: ui.permissions.as_ref(),
+                prefers_border: ui.prefers_border,
+            },
+        },
+    };
+    out.extend_from_slice(b"\"contents\":");
+    reply::json(out, &[contents]);
+    Ok(())
+}
