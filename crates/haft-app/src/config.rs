@@ -287,6 +287,11 @@ impl Settings {
     pub fn unavailable(&self, dotted: &str, word: &str) -> Problem {
         let problem = Problem::settings(format!("`{dotted} = \"{word}\"` is not in this release"))
             .advise(format!("take `{dotted}` out: the built-in value works"));
+        self.placed(problem, dotted)
+    }
+
+    /// A problem with a setting, at the place where the setting stands.
+    pub(crate) fn placed(&self, problem: Problem, dotted: &str) -> Problem {
         let place = self
             .at(dotted)
             .and_then(|entry| entry.sources.first()?.place.clone());

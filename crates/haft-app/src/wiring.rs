@@ -10,6 +10,7 @@ pub(crate) mod discover;
 pub(crate) mod in_force;
 pub(crate) mod inventory;
 pub(crate) mod memory;
+pub(crate) mod memory_server;
 pub(crate) mod names;
 pub(crate) mod network;
 pub(crate) mod oauth;

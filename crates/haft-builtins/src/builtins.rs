@@ -26,6 +26,7 @@ use crate::files::{FileOptions, Files};
 #[cfg(feature = "images")]
 use crate::image::ViewImage;
 use crate::memory::Memory;
+use crate::memory::server::MemoryServer;
 use crate::propose::ProposeRule;
 use crate::question::AskUser;
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
@@ -74,6 +75,8 @@ pub struct Builtins {
     pub discover: DiscoverOptions,
     /// What is remembered across runs; without one there are no memory tools.
     pub memory: Option<Memory>,
+    /// The server that keeps the memory in its place.
+    pub memory_server: Option<MemoryServer>,
 }
 
 impl Builtins {
@@ -100,6 +103,7 @@ impl Builtins {
             web: Some(Web::default()),
             discover: DiscoverOptions::default(),
             memory: None,
+            memory_server: None,
         }
     }
 
@@ -132,7 +136,9 @@ impl Builtins {
         if let Some(commands) = commands {
             tools.extend(command_tools(&commands)?);
         }
-        if let Some(memory) = &self.memory {
+        if let Some(server) = &self.memory_server {
+            tools.extend(server.tools()?);
+        } else if let Some(memory) = &self.memory {
             tools.extend(memory.tools()?);
         }
         Ok(tools)

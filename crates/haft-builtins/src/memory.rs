@@ -26,6 +26,7 @@ use crate::memory::write::WriteMemory;
 mod labels;
 pub mod files;
 pub mod recall;
+pub mod server;
 pub mod write;
 
 /// The bundle's name.

@@ -75,6 +75,12 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// What a tool is that stands for another one: a call of it is a call of that tool, before anything else looks at it. None by
+    /// default.
+    fn stand_in(&self) -> Option<&dyn StandIn> {
+        None
+    }
+
     /// Takes the arguments in once, for a tool that makes more of them than their text: the value that this returns is what
     /// the policy judges and what runs. None by default: the methods below are called with the arguments.
     ///
@@ -132,6 +138,14 @@ pub trait Tool: Send + Sync + 'static {
         arguments: &'a Arguments,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
+}
+
+/// A tool under a name and a schema of its own whose calls are calls of another tool ([`Tool::stand_in`]): admitted, judged, asked about,
+/// recorded and answered as calls of that one. Where it has bound arguments, or arguments that its schema does not take, it is
+/// called itself.
+pub trait StandIn {
+    /// The call of the other tool that one with these arguments stands for: its name and its arguments. Pure.
+    fn stands_for(&self, arguments: &Arguments) -> (String, String);
 }
 
 /// A call whose arguments its tool has taken in ([`Tool::prepare`]): what is judged and what runs are this one value.

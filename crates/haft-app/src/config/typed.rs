@@ -184,6 +184,10 @@ settings! {
     MEMORY_ENABLED: bool = "memory.enabled";
     /// `memory.provider`
     MEMORY_PROVIDER: String = "memory.provider";
+    /// `memory.recall.tool`
+    MEMORY_RECALL_TOOL: String = "memory.recall.tool";
+    /// `memory.write.tool`
+    MEMORY_WRITE_TOOL: String = "memory.write.tool";
     /// `memory.write_mode`
     MEMORY_WRITE_MODE: String = "memory.write_mode";
     /// `skills.as_tools`

@@ -9,11 +9,13 @@ use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::memory::run_texts::{self, RunText};
 use haft::memory::{MemoryStore, Record, WriteMode, candidate_file};
+use haft_builtins::memory::server::MemoryServer;
 use haft_builtins::memory::{Memory, MemoryParts, RunNotes};
 
 use crate::config::{Settings, typed};
 use crate::problem::Problem;
 use crate::site::Site;
+use crate::wiring::memory_server;
 use crate::wiring::stores::Stores;
 
 /// Tools that the settings of the memory take away, whatever `tools.enable` says.
@@ -25,31 +27,44 @@ const NOBODY: &str = "library";
 /// Calls of this tool are no memory of the session: every search would find itself.
 const NOT_RECALLED: &[&str] = &["recall_memory"];
 
-/// The memory, unless settings switch it off. A provider that this release does not have is refused.
+/// What keeps the memory.
+pub(crate) enum MemoryKeeper {
+    /// haft itself.
+    Here(Memory),
+    /// A server behind it.
+    Server(MemoryServer),
+}
+
+/// The memory, unless settings switch it off. A provider that there is not is refused.
 pub(crate) fn build(
     at: &Site,
     settings: &Settings,
     archive: &Arc<Archive>,
     stores: &Stores,
-) -> Result<Option<Memory>, Problem> {
-    match settings.get(typed::MEMORY_PROVIDER).as_str() {
-        "local" => {}
-        other => return Err(settings.unavailable("memory.provider", other)),
+) -> Result<Option<MemoryKeeper>, Problem> {
+    let provider = settings.get(typed::MEMORY_PROVIDER);
+    let server = memory_server::name(&provider);
+    if server.is_none() && provider != "local" {
+        return Err(settings.unavailable("memory.provider", &provider));
     }
     if !settings.get(typed::MEMORY_ENABLED) {
         return Ok(None);
+    }
+    if let Some(server) = server {
+        return memory_server::build(settings, server)
+            .map(|server| Some(MemoryKeeper::Server(server)));
     }
     let notes = Notes {
         archive: Arc::clone(archive),
         index: Arc::clone(&stores.index),
     };
-    Ok(Some(Memory::new(MemoryParts {
+    Ok(Some(MemoryKeeper::Here(Memory::new(MemoryParts {
         store: Arc::clone(&stores.memory) as Arc<dyn MemoryStore>,
         runs: Arc::new(notes),
         redactor: settings.redactor.clone(),
         mode: mode(settings),
         project: at.workspace.display().to_string(),
-    })))
+    }))))
 }
 
 /// How what tools write comes into memory.
@@ -66,6 +81,9 @@ fn mode(settings: &Settings) -> WriteMode {
 pub(crate) fn describe(settings: &Settings) -> String {
     if !settings.get(typed::MEMORY_ENABLED) {
         return "off (memory.enabled)".to_owned();
+    }
+    if let Some(server) = memory_server::name(&settings.get(typed::MEMORY_PROVIDER)) {
+        return memory_server::describe(settings, server);
     }
     let mode = settings.get(typed::MEMORY_WRITE_MODE);
     format!("write mode {mode}")

@@ -21,7 +21,6 @@ use haft_builtins::Builtins;
 use haft_builtins::command::changes::CommandChanges;
 use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::files::FileOptions;
-use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::upstream::RemoteTool;
@@ -34,6 +33,7 @@ use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
+use crate::wiring::memory::MemoryKeeper;
 use crate::wiring::offer::Offer;
 #[cfg(feature = "testing")]
 use crate::wiring::paged;
@@ -201,7 +201,7 @@ impl Confinement {
 /// What there is beyond the workspace: the skills that are found, memory where it is on, the tools of the host.
 pub(crate) struct Knowledge<'a> {
     pub(crate) skills: &'a Arc<SkillSet>,
-    pub(crate) memory: Option<Memory>,
+    pub(crate) memory: Option<MemoryKeeper>,
     pub(crate) own: &'a [Arc<dyn Tool>],
 }
 
@@ -222,7 +222,11 @@ pub(crate) fn standard(
     builtins.spool = Some(Arc::new(Spool::new(at.home.spool())));
     builtins.web = Some(web::web(settings, &ground.in_force, &confined.sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
-    builtins.memory = knowledge.memory;
+    match knowledge.memory {
+        Some(MemoryKeeper::Here(memory)) => builtins.memory = Some(memory),
+        Some(MemoryKeeper::Server(server)) => builtins.memory_server = Some(server),
+        None => {}
+    }
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,

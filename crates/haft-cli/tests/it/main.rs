@@ -33,6 +33,7 @@ mod kill;
 mod limits;
 mod matrix;
 mod memory;
+mod memory_server;
 mod memory_tools;
 mod names;
 mod notices;

@@ -110,9 +110,11 @@ fn settings_say_whether_and_how_memory_is_written() {
         assert_eq!(ran.code, 2, "{off}");
         assert!(ran.stderr.contains("memory.write_mode"), "{}", ran.stderr);
     }
-    let ran = run(&["memory.provider=mcp:notes"]);
-    assert_eq!(ran.code, 5);
-    assert!(ran.stderr.contains("memory.provider"), "{}", ran.stderr);
+    for provider in ["mcp:notes", "redis"] {
+        let ran = run(&[&format!("memory.provider={provider}")]);
+        assert_eq!(ran.code, 5);
+        assert!(ran.stderr.contains("memory.provider"), "{}", ran.stderr);
+    }
     assert_eq!(run(&["memory.write_mode=sometimes"]).code, 5);
     // Naming a tool that other settings take away is no mistake.
     assert_eq!(

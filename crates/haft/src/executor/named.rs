@@ -1,30 +1,56 @@
-//! A call of `call_tool` is a call of the tool that its arguments name: resolved before anything else looks at the call, so that it
-//! is admitted, judged, recorded and answered as one of that tool.
+//! A call of `call_tool` is a call of the tool that its arguments name, and one of a stand-in a call of the tool that it stands for:
+//! resolved before anything else looks at the call, so that it is admitted, judged, recorded and answered as one of that tool.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::json::scan::scan_object;
 use crate::json::schema::Violation;
 use crate::json::view::View;
 use crate::session::Session;
+use crate::spec::Exposure;
 use crate::toolset::lazy::CALL_TOOL;
 use crate::toolset::{ToolBackend, ToolEntry};
 
 /// The call that this one stands for; itself where it names no other tool, or does not as it should ([`fault`] says why).
 pub(super) fn resolve(session: &Session, call: ToolCall) -> ToolCall {
-    if call.name != CALL_TOOL || !is_there(session) {
-        return call;
-    }
-    let Some((tool, arguments)) = read(&call.arguments) else {
-        return call;
+    let call = if call.name == CALL_TOOL && is_there(session) {
+        match read(&call.arguments) {
+            Some((tool, arguments)) => renamed(&call, tool, arguments),
+            None => return call,
+        }
+    } else {
+        call
     };
-    let (id, origin) = (call.id, call.origin);
-    ToolCall {
-        id,
-        ..ToolCall::new(tool, arguments).from_origin(origin)
+    match other(session, &call) {
+        Some((tool, arguments)) => renamed(&call, tool, arguments),
+        None => call,
     }
+}
+
+fn renamed(call: &ToolCall, tool: impl Into<String>, arguments: impl Into<String>) -> ToolCall {
+    ToolCall {
+        id: call.id.clone(),
+        ..ToolCall::new(tool, arguments).from_origin(call.origin)
+    }
+}
+
+/// The other tool and its arguments, where the call is one of a stand-in that this session may call, with arguments that fit.
+fn other(session: &Session, call: &ToolCall) -> Option<(String, String)> {
+    let reach = session.reach();
+    let entry = reach.entry(&call.name)?;
+    let ToolBackend::Local(tool) = &entry.run else {
+        return None;
+    };
+    let stand_in = tool.stand_in()?;
+    let exposure = entry.spec().exposure;
+    if entry.bound.is_some() || matches!(exposure, Exposure::Hidden | Exposure::Deferred) {
+        return None;
+    }
+    let fitting = entry.input.admit(&call.arguments, true).ok()?;
+    Some(stand_in.stands_for(&Arguments::new(fitting.text.into_owned())))
 }
 
 /// What is wrong with a call of `call_tool` that could not be resolved.
