@@ -1,0 +1,102 @@
+//! `Pieces`: the body of a response, sent piece by piece.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use tokio::time::Sleep;
+
+/// How a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// In good order.
+    Whole,
+    /// The connection breaks.
+    Abort,
+    /// Not at all: nothing more comes until the client leaves.
+    Hang,
+}
+
+/// The connection is broken on purpose.
+#[derive(Debug, thiserror::Error)]
+#[error("the scenario breaks the connection here")]
+pub(crate) struct Aborted;
+
+impl From<Infallible> for Aborted {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// A body in pieces. Between two of them it is pending at least once, so that each leaves before the next one comes.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    pieces: VecDeque<Bytes>,
+    pause: Duration,
+    end: End,
+    rest: Rest,
+}
+
+/// What stands before the next piece.
+#[derive(Debug)]
+enum Rest {
+    /// Nothing.
+    None,
+    /// The last piece is being sent.
+    Flush,
+    /// The pause of the scenario.
+    Pause(Pin<Box<Sleep>>),
+}
+
+impl Pieces {
+    pub(crate) fn new(pieces: Vec<Bytes>, pause: Duration, end: End) -> Self {
+        Self {
+            pieces: pieces.into(),
+            pause,
+            end,
+            rest: Rest::None,
+        }
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        match &mut self.rest {
+            Rest::None => {}
+            Rest::Flush => {
+                self.rest = Rest::None;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Rest::Pause(sleep) => match sleep.as_mut().poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(()) => self.rest = Rest::None,
+            },
+        }
+        if let Some(piece) = self.pieces.pop_front() {
+            let last = self.pieces.is_empty();
+            self.rest = if last || self.pause.is_zero() {
+                Rest::Flush
+            } else {
+                Rest::Pause(Box::pin(tokio::time::sleep(self.pause)))
+            };
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        }
+        match self.end {
+            End::Whole => Poll::Ready(None),
+            End::Abort => Poll::Ready(Some(Err(Aborted))),
+            // The connection ends the wait: the client's end of it, or the server's stop.
+            End::Hang => Poll::Pending,
+        }
+    }
+}

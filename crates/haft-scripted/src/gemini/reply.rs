@@ -1,0 +1,94 @@
+//! Gemini `generateContent`: replies, whole and as a stream.
+
+use serde_json::{Value, json};
+
+use crate::compose::{Output, Reply};
+use crate::random::Random;
+use crate::scenario::Stop;
+use crate::stream::Event;
+
+use super::signature;
+
+fn finish(stop: Stop) -> &'static str {
+    match stop {
+        Stop::End | Stop::Calls | Stop::Pause => "STOP",
+        Stop::Length => "MAX_TOKENS",
+        Stop::Filter => "SAFETY",
+    }
+}
+
+fn response(reply: &Reply, parts: Vec<Value>, finish: Option<&str>) -> Value {
+    let usage = reply.usage;
+    let written = usage.output.saturating_sub(usage.thinking);
+    let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
+    if let Some(finish) = finish {
+        candidate["finishReason"] = finish.into();
+    }
+    json!({
+        "candidates": [candidate],
+        "usageMetadata": {
+            "promptTokenCount": usage.input, "cachedContentTokenCount": usage.cached,
+            "candidatesTokenCount": written, "thoughtsTokenCount": usage.thinking,
+            "totalTokenCount": usage.input + usage.output,
+        },
+        "modelVersion": reply.model, "responseId": format!("response-{:06}", reply.number),
+    })
+}
+
+/// The parts of a reply. The first call carries a signature, as the provider has it.
+fn parts(reply: &Reply, with_ids: bool) -> Result<Vec<Value>, String> {
+    let mut first = true;
+    let part = |output: &Output| {
+        Ok(match output {
+            Output::Text(text) | Output::Refusal(text) => json!({"text": text}),
+            Output::Thinking(text) => json!({"text": text, "thought": true}),
+            Output::Call(call) => {
+                let mut part = json!({"functionCall": {"name": call.name, "args": call.object()?}});
+                if with_ids {
+                    part["functionCall"]["id"] = call.id.as_str().into();
+                }
+                if std::mem::take(&mut first) {
+                    part["thoughtSignature"] = signature(&call.name).into();
+                }
+                part
+            }
+            Output::Item(item) => item.clone(),
+        })
+    };
+    reply.outputs.iter().map(part).collect()
+}
+
+/// A whole reply.
+///
+/// # Errors
+/// Raw arguments of a call are no object.
+pub(crate) fn whole(reply: &Reply, with_ids: bool) -> Result<Value, String> {
+    let parts = parts(reply, with_ids)?;
+    Ok(response(reply, parts, Some(finish(reply.stop))))
+}
+
+/// A reply as events: texts in pieces, calls whole, and an empty text at the end that says why the model stopped.
+///
+/// # Errors
+/// Raw arguments of a call are no object.
+pub(crate) fn events(
+    reply: &Reply,
+    with_ids: bool,
+    random: &mut Random,
+) -> Result<Vec<Event>, String> {
+    let mut events = Vec::new();
+    for part in parts(reply, with_ids)? {
+        let Some(text) = part.get("text").and_then(Value::as_str) else {
+            events.push(Event::data(&response(reply, vec![part], None)));
+            continue;
+        };
+        for piece in random.deltas(text) {
+            let mut part = part.clone();
+            part["text"] = piece.into();
+            events.push(Event::data(&response(reply, vec![part], None)));
+        }
+    }
+    let end = response(reply, vec![json!({"text": ""})], Some(finish(reply.stop)));
+    events.push(Event::data(&end).closing());
+    Ok(events)
+}

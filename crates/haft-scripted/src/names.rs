@@ -1,0 +1,92 @@
+//! The declared tool that a scenario means, whatever its client made of the name for the wire.
+
+use crate::conversation::Tool;
+
+/// The tool that this name stands for: the one that is named so, in its namespace or not; else the one whose name reads the same when
+/// dots, dashes and underscores are one; else the one that was cut and ends in eight digits of a hash.
+///
+/// ```text
+/// docs.search   docs.search · docs__search · docs_search · docs-search · docs__search_1a2b3c4d
+/// ```
+pub(crate) fn find<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
+    let plain = plain(name);
+    tools
+        .iter()
+        .find(|tool| full(tool) == name || tool.name == name)
+        .or_else(|| tools.iter().find(|tool| self::plain(&full(tool)) == plain))
+        .or_else(|| tools.iter().find(|tool| is_cut(&full(tool), &plain)))
+}
+
+fn full(tool: &Tool) -> String {
+    match &tool.namespace {
+        Some(namespace) => format!("{namespace}.{}", tool.name),
+        None => tool.name.clone(),
+    }
+}
+
+/// The name with each run of other characters as one `_`.
+fn plain(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            plain.push(c);
+        } else if !plain.ends_with('_') {
+            plain.push('_');
+        }
+    }
+    plain
+}
+
+/// Whether a name on the wire is the beginning of this one, with eight digits of a hash behind it.
+fn is_cut(wire: &str, whole: &str) -> bool {
+    let Some((head, tail)) = wire.rsplit_once('_') else {
+        return false;
+    };
+    let digits = tail.len() == 8 && tail.bytes().all(|b| b.is_ascii_hexdigit());
+    digits && !head.is_empty() && whole.starts_with(plain(head).trim_end_matches('_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::conversation::ToolKind;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_found_by_every_spelling_of_its_name() {
+        let tool = |name: &str| Tool::new(name, ToolKind::Function);
+        let long = "x.".repeat(60);
+        let rows = [
+            (vec!["read_file", "docs__search"], "docs.search", Some(1)),
+            (vec!["docs_search"], "docs.search", Some(0)),
+            (vec!["docs-search"], "docs.search", Some(0)),
+            (vec!["docs__search", "docs.search"], "docs.search", Some(1)),
+            (vec!["docs__search_1a2b3c4d"], "docs.search", Some(0)),
+            (vec!["docs__search_1a2b3c4d"], "docs.seek", None),
+            (vec!["a__b", "a__b_01234567"], "a__b", Some(0)),
+            (vec!["x__x__x_01234567"], long.as_str(), Some(0)),
+            (vec!["other"], "docs.search", None),
+            (vec!["_7zip"], "7zip", None),
+        ];
+        for (names, name, expect) in rows {
+            let tools: Vec<Tool> = names.iter().map(|name| tool(name)).collect();
+            let found = find(&tools, name).map(|tool| tool.name.as_str());
+            assert_eq!(
+                found,
+                expect.map(|at: usize| names[at]),
+                "{name} in {names:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_tool_is_found_within_its_namespace() {
+        let inner = Tool {
+            namespace: Some("docs".to_owned()),
+            ..Tool::new("search", ToolKind::Function)
+        };
+        let tools = [Tool::new("search_all", ToolKind::Function), inner];
+        let found = find(&tools, "docs.search").and_then(|tool| tool.namespace.as_deref());
+        assert_eq!(found, Some("docs"));
+    }
+}

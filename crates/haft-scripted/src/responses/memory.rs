@@ -1,0 +1,161 @@
+//! `Memory`: what the server answered, which later requests name instead of repeating it.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::{Value, json};
+
+use crate::fields::{list, member, text};
+use crate::random::digest;
+use crate::refusal::Refusal;
+
+/// How many replies are remembered; older ones are not found any more.
+const REPLIES: usize = 256;
+
+/// The replies of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    replies: HashMap<String, Remembered>,
+    order: VecDeque<String>,
+    /// The reply that an item is of, by the item's id.
+    items: HashMap<String, String>,
+}
+
+/// One reply.
+#[derive(Debug)]
+struct Remembered {
+    /// The history before it.
+    before: Vec<Value>,
+    /// Its own items.
+    output: Vec<Value>,
+    /// Whether the request let the provider store it.
+    stored: bool,
+}
+
+impl Memory {
+    /// Remembers a reply.
+    pub(crate) fn add(&mut self, id: String, before: Vec<Value>, output: Vec<Value>, stored: bool) {
+        if self.order.len() == REPLIES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.replies.remove(&oldest);
+            self.items.retain(|_, reply| *reply != oldest);
+        }
+        for item in output.iter().filter_map(|item| text(item, "id")) {
+            self.items.insert(item.to_owned(), id.clone());
+        }
+        self.order.push_back(id.clone());
+        let remembered = Remembered {
+            before: if stored { before } else { Vec::new() },
+            output,
+            stored,
+        };
+        self.replies.insert(id, remembered);
+    }
+
+    /// All items that a request stands for: those of the response that it continues, and its own with references replaced.
+    pub(super) fn resolve(&self, body: &Value) -> Result<Vec<Value>, Refusal> {
+        let mut items = Vec::new();
+        if let Some(id) = member(body, "previous_response_id").and_then(Value::as_str) {
+            let Some(previous) = self.replies.get(id).filter(|reply| reply.stored) else {
+                let words = format!("Previous response with id '{id}' not found.");
+                return Err(Refusal::invalid(words)
+                    .at("previous_response_id")
+                    .code("previous_response_not_found"));
+            };
+            items.extend(previous.before.iter().chain(&previous.output).cloned());
+        }
+        match &body["input"] {
+            Value::String(text) => items.push(json!({"role": "user", "content": text})),
+            _ => {
+                for item in list(body, "input") {
+                    items.push(self.referenced(item)?);
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    fn referenced(&self, item: &Value) -> Result<Value, Refusal> {
+        if text(item, "type") != Some("item_reference") {
+            return Ok(item.clone());
+        }
+        let id = text(item, "id").unwrap_or_default();
+        let found = self.item(id).filter(|(reply, _)| reply.stored);
+        found
+            .map(|(_, item)| item.clone())
+            .ok_or_else(|| missing(id))
+    }
+
+    fn item(&self, id: &str) -> Option<(&Remembered, &Value)> {
+        let reply = self.replies.get(self.items.get(id)?)?;
+        let item = reply
+            .output
+            .iter()
+            .find(|item| text(item, "id") == Some(id))?;
+        Some((reply, item))
+    }
+}
+
+fn missing(id: &str) -> Refusal {
+    let words = format!(
+        "Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
+    );
+    Refusal::new(404, words).at("input")
+}
+
+/// The encrypted content of a reasoning item.
+pub(super) fn encrypted(thought: &str) -> String {
+    format!("scripted{}", digest(thought))
+}
+
+/// Whether an item that this server made comes back as it must: reasoning whole and followed by what it led to, and what reasoning led
+/// to with that reasoning before it.
+pub(super) fn check_item(memory: &Memory, items: &[Value], at: usize) -> Result<(), Refusal> {
+    let item = &items[at];
+    let Some(id) = text(item, "id") else {
+        return Ok(());
+    };
+    let Some((reply, made)) = memory.item(id) else {
+        return Ok(());
+    };
+    if text(item, "type") == Some("reasoning") {
+        let returned = member(item, "encrypted_content");
+        if returned.is_none() && !reply.stored {
+            return Err(missing(id));
+        }
+        if returned.is_some() && member(made, "encrypted_content") != returned {
+            let words = format!("The encrypted content for item {id} could not be verified.");
+            return Err(Refusal::invalid(words).code("invalid_encrypted_content"));
+        }
+        let next = items.get(at + 1).and_then(|next| text(next, "id"));
+        if !next.is_some_and(|next| memory.items.get(next) == memory.items.get(id)) {
+            let words = format!(
+                "Item '{id}' of type 'reasoning' was provided without its required following item."
+            );
+            return Err(Refusal::invalid(words).at("input"));
+        }
+        return Ok(());
+    }
+    let place = reply
+        .output
+        .iter()
+        .position(|item| text(item, "id") == Some(id));
+    let led = place
+        .and_then(|place| place.checked_sub(1))
+        .map(|place| &reply.output[place]);
+    let Some(thought) = led.filter(|item| text(item, "type") == Some("reasoning")) else {
+        return Ok(());
+    };
+    let before = at
+        .checked_sub(1)
+        .and_then(|before| text(&items[before], "id"));
+    if before == text(thought, "id") {
+        return Ok(());
+    }
+    let kind = text(item, "type").unwrap_or_default();
+    let words = format!(
+        "Item '{id}' of type '{kind}' was provided without its required 'reasoning' item: '{}'.",
+        text(thought, "id").unwrap_or_default()
+    );
+    Err(Refusal::invalid(words).at("input"))
+}

@@ -1,0 +1,208 @@
+//! `Server`: a scenario behind a port of this machine.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::body::Pieces;
+use crate::exchange::{self, Exchange, Request, Route};
+use crate::faults::Sent;
+use crate::refusal::Refusal;
+use crate::scenario::Scenario;
+use crate::stage::Stage;
+
+/// The connections that may be open; more wait.
+const CONNECTIONS: usize = 64;
+/// The largest request, in bytes.
+const LARGEST: usize = 32 << 20;
+/// How long a client may take to send a request.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A scenario that is being served. Dropping it stops the server and breaks what is open.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stage: Arc<Stage>,
+    serving: JoinHandle<()>,
+}
+
+/// Serves a scenario on a free port of 127.0.0.1, on the runtime that this is called on.
+///
+/// # Errors
+/// No port can be opened.
+pub async fn serve(scenario: Scenario) -> io::Result<Server> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let stage = Arc::new(Stage::new(scenario));
+    let serving = tokio::spawn(accept(listener, Arc::clone(&stage)));
+    Ok(Server {
+        address,
+        stage,
+        serving,
+    })
+}
+
+impl Server {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base URL, `http://127.0.0.1:PORT`: what stands before `/v1/…` and `/v1beta/…`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The requests so far, oldest first: the last 1,000, as far as their bodies stay within 64 MiB.
+    pub fn requests(&self) -> Vec<Exchange> {
+        self.stage.exchanges()
+    }
+
+    /// Why requests were refused; empty where all was as the provider and the scenario want it.
+    pub fn problems(&self) -> Vec<String> {
+        let exchanges = self.stage.exchanges();
+        exchanges
+            .into_iter()
+            .filter_map(|exchange| exchange.problem)
+            .collect()
+    }
+
+    /// Whether the last turn was answered, without a fault.
+    pub fn is_over(&self) -> bool {
+        self.stage.is_over()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, stage: Arc<Stage>) {
+    // Dropped with this task: the connections end with the server.
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.len() >= CONNECTIONS {
+            connections.join_next().await;
+        }
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(converse(stream, Arc::clone(&stage)));
+            }
+            // No descriptor is free, or the client left again: another moment may do.
+            Err(_) => tokio::task::yield_now().await,
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, stage: Arc<Stage>) {
+    // A piece is to leave as it is.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let stage = Arc::clone(&stage);
+        async move { Ok::<_, Infallible>(respond(&stage, request).await) }
+    });
+    // A client that leaves, or a connection that the scenario breaks, is no fault of the server.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pieces> {
+    let (parts, body) = request.into_parts();
+    let route = match exchange::route(&parts.method, &parts.uri) {
+        Ok(route) => route,
+        Err(refusal) => {
+            let sent = Sent::refusal(&refusal, haft_wire::Dialect::OpenAiChat);
+            return response(sent, Duration::ZERO);
+        }
+    };
+    let Route {
+        dialect,
+        model,
+        stream,
+    } = route;
+    let collected = Limited::new(body, LARGEST).collect();
+    let body = match tokio::time::timeout(PATIENCE, collected).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        _ => Err(Refusal::new(
+            413,
+            format!(
+                "the request did not come within {} s, or is larger than {LARGEST} bytes",
+                PATIENCE.as_secs()
+            ),
+        )),
+    };
+    let key = stage.scenario.key.as_deref();
+    let allowed = exchange::authorize(dialect, &parts.headers, &parts.uri, key);
+    let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
+    let exchange = Exchange {
+        dialect,
+        path: path.to_owned(),
+        headers: texts(&parts.headers),
+        body: body.as_ref().map(Clone::clone).unwrap_or_default(),
+        model,
+        stream,
+        turn: None,
+        status: 0,
+        is_faulty: false,
+        problem: None,
+    };
+    let body = allowed
+        .and(body)
+        .and_then(|body| exchange::parse(dialect, &body));
+    let played = stage.play(Request {
+        exchange,
+        headers: parts.headers,
+        body,
+    });
+    if played.delay_ms > 0 {
+        tokio::time::sleep(Duration::from_millis(played.delay_ms)).await;
+    }
+    let pause = Duration::from_millis(stage.scenario.pause_ms);
+    response(played.sent, pause)
+}
+
+fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |(name, value): (&HeaderName, &HeaderValue)| {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        (name.as_str().to_owned(), value.into_owned())
+    };
+    let mut texts: Vec<(String, String)> = headers.iter().map(text).collect();
+    texts.sort();
+    texts
+}
+
+fn response(sent: Sent, pause: Duration) -> Response<Pieces> {
+    let mut response = Response::new(Pieces::new(sent.pieces, pause, sent.end));
+    *response.status_mut() = StatusCode::from_u16(sent.status).unwrap_or_default();
+    let kind = HeaderValue::from_str(&sent.content_type);
+    let headers = response.headers_mut();
+    headers.extend(kind.ok().map(|kind| (CONTENT_TYPE, kind)));
+    let id = HeaderValue::from_static("req_scripted");
+    headers.insert("x-request-id", id.clone());
+    headers.insert("request-id", id);
+    for (name, value) in sent.headers {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(&value)) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}

@@ -1,0 +1,257 @@
+//! `Stage`: where a scenario is played: which turn comes next, what was asked, what was answered.
+
+use std::collections::{HashMap, VecDeque};
+
+use haft_wire::Dialect;
+use http::HeaderMap;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::compose::{Reply, compose};
+use crate::conversation::Conversation;
+use crate::exchange::{Exchange, Request};
+use crate::faults::{Content, Sent};
+use crate::random::Random;
+use crate::refusal::Refusal;
+use crate::responses::Memory;
+use crate::scenario::{Follow, Piece, Scenario, Turn};
+use crate::{chat, expect, gemini, messages, responses};
+
+/// How many exchanges are remembered, and of how many bytes together; older ones go.
+const EXCHANGES: usize = 1000;
+/// The bytes of their bodies.
+const BYTES: usize = 64 << 20;
+
+/// A scenario that is being played.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) scenario: Scenario,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    exchanges: VecDeque<Exchange>,
+    bytes: usize,
+    /// How often each turn was asked for.
+    attempts: HashMap<Place, usize>,
+    /// The turns that were answered, where requests are followed.
+    answered: usize,
+    /// The furthest turn that was answered in full, as a count.
+    reached: usize,
+    replies: u64,
+    memory: Memory,
+}
+
+/// A turn of the scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Turn(usize),
+    Aside(usize),
+    End,
+}
+
+/// What a request comes to.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) sent: Sent,
+    /// The pause before it, in milliseconds.
+    pub(crate) delay_ms: u64,
+}
+
+impl Stage {
+    pub(crate) fn new(scenario: Scenario) -> Self {
+        Self {
+            scenario,
+            state: Mutex::default(),
+        }
+    }
+
+    /// What was asked so far.
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+        self.state.lock().exchanges.iter().cloned().collect()
+    }
+
+    /// Whether the last turn was answered.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.lock().reached == self.scenario.turns.len()
+    }
+
+    /// Answers a request, and remembers it.
+    pub(crate) fn play(&self, request: Request) -> Played {
+        let mut state = self.state.lock();
+        let mut exchange = request.exchange;
+        let read = request.body.and_then(|body| {
+            self.read(&body, &exchange, &state.memory)
+                .map(|conversation| Conversation {
+                    bytes: exchange.body.len(),
+                    ..conversation
+                })
+        });
+        let played = read.and_then(|conversation| {
+            self.answer(&mut state, &mut exchange, &conversation, &request.headers)
+        });
+        let played = played.unwrap_or_else(|refusal| {
+            exchange.problem = Some(refusal.message.clone());
+            Played {
+                sent: Sent::refusal(&refusal, exchange.dialect),
+                delay_ms: 0,
+            }
+        });
+        exchange.status = played.sent.status;
+        state.remember(exchange);
+        played
+    }
+
+    fn read(
+        &self,
+        body: &Value,
+        exchange: &Exchange,
+        memory: &Memory,
+    ) -> Result<Conversation, Refusal> {
+        match exchange.dialect {
+            Dialect::OpenAiChat => chat::read(body),
+            Dialect::OpenAiResponses => responses::read(body, memory),
+            Dialect::Anthropic => messages::read(body),
+            Dialect::Gemini => gemini::read(body, &exchange.model, exchange.stream),
+        }
+    }
+
+    fn answer(
+        &self,
+        state: &mut State,
+        exchange: &mut Exchange,
+        conversation: &Conversation,
+        headers: &HeaderMap,
+    ) -> Result<Played, Refusal> {
+        exchange.stream = conversation.stream;
+        exchange.model.clone_from(&conversation.model);
+        let (place, turn) = self.next(state, conversation, headers)?;
+        exchange.turn = match place {
+            Place::Turn(at) => Some(at),
+            _ => None,
+        };
+        let name = match place {
+            Place::Turn(at) => format!("turn {}", at + 1),
+            Place::Aside(at) => format!("aside {}", at + 1),
+            Place::End => "the end".to_owned(),
+        };
+        let refuse = |why: String| Refusal::scenario(format!("{name}: {why}"));
+        expect::unmet(&turn.expect, conversation, headers, &self.scenario).map_err(refuse)?;
+        let number = state.replies + 1;
+        let reply = compose(&turn, exchange.dialect, conversation, number).map_err(refuse)?;
+        let mut random = Random::new(self.scenario.seed, number);
+        let content = self
+            .render(&reply, exchange.dialect, conversation, &mut random)
+            .map_err(refuse)?;
+        state.replies = number;
+        let attempt = state.attempts.entry(place).or_default();
+        let fault = turn.faults.get(*attempt);
+        *attempt += 1;
+        exchange.is_faulty = fault.is_some();
+        let cut = (self.scenario.pieces, &mut random);
+        let mut sent = Sent::reply(content, fault, exchange.dialect, cut);
+        if fault.is_none() {
+            state.settle(place, &reply, exchange.dialect, conversation);
+        }
+        if sent.status == 200 {
+            sent.headers.extend(turn.headers.clone());
+        }
+        Ok(Played {
+            sent,
+            delay_ms: turn.delay_ms,
+        })
+    }
+
+    /// The turn that a request is for.
+    fn next(
+        &self,
+        state: &State,
+        conversation: &Conversation,
+        headers: &HeaderMap,
+    ) -> Result<(Place, Turn), Refusal> {
+        let scenario = &self.scenario;
+        let fits =
+            |aside: &Turn| expect::unmet(&aside.expect, conversation, headers, scenario).is_ok();
+        if let Some(at) = scenario.asides.iter().position(fits) {
+            return Ok((Place::Aside(at), scenario.asides[at].clone()));
+        }
+        let at = match scenario.follow {
+            Follow::History => conversation.turns.len(),
+            Follow::Requests => state.answered,
+        };
+        if let Some(turn) = scenario.turns.get(at) {
+            return Ok((Place::Turn(at), turn.clone()));
+        }
+        let Some(end) = &scenario.end else {
+            let turns = scenario.turns.len();
+            return Err(Refusal::scenario(format!(
+                "it has {turns} turns, and this request is for turn {}; add a turn, or `end`",
+                at + 1
+            )));
+        };
+        let turn = Turn {
+            say: vec![Piece::Text(end.clone())],
+            ..Turn::default()
+        };
+        Ok((Place::End, turn))
+    }
+
+    fn render(
+        &self,
+        reply: &Reply,
+        dialect: Dialect,
+        conversation: &Conversation,
+        random: &mut Random,
+    ) -> Result<Content, String> {
+        let own = &conversation.own;
+        let ids = self.scenario.gemini_ids;
+        Ok(match (dialect, conversation.stream) {
+            (Dialect::OpenAiChat, false) => Content::Body(chat::reply::whole(reply)),
+            (Dialect::OpenAiChat, true) => {
+                Content::Events(chat::reply::events(reply, own.usage, random))
+            }
+            (Dialect::OpenAiResponses, false) => Content::Body(responses::reply::whole(reply, own)),
+            (Dialect::OpenAiResponses, true) => {
+                Content::Events(responses::reply::events(reply, own, random))
+            }
+            (Dialect::Anthropic, false) => Content::Body(messages::reply::whole(reply)?),
+            (Dialect::Anthropic, true) => Content::Events(messages::reply::events(reply, random)),
+            (Dialect::Gemini, false) => Content::Body(gemini::reply::whole(reply, ids)?),
+            (Dialect::Gemini, true) => Content::Events(gemini::reply::events(reply, ids, random)?),
+        })
+    }
+}
+
+impl State {
+    /// Notes that a turn was answered in full.
+    fn settle(
+        &mut self,
+        place: Place,
+        reply: &Reply,
+        dialect: Dialect,
+        conversation: &Conversation,
+    ) {
+        if let Place::Turn(at) = place {
+            self.reached = self.reached.max(at + 1);
+            self.answered += 1;
+        }
+        if dialect == Dialect::OpenAiResponses {
+            let own = &conversation.own;
+            let output = responses::reply::items(reply, own);
+            let id = responses::reply::id(reply);
+            self.memory.add(id, own.items.clone(), output, own.store);
+        }
+    }
+
+    fn remember(&mut self, exchange: Exchange) {
+        self.bytes += exchange.body.len();
+        self.exchanges.push_back(exchange);
+        while self.exchanges.len() > EXCHANGES || self.bytes > BYTES {
+            let Some(oldest) = self.exchanges.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.body.len();
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The scripted server over HTTP, as a client of each provider sees it.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod client;
+mod faults;
+mod recorded;
+mod refusals;
+mod replies;
+mod scenarios;
+mod sdk;
