@@ -191,7 +191,7 @@ fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
     for (at, message) in messages.iter().enumerate() {
         let role = text(message, "role").unwrap_or_default();
         if role != "tool" {
-            answered(&open)?;
+            require_answers(&open)?;
             open.clear();
         }
         match role {
@@ -218,10 +218,10 @@ fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
             }
         }
     }
-    answered(&open)
+    require_answers(&open)
 }
 
-fn answered(open: &[String]) -> Result<(), Refusal> {
+fn require_answers(open: &[String]) -> Result<(), Refusal> {
     if open.is_empty() {
         return Ok(());
     }

@@ -105,7 +105,7 @@ pub(crate) fn compose(
         Output::Item(item) => is_answered(item),
         _ => false,
     });
-    allowed(conversation, &outputs, calls, turn.stop)?;
+    check_allowed(conversation, &outputs, calls, turn.stop)?;
     let default = if calls { Stop::Calls } else { Stop::End };
     Ok(Reply {
         stop: turn.stop.unwrap_or(default),
@@ -117,7 +117,7 @@ pub(crate) fn compose(
 }
 
 /// Whether the request lets the model make these calls.
-fn allowed(
+fn check_allowed(
     conversation: &Conversation,
     outputs: &[Output],
     calls: bool,

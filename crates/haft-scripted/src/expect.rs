@@ -10,17 +10,17 @@ use crate::scenario::{Expect, ExpectedResult, Scenario};
 const QUOTE: usize = 400;
 
 /// What of the expectations does not hold.
-pub(crate) fn unmet(
+pub(crate) fn check(
     expect: &Expect,
     conversation: &Conversation,
     headers: &HeaderMap,
     scenario: &Scenario,
 ) -> Result<(), String> {
     if let Some(words) = &expect.user {
-        contains("the last text of the user", &conversation.user, words)?;
+        check_contains("the last text of the user", &conversation.user, words)?;
     }
     for words in &expect.system {
-        contains("the instructions", &conversation.system, words)?;
+        check_contains("the instructions", &conversation.system, words)?;
     }
     if let Some(model) = &expect.model
         && *model != conversation.model
@@ -28,19 +28,19 @@ pub(crate) fn unmet(
         let found = &conversation.model;
         return Err(format!("the model must be `{model}`; it is `{found}`"));
     }
-    declared(expect, conversation)?;
+    check_tools(expect, conversation)?;
     for (name, words) in &expect.headers {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         match value {
-            Some(value) => contains(&format!("the header `{name}`"), value, words)?,
+            Some(value) => check_contains(&format!("the header `{name}`"), value, words)?,
             None => return Err(format!("the header `{name}` is missing")),
         }
     }
     let mut results = expect.results.iter();
-    results.try_for_each(|expected| result(expected, conversation, scenario))
+    results.try_for_each(|expected| check_result(expected, conversation, scenario))
 }
 
-fn declared(expect: &Expect, conversation: &Conversation) -> Result<(), String> {
+fn check_tools(expect: &Expect, conversation: &Conversation) -> Result<(), String> {
     let tools = &conversation.tools;
     let names = || {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -60,7 +60,7 @@ fn declared(expect: &Expect, conversation: &Conversation) -> Result<(), String> 
     }
 }
 
-fn result(
+fn check_result(
     expected: &ExpectedResult,
     conversation: &Conversation,
     scenario: &Scenario,
@@ -71,7 +71,7 @@ fn result(
     };
     let what = format!("the result of the call `{id}`");
     if let Some(words) = &expected.contains {
-        contains(&what, &result.text, words)?;
+        check_contains(&what, &result.text, words)?;
     }
     if let Some(words) = &expected.lacks
         && result.text.contains(words)
@@ -104,7 +104,7 @@ fn find_result<'c>(
     conversation.turns.get(turn)?.get(position)?.result.as_ref()
 }
 
-fn contains(what: &str, text: &str, words: &str) -> Result<(), String> {
+fn check_contains(what: &str, text: &str, words: &str) -> Result<(), String> {
     if text.contains(words) {
         return Ok(());
     }

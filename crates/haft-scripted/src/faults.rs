@@ -17,12 +17,14 @@ const JSON: &str = "application/json";
 
 /// A reply as it is sent.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct Delivery {
     pub(crate) status: u16,
     pub(crate) content_type: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) pieces: Vec<Bytes>,
     pub(crate) end: End,
+    /// The pause before it, in milliseconds.
+    pub(crate) delay_ms: u64,
 }
 
 /// A reply before anything goes wrong.
@@ -34,7 +36,7 @@ pub(crate) enum Content {
     Events(Vec<Event>),
 }
 
-impl Sent {
+impl Delivery {
     /// An error of the provider.
     pub(crate) fn refusal(refusal: &Refusal, dialect: Dialect) -> Self {
         let body = refusal.body(dialect).to_string();
@@ -44,6 +46,7 @@ impl Sent {
             headers: Vec::new(),
             pieces: vec![body.into()],
             end: End::Whole,
+            delay_ms: 0,
         }
     }
 
@@ -70,14 +73,14 @@ impl Sent {
                 }]);
             }
         }
-        let mut sent = Self::refusal(&refusal, dialect);
-        sent.pieces = vec![body.to_string().into()];
+        let mut delivery = Self::refusal(&refusal, dialect);
+        delivery.pieces = vec![body.to_string().into()];
         if let Some(body) = &status.body {
-            "text/html; charset=utf-8".clone_into(&mut sent.content_type);
-            sent.pieces = vec![body.clone().into()];
+            "text/html; charset=utf-8".clone_into(&mut delivery.content_type);
+            delivery.pieces = vec![body.clone().into()];
         }
-        sent.headers = headers;
-        sent
+        delivery.headers = headers;
+        delivery
     }
 
     /// A reply with a fault or without, cut.
@@ -101,26 +104,27 @@ impl Sent {
         let mut parts: Vec<Vec<u8>> = match content {
             Content::Body(body) => vec![body.to_string().into_bytes()],
             Content::Events(events) => {
-                let events = spoilt(events, fault, dialect);
+                let events = spoil_events(events, fault, dialect);
                 events
                     .into_iter()
                     .map(|event| event.text.into_bytes())
                     .collect()
             }
         };
-        let end = spoil(&mut parts, fault, content_type == JSON);
+        let end = spoil_bytes(&mut parts, fault, content_type == JSON);
         Self {
             status: 200,
             content_type: content_type.to_owned(),
             headers: Vec::new(),
             pieces: pieces(&parts, cut),
             end,
+            delay_ms: 0,
         }
     }
 }
 
 /// The events with what is wrong with them as events.
-fn spoilt(mut events: Vec<Event>, fault: Option<&Fault>, dialect: Dialect) -> Vec<Event> {
+fn spoil_events(mut events: Vec<Event>, fault: Option<&Fault>, dialect: Dialect) -> Vec<Event> {
     match fault {
         Some(Fault::Unterminated) => events.retain(|event| !event.is_closing),
         Some(Fault::ErrorEvent(error)) => {
@@ -173,7 +177,7 @@ fn error_event(error: &ErrorEvent, dialect: Dialect, number: usize) -> Event {
 }
 
 /// Spoils the bytes; how they end.
-fn spoil(parts: &mut Vec<Vec<u8>>, fault: Option<&Fault>, is_body: bool) -> End {
+fn spoil_bytes(parts: &mut Vec<Vec<u8>>, fault: Option<&Fault>, is_body: bool) -> End {
     match fault {
         Some(Fault::AbortAfter(bytes)) => {
             shorten(parts, *bytes);

@@ -49,14 +49,14 @@ pub(crate) fn unknown<'v>(object: &'v Map<String, Value>, known: &[&str]) -> Opt
 pub(crate) fn texts(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => joined(items.iter()),
-        Value::Object(members) => joined(members.values()),
+        Value::Array(items) => join(items.iter()),
+        Value::Object(members) => join(members.values()),
         Value::Null => String::new(),
         other => other.to_string(),
     }
 }
 
-fn joined<'v>(values: impl Iterator<Item = &'v Value>) -> String {
+fn join<'v>(values: impl Iterator<Item = &'v Value>) -> String {
     let texts: Vec<String> = values.map(texts).filter(|text| !text.is_empty()).collect();
     texts.join("\n")
 }

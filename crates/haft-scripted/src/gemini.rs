@@ -198,11 +198,11 @@ fn contents(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
         }
         before = role;
     }
-    answered(&open)?;
-    signed(contents, &conversation.model)
+    require_answers(&open)?;
+    check_signatures(contents, &conversation.model)
 }
 
-fn answered(open: &[Open<'_>]) -> Result<(), Refusal> {
+fn require_answers(open: &[Open<'_>]) -> Result<(), Refusal> {
     if open.is_empty() {
         return Ok(());
     }
@@ -264,7 +264,7 @@ fn responses(
         return Err(Refusal::invalid(words));
     }
     if found.len() != open.len() {
-        return answered(open);
+        return require_answers(open);
     }
     let mut waiting: Vec<usize> = (0..open.len()).collect();
     for (number, response) in found.into_iter().enumerate() {
@@ -309,7 +309,7 @@ fn responses(
 
 /// Whether the signatures came back: models from Gemini 3 on want one at the first call of each step since the user's last words, and
 /// one of ours must be the one that was sent.
-fn signed(contents: &[Value], model: &str) -> Result<(), Refusal> {
+fn check_signatures(contents: &[Value], model: &str) -> Result<(), Refusal> {
     let says = |content: &Value| {
         let own = text(content, "role").is_none_or(|role| role != "model");
         own && list(content, "parts")

@@ -189,12 +189,12 @@ fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
                 }
             }
             "assistant" => {
-                answered(&open, at)?;
+                require_answers(&open, at)?;
                 open = assistant(message, at, &mut ids, conversation)?;
             }
             // Instructions in the middle of a conversation.
             "system" if at > 0 => {
-                answered(&open, at)?;
+                require_answers(&open, at)?;
                 conversation.system.push('\n');
                 conversation
                     .system
@@ -213,10 +213,10 @@ fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
         }
         blocks(message, at)?;
     }
-    answered(&open, messages.len())
+    require_answers(&open, messages.len())
 }
 
-fn answered(open: &[Open<'_>], at: usize) -> Result<(), Refusal> {
+fn require_answers(open: &[Open<'_>], at: usize) -> Result<(), Refusal> {
     if open.is_empty() {
         return Ok(());
     }
@@ -319,7 +319,7 @@ fn results(
     let mut seen = HashSet::new();
     for (number, block) in list(message, "content").iter().enumerate() {
         if text(block, "type") != Some("tool_result") {
-            answered(open, at)?;
+            require_answers(open, at)?;
             continue;
         }
         let place = format!("messages.{at}.content.{number}");
@@ -358,5 +358,5 @@ fn results(
         };
         conversation.answer(id, result);
     }
-    answered(open, at)
+    require_answers(open, at)
 }

@@ -390,7 +390,7 @@ impl Scenario {
     /// It is not a scenario.
     pub fn from_toml(text: &str) -> Result<Self, ScenarioError> {
         let scenario: Self = toml::from_str(text).map_err(malformed)?;
-        scenario.checked()
+        scenario.check()
     }
 
     /// Reads JSON.
@@ -399,7 +399,7 @@ impl Scenario {
     /// It is not a scenario.
     pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
         let scenario: Self = serde_json::from_str(text).map_err(malformed)?;
-        scenario.checked()
+        scenario.check()
     }
 
     /// The same with streams cut elsewhere.
@@ -423,7 +423,7 @@ impl Scenario {
         })
     }
 
-    fn checked(self) -> Result<Self, ScenarioError> {
+    fn check(self) -> Result<Self, ScenarioError> {
         check::check(&self)?;
         Ok(self)
     }

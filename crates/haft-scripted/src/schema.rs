@@ -91,7 +91,7 @@ fn openai_strict(schema: &Map<String, Value>, path: &[String]) -> Result<(), Str
         "dependentRequired",
         "dependentSchemas",
     ];
-    let context = || format!("In context=({}), ", quoted(path));
+    let context = || format!("In context=({}), ", quote_path(path));
     if let Some(key) = REFUSED.into_iter().find(|key| schema.contains_key(*key)) {
         return Err(format!("{}'{key}' is not permitted.", context()));
     }
@@ -198,7 +198,7 @@ fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = &String> {
     properties.into_iter().flat_map(Map::keys)
 }
 
-fn quoted(path: &[String]) -> String {
+fn quote_path(path: &[String]) -> String {
     let parts: Vec<String> = path.iter().map(|part| format!("'{part}'")).collect();
     parts.join(", ")
 }

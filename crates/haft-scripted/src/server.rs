@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::body::Pieces;
 use crate::exchange::{self, Exchange, Request, Route};
-use crate::faults::Sent;
+use crate::faults::Delivery;
 use crate::refusal::Refusal;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
@@ -129,8 +129,8 @@ async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pi
     let route = match exchange::route(&parts.method, &parts.uri) {
         Ok(route) => route,
         Err(refusal) => {
-            let sent = Sent::refusal(&refusal, haft_wire::Dialect::OpenAiChat);
-            return response(sent, Duration::ZERO);
+            let delivery = Delivery::refusal(&refusal, haft_wire::Dialect::OpenAiChat);
+            return response(delivery, Duration::ZERO);
         }
     };
     let Route {
@@ -167,16 +167,16 @@ async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pi
     let body = allowed
         .and(body)
         .and_then(|body| exchange::parse(dialect, &body));
-    let played = stage.play(Request {
+    let delivery = stage.play(Request {
         exchange,
         headers: parts.headers,
         body,
     });
-    if played.delay_ms > 0 {
-        tokio::time::sleep(Duration::from_millis(played.delay_ms)).await;
+    if delivery.delay_ms > 0 {
+        tokio::time::sleep(Duration::from_millis(delivery.delay_ms)).await;
     }
     let pause = Duration::from_millis(stage.scenario.pause_ms);
-    response(played.sent, pause)
+    response(delivery, pause)
 }
 
 fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
@@ -189,16 +189,16 @@ fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
     texts
 }
 
-fn response(sent: Sent, pause: Duration) -> Response<Pieces> {
-    let mut response = Response::new(Pieces::new(sent.pieces, pause, sent.end));
-    *response.status_mut() = StatusCode::from_u16(sent.status).unwrap_or_default();
-    let kind = HeaderValue::from_str(&sent.content_type);
+fn response(delivery: Delivery, pause: Duration) -> Response<Pieces> {
+    let mut response = Response::new(Pieces::new(delivery.pieces, pause, delivery.end));
+    *response.status_mut() = StatusCode::from_u16(delivery.status).unwrap_or_default();
+    let kind = HeaderValue::from_str(&delivery.content_type);
     let headers = response.headers_mut();
     headers.extend(kind.ok().map(|kind| (CONTENT_TYPE, kind)));
     let id = HeaderValue::from_static("req_scripted");
     headers.insert("x-request-id", id.clone());
     headers.insert("request-id", id);
-    for (name, value) in sent.headers {
+    for (name, value) in delivery.headers {
         let name = HeaderName::from_bytes(name.as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(&value)) {
             headers.insert(name, value);

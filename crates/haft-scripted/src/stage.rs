@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::compose::{Reply, compose};
 use crate::conversation::Conversation;
 use crate::exchange::{Exchange, Request};
-use crate::faults::{Content, Sent};
+use crate::faults::{Content, Delivery};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::responses::Memory;
@@ -51,14 +51,6 @@ enum Place {
     End,
 }
 
-/// What a request comes to.
-#[derive(Debug)]
-pub(crate) struct Played {
-    pub(crate) sent: Sent,
-    /// The pause before it, in milliseconds.
-    pub(crate) delay_ms: u64,
-}
-
 impl Stage {
     pub(crate) fn new(scenario: Scenario) -> Self {
         Self {
@@ -78,7 +70,7 @@ impl Stage {
     }
 
     /// Answers a request, and remembers it.
-    pub(crate) fn play(&self, request: Request) -> Played {
+    pub(crate) fn play(&self, request: Request) -> Delivery {
         let mut state = self.state.lock();
         let mut exchange = request.exchange;
         let read = request.body.and_then(|body| {
@@ -88,19 +80,16 @@ impl Stage {
                     ..conversation
                 })
         });
-        let played = read.and_then(|conversation| {
+        let delivery = read.and_then(|conversation| {
             self.answer(&mut state, &mut exchange, &conversation, &request.headers)
         });
-        let played = played.unwrap_or_else(|refusal| {
+        let delivery = delivery.unwrap_or_else(|refusal| {
             exchange.problem = Some(refusal.message.clone());
-            Played {
-                sent: Sent::refusal(&refusal, exchange.dialect),
-                delay_ms: 0,
-            }
+            Delivery::refusal(&refusal, exchange.dialect)
         });
-        exchange.status = played.sent.status;
+        exchange.status = delivery.status;
         state.remember(exchange);
-        played
+        delivery
     }
 
     fn read(
@@ -123,7 +112,7 @@ impl Stage {
         exchange: &mut Exchange,
         conversation: &Conversation,
         headers: &HeaderMap,
-    ) -> Result<Played, Refusal> {
+    ) -> Result<Delivery, Refusal> {
         exchange.stream = conversation.stream;
         exchange.model.clone_from(&conversation.model);
         let (place, turn) = self.next(state, conversation, headers)?;
@@ -137,7 +126,7 @@ impl Stage {
             Place::End => "the end".to_owned(),
         };
         let refuse = |why: String| Refusal::scenario(format!("{name}: {why}"));
-        expect::unmet(&turn.expect, conversation, headers, &self.scenario).map_err(refuse)?;
+        expect::check(&turn.expect, conversation, headers, &self.scenario).map_err(refuse)?;
         let number = state.replies + 1;
         let reply = compose(&turn, exchange.dialect, conversation, number).map_err(refuse)?;
         let mut random = Random::new(self.scenario.seed, number);
@@ -150,17 +139,15 @@ impl Stage {
         *attempt += 1;
         exchange.is_faulty = fault.is_some();
         let cut = (self.scenario.pieces, &mut random);
-        let mut sent = Sent::reply(content, fault, exchange.dialect, cut);
+        let mut delivery = Delivery::reply(content, fault, exchange.dialect, cut);
         if fault.is_none() {
             state.settle(place, &reply, exchange.dialect, conversation);
         }
-        if sent.status == 200 {
-            sent.headers.extend(turn.headers.clone());
+        if delivery.status == 200 {
+            delivery.headers.extend(turn.headers.clone());
         }
-        Ok(Played {
-            sent,
-            delay_ms: turn.delay_ms,
-        })
+        delivery.delay_ms = turn.delay_ms;
+        Ok(delivery)
     }
 
     /// The turn that a request is for.
@@ -172,7 +159,7 @@ impl Stage {
     ) -> Result<(Place, Turn), Refusal> {
         let scenario = &self.scenario;
         let fits =
-            |aside: &Turn| expect::unmet(&aside.expect, conversation, headers, scenario).is_ok();
+            |aside: &Turn| expect::check(&aside.expect, conversation, headers, scenario).is_ok();
         if let Some(at) = scenario.asides.iter().position(fits) {
             return Ok((Place::Aside(at), scenario.asides[at].clone()));
         }

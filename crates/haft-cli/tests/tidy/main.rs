@@ -162,9 +162,15 @@ fn first_names(text: &str) -> BTreeSet<String> {
 /// The crates by floor, from the ground up. A crate names crates of the floors below its own; every crate stands here once.
 const FLOORS: &[&[&str]] = &[
     // Engines: they know nothing of tools and are useful alone.
-    &["haft-json", "haft-search", "haft-shell", "haft-tokens"],
-    // Contracts and pipeline; processes.
-    &["haft", "haft-macros", "haft-sandbox"],
+    &[
+        "haft-json",
+        "haft-search",
+        "haft-shell",
+        "haft-tokens",
+        "haft-wire",
+    ],
+    // Contracts and pipeline; processes; the other end of a wire.
+    &["haft", "haft-macros", "haft-sandbox", "haft-scripted"],
     // Satellites: strangers to each other.
     &[
         "haft-agent",
@@ -180,6 +186,8 @@ const FLOORS: &[&[&str]] = &[
 
 /// The crates that name one of their own floor, and that one.
 const BESIDE: &[(&str, &str)] = &[
+    // Bodies and names of a wire are written and read with the strict reader.
+    ("haft-wire", "haft-json"),
     ("haft", "haft-macros"),
     // The tests of the macros stand on `haft`, which re-exports them.
     ("haft-macros", "haft"),

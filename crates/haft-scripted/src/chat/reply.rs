@@ -42,7 +42,7 @@ fn call(call: &OutCall) -> Value {
 }
 
 /// The texts of the pieces that this picks, joined; null where there are none.
-fn joined(reply: &Reply, pick: fn(&Output) -> Option<&str>) -> Value {
+fn join(reply: &Reply, pick: fn(&Output) -> Option<&str>) -> Value {
     let texts: Vec<&str> = reply.outputs.iter().filter_map(pick).collect();
     if texts.is_empty() {
         Value::Null
@@ -75,10 +75,10 @@ fn refusal(output: &Output) -> Option<&str> {
 /// A whole reply.
 pub(crate) fn whole(reply: &Reply) -> Value {
     let mut message = json!({
-        "role": "assistant", "content": joined(reply, content),
-        "refusal": joined(reply, refusal), "annotations": [],
+        "role": "assistant", "content": join(reply, content),
+        "refusal": join(reply, refusal), "annotations": [],
     });
-    let thoughts = joined(reply, thoughts);
+    let thoughts = join(reply, thoughts);
     if !thoughts.is_null() {
         message["reasoning_content"] = thoughts;
     }

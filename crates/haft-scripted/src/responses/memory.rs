@@ -14,7 +14,7 @@ const REPLIES: usize = 256;
 /// The replies of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    replies: HashMap<String, Remembered>,
+    replies: HashMap<String, Record>,
     order: VecDeque<String>,
     /// The reply that an item is of, by the item's id.
     items: HashMap<String, String>,
@@ -22,7 +22,7 @@ pub(crate) struct Memory {
 
 /// One reply.
 #[derive(Debug)]
-struct Remembered {
+struct Record {
     /// The history before it.
     before: Vec<Value>,
     /// Its own items.
@@ -44,7 +44,7 @@ impl Memory {
             self.items.insert(item.to_owned(), id.clone());
         }
         self.order.push_back(id.clone());
-        let remembered = Remembered {
+        let remembered = Record {
             before: if stored { before } else { Vec::new() },
             output,
             stored,
@@ -68,14 +68,14 @@ impl Memory {
             Value::String(text) => items.push(json!({"role": "user", "content": text})),
             _ => {
                 for item in list(body, "input") {
-                    items.push(self.referenced(item)?);
+                    items.push(self.dereference(item)?);
                 }
             }
         }
         Ok(items)
     }
 
-    fn referenced(&self, item: &Value) -> Result<Value, Refusal> {
+    fn dereference(&self, item: &Value) -> Result<Value, Refusal> {
         if text(item, "type") != Some("item_reference") {
             return Ok(item.clone());
         }
@@ -86,7 +86,7 @@ impl Memory {
             .ok_or_else(|| missing(id))
     }
 
-    fn item(&self, id: &str) -> Option<(&Remembered, &Value)> {
+    fn item(&self, id: &str) -> Option<(&Record, &Value)> {
         let reply = self.replies.get(self.items.get(id)?)?;
         let item = reply
             .output
@@ -104,7 +104,7 @@ fn missing(id: &str) -> Refusal {
 }
 
 /// The encrypted content of a reasoning item.
-pub(super) fn encrypted(thought: &str) -> String {
+pub(super) fn encrypt(thought: &str) -> String {
     format!("scripted{}", digest(thought))
 }
 

@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::scenario::Stop;
 use crate::stream::Event;
 
-use super::memory::encrypted;
+use super::memory::encrypt;
 
 /// When every reply was made, in seconds since 1970: the same, so that replies are.
 const CREATED: u64 = 1_780_000_000;
@@ -38,7 +38,7 @@ pub(crate) fn items(reply: &Reply, own: &Own) -> Vec<Value> {
                     "summary": [{"type": "summary_text", "text": text}],
                 });
                 if own.encrypted {
-                    item["encrypted_content"] = encrypted(text).into();
+                    item["encrypted_content"] = encrypt(text).into();
                 }
                 item
             }
