@@ -35,7 +35,7 @@ impl From<Infallible> for Aborted {
 /// A body in pieces. Between two of them it is pending at least once, so that each leaves before the next one comes.
 #[derive(Debug)]
 pub(crate) struct Pieces {
-    pieces: VecDeque<Bytes>,
+    queue: VecDeque<Bytes>,
     pause: Duration,
     end: End,
     rest: Rest,
@@ -55,7 +55,7 @@ enum Rest {
 impl Pieces {
     pub(crate) fn new(pieces: Vec<Bytes>, pause: Duration, end: End) -> Self {
         Self {
-            pieces: pieces.into(),
+            queue: pieces.into(),
             pause,
             end,
             rest: Rest::None,
@@ -83,8 +83,8 @@ impl Body for Pieces {
                 Poll::Ready(()) => self.rest = Rest::None,
             },
         }
-        if let Some(piece) = self.pieces.pop_front() {
-            let last = self.pieces.is_empty();
+        if let Some(piece) = self.queue.pop_front() {
+            let last = self.queue.is_empty();
             self.rest = if last || self.pause.is_zero() {
                 Rest::Flush
             } else {

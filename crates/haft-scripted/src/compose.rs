@@ -63,20 +63,22 @@ impl OutCall {
     }
 }
 
+/// Items that are calls for the client, by their type.
+const CALLS: [&str; 7] = [
+    "tool_use",
+    "function_call",
+    "custom_tool_call",
+    "shell_call",
+    "local_shell_call",
+    "apply_patch_call",
+    "computer_call",
+];
+
 /// Whether the client must answer an item of this type.
 fn is_answered(item: &Value) -> bool {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
-    let client = ["tool_search_call"].contains(&kind)
-        && item.get("execution").and_then(Value::as_str) == Some("client");
-    const CALLS: [&str; 7] = [
-        "tool_use",
-        "function_call",
-        "custom_tool_call",
-        "shell_call",
-        "local_shell_call",
-        "apply_patch_call",
-        "computer_call",
-    ];
+    let client = item.get("execution").and_then(Value::as_str) == Some("client");
+    let client = client && kind == "tool_search_call";
     client || CALLS.contains(&kind) || item.get("functionCall").is_some()
 }
 

@@ -156,7 +156,7 @@ async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pi
         dialect,
         path: path.to_owned(),
         headers: texts(&parts.headers),
-        body: body.as_ref().map(Clone::clone).unwrap_or_default(),
+        body: body.clone().unwrap_or_default(),
         model,
         stream,
         turn: None,

@@ -74,11 +74,10 @@ impl Stage {
         let mut state = self.state.lock();
         let mut exchange = request.exchange;
         let read = request.body.and_then(|body| {
-            self.read(&body, &exchange, &state.memory)
-                .map(|conversation| Conversation {
-                    bytes: exchange.body.len(),
-                    ..conversation
-                })
+            read(&body, &exchange, &state.memory).map(|conversation| Conversation {
+                bytes: exchange.body.len(),
+                ..conversation
+            })
         });
         let delivery = read.and_then(|conversation| {
             self.answer(&mut state, &mut exchange, &conversation, &request.headers)
@@ -90,20 +89,6 @@ impl Stage {
         exchange.status = delivery.status;
         state.remember(exchange);
         delivery
-    }
-
-    fn read(
-        &self,
-        body: &Value,
-        exchange: &Exchange,
-        memory: &Memory,
-    ) -> Result<Conversation, Refusal> {
-        match exchange.dialect {
-            Dialect::OpenAiChat => chat::read(body),
-            Dialect::OpenAiResponses => responses::read(body, memory),
-            Dialect::Anthropic => messages::read(body),
-            Dialect::Gemini => gemini::read(body, &exchange.model, exchange.stream),
-        }
     }
 
     fn answer(
@@ -207,6 +192,16 @@ impl Stage {
             (Dialect::Gemini, false) => Content::Body(gemini::reply::whole(reply, ids)?),
             (Dialect::Gemini, true) => Content::Events(gemini::reply::events(reply, ids, random)?),
         })
+    }
+}
+
+/// Reads a request in its dialect.
+fn read(body: &Value, exchange: &Exchange, memory: &Memory) -> Result<Conversation, Refusal> {
+    match exchange.dialect {
+        Dialect::OpenAiChat => chat::read(body),
+        Dialect::OpenAiResponses => responses::read(body, memory),
+        Dialect::Anthropic => messages::read(body),
+        Dialect::Gemini => gemini::read(body, &exchange.model, exchange.stream),
     }
 }
 

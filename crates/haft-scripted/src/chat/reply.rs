@@ -121,7 +121,7 @@ pub(crate) fn events(reply: &Reply, with_usage: bool, random: &mut Random) -> Ve
         random,
         events: Vec::new(),
     };
-    chunks.delta(json!({"role": "assistant", "content": "", "refusal": null}));
+    chunks.delta(&json!({"role": "assistant", "content": "", "refusal": null}));
     let mut calls = 0;
     for output in &reply.outputs {
         match output {
@@ -132,7 +132,7 @@ pub(crate) fn events(reply: &Reply, with_usage: bool, random: &mut Random) -> Ve
                 chunks.call(made, calls);
                 calls += 1;
             }
-            Output::Item(members) => chunks.delta(members.clone()),
+            Output::Item(members) => chunks.delta(members),
         }
     }
     chunks.end()
@@ -146,7 +146,7 @@ struct Chunks<'r> {
 }
 
 impl Chunks<'_> {
-    fn chunk(&mut self, choices: Value, usage: Value) -> Event {
+    fn chunk(&mut self, choices: &Value, usage: &Value) -> Event {
         let mut chunk = json!({
             "id": id(self.reply), "object": "chat.completion.chunk", "created": CREATED,
             "model": self.reply.model, "service_tier": "default",
@@ -154,21 +154,21 @@ impl Chunks<'_> {
             "obfuscation": self.random.padding(),
         });
         if self.with_usage {
-            chunk["usage"] = usage;
+            chunk["usage"] = usage.clone();
         }
         Event::data(&chunk)
     }
 
-    fn delta(&mut self, delta: Value) {
+    fn delta(&mut self, delta: &Value) {
         let choices =
             json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": null}]);
-        let event = self.chunk(choices, Value::Null);
+        let event = self.chunk(&choices, &Value::Null);
         self.events.push(event);
     }
 
     fn texts(&mut self, key: &str, text: &str) {
         for piece in self.random.deltas(text) {
-            self.delta(json!({key: piece}));
+            self.delta(&json!({key: piece}));
         }
     }
 
@@ -181,19 +181,19 @@ impl Chunks<'_> {
         let mut head = call(made);
         head["index"] = index.into();
         head[key][argument] = "".into();
-        self.delta(json!({"tool_calls": [head]}));
+        self.delta(&json!({"tool_calls": [head]}));
         for piece in self.random.deltas(&made.arguments) {
-            self.delta(json!({"tool_calls": [{"index": index, key: {argument: piece}}]}));
+            self.delta(&json!({"tool_calls": [{"index": index, key: {argument: piece}}]}));
         }
     }
 
     fn end(mut self) -> Vec<Event> {
         let finish = finish(self.reply.stop);
         let choices = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": finish}]);
-        let event = self.chunk(choices, Value::Null);
+        let event = self.chunk(&choices, &Value::Null);
         self.events.push(event.closing());
         if self.with_usage {
-            let event = self.chunk(json!([]), usage(self.reply));
+            let event = self.chunk(&json!([]), &usage(self.reply));
             self.events.push(event.closing());
         }
         let done = Event {

@@ -17,7 +17,7 @@ fn finish(stop: Stop) -> &'static str {
     }
 }
 
-fn response(reply: &Reply, parts: Vec<Value>, finish: Option<&str>) -> Value {
+fn response(reply: &Reply, parts: &[Value], finish: Option<&str>) -> Value {
     let usage = reply.usage;
     let written = usage.output.saturating_sub(usage.thinking);
     let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
@@ -64,7 +64,7 @@ fn parts(reply: &Reply, with_ids: bool) -> Result<Vec<Value>, String> {
 /// Raw arguments of a call are no object.
 pub(crate) fn whole(reply: &Reply, with_ids: bool) -> Result<Value, String> {
     let parts = parts(reply, with_ids)?;
-    Ok(response(reply, parts, Some(finish(reply.stop))))
+    Ok(response(reply, &parts, Some(finish(reply.stop))))
 }
 
 /// A reply as events: texts in pieces, calls whole, and an empty text at the end that says why the model stopped.
@@ -79,16 +79,16 @@ pub(crate) fn events(
     let mut events = Vec::new();
     for part in parts(reply, with_ids)? {
         let Some(text) = part.get("text").and_then(Value::as_str) else {
-            events.push(Event::data(&response(reply, vec![part], None)));
+            events.push(Event::data(&response(reply, &[part], None)));
             continue;
         };
         for piece in random.deltas(text) {
             let mut part = part.clone();
             part["text"] = piece.into();
-            events.push(Event::data(&response(reply, vec![part], None)));
+            events.push(Event::data(&response(reply, &[part], None)));
         }
     }
-    let end = response(reply, vec![json!({"text": ""})], Some(finish(reply.stop)));
+    let end = response(reply, &[json!({"text": ""})], Some(finish(reply.stop)));
     events.push(Event::data(&end).closing());
     Ok(events)
 }

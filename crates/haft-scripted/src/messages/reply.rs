@@ -31,7 +31,7 @@ fn usage(reply: &Reply, output: u64) -> Value {
     })
 }
 
-fn message(reply: &Reply, content: Vec<Value>, stop: Option<&str>, output: u64) -> Value {
+fn message(reply: &Reply, content: &[Value], stop: Option<&str>, output: u64) -> Value {
     json!({
         "id": format!("msg_{:06}", reply.number), "type": "message", "role": "assistant",
         "model": reply.model, "content": content, "stop_reason": stop, "stop_sequence": null,
@@ -60,12 +60,12 @@ fn block(output: &Output) -> Result<Value, String> {
 pub(crate) fn whole(reply: &Reply) -> Result<Value, String> {
     let blocks: Result<Vec<Value>, String> = reply.outputs.iter().map(block).collect();
     let stop = stop_reason(reply);
-    Ok(message(reply, blocks?, Some(stop), reply.usage.output))
+    Ok(message(reply, &blocks?, Some(stop), reply.usage.output))
 }
 
 /// A reply as events.
 pub(crate) fn events(reply: &Reply, random: &mut Random) -> Vec<Event> {
-    let start = json!({"type": "message_start", "message": message(reply, Vec::new(), None, 1)});
+    let start = json!({"type": "message_start", "message": message(reply, &[], None, 1)});
     let mut events = vec![event(&start)];
     for (index, output) in reply.outputs.iter().enumerate() {
         let (first, deltas) = parts(output, random);

@@ -128,7 +128,7 @@ pub(super) fn check_item(memory: &Memory, items: &[Value], at: usize) -> Result<
             return Err(Refusal::invalid(words).code("invalid_encrypted_content"));
         }
         let next = items.get(at + 1).and_then(|next| text(next, "id"));
-        if !next.is_some_and(|next| memory.items.get(next) == memory.items.get(id)) {
+        if next.is_none_or(|next| memory.items.get(next) != memory.items.get(id)) {
             let words = format!(
                 "Item '{id}' of type 'reasoning' was provided without its required following item."
             );

@@ -5,7 +5,7 @@ use haft_scripted::{Dialect, Scenario, Server, serve};
 use tokio::io::AsyncReadExt;
 
 use crate::client::{Answer, ask, headers, open, path, post, read};
-use crate::replies;
+use crate::readers;
 
 async fn server(faults: &str) -> Server {
     let scenario = format!(
@@ -51,7 +51,7 @@ async fn an_error_status_has_the_providers_shape_and_the_next_try_succeeds() {
                 assert!(answer.head.contains("retry-after: 2"), "{}", answer.head);
                 assert!(answer.head.contains("x-left: 0"), "{}", answer.head);
             } else {
-                let read = replies::read(dialect, stream, &answer);
+                let read = readers::read(dialect, stream, &answer);
                 assert!(read.text.starts_with("Grüße"), "{dialect}");
             }
         }
@@ -92,7 +92,7 @@ async fn a_connection_breaks_after_so_many_bytes() {
             );
             let next = try_once(&server, dialect, stream).await;
             assert!(
-                replies::read(dialect, stream, &next)
+                readers::read(dialect, stream, &next)
                     .text
                     .ends_with("Text.")
             );

@@ -3,79 +3,87 @@
 use haft_scripted::{Dialect, Scenario, scenarios, serve};
 
 use crate::client::{ask, go_on, post};
-use crate::replies::read;
+use crate::readers::read;
+
+/// Scenarios with what is wrong with them; one that begins with `say` or `expect` is a turn.
+const WRONG: [(&str, &str); 19] = [
+    ("say = []\nsays = 1", "unknown field `says`"),
+    ("say = [{ txt = 'a' }]", "unknown variant `txt`"),
+    ("expect = {}", "missing field `say`"),
+    ("turns = []", "missing field `title`"),
+    (
+        "title = 't'\nturns = []",
+        "turns: there must be 1 to 1000 turns",
+    ),
+    (
+        "say = [{ call = { tool = 'a', raw = '{', input = 'b' } }]",
+        "turn 1, piece 1: a call has one of `arguments`, `raw` and `input`",
+    ),
+    (
+        "say = [{ call = { id = 'a b', tool = 'a' } }]",
+        "turn 1, piece 1: the id `a b` must have",
+    ),
+    (
+        "say = [{ call = { tool = 'a', arguments = { at = 2026-01-02 } } }]",
+        "`2026-01-02` is a date of TOML",
+    ),
+    (
+        "say = [{ patch = { action = 'update', path = 'a' } }]",
+        "`diff` is missing",
+    ),
+    (
+        "say = [{ patch = { action = 'delete', path = 'a', diff = '+a' } }]",
+        "has no `diff`",
+    ),
+    (
+        "say = [{ shell = { commands = [] } }]",
+        "`commands` is empty",
+    ),
+    (
+        "say = [{ item = { openai = {} } }]",
+        "\"openai\" is no dialect",
+    ),
+    (
+        "say = [{ item = { gemini = 1 } }]",
+        "an item must be an object",
+    ),
+    (
+        "say = []\nfaults = [{ status = { code = 200 } }]",
+        "turn 1, fault 1: the status 200 is none of an error",
+    ),
+    (
+        "say = []\nfaults = ['unterminate']",
+        "unknown variant `unterminate`",
+    ),
+    (
+        "say = []\nheaders = { 'a b' = 'c' }",
+        "`a b: c` is no header",
+    ),
+    (
+        "say = []\ndelay_ms = 600001",
+        "a pause of 600001 ms is too long",
+    ),
+    (
+        "say = []\nexpect.results = [{ call = 'x' }]",
+        "names the call `x`, which no earlier turn makes",
+    ),
+    (
+        "say = []\n[[asides]]\nsay = []",
+        "aside 1: an aside needs `expect.user` or `expect.system`",
+    ),
+];
 
 #[test]
 fn a_wrong_scenario_is_named_with_its_place() {
-    let turn = |text: &str| format!("title = \"t\"\n[[turns]]\n{text}");
-    let rows = [
-        (turn("say = []\nsays = 1"), "unknown field `says`"),
-        (turn("say = [{ txt = \"a\" }]"), "unknown variant `txt`"),
-        (turn(""), "missing field `say`"),
-        ("turns = []".to_owned(), "missing field `title`"),
-        (
-            "title = \"t\"\nturns = []".to_owned(),
-            "turns: there must be 1 to 1000 turns",
-        ),
-        (
-            turn("say = [{ call = { tool = \"a\", raw = \"{\", input = \"b\" } }]"),
-            "turn 1, piece 1: a call has one of `arguments`, `raw` and `input`",
-        ),
-        (
-            turn("say = [{ call = { id = \"a b\", tool = \"a\" } }]"),
-            "turn 1, piece 1: the id `a b` must have",
-        ),
-        (
-            turn("say = [{ call = { tool = \"a\", arguments = { at = 2026-01-02 } } }]"),
-            "`2026-01-02` is a date of TOML",
-        ),
-        (
-            turn("say = [{ patch = { action = \"update\", path = \"a\" } }]"),
-            "`diff` is missing",
-        ),
-        (
-            turn("say = [{ patch = { action = \"delete\", path = \"a\", diff = \"+a\" } }]"),
-            "has no `diff`",
-        ),
-        (
-            turn("say = [{ shell = { commands = [] } }]"),
-            "`commands` is empty",
-        ),
-        (
-            turn("say = [{ item = { openai = {} } }]"),
-            "\"openai\" is no dialect",
-        ),
-        (
-            turn("say = [{ item = { gemini = 1 } }]"),
-            "an item must be an object",
-        ),
-        (
-            turn("say = []\nfaults = [{ status = { code = 200 } }]"),
-            "turn 1, fault 1: the status 200 is none of an error",
-        ),
-        (
-            turn("say = []\nfaults = [\"unterminate\"]"),
-            "unknown variant `unterminate`",
-        ),
-        (
-            turn("say = []\nheaders = { \"a b\" = \"c\" }"),
-            "`a b: c` is no header",
-        ),
-        (
-            turn("say = []\ndelay_ms = 600001"),
-            "a pause of 600001 ms is too long",
-        ),
-        (
-            turn("say = []\nexpect.results = [{ call = \"x\" }]"),
-            "names the call `x`, which no earlier turn makes",
-        ),
-        (
-            turn("say = []\n[[asides]]\nsay = []"),
-            "aside 1: an aside needs `expect.user` or `expect.system`",
-        ),
-    ];
-    for (text, expect) in rows {
-        let error = Scenario::from_toml(&text).unwrap_err().to_string();
+    for (text, expect) in WRONG {
+        let is_turn = text.starts_with("say") || text.starts_with("expect");
+        let head = if is_turn {
+            "title = 't'\n[[turns]]\n"
+        } else {
+            ""
+        };
+        let error = Scenario::from_toml(&format!("{head}{text}"));
+        let error = error.unwrap_err().to_string();
         assert!(error.contains(expect), "{text}\n{error}");
     }
     let error = Scenario::from_toml("title = 1\nturns = []")
