@@ -9,6 +9,7 @@ use crate::dialect::Dialect;
 use crate::names::Names;
 use crate::reply::Call;
 use crate::strict::Lost;
+use crate::strict::budget::Budget;
 
 /// All tools in the words of one dialect.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub struct Declarations {
     pub names: Arc<Names>,
     /// What was lost of strict schemas, and which tools are not strict because their schema cannot be.
     pub lost: Vec<Lost>,
+    /// Whether one of them at least is strict.
+    pub(crate) strict: bool,
     /// The value of the request's member for tools, JSON text; empty where there are none.
     json: Bytes,
     written: Vec<Arc<Written>>,
@@ -59,6 +62,7 @@ impl Declarations {
             dialect,
             names: Arc::default(),
             lost: Vec::new(),
+            strict: false,
             json: Bytes::new(),
             written: Vec::new(),
         }
@@ -66,28 +70,22 @@ impl Declarations {
 
     /// What was written, as one list.
     pub(crate) fn join(dialect: Dialect, names: Arc<Names>, written: &[Arc<Written>]) -> Self {
-        let fragments = || written.iter().filter_map(|one| one.fragment.as_ref());
-        let bytes = fragments().map(|f| f.json.len() + 1).sum::<usize>();
-        let mut json = Vec::with_capacity(bytes + 40);
+        let (fitted, lost) = fit(dialect, written);
+        let mut json =
+            Vec::with_capacity(fitted.iter().map(|f| f.json.len() + 1).sum::<usize>() + 40);
         json.push(b'[');
         if dialect == Dialect::Gemini {
             json.extend_from_slice(b"{\"functionDeclarations\":[");
             let before = json.len();
-            list(
-                &mut json,
-                fragments().filter(|fragment| fragment.is_function),
-            );
+            list(&mut json, fitted.iter().filter(|one| one.is_function));
             if json.len() == before {
                 json.truncate(1);
             } else {
                 json.extend_from_slice(b"]}");
             }
-            list(
-                &mut json,
-                fragments().filter(|fragment| !fragment.is_function),
-            );
+            list(&mut json, fitted.iter().filter(|one| !one.is_function));
         } else {
-            list(&mut json, fragments());
+            list(&mut json, fitted.iter());
         }
         json.push(b']');
         if json.len() == 2 {
@@ -96,7 +94,8 @@ impl Declarations {
         Self {
             dialect,
             names,
-            lost: fragments().flat_map(|f| f.lost.iter().cloned()).collect(),
+            lost,
+            strict: fitted.iter().any(|one| one.strict),
             json: json.into(),
             written: written.to_vec(),
         }
@@ -125,12 +124,57 @@ impl Declarations {
     }
 }
 
+/// A declaration as it is sent.
+struct Fitted<'f> {
+    json: &'f [u8],
+    is_function: bool,
+    strict: bool,
+}
+
+/// The declarations that are sent, and what is lost: those that are strict are so as far as the request's limits allow, in their order.
+fn fit(dialect: Dialect, written: &[Arc<Written>]) -> (Vec<Fitted<'_>>, Vec<Lost>) {
+    let mut budget = Budget::of(dialect);
+    let mut lost = Vec::new();
+    let mut fitted = Vec::with_capacity(written.len());
+    for (one, fragment) in written
+        .iter()
+        .filter_map(|one| Some((one, one.fragment.as_ref()?)))
+    {
+        let over = fragment
+            .strict
+            .as_ref()
+            .and_then(|strict| Some((strict, budget.take(strict).err()?)));
+        let json = match over {
+            None => {
+                lost.extend_from_slice(&fragment.lost);
+                &fragment.json
+            }
+            Some((strict, limit)) => {
+                lost.push(Lost {
+                    tool: one.own.first().cloned().unwrap_or_default(),
+                    at: String::new(),
+                    what: format!("`strict`: the request would be over the limit of {limit}"),
+                });
+                &strict.plain
+            }
+        };
+        if !json.is_empty() {
+            fitted.push(Fitted {
+                json,
+                is_function: fragment.is_function,
+                strict: fragment.strict.is_some() && over.is_none(),
+            });
+        }
+    }
+    (fitted, lost)
+}
+
 /// Adds declarations to a list, with commas between them.
-fn list<'f>(json: &mut Vec<u8>, fragments: impl Iterator<Item = &'f Fragment>) {
-    for fragment in fragments.filter(|fragment| !fragment.json.is_empty()) {
+fn list<'f>(json: &mut Vec<u8>, fitted: impl Iterator<Item = &'f Fitted<'f>>) {
+    for one in fitted {
         if !matches!(json.last(), Some(b'[')) {
             json.push(b',');
         }
-        json.extend_from_slice(&fragment.json);
+        json.extend_from_slice(one.json);
     }
 }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
 use crate::strict::Lost;
+use crate::strict::budget::Strict;
 
 /// A tool as a host declares it, in no dialect's words.
 #[derive(Debug, Clone)]
@@ -96,7 +97,7 @@ impl Declared {
 }
 
 /// One tool in the words of a dialect.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Fragment {
     /// Its declaration; several with commas between them for a namespace that the dialect has no word for.
     pub(crate) json: Vec<u8>,
@@ -104,4 +105,6 @@ pub(crate) struct Fragment {
     pub(crate) is_function: bool,
     /// What was lost of its schema.
     pub(crate) lost: Vec<Lost>,
+    /// Where its declaration is strict: what that takes of a request's limits.
+    pub(crate) strict: Option<Strict>,
 }

@@ -22,11 +22,15 @@ pub mod request;
 pub mod strict;
 pub mod stream;
 mod body;
+mod borrowed;
 mod chat;
 mod dispatch;
 mod fault;
+mod feed;
+mod foreign;
 mod gemini;
 mod loose;
+mod media;
 mod messages;
 mod responses;
 

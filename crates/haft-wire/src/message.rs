@@ -142,6 +142,15 @@ impl Answer {
         texts.join("\n")
     }
 
+    /// The answer to a call that was not run because an earlier one of its toolset failed: the calls of one toolset in a turn are a batch,
+    /// run in order, and Anthropic wants these words for each that follows a failure.
+    pub fn not_executed(call: Call) -> Self {
+        Self::error(
+            call,
+            "Not executed: an earlier computer action in this turn failed.",
+        )
+    }
+
     /// The same, for a call that failed.
     pub fn error(call: Call, text: impl Into<String>) -> Self {
         Self {

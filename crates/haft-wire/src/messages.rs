@@ -1,48 +1,18 @@
-//! Anthropic Messages.
+//! Anthropic Messages: `POST /v1/messages`.
 
-use crate::declared::{Declared, Fragment};
-use crate::error::WireError;
-use crate::limits::Limits;
-use crate::names::Names;
-use crate::reply::Reply;
-use crate::request::Request;
-use crate::stream::Delta;
+mod block;
+mod content;
+mod declare;
+mod history;
+mod open;
+mod read;
+mod stream;
+mod write;
 
-/// A tool in this dialect's words; `None` for one that it has no words for.
-pub(crate) fn fragment(_tool: &Declared, _names: &Names) -> Option<Fragment> {
-    None
-}
+#[cfg(test)]
+mod tests;
 
-pub(crate) fn write(_request: &Request<'_>) -> Result<Vec<u8>, WireError> {
-    Err(WireError::Cut(0))
-}
-
-pub(crate) fn read(_body: &[u8], _limits: Limits) -> Result<Reply, WireError> {
-    Err(WireError::Cut(0))
-}
-
-/// A reply out of events.
-#[derive(Debug)]
-pub(crate) struct Stream;
-
-impl Stream {
-    pub(crate) fn new(_limits: Limits) -> Self {
-        Self
-    }
-
-    pub(crate) fn push(
-        &mut self,
-        _piece: &[u8],
-        _deltas: &mut Vec<Delta>,
-    ) -> Result<(), WireError> {
-        Err(WireError::Cut(0))
-    }
-
-    pub(crate) fn is_whole(&self) -> bool {
-        false
-    }
-
-    pub(crate) fn finish(self) -> Result<Reply, WireError> {
-        Err(WireError::Cut(0))
-    }
-}
+pub(crate) use declare::fragment;
+pub(crate) use read::read;
+pub(crate) use stream::Stream;
+pub(crate) use write::write;

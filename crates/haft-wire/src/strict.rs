@@ -1,5 +1,7 @@
 //! Strict schemas: what a dialect can hold a model to, and what is lost of a schema on the way there.
 
+pub(crate) mod anthropic;
+pub(crate) mod budget;
 pub mod openai;
 pub(crate) mod tree;
 

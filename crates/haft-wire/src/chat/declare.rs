@@ -43,6 +43,7 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
         json,
         is_function,
         lost,
+        ..Fragment::default()
     })
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
         json,
         is_function,
         lost,
+        ..Fragment::default()
     })
 }
 

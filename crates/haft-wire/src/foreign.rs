@@ -1,0 +1,139 @@
+//! What one dialect makes of another's: tools that it has no kind for, the arguments of a call, an id that no other call has.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use haft_json::escape::string;
+use serde_json::value::RawValue;
+
+use crate::declared::Grammar;
+use crate::reply::{Call, CallKind};
+use crate::strict::Lost;
+
+/// A report of what was lost.
+pub(crate) fn lost(tool: &str, at: &str, what: &str) -> Lost {
+    Lost {
+        tool: tool.to_owned(),
+        at: at.to_owned(),
+        what: what.to_owned(),
+    }
+}
+
+/// What a provider's declaration is called, for a report.
+pub(crate) fn named(spec: &RawValue) -> String {
+    let members = haft_json::members::members(spec.get()).unwrap_or_default();
+    let text = |name: &str| {
+        let member = members.iter().find(|member| member.is(name))?;
+        serde_json::from_str::<String>(member.value().get()).ok()
+    };
+    let first = || serde_json::from_str(members.first()?.key()).ok();
+    text("name")
+        .or_else(|| text("type"))
+        .or_else(first)
+        .unwrap_or_default()
+}
+
+/// The schema of the one argument that stands for a freeform tool's text.
+pub(crate) fn input(grammar: Option<&Grammar>, out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"type":"object","properties":{"input":{"type":"string""#);
+    if let Some(grammar) = grammar {
+        out.extend_from_slice(b",\"description\":");
+        let (syntax, definition) = (&grammar.syntax, &grammar.definition);
+        string(
+            out,
+            &format!("A text of this {syntax} grammar:\n{definition}"),
+        );
+    }
+    out.extend_from_slice(br#"}},"required":["input"],"additionalProperties":false}"#);
+}
+
+/// The arguments of a call as a JSON object. A freeform text becomes the one argument `input`; what is no object stands in one whose
+/// member says so, as Anthropic's page on fine-grained streaming wants it.
+pub(crate) fn arguments(call: &Call) -> Cow<'_, str> {
+    match call.kind {
+        CallKind::Freeform => Cow::Owned(within("input", &call.arguments)),
+        _ => object(&call.arguments),
+    }
+}
+
+/// The same for what a function was called with.
+pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
+    let text = arguments.trim();
+    if text.is_empty() {
+        return Cow::Borrowed("{}");
+    }
+    if text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(within("INVALID_JSON", arguments))
+}
+
+fn within(member: &str, text: &str) -> String {
+    let mut out = format!("{{\"{member}\":").into_bytes();
+    string(&mut out, text);
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Ids of calls within one request: a provider refuses one that comes twice, and another provider's need not be unique.
+#[derive(Debug, Default)]
+pub(crate) struct Ids(HashSet<String>);
+
+impl Ids {
+    /// Notes an id as it stands in a turn that is sent back as it came.
+    pub(crate) fn note(&mut self, id: &str) {
+        self.0.insert(id.to_owned());
+    }
+
+    /// An id for a call of another dialect: letters, digits, `_` and `-`, and no other call's.
+    pub(crate) fn unique(&mut self, id: &str) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let mut base: String = id.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+        if base.is_empty() {
+            base.push_str("call");
+        }
+        let mut unique = base.clone();
+        let mut count = 1;
+        while !self.0.insert(unique.clone()) {
+            count += 1;
+            unique = format!("{base}-{count}");
+        }
+        unique
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ids, object};
+
+    #[test]
+    fn arguments_that_are_no_object_are_wrapped_in_one() {
+        let rows = [
+            (r#"{"a": 1}"#, r#"{"a": 1}"#),
+            ("", "{}"),
+            ("  ", "{}"),
+            (r#"{"a": "#, r#"{"INVALID_JSON":"{\"a\": "}"#),
+            ("[1]", r#"{"INVALID_JSON":"[1]"}"#),
+            ("{} {}", r#"{"INVALID_JSON":"{} {}"}"#),
+        ];
+        for (arguments, expect) in rows {
+            assert_eq!(object(arguments), expect);
+        }
+    }
+
+    #[test]
+    fn an_id_is_made_unique_and_of_plain_letters() {
+        let mut ids = Ids::default();
+        ids.note("a");
+        let rows = [
+            ("a", "a-2"),
+            ("a", "a-3"),
+            ("call.1", "call_1"),
+            ("", "call"),
+            ("é", "_"),
+        ];
+        for (id, expect) in rows {
+            assert_eq!(ids.unique(id), expect);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The parts of a turn, whole or one after the other: texts of one kind that follow each other are one.
+
+use haft_json::escape::string;
+use serde_json::value::RawValue;
+
+use super::part::{FunctionCall, Part, is_hosted, kind};
+use super::partial::PartialArgs;
+use crate::borrowed::Text;
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::reply::{Call, CallKind, Item};
+use crate::stream::Delta;
+
+/// The parts of a turn.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    items: Vec<Item>,
+    /// The parts as they go back to the provider, with commas between them.
+    raw: Vec<u8>,
+    /// The text that may go on.
+    text: Option<Run>,
+    /// The call whose arguments may go on.
+    call: Option<Growing>,
+    calls: usize,
+    most_calls: usize,
+}
+
+/// Texts that follow each other.
+#[derive(Debug)]
+struct Run {
+    is_thought: bool,
+    text: String,
+}
+
+/// A call whose arguments come in pieces.
+#[derive(Debug)]
+struct Growing {
+    call: Call,
+    /// The part's signature, as it was sent.
+    signature: Option<Box<RawValue>>,
+    has_id: bool,
+    arguments: PartialArgs,
+}
+
+impl Parts {
+    pub(crate) fn new(most_calls: usize) -> Self {
+        Self {
+            items: Vec::new(),
+            raw: Vec::new(),
+            text: None,
+            call: None,
+            calls: 0,
+            most_calls,
+        }
+    }
+
+    /// Takes a part in.
+    ///
+    /// # Errors
+    /// There are more calls than are taken, or it is not what the provider sends.
+    pub(crate) fn push(&mut self, raw: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Fault> {
+        let part: Part<'_> =
+            serde_json::from_str(raw.get()).map_err(|error| Fault::Malformed(error.to_string()))?;
+        if let Some(call) = part.function_call {
+            return self.function_call(call, part.thought_signature, raw, deltas);
+        }
+        let Some(text) = part.text else {
+            self.settle();
+            self.add_raw(raw.get());
+            let kind = kind(raw);
+            let raw = raw.to_owned();
+            self.items.push(if is_hosted(&kind) {
+                Item::Hosted {
+                    kind,
+                    name: None,
+                    raw,
+                }
+            } else {
+                Item::Unknown { kind, raw }
+            });
+            return Ok(());
+        };
+        let is_thought = part.thought == Some(true);
+        let text = text.0;
+        // A signature belongs to its part: a part that has one stands alone.
+        if part.thought_signature.is_some() {
+            self.settle();
+            self.add_raw(raw.get());
+            if !text.is_empty() {
+                deltas.push(delta(is_thought, &text));
+                self.items.push(item(is_thought, text.into_owned()));
+            }
+            return Ok(());
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        deltas.push(delta(is_thought, &text));
+        match &mut self.text {
+            Some(run) if run.is_thought == is_thought => run.text.push_str(&text),
+            _ => {
+                self.settle();
+                let text = text.into_owned();
+                self.text = Some(Run { is_thought, text });
+            }
+        }
+        Ok(())
+    }
+
+    fn function_call(
+        &mut self,
+        call: FunctionCall<'_>,
+        signature: Option<&RawValue>,
+        raw: &RawValue,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), Fault> {
+        let goes_on = call.will_continue == Some(true) || call.partial_args.is_some();
+        // A part without a name goes on with the call before it, or ends it.
+        if call.name.is_none() {
+            let Some(growing) = &mut self.call else {
+                return Err(Fault::Malformed(
+                    "a `functionCall` without a `name`".to_owned(),
+                ));
+            };
+            growing
+                .arguments
+                .add(call.partial_args.unwrap_or_default())
+                .map_err(Fault::Malformed)?;
+            if growing.signature.is_none() {
+                growing.signature = signature.map(RawValue::to_owned);
+            }
+            if call.will_continue != Some(true) {
+                self.end_call(deltas);
+            }
+            return Ok(());
+        }
+        self.settle();
+        let index = self.begin_call()?;
+        let has_id = call.id.is_some();
+        let own = Call {
+            id: Text::owned(call.id).unwrap_or_else(|| format!("call-{index}")),
+            item: None,
+            kind: CallKind::Function,
+            name: Text::owned(call.name).unwrap_or_default(),
+            namespace: None,
+            toolset: None,
+            caller: None,
+            arguments: call.args.map_or("{}", RawValue::get).to_owned(),
+        };
+        deltas.push(Delta::Call {
+            index,
+            name: own.name.clone(),
+        });
+        if goes_on {
+            let mut arguments = PartialArgs::default();
+            arguments
+                .add(call.partial_args.unwrap_or_default())
+                .map_err(Fault::Malformed)?;
+            self.call = Some(Growing {
+                call: own,
+                signature: signature.map(RawValue::to_owned),
+                has_id,
+                arguments,
+            });
+            if call.will_continue == Some(false) {
+                self.end_call(deltas);
+            }
+            return Ok(());
+        }
+        deltas.push(Delta::Arguments {
+            index,
+            text: own.arguments.clone(),
+        });
+        self.add_raw(raw.get());
+        self.items.push(Item::Call(own));
+        Ok(())
+    }
+
+    fn begin_call(&mut self) -> Result<usize, Fault> {
+        if self.calls == self.most_calls {
+            return Err(Fault::TooManyCalls);
+        }
+        self.calls += 1;
+        Ok(self.calls - 1)
+    }
+
+    /// Ends a call whose arguments came in pieces: it goes back to the provider as if it had come whole.
+    fn end_call(&mut self, deltas: &mut Vec<Delta>) {
+        let Some(Growing {
+            mut call,
+            signature,
+            has_id,
+            arguments,
+        }) = self.call.take()
+        else {
+            return;
+        };
+        if !arguments.is_empty() {
+            call.arguments = arguments.json();
+        }
+        let mut out = b"{\"functionCall\":{\"name\":".to_vec();
+        string(&mut out, &call.name);
+        if has_id {
+            out.extend_from_slice(b",\"id\":");
+            string(&mut out, &call.id);
+        }
+        out.extend_from_slice(b",\"args\":");
+        out.extend_from_slice(call.arguments.as_bytes());
+        out.push(b'}');
+        if let Some(signature) = signature {
+            out.extend_from_slice(b",\"thoughtSignature\":");
+            out.extend_from_slice(signature.get().as_bytes());
+        }
+        out.push(b'}');
+        self.add_raw(&String::from_utf8_lossy(&out));
+        deltas.push(Delta::Arguments {
+            index: self.calls - 1,
+            text: call.arguments.clone(),
+        });
+        self.items.push(Item::Call(call));
+    }
+
+    /// Ends the text and the call that might have gone on.
+    fn settle(&mut self) {
+        self.end_call(&mut Vec::new());
+        let Some(Run { is_thought, text }) = self.text.take() else {
+            return;
+        };
+        let mut raw = b"{\"text\":".to_vec();
+        string(&mut raw, &text);
+        raw.extend_from_slice(if is_thought {
+            b",\"thought\":true}"
+        } else {
+            b"}"
+        });
+        self.add_raw(&String::from_utf8_lossy(&raw));
+        self.items.push(item(is_thought, text));
+    }
+
+    fn add_raw(&mut self, part: &str) {
+        if !self.raw.is_empty() {
+            self.raw.push(b',');
+        }
+        self.raw.extend_from_slice(part.as_bytes());
+    }
+
+    /// The items, and the parts as they go back to the provider, with commas between them.
+    pub(crate) fn finish(mut self) -> (Vec<Item>, String) {
+        self.settle();
+        (self.items, String::from_utf8(self.raw).unwrap_or_default())
+    }
+}
+
+fn item(is_thought: bool, text: String) -> Item {
+    if is_thought {
+        Item::Thinking(text)
+    } else {
+        Item::Text(text)
+    }
+}
+
+fn delta(is_thought: bool, text: &str) -> Delta {
+    let text = text.to_owned();
+    if is_thought {
+        Delta::Thinking(text)
+    } else {
+        Delta::Text(text)
+    }
+}
+
+/// Why a part is not taken.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Malformed(String),
+    TooManyCalls,
+}
+
+impl Fault {
+    pub(crate) fn error(self, most_calls: usize, raw: &str) -> WireError {
+        match self {
+            Self::Malformed(reason) => {
+                WireError::malformed(Dialect::Gemini, "a part", reason, raw.as_bytes())
+            }
+            Self::TooManyCalls => WireError::TooManyCalls(most_calls),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A reply out of events: each is a whole reply of its own, with the parts that came since the one before.
+
+use super::parts::Parts;
+use super::read::{Candidate, Chunk, Content, Tokens, message, stop};
+use crate::borrowed::Text;
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::feed::Feed;
+use crate::limits::Limits;
+use crate::reply::{Reply, Stop, Turn};
+use crate::stream::Delta;
+
+/// A reply out of events.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    feed: Feed,
+    gather: Gather,
+}
+
+impl Stream {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            feed: Feed::new(limits),
+            gather: Gather {
+                most_calls: limits.calls,
+                parts: Parts::new(limits.calls),
+                tokens: Tokens::default(),
+                id: None,
+                model: None,
+                stop: None,
+                is_blocked: false,
+            },
+        }
+    }
+
+    pub(crate) fn push(&mut self, piece: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        let Self { feed, gather } = self;
+        feed.push(piece, |data| gather.event(data, deltas))
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.gather.is_whole() && !self.feed.has_failed()
+    }
+
+    pub(crate) fn finish(self) -> Result<Reply, WireError> {
+        if !self.is_whole() {
+            return Err(self.feed.cut());
+        }
+        self.gather.finish()
+    }
+}
+
+/// What the events have brought.
+#[derive(Debug)]
+struct Gather {
+    most_calls: usize,
+    parts: Parts,
+    tokens: Tokens,
+    id: Option<String>,
+    model: Option<String>,
+    stop: Option<String>,
+    is_blocked: bool,
+}
+
+impl Gather {
+    fn is_whole(&self) -> bool {
+        self.stop.is_some() || self.is_blocked
+    }
+
+    fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        let chunk: Chunk<'_> = serde_json::from_slice(data)
+            .map_err(|error| WireError::malformed(Dialect::Gemini, "an event", error, data))?;
+        if let Some(fault) = chunk.error {
+            return Err(fault.into());
+        }
+        self.tokens = chunk.usage_metadata.unwrap_or(self.tokens);
+        if self.id.is_none() {
+            self.id = Text::owned(chunk.response_id);
+            self.model = Text::owned(chunk.model_version);
+        }
+        self.is_blocked |= chunk
+            .prompt_feedback
+            .is_some_and(|feedback| feedback.block_reason.is_some());
+        let first = |candidate: &Candidate<'_>| candidate.index.unwrap_or_default() == 0;
+        let Some(candidate) = chunk.candidates.into_iter().flatten().find(first) else {
+            return Ok(());
+        };
+        if let Some(content) = candidate.content {
+            let content: Content<'_> = serde_json::from_str(content.get())
+                .map_err(|error| WireError::malformed(Dialect::Gemini, "`content`", error, data))?;
+            for part in content.parts.into_iter().flatten() {
+                let pushed = self.parts.push(part, deltas);
+                pushed.map_err(|fault| fault.error(self.most_calls, part.get()))?;
+            }
+        }
+        self.stop = Text::owned(candidate.finish_reason);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Reply, WireError> {
+        let (items, parts) = self.parts.finish();
+        let stop = match self.stop {
+            None => Stop::Filter,
+            Some(word) => stop(Some(&word), &items),
+        };
+        Ok(Reply {
+            turn: Turn {
+                dialect: Dialect::Gemini,
+                items,
+                raw: message(&parts)?,
+            },
+            stop,
+            usage: self.tokens.usage(),
+            id: self.id,
+            model: self.model,
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! Replies, whole and out of events.
+
+use proptest::prelude::*;
+
+use crate::{Delta, Dialect, Item, Limits, Reply, Stop, WireError};
+
+fn read(body: &str) -> Result<Reply, WireError> {
+    Dialect::Gemini.read(body.as_bytes(), Limits::default())
+}
+
+fn candidate(parts: &str, finish: &str) -> String {
+    format!(
+        r#"{{"candidates":[{{"content":{{"role":"model","parts":[{parts}]}},"finishReason":{finish}}}]}}"#
+    )
+}
+
+fn streamed(
+    stream: &str,
+    sizes: impl Iterator<Item = usize>,
+) -> Result<(Reply, Vec<Delta>), WireError> {
+    let mut reader = Dialect::Gemini.reader(Limits::default());
+    let (mut rest, mut deltas) = (stream.as_bytes(), Vec::new());
+    for size in sizes {
+        let (piece, after) = rest.split_at(size.min(rest.len()));
+        reader.push(piece, &mut deltas)?;
+        rest = after;
+    }
+    reader.push(rest, &mut deltas)?;
+    Ok((reader.finish()?, deltas))
+}
+
+fn stream(chunks: &[&str]) -> String {
+    chunks
+        .iter()
+        .map(|chunk| format!("data: {chunk}\r\n\r\n"))
+        .collect()
+}
+
+/// A stream with texts of both kinds, signatures, calls with and without ids, and a call whose arguments come in pieces.
+fn full() -> String {
+    let parts = [
+        r#"{"text":"hm ","thought":true}"#,
+        r#"{"text":"é🦀","thought":true},{"text":"Te"}"#,
+        r#"{"text":""}"#,
+        r#"{"text":"xt \u00fc"}"#,
+        r#"{"text":"","thoughtSignature":"s1"}"#,
+        r#"{"text":"more"}"#,
+        r#"{"functionCall":{"name":"a","args":{"n":1.50}},"thoughtSignature":"s2"},{"functionCall":{"id":"x","name":"b"}}"#,
+        r#"{"functionCall":{"name":"c","willContinue":true},"thoughtSignature":"s3"}"#,
+        r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"New ","willContinue":true}],"willContinue":true}}"#,
+        r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"Delhi"}],"willContinue":true}}"#,
+        r#"{"functionCall":{}}"#,
+        r#"{"executableCode":{"code":"1"}},{"madeLater":{}}"#,
+    ];
+    let chunks: Vec<String> = parts.iter().map(|parts| candidate(parts, "null")).collect();
+    let mut chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+    let end = r#"{"candidates":[{"content":{"role":"model"},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"cachedContentTokenCount":2,"candidatesTokenCount":3,"thoughtsTokenCount":4},"modelVersion":"m","responseId":"r"}"#;
+    chunks.push(end);
+    chunks.push(end);
+    stream(&chunks)
+}
+
+#[test]
+fn parts_of_a_stream_come_together_and_keep_their_signatures() {
+    let (reply, deltas) = streamed(&full(), std::iter::empty()).unwrap();
+    let parts = concat!(
+        r#"{"text":"hm é🦀","thought":true},{"text":"Text ü"},{"text":"","thoughtSignature":"s1"},{"text":"more"},"#,
+        r#"{"functionCall":{"name":"a","args":{"n":1.50}},"thoughtSignature":"s2"},{"functionCall":{"id":"x","name":"b"}},"#,
+        r#"{"functionCall":{"name":"c","args":{"city":"New Delhi"}},"thoughtSignature":"s3"},"#,
+        r#"{"executableCode":{"code":"1"}},{"madeLater":{}}"#
+    );
+    assert_eq!(
+        reply.turn.raw.get(),
+        format!(r#"{{"parts":[{parts}],"role":"model"}}"#)
+    );
+    let calls: Vec<_> = reply
+        .turn
+        .calls()
+        .map(|call| {
+            (
+                call.id.as_str(),
+                call.name.as_str(),
+                call.arguments.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("call-0", "a", r#"{"n":1.50}"#),
+            ("x", "b", "{}"),
+            ("call-2", "c", r#"{"city":"New Delhi"}"#)
+        ]
+    );
+    assert_eq!(
+        (
+            reply.usage.input,
+            reply.usage.cached,
+            reply.usage.output,
+            reply.usage.thinking
+        ),
+        (5, 2, 7, 4)
+    );
+    assert_eq!(
+        (&reply.stop, reply.id.as_deref(), reply.model.as_deref()),
+        (&Stop::Calls, Some("r"), Some("m"))
+    );
+    assert!(matches!(
+        &reply.turn.items[reply.turn.items.len() - 2..],
+        [Item::Hosted { .. }, Item::Unknown { .. }]
+    ));
+    let again = read(&candidate(parts, "\"STOP\"")).unwrap();
+    assert_eq!(
+        format!("{:?}", again.turn.items),
+        format!("{:?}", reply.turn.items)
+    );
+    let arguments: Vec<_> = deltas
+        .iter()
+        .filter_map(|delta| match delta {
+            Delta::Arguments { index, text } => Some((*index, text.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        arguments,
+        [
+            (0, r#"{"n":1.50}"#),
+            (1, "{}"),
+            (2, r#"{"city":"New Delhi"}"#)
+        ]
+    );
+}
+
+#[test]
+fn reasons_to_stop_are_told_apart() {
+    let rows = [
+        ("STOP", Stop::End),
+        ("MAX_TOKENS", Stop::Length),
+        ("SAFETY", Stop::Filter),
+        ("RECITATION", Stop::Filter),
+        (
+            "MALFORMED_FUNCTION_CALL",
+            Stop::Other("MALFORMED_FUNCTION_CALL".to_owned()),
+        ),
+    ];
+    for (word, expect) in rows {
+        let text = r#"{"text":"x"}"#;
+        assert_eq!(
+            read(&candidate(text, &format!("\"{word}\""))).unwrap().stop,
+            expect
+        );
+    }
+    let blocked =
+        r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4}}"#;
+    let reply = read(blocked).unwrap();
+    assert_eq!(
+        (reply.stop, reply.turn.items.len(), reply.usage.input),
+        (Stop::Filter, 0, 4)
+    );
+    let (reply, _) = streamed(&stream(&[blocked]), std::iter::empty()).unwrap();
+    assert_eq!(reply.stop, Stop::Filter);
+}
+
+#[test]
+fn a_message_without_a_role_is_given_one() {
+    let reply =
+        read(r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}"#)
+            .unwrap();
+    assert_eq!(
+        reply.turn.raw.get(),
+        r#"{"parts":[{"text":"x"}],"role":"model"}"#
+    );
+    let reply = read(r#"{"candidates":[{"finishReason":"MAX_TOKENS"}]}"#).unwrap();
+    assert_eq!(reply.turn.raw.get(), r#"{"parts":[],"role":"model"}"#);
+}
+
+#[test]
+fn what_is_no_reply_is_an_error_whole_or_streamed() {
+    let rows = [
+        (
+            r#"{"error":{"code":400,"message":"Bad","status":"INVALID_ARGUMENT"}}"#,
+            "the provider reports INVALID_ARGUMENT: Bad",
+        ),
+        (r#"{"error":{"code":503}}"#, "the provider reports 503: "),
+        ("[]x", "is not what gemini sends"),
+        (
+            r#"{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}"#,
+            "a `functionCall` without a `name`",
+        ),
+        (
+            r#"{"candidates":[{"content":{"parts":[{"text":1}]}}]}"#,
+            "invalid type",
+        ),
+        (
+            r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","partialArgs":[{"jsonPath":"x"}]}}]}}]}"#,
+            "is no place",
+        ),
+    ];
+    for (body, expect) in rows {
+        let whole = read(body).unwrap_err().to_string();
+        let cut = streamed(&stream(&[body]), std::iter::empty())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            whole.contains(expect) && cut.contains(expect),
+            "{whole} {cut}"
+        );
+    }
+    assert!(
+        read("{}")
+            .unwrap_err()
+            .to_string()
+            .contains("no `candidates`")
+    );
+    let open = candidate(r#"{"text":"x"}"#, "null");
+    assert!(matches!(
+        streamed(&stream(&[&open]), std::iter::empty()),
+        Err(WireError::Cut(_))
+    ));
+}
+
+#[test]
+fn a_stream_has_limits() {
+    let push = |text: &str| {
+        let limits = Limits {
+            reply: 400,
+            event: 200,
+            calls: 1,
+        };
+        let mut reader = Dialect::Gemini.reader(limits);
+        reader
+            .push(text.as_bytes(), &mut Vec::new())
+            .unwrap_err()
+            .to_string()
+    };
+    let calls = candidate(
+        r#"{"functionCall":{"name":"a"}},{"functionCall":{"name":"a"}}"#,
+        "null",
+    );
+    assert!(push(&stream(&[&calls])).contains("more than 1 tool calls"));
+    assert!(push(&format!("data: {}", "x".repeat(300))).contains("200 bytes for an event"));
+    assert!(push(&": ping\n".repeat(60)).contains("400 bytes for a reply"));
+}
+
+proptest! {
+    #[test]
+    fn a_stream_is_read_alike_however_it_is_cut(sizes in proptest::collection::vec(1usize..40, 0..400)) {
+        let (whole, deltas) = streamed(&full(), std::iter::empty()).unwrap();
+        let (cut, others) = streamed(&full(), sizes.into_iter()).unwrap();
+        prop_assert_eq!(format!("{whole:?}"), format!("{cut:?}"));
+        prop_assert_eq!(deltas, others);
+    }
+}

@@ -1,0 +1,22 @@
+//! What stands in the place of content that a dialect does not take.
+
+use crate::message::Part;
+
+/// A note for the model about content that is left out, with the reason; `None` for text.
+pub(crate) fn note(part: &Part, reason: &str) -> Option<String> {
+    let (name, media_type, data) = match part {
+        Part::Text(_) => return None,
+        Part::Image { media_type, data } => ("picture", media_type, data),
+        Part::Audio { media_type, data } => ("sound", media_type, data),
+        Part::File {
+            name,
+            media_type,
+            data,
+        } => (name.as_str(), media_type, data),
+    };
+    let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let bytes = (data.len() / 4 * 3).saturating_sub(padding);
+    Some(format!(
+        "[{name}, {media_type}, {bytes} bytes: left out, {reason}]"
+    ))
+}

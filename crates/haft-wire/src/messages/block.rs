@@ -1,0 +1,100 @@
+//! A block of content, and the item that it is.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::borrowed::Text;
+use crate::reply::{Call, CallKind, Item};
+
+/// What is read of a block.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(crate) kind: Text<'a>,
+    #[serde(borrow, default)]
+    text: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    toolset_name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    caller: Option<&'a RawValue>,
+}
+
+impl Block<'_> {
+    /// Whether it is a call that the host must answer.
+    pub(crate) fn is_call(&self) -> bool {
+        self.kind.0 == "tool_use"
+    }
+
+    /// Whether it is a text that the provider would refuse to be given back.
+    pub(crate) fn is_blank(&self) -> bool {
+        let blank = |text: &Text<'_>| text.0.trim().is_empty();
+        self.kind.0 == "text" && self.text.as_ref().is_none_or(blank)
+    }
+}
+
+/// The item that a block is. `arguments` are those of a call that came in pieces.
+///
+/// # Errors
+/// The block is a call without an id or name.
+pub(crate) fn item(
+    block: Block<'_>,
+    raw: &RawValue,
+    arguments: Option<String>,
+) -> Result<Item, &'static str> {
+    Ok(match block.kind.0.as_ref() {
+        "text" => Item::Text(Text::owned(block.text).unwrap_or_default()),
+        "thinking" => Item::Thinking(Text::owned(block.thinking).unwrap_or_default()),
+        // The provider shows nothing of these thoughts.
+        "redacted_thinking" => Item::Thinking(String::new()),
+        "tool_use" => Item::Call(Call {
+            id: Text::owned(block.id)
+                .filter(|id| !id.is_empty())
+                .ok_or("a `tool_use` block without an `id`")?,
+            item: None,
+            kind: CallKind::Function,
+            name: Text::owned(block.name).ok_or("a `tool_use` block without a `name`")?,
+            namespace: None,
+            toolset: Text::owned(block.toolset_name),
+            caller: block
+                .caller
+                .filter(|caller| !is_direct(caller))
+                .map(RawValue::to_owned),
+            arguments: arguments
+                .unwrap_or_else(|| block.input.map_or("{}", RawValue::get).to_owned()),
+        }),
+        kind @ ("server_tool_use" | "mcp_tool_use" | "container_upload") => {
+            hosted(kind, block.name, raw)
+        }
+        kind if kind.ends_with("_tool_result") => hosted(kind, block.name, raw),
+        kind => Item::Unknown {
+            kind: kind.to_owned(),
+            raw: raw.to_owned(),
+        },
+    })
+}
+
+fn hosted(kind: &str, name: Option<Text<'_>>, raw: &RawValue) -> Item {
+    Item::Hosted {
+        kind: kind.to_owned(),
+        name: Text::owned(name),
+        raw: raw.to_owned(),
+    }
+}
+
+/// Whether the model itself calls.
+fn is_direct(caller: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Caller<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Text<'a>,
+    }
+    serde_json::from_str(caller.get()).is_ok_and(|caller: Caller<'_>| caller.kind.0 == "direct")
+}

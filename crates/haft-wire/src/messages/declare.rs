@@ -1,0 +1,162 @@
+//! Declarations of tools.
+
+use haft_json::escape::string;
+use haft_json::members::Writer;
+
+use crate::declared::{Declared, Fragment, Freeform, Function, Search};
+use crate::dialect::Dialect;
+use crate::foreign::{input, lost, named};
+use crate::names::Names;
+use crate::strict::anthropic::compile;
+use crate::strict::budget::Strict;
+
+/// The name of a host's search where it declares no tool of this name itself.
+const SEARCH: &str = "tool_search";
+
+/// A tool in this dialect's words. A tool of another dialect has none: nothing is written then, and it stands among what is lost.
+pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
+    Some(match tool {
+        Declared::Function(tool) => functions(&[(tool.name.clone(), tool)], names),
+        Declared::Namespace {
+            name,
+            tools,
+            description,
+        } => {
+            let all: Vec<_> = tools
+                .iter()
+                .map(|tool| (format!("{name}.{}", tool.name), tool))
+                .collect();
+            let mut fragment = functions(&all, names);
+            if !description.is_empty() {
+                fragment.lost.push(lost(
+                    name,
+                    "",
+                    "the namespace's description: this dialect has no namespaces",
+                ));
+            }
+            fragment
+        }
+        Declared::Freeform(tool) => freeform(tool, names)?,
+        Declared::Provider {
+            dialect: Dialect::Anthropic,
+            spec,
+        } => Fragment {
+            json: spec.get().as_bytes().to_vec(),
+            ..Fragment::default()
+        },
+        Declared::Provider { dialect, spec } => Fragment {
+            lost: vec![lost(
+                &named(spec),
+                "",
+                &format!("left out: it is a declaration of {dialect}"),
+            )],
+            ..Fragment::default()
+        },
+        Declared::ToolSearch(Search::Provider) => Fragment {
+            json: br#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#
+                .to_vec(),
+            ..Fragment::default()
+        },
+        Declared::ToolSearch(Search::Host) => search(names),
+    })
+}
+
+/// Functions, with commas between them. They are strict together or not at all.
+fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
+    let mut fragment = Fragment {
+        is_function: true,
+        ..Fragment::default()
+    };
+    let mut strict = Strict::default();
+    for (name, tool) in tools {
+        // Two tools of one name: the second is not declared.
+        let Some(wire) = names.wire(name) else {
+            continue;
+        };
+        let compiled = tool.strict.then(|| compile(&tool.parameters));
+        let plain = tool.parameters.get().as_bytes();
+        separate(&mut strict.plain);
+        one(&mut strict.plain, wire, tool, plain, false);
+        separate(&mut fragment.json);
+        match compiled {
+            Some(Ok(compiled)) => {
+                strict.tools += 1;
+                strict.optional += compiled.optional;
+                strict.unions += compiled.unions;
+                let moved = compiled.moved.iter();
+                fragment.lost.extend(
+                    moved.map(|at| {
+                        lost(name, at, "not held to: it stands in the description alone")
+                    }),
+                );
+                one(&mut fragment.json, wire, tool, &compiled.json, true);
+            }
+            Some(Err(refusal)) => {
+                let what = format!("`strict`: the schema {}", refusal.why);
+                fragment.lost.push(lost(name, &refusal.at, &what));
+                one(&mut fragment.json, wire, tool, plain, false);
+            }
+            None => one(&mut fragment.json, wire, tool, plain, false),
+        }
+    }
+    fragment.strict = (strict.tools > 0).then_some(strict);
+    fragment
+}
+
+fn separate(json: &mut Vec<u8>) {
+    if !json.is_empty() {
+        json.push(b',');
+    }
+}
+
+fn one(out: &mut Vec<u8>, wire: &str, tool: &Function, schema: &[u8], strict: bool) {
+    let mut object = Writer::begin(out);
+    string(object.key("name"), wire);
+    if !tool.description.is_empty() {
+        string(object.key("description"), &tool.description);
+    }
+    object.key("input_schema").extend_from_slice(schema);
+    if strict {
+        object.key("strict").extend_from_slice(b"true");
+    }
+    if tool.deferred {
+        object.key("defer_loading").extend_from_slice(b"true");
+    }
+    object.end();
+}
+
+/// A function with the one argument `input`.
+fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
+    let mut fragment = Fragment {
+        is_function: true,
+        ..Fragment::default()
+    };
+    let mut object = Writer::begin(&mut fragment.json);
+    string(object.key("name"), names.wire(&tool.name)?);
+    if !tool.description.is_empty() {
+        string(object.key("description"), &tool.description);
+    }
+    input(tool.grammar.as_ref(), object.key("input_schema"));
+    object.end();
+    if tool.grammar.is_some() {
+        fragment.lost.push(lost(
+            &tool.name,
+            "",
+            "the grammar: it stands in the description of `input` alone",
+        ));
+    }
+    Some(fragment)
+}
+
+/// The host's search: a tool of its own, which is not declared twice.
+fn search(names: &Names) -> Fragment {
+    if names.canonical(SEARCH).is_some() {
+        return Fragment::default();
+    }
+    let json = br#"{"name":"tool_search","description":"Find further tools by what they do. Its result makes the tools that it found callable.","input_schema":{"type":"object","properties":{"query":{"type":"string","description":"What the tool shall do, in a few words."}},"required":["query"]}}"#;
+    Fragment {
+        json: json.to_vec(),
+        is_function: true,
+        ..Fragment::default()
+    }
+}

@@ -1,0 +1,90 @@
+//! The body of a request.
+
+use haft_json::escape::string;
+use haft_json::members::Writer;
+
+use super::history;
+use crate::body::{extra, inexpressible, same_dialect};
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::request::{Choice, Request};
+
+/// What haft writes itself.
+const OWN: [&str; 7] = [
+    "model",
+    "max_tokens",
+    "system",
+    "tools",
+    "tool_choice",
+    "messages",
+    "stream",
+];
+/// The most tokens to write where the host does not say it: the provider needs a number.
+const MAX_TOKENS: u32 = 8192;
+
+/// Writes the body of a request.
+///
+/// # Errors
+/// Something of it cannot be said in this dialect.
+pub(crate) fn write(request: &Request<'_>) -> Result<Vec<u8>, WireError> {
+    same_dialect(Dialect::Anthropic, request.tools)?;
+    let messages = history::write(request.model, request.messages, &request.tools.names)?;
+    let tools = request.tools.json();
+    let mut out = Vec::with_capacity(messages.len() + tools.len() + request.system.len() + 256);
+    let mut body = Writer::begin(&mut out);
+    string(body.key("model"), request.model);
+    let max_tokens = request.max_tokens.unwrap_or(MAX_TOKENS);
+    body.key("max_tokens")
+        .extend_from_slice(max_tokens.to_string().as_bytes());
+    if !request.system.trim().is_empty() {
+        string(body.key("system"), request.system);
+    }
+    if !tools.is_empty() {
+        body.key("tools").extend_from_slice(tools);
+        if let Some(choice) = choice(request)? {
+            body.key("tool_choice").extend_from_slice(&choice);
+        }
+    }
+    body.key("messages").extend_from_slice(&messages);
+    if request.stream {
+        body.key("stream").extend_from_slice(b"true");
+    }
+    extra(Dialect::Anthropic, &mut body, &OWN, request.extra)?;
+    body.end();
+    Ok(out)
+}
+
+/// The choice of tools; `None` where it is what the provider does without one. A choice among a few of the declared tools has no word:
+/// one that must be called is that tool, none at all is `none`.
+fn choice(request: &Request<'_>) -> Result<Option<Vec<u8>>, WireError> {
+    let (kind, name) = match request.choice {
+        Choice::Auto if request.parallel => return Ok(None),
+        Choice::Auto => ("auto", None),
+        Choice::None => ("none", None),
+        Choice::Required => ("any", None),
+        Choice::Tool(name) => ("tool", Some(name)),
+        Choice::Allowed { names, required } => match names.as_slice() {
+            [] if !required => ("none", None),
+            [name] if *required => ("tool", Some(name)),
+            _ => {
+                return Err(inexpressible(
+                    Dialect::Anthropic,
+                    "a choice among some of the declared tools; declare those alone, or demand one",
+                ));
+            }
+        },
+    };
+    let mut out = Vec::new();
+    let mut object = Writer::begin(&mut out);
+    string(object.key("type"), kind);
+    if let Some(name) = name {
+        string(object.key("name"), name);
+    }
+    if !request.parallel && kind != "none" {
+        object
+            .key("disable_parallel_tool_use")
+            .extend_from_slice(b"true");
+    }
+    object.end();
+    Ok(Some(out))
+}
