@@ -18,6 +18,8 @@ use crate::site::Site;
 
 mod document;
 mod entry;
+mod env_file;
+mod installed;
 mod permissions;
 mod places;
 mod plugin;
@@ -176,6 +178,7 @@ fn all(at: &Site, settings: &Settings, wishes: &Wishes, into: &mut Imports) {
             Err(problem) => into.notes.push(format!("not read: {problem}")),
         }
     }
+    installed::read(at, wishes, into);
 }
 
 /// Turns what a file says into candidates and rules.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::imports::env_file;
 use crate::imports::texts::Context;
 use crate::imports::{Candidate, Source, Wishes};
 use crate::servers::edit::{NewServer, Reach};
@@ -54,6 +55,9 @@ const TOOLS: [&str; 13] = [
     "trust",
     "autoApproveAll",
 ];
+
+/// The member in whose place the variables of a file are read.
+const FILE: &str = "\0envFile";
 
 /// What stands before a token in a header.
 const BEARER: &str = "Bearer ";
@@ -191,11 +195,8 @@ impl Reader<'_> {
         self.check_words(args);
         let mut env = self.pairs(&["env", "envs", "environment"], None);
         self.named_variables(&mut env);
-        if let Some(file) = self.take(&["envFile", "env_file"]) {
-            let file = file.as_str().unwrap_or_default().to_owned();
-            self.refuse(format!(
-                "its variables stand in {file}, which haft does not read: name them with `haft mcp add --env KEY=${{env:KEY}}`"
-            ));
+        for (name, value) in self.file_variables() {
+            env.entry(name).or_insert(value);
         }
         Some(Reach::Command {
             program: self.program(program),
@@ -315,6 +316,34 @@ impl Reader<'_> {
                         "not carried over: the variable {name}, which is not set here"
                     )),
                 }
+            }
+        }
+    }
+
+    /// The variables of the file that the client reads some from, treated as if they stood in the settings.
+    fn file_variables(&mut self) -> BTreeMap<String, String> {
+        let file = self.take(&["envFile", "env_file"]);
+        let file = file.as_ref().and_then(Value::as_str);
+        let Some(file) = file.and_then(|file| self.text(file)) else {
+            return BTreeMap::new();
+        };
+        let folder = self.context.package.unwrap_or(&self.context.at.workspace);
+        let file = folder.join(file);
+        match env_file::read(&file) {
+            Ok(variables) => {
+                self.notes.push(format!(
+                    "the variables of {} are those of now: what changes there is not taken over",
+                    file.display()
+                ));
+                let variables = variables.into_iter();
+                let table = variables.map(|(name, value)| (name, Value::String(value)));
+                self.entry
+                    .insert(FILE.to_owned(), Value::Object(table.collect()));
+                self.pairs(&[FILE], None)
+            }
+            Err(why) => {
+                self.refuse(why);
+                BTreeMap::new()
             }
         }
     }

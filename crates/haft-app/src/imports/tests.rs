@@ -219,7 +219,7 @@ fn what_cannot_be_carried_over_is_refused_with_what_to_do() {
             r#""url": "https://ann:plain-text@x/""#,
             "address holds a secret",
         ),
-        (r#""command": "s", "envFile": ".env""#, ".env"),
+        (r#""command": "s", "envFile": "none.env""#, "none.env"),
         (
             r#""command": "s", "url": "https://x""#,
             "a command and an address",
@@ -437,4 +437,78 @@ fn files_that_are_none_of_that_are_errors_with_their_place() {
         let said = format!("{problem} {:?}", problem.place());
         assert!(said.contains(say), "{name}: {said}");
     }
+}
+
+#[test]
+fn variables_of_a_file_are_carried_over_as_if_they_stood_in_the_settings() {
+    let desk = Desk::new();
+    desk.file(
+        "work/.env",
+        "# of the team\nMODE=fast\nexport REGION='eu west'\nGITHUB_TOKEN=plain-text\nOWN=file\n",
+    );
+    let settings = r#"{"servers": {"a": {"command": "s", "env": {"OWN": "settings"}, "envFile": "${workspaceFolder}/.env"}}}"#;
+    let one = desk.one(".vscode/mcp.json", settings);
+    assert_eq!(
+        text(&one),
+        "command = \"s\"\nenv = { GITHUB_TOKEN = \"${env:GITHUB_TOKEN}\", MODE = \"fast\", OWN = \"settings\", REGION = \"eu west\" }"
+    );
+    // A secret for which no variable is set is copied where that is wanted alone.
+    desk.file("work/.env", "API_KEY=plain-text\n");
+    let one = desk.one(".vscode/mcp.json", settings);
+    let why = one.refused.unwrap_or_default();
+    assert!(
+        why.contains("the variable API_KEY") && !why.contains("plain-text"),
+        "{why}"
+    );
+}
+
+#[test]
+fn plugins_that_claude_code_has_on_are_read_from_where_it_installed_them() {
+    let desk = Desk::new();
+    let work = desk.at.workspace.display().to_string();
+    for (folder, server) in [
+        ("one", "everywhere"),
+        ("two", "elsewhere"),
+        ("three", "here"),
+        ("four", "off"),
+    ] {
+        let text = format!("{{\"mcpServers\": {{\"{server}\": {{\"command\": \"s\"}}}}}}");
+        desk.file(
+            &format!("user/.claude/plugins/cache/m/{folder}/.mcp.json"),
+            &text,
+        );
+    }
+    let at = |folder: &str| {
+        desk.root
+            .path()
+            .join(format!("user/.claude/plugins/cache/m/{folder}"))
+    };
+    let installed = serde_json::json!({"version": 2, "plugins": {
+        "a@m": [{"scope": "project", "projectPath": "/other", "installPath": at("two")}, {"scope": "user", "installPath": at("one")}],
+        "b@m": [{"scope": "user", "installPath": at("two")}, {"scope": "local", "projectPath": work, "installPath": at("three")}],
+        "c@m": [{"scope": "user", "installPath": at("four")}],
+        "d@m": [{"scope": "user", "installPath": at("gone")}],
+        "e@m": [{"scope": "project", "projectPath": "/other", "installPath": at("four")}],
+    }});
+    desk.file(
+        "user/.claude/plugins/installed_plugins.json",
+        &installed.to_string(),
+    );
+    desk.file(
+        "user/.claude/settings.json",
+        r#"{"enabledPlugins": {"a@m": true, "b@m": true, "c@m": false, "d@m": true, "e@m": true}}"#,
+    );
+    let found = look(&desk.at, &Settings::default(), None, &Wishes::default()).unwrap();
+    let names = found.servers.iter().map(|server| &*server.original);
+    assert_eq!(names.collect::<Vec<_>>(), ["everywhere", "here"]);
+    let read = &found.servers[0].server.as_ref().unwrap().read;
+    assert_eq!(read.len(), 1, "its package is shown to it");
+    let notes = found.notes.join("\n");
+    assert!(
+        notes.contains("the plugin c@m") && notes.contains("gone"),
+        "{notes}"
+    );
+    desk.file("user/.claude/plugins/installed_plugins.json", "[");
+    let found = look(&desk.at, &Settings::default(), None, &Wishes::default()).unwrap();
+    assert!(found.servers.is_empty() && found.notes.join("\n").contains("installed_plugins"));
 }

@@ -206,3 +206,39 @@ fn a_plugin_s_server_starts_from_its_folder_once_it_is_pinned() {
         called.stderr
     );
 }
+
+#[test]
+fn a_plugin_of_claude_code_is_imported_with_its_package_and_loads() {
+    let lab = Lab::new();
+    let package = lab
+        .home()
+        .parent()
+        .unwrap()
+        .join(".claude/plugins/cache/m/p/1.0");
+    let server = r#"{"mcpServers": {"plug": {"command": "python3", "args": ["${CLAUDE_PLUGIN_ROOT}/server.py"]}}}"#;
+    own_file(&lab, ".claude/plugins/cache/m/p/1.0/.mcp.json", server);
+    let name = r#"{"name": "p"}"#;
+    own_file(
+        &lab,
+        ".claude/plugins/cache/m/p/1.0/.claude-plugin/plugin.json",
+        name,
+    );
+    own_file(&lab, ".claude/plugins/cache/m/p/1.0/server.py", "");
+    let installed =
+        json!({"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": package}]}});
+    own_file(
+        &lab,
+        ".claude/plugins/installed_plugins.json",
+        &installed.to_string(),
+    );
+    own_file(
+        &lab,
+        ".claude/settings.json",
+        r#"{"enabledPlugins": {"p@m": true}}"#,
+    );
+    let found = lab.run(&["mcp", "import", "--yes", "--json"]);
+    assert_eq!(names(&found.json(), true), ["plug"], "{}", found.stdout);
+    let listed = lab.run(&["mcp", "list", "--json"]);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    assert_eq!(listed.json()[0]["name"], "plug", "{}", listed.stdout);
+}

@@ -1,0 +1,78 @@
+//! The plugins that Claude Code has installed: packages below `~/.claude/plugins`, of which its settings turn some on.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::imports::{Imports, Wishes, document, plugin};
+use crate::plain_file;
+use crate::site::Site;
+
+/// Where the plugins are noted, and where they are turned on, below the user's folder.
+const INSTALLED: &str = ".claude/plugins/installed_plugins.json";
+const SETTINGS: &str = ".claude/settings.json";
+/// The largest of these files.
+const LARGEST: u64 = 16 << 20;
+/// Most plugins that are read.
+const MOST: usize = 256;
+
+/// Reads the packages that are turned on. What cannot be read is said.
+pub(super) fn read(at: &Site, wishes: &Wishes, into: &mut Imports) {
+    let Some(home) = at.environment.folder("HOME") else {
+        return;
+    };
+    let file = home.join(INSTALLED);
+    let Some(installed) = object(&file, into) else {
+        return;
+    };
+    let settings = object(&home.join(SETTINGS), into).unwrap_or_default();
+    let enabled = settings.get("enabledPlugins").and_then(Value::as_object);
+    // The first form of the file has no member for them.
+    let plugins = installed.get("plugins").and_then(Value::as_object);
+    for (name, entries) in plugins.unwrap_or(&installed).iter().take(MOST) {
+        let Some(folder) = folder(entries, &at.workspace) else {
+            continue;
+        };
+        let is_on = enabled.is_some_and(|on| on.get(name) == Some(&Value::Bool(true)));
+        if !is_on {
+            into.notes.push(format!(
+                "not read, as Claude Code has it turned off: the plugin {name}"
+            ));
+            continue;
+        }
+        if let Err(problem) = plugin::read(at, &folder, wishes, into) {
+            into.notes.push(format!("not read: {problem}"));
+        }
+    }
+}
+
+fn object(file: &Path, into: &mut Imports) -> Option<Map<String, Value>> {
+    if !file.exists() {
+        return None;
+    }
+    let text = plain_file::read(file, LARGEST).map_err(|e| e.to_string());
+    let parsed = text.and_then(|text| document::parse(file, &text).map_err(|e| e.to_string()));
+    match parsed {
+        Ok(object) => Some(object),
+        Err(why) => {
+            let note = format!("not read: {}: {why}", file.display());
+            into.notes.push(note);
+            None
+        }
+    }
+}
+
+/// Where a plugin lies: installed for this workspace, else for the user everywhere.
+fn folder(entries: &Value, workspace: &Path) -> Option<PathBuf> {
+    let entries = match entries {
+        Value::Array(entries) => &entries[..],
+        one => std::slice::from_ref(one),
+    };
+    let of = |entry: &Value, project: Option<&Path>| {
+        let own = entry.get("projectPath").and_then(Value::as_str);
+        (own.map(Path::new) == project)
+            .then(|| entry.get("installPath")?.as_str().map(PathBuf::from))?
+    };
+    let here = entries.iter().find_map(|entry| of(entry, Some(workspace)));
+    here.or_else(|| entries.iter().find_map(|entry| of(entry, None)))
+}
