@@ -64,6 +64,7 @@ pub use context::CallContext;
 pub use error::{Context, ErrorKind, Result, ToolError};
 pub use executor::Executor;
 pub use haft_json as json;
+pub use haft_wire as wire;
 #[doc(inline)]
 /// Makes a tool of a function. The function stays what it is: callable, and testable without a registry.
 ///
