@@ -27,6 +27,13 @@ pub(crate) struct Delivery {
     pub(crate) delay_ms: u64,
 }
 
+/// How a reply is cut into pieces.
+#[derive(Debug)]
+pub(crate) struct Knife<'r> {
+    pub(crate) cut: Cut,
+    pub(crate) random: &'r mut Random,
+}
+
 /// A reply before anything goes wrong.
 #[derive(Debug)]
 pub(crate) enum Content {
@@ -88,7 +95,7 @@ impl Delivery {
         content: Content,
         fault: Option<&Fault>,
         dialect: Dialect,
-        cut: (Cut, &mut Random),
+        knife: Knife<'_>,
     ) -> Self {
         match (fault, &content) {
             (Some(Fault::Status(status)), _) => return Self::status(status, dialect),
@@ -116,7 +123,7 @@ impl Delivery {
             status: 200,
             content_type: content_type.to_owned(),
             headers: Vec::new(),
-            pieces: pieces(&parts, cut),
+            pieces: knife.pieces(&parts),
             end,
             delay_ms: 0,
         }
@@ -210,21 +217,23 @@ fn shorten(parts: &mut Vec<Vec<u8>>, mut bytes: usize) {
     parts.retain(|part| !part.is_empty());
 }
 
-fn pieces(parts: &[Vec<u8>], (cut, random): (Cut, &mut Random)) -> Vec<Bytes> {
-    let whole: Bytes = parts.concat().into();
-    match cut {
-        Cut::Whole => vec![whole],
-        Cut::Events => parts.iter().map(|part| part.clone().into()).collect(),
-        Cut::Bytes => (0..whole.len()).map(|at| whole.slice(at..=at)).collect(),
-        Cut::Random => {
-            let most = (whole.len() / 250).max(96);
-            let mut rest = whole;
-            let mut pieces = Vec::new();
-            while !rest.is_empty() {
-                let length = place(&rest[..most.min(rest.len())], random);
-                pieces.push(rest.split_to(length));
+impl Knife<'_> {
+    fn pieces(self, parts: &[Vec<u8>]) -> Vec<Bytes> {
+        let whole: Bytes = parts.concat().into();
+        match self.cut {
+            Cut::Whole => vec![whole],
+            Cut::Events => parts.iter().map(|part| part.clone().into()).collect(),
+            Cut::Bytes => (0..whole.len()).map(|at| whole.slice(at..=at)).collect(),
+            Cut::Random => {
+                let most = (whole.len() / 250).max(96);
+                let mut rest = whole;
+                let mut pieces = Vec::new();
+                while !rest.is_empty() {
+                    let length = place(&rest[..most.min(rest.len())], self.random);
+                    pieces.push(rest.split_to(length));
+                }
+                pieces
             }
-            pieces
         }
     }
 }

@@ -27,6 +27,8 @@ use crate::stage::Stage;
 const CONNECTIONS: usize = 64;
 /// The largest request, in bytes.
 const LARGEST: usize = 32 << 20;
+/// The pause after a connection that could not be accepted.
+const MOMENT: Duration = Duration::from_millis(50);
 /// How long a client may take to send a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -103,8 +105,8 @@ async fn accept(listener: TcpListener, stage: Arc<Stage>) {
             Ok((stream, _)) => {
                 connections.spawn(converse(stream, Arc::clone(&stage)));
             }
-            // No descriptor is free, or the client left again: another moment may do.
-            Err(_) => tokio::task::yield_now().await,
+            // No descriptor is free, or the client left again: a moment later may do.
+            Err(_) => tokio::time::sleep(MOMENT).await,
         }
     }
 }

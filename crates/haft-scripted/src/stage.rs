@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::compose::{Reply, compose};
 use crate::conversation::Conversation;
 use crate::exchange::{Exchange, Request};
-use crate::faults::{Content, Delivery};
+use crate::faults::{Content, Delivery, Knife};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::responses::Memory;
@@ -123,8 +123,11 @@ impl Stage {
         let fault = turn.faults.get(*attempt);
         *attempt += 1;
         exchange.is_faulty = fault.is_some();
-        let cut = (self.scenario.pieces, &mut random);
-        let mut delivery = Delivery::reply(content, fault, exchange.dialect, cut);
+        let knife = Knife {
+            cut: self.scenario.pieces,
+            random: &mut random,
+        };
+        let mut delivery = Delivery::reply(content, fault, exchange.dialect, knife);
         if fault.is_none() {
             state.settle(place, &reply, exchange.dialect, conversation);
         }

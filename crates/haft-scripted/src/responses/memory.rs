@@ -10,12 +10,16 @@ use crate::refusal::Refusal;
 
 /// How many replies are remembered; older ones are not found any more.
 const REPLIES: usize = 256;
+/// The bytes of their items, those of the history before them included.
+const BYTES: usize = 64 << 20;
 
 /// The replies of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     replies: HashMap<String, Record>,
     order: VecDeque<String>,
+    /// The bytes of all.
+    bytes: usize,
     /// The reply that an item is of, by the item's id.
     items: HashMap<String, String>,
 }
@@ -29,27 +33,36 @@ struct Record {
     output: Vec<Value>,
     /// Whether the request let the provider store it.
     stored: bool,
+    /// The bytes of both.
+    bytes: usize,
 }
 
 impl Memory {
     /// Remembers a reply.
     pub(crate) fn add(&mut self, id: String, before: Vec<Value>, output: Vec<Value>, stored: bool) {
-        if self.order.len() == REPLIES
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.replies.remove(&oldest);
-            self.items.retain(|_, reply| *reply != oldest);
-        }
         for item in output.iter().filter_map(|item| text(item, "id")) {
             self.items.insert(item.to_owned(), id.clone());
         }
+        let before = if stored { before } else { Vec::new() };
+        let items = before.iter().chain(&output);
+        let bytes = items.map(|item| item.to_string().len()).sum();
+        self.bytes += bytes;
         self.order.push_back(id.clone());
-        let remembered = Record {
-            before: if stored { before } else { Vec::new() },
+        let record = Record {
+            before,
             output,
             stored,
+            bytes,
         };
-        self.replies.insert(id, remembered);
+        self.replies.insert(id, record);
+        while self.order.len() > REPLIES || self.bytes > BYTES {
+            let Some(oldest) = self.order.pop_front() else {
+                break;
+            };
+            let forgotten = self.replies.remove(&oldest);
+            self.bytes -= forgotten.map_or(0, |record| record.bytes);
+            self.items.retain(|_, reply| *reply != oldest);
+        }
     }
 
     /// All items that a request stands for: those of the response that it continues, and its own with references replaced.
@@ -158,4 +171,44 @@ pub(super) fn check_item(memory: &Memory, items: &[Value], at: usize) -> Result<
         text(thought, "id").unwrap_or_default()
     );
     Err(Refusal::invalid(words).at("input"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_replies_are_forgotten_by_number_and_by_bytes() {
+        let item =
+            |id: String, text: &str| vec![json!({"id": id, "type": "message", "content": text})];
+        let continues = |memory: &Memory, number: usize| {
+            let body = json!({"previous_response_id": format!("r{number}"), "input": "hi"});
+            memory.resolve(&body).is_ok()
+        };
+        let mut memory = Memory::default();
+        for number in 0..=REPLIES {
+            memory.add(
+                format!("r{number}"),
+                Vec::new(),
+                item(format!("i{number}"), ""),
+                true,
+            );
+        }
+        assert!(!continues(&memory, 0) && continues(&memory, 1));
+        assert_eq!(
+            (memory.replies.len(), memory.items.len()),
+            (REPLIES, REPLIES)
+        );
+        let large = "x".repeat(BYTES / 2);
+        for number in 1000..1003 {
+            memory.add(
+                format!("r{number}"),
+                Vec::new(),
+                item(format!("i{number}"), &large),
+                true,
+            );
+        }
+        assert!(!continues(&memory, REPLIES) && !continues(&memory, 1001));
+        assert!(continues(&memory, 1002) && memory.bytes <= BYTES);
+    }
 }
