@@ -10,3 +10,4 @@ mod refusals;
 mod replies;
 mod scenarios;
 mod sdk;
+mod wire;

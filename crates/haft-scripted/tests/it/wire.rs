@@ -1,0 +1,183 @@
+//! haft's own writer and reader of every dialect do the task of six turns with the server.
+
+use std::sync::Arc;
+
+use haft_scripted::scenario::Cut;
+use haft_scripted::{Dialect, Scenario, scenarios, serve};
+use haft_wire::declared::Function;
+use haft_wire::declarer::Entry;
+use haft_wire::{
+    Answer, Call, CallKind, Choice, Declared, Declarer, Limits, Message, Reply, Request,
+};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use crate::client::{self, headers, send};
+
+/// The tools of the task, those with longer names for their mapping.
+const TOOLS: [&str; 7] = [
+    "list_files",
+    "read_file",
+    "load_skill",
+    "tool_chain",
+    "write_file",
+    "apply_patch",
+    "docs.search",
+];
+
+fn tools(dialect: Dialect, provider: bool) -> Vec<(String, Declared)> {
+    let parameters: Arc<RawValue> = to_raw_value(&json!({"type": "object"})).unwrap().into();
+    let own = |name: &&str| {
+        let tool = Declared::Function(Function {
+            name: (*name).to_owned(),
+            description: "Does it.".to_owned(),
+            parameters: Arc::clone(&parameters),
+            strict: false,
+            deferred: false,
+        });
+        ((*name).to_owned(), tool)
+    };
+    let names = TOOLS
+        .iter()
+        .filter(|name| !provider || **name != "apply_patch");
+    let mut tools: Vec<(String, Declared)> = names.map(own).collect();
+    if provider {
+        let spec = to_raw_value(&json!({"type": "apply_patch"})).unwrap();
+        tools.push(("own".to_owned(), Declared::Provider { dialect, spec }));
+    }
+    tools
+}
+
+/// The answer to a call, as the next turn expects it.
+fn answer(call: &Call) -> Answer {
+    let call = call.clone();
+    match call.id.as_str() {
+        "list" => Answer::text(call, "README.md"),
+        "read" => Answer::text(call, "# X\n\nA small project.\n"),
+        "chain" => Answer::text(call, "{\"counted\": true}"),
+        "denied" => Answer::error(call, "denied: .git is protected"),
+        id if matches!(call.kind, CallKind::Provider(_)) => {
+            let item =
+                json!({"type": "apply_patch_call_output", "call_id": id, "status": "completed"});
+            Answer {
+                item: Some(to_raw_value(&item).unwrap()),
+                ..Answer::text(call, "done")
+            }
+        }
+        _ => Answer::text(call, "done"),
+    }
+}
+
+fn read(dialect: Dialect, stream: bool, answer: &client::Answer) -> Reply {
+    assert_eq!(answer.status, 200, "{dialect}: {}", answer.text());
+    if !stream {
+        return dialect.read(&answer.body, Limits::default()).unwrap();
+    }
+    let mut reader = dialect.reader(Limits::default());
+    let mut deltas = Vec::new();
+    for piece in &answer.pieces {
+        reader.push(piece, &mut deltas).unwrap();
+    }
+    assert!(reader.is_whole(), "{dialect}: {}", answer.text());
+    reader.finish().unwrap()
+}
+
+/// Does the task; the calls that were made, and the last text.
+async fn task(
+    dialect: Dialect,
+    stream: bool,
+    provider: bool,
+    cut: Cut,
+    seed: u64,
+) -> (Vec<(String, Value)>, String) {
+    let scenario = Scenario::from_toml(scenarios::SIX_TURNS).unwrap();
+    let server = serve(scenario.with_pieces(cut).with_seed(seed))
+        .await
+        .unwrap();
+    let tools = tools(dialect, provider);
+    let entries: Vec<Entry<'_>> = tools
+        .iter()
+        .map(|(version, tool)| Entry { version, tool })
+        .collect();
+    let declarations = Declarer::new(dialect).declare(&entries);
+    let mut messages = vec![Message::user("Write the release notes.")];
+    let mut calls = Vec::new();
+    let mut text = String::new();
+    while !server.is_over() {
+        let request = Request {
+            model: "gemini-3-flash",
+            system: "Be brief.",
+            messages: &messages,
+            tools: &declarations,
+            choice: &Choice::Auto,
+            parallel: true,
+            max_tokens: None,
+            stream,
+            extra: &[],
+        };
+        let body = String::from_utf8(dialect.write(&request).unwrap()).unwrap();
+        let path = dialect.path("gemini-3-flash", stream);
+        let response = send(server.address(), &path, headers(dialect), &body).await;
+        let reply = read(dialect, stream, &response);
+        text = reply.turn.text();
+        let answers: Vec<Answer> = reply.turn.calls().map(answer).collect();
+        for call in reply.turn.calls() {
+            let name = declarations.called(call).unwrap_or(&call.name);
+            let arguments = serde_json::from_str(&call.arguments).unwrap();
+            calls.push((name.to_owned(), arguments));
+        }
+        messages.push(Message::Model(reply.turn));
+        if !answers.is_empty() {
+            messages.push(Message::Results(answers));
+        }
+    }
+    assert_eq!(server.problems(), [""; 0], "{dialect} {stream}");
+    (calls, text)
+}
+
+#[tokio::test]
+async fn the_same_calls_are_read_in_every_dialect_however_its_stream_is_cut() {
+    let (expect, words) = task(Dialect::OpenAiChat, false, false, Cut::Whole, 0).await;
+    let names: Vec<&str> = expect.iter().map(|(name, _)| name.as_str()).collect();
+    let made = [
+        "list_files",
+        "read_file",
+        "load_skill",
+        "tool_chain",
+        "write_file",
+        "write_file",
+        "apply_patch",
+    ];
+    assert_eq!(names, made);
+    for dialect in Dialect::ALL {
+        for (stream, cut) in [
+            (false, Cut::Random),
+            (true, Cut::Bytes),
+            (true, Cut::Events),
+        ] {
+            let done = task(dialect, stream, false, cut, 1).await;
+            assert_eq!(
+                done,
+                (expect.clone(), words.clone()),
+                "{dialect} {stream} {cut:?}"
+            );
+        }
+        for seed in 0..10 {
+            let done = task(dialect, true, false, Cut::Random, seed).await;
+            assert_eq!(
+                done,
+                (expect.clone(), words.clone()),
+                "{dialect} seed {seed}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_patch_of_the_provider_is_answered_in_its_own_words() {
+    for stream in [false, true] {
+        let (calls, _) = task(Dialect::OpenAiResponses, stream, true, Cut::Random, 3).await;
+        let (_, item) = calls.last().unwrap();
+        assert_eq!(item["operation"]["type"], "update_file", "{stream}");
+    }
+}
