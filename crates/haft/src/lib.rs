@@ -64,7 +64,6 @@ pub use context::CallContext;
 pub use error::{Context, ErrorKind, Result, ToolError};
 pub use executor::Executor;
 pub use haft_json as json;
-pub use haft_wire as wire;
 #[doc(inline)]
 /// Makes a tool of a function. The function stays what it is: callable, and testable without a registry.
 ///
@@ -152,6 +151,7 @@ pub use haft_macros::tool;
 /// ```
 pub use haft_macros::tools;
 pub use haft_tokens as tokens;
+pub use haft_wire as wire;
 pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};

@@ -14,6 +14,7 @@ mod glob;
 mod guard;
 mod instead;
 mod judge;
+mod judged_call;
 mod names;
 mod network;
 mod parts;
@@ -41,19 +42,16 @@ mod tests;
 mod view;
 mod words;
 
-use std::cell::OnceCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::secret_files::SecretRule;
 use crate::spec::{Risk, ToolClass, ToolSpec};
-use crate::untrusted::UntrustedSource;
 use crate::workspace::Workspace;
 
 pub use classes::Classes;
@@ -70,6 +68,7 @@ pub use guard::{
 };
 pub use haft_shell::{join_words, plain_words};
 pub use judge::EffectVerdict;
+pub use judged_call::JudgedCall;
 pub use names::UnknownName;
 pub use network::NetworkBundle;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
@@ -134,55 +133,6 @@ pub enum Commands {
     Copy,
     /// Before it runs.
     Ask,
-}
-
-/// A call as the policy sees it.
-#[derive(Debug, Clone)]
-pub struct JudgedCall<'a> {
-    /// The tool.
-    pub spec: &'a ToolSpec,
-    /// The effective arguments, for rules on parameters.
-    pub arguments: &'a Arguments,
-    /// What the call wants to do, without `Effect::Call`, which every call has.
-    pub permissions: &'a [Permission],
-    /// The digest of the arguments that the permissions do not state; a rule that was kept for one call compares it, and
-    /// covers nothing where it is absent.
-    pub unstated: Option<&'a str>,
-    /// Secrets whose reading was approved in the call's run, in the form of a [`PathClaim`](crate::permission::PathClaim).
-    pub released: &'a [String],
-    /// What the call's run has read that strangers may have written.
-    pub untrusted: &'a [UntrustedSource],
-    /// The arguments as a value, once a rule asks for it.
-    pub(crate) value: OnceCell<Value>,
-}
-
-impl<'a> JudgedCall<'a> {
-    /// A call that no rule kept for one call covers.
-    pub fn new(
-        spec: &'a ToolSpec,
-        arguments: &'a Arguments,
-        permissions: &'a [Permission],
-    ) -> Self {
-        Self {
-            spec,
-            arguments,
-            permissions,
-            unstated: None,
-            released: &[],
-            untrusted: &[],
-            value: OnceCell::new(),
-        }
-    }
-
-    /// Whether reading this secret was approved in the call's run.
-    pub(crate) fn is_released(&self, path: &str) -> bool {
-        self.released.iter().any(|released| released == path)
-    }
-
-    /// The arguments as a value; parsed at most once.
-    pub(crate) fn value(&self) -> &Value {
-        self.value.get_or_init(|| self.arguments.value())
-    }
 }
 
 /// Who rules on calls. Copies share everything.

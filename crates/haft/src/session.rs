@@ -26,7 +26,7 @@ use crate::session::running::Running;
 use crate::spec::{Risk, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot, Toolset};
-use crate::untrusted::{Sources, UntrustedSource};
+use crate::untrusted::Sources;
 
 mod activation;
 mod active;
@@ -41,6 +41,7 @@ pub(crate) mod nest;
 mod wait_mode;
 mod queue;
 mod running;
+mod standing;
 
 pub use activation::{Activated, Activation, ActiveSkill};
 pub use active::SKILL_TOKENS;
@@ -521,34 +522,6 @@ impl Session {
     /// What the person allowed for the session.
     pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
         self.parts.run.grants.lock()
-    }
-
-    /// The secrets whose reading was approved in the run.
-    pub(crate) fn released(&self) -> Arc<[String]> {
-        Arc::clone(&self.parts.run.released.lock())
-    }
-
-    /// Notes that reading these secrets was approved.
-    pub(crate) fn release(&self, paths: Vec<String>) {
-        if paths.is_empty() {
-            return;
-        }
-        let mut released = self.parts.run.released.lock();
-        let mut all = released.to_vec();
-        all.extend(paths);
-        all.sort();
-        all.dedup();
-        *released = all.into();
-    }
-
-    /// What the run has read that strangers may have written.
-    pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
-        self.parts.run.untrusted.all()
-    }
-
-    /// Notes what was read that strangers may have written.
-    pub(crate) fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
-        self.parts.run.untrusted.note(sources);
     }
 
     /// Who may run beside whom.
