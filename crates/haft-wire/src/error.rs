@@ -1,9 +1,5 @@
 //! Why an answer of a provider cannot be read, or a request cannot be written.
 
-use std::fmt;
-
-use crate::dialect::Dialect;
-
 /// What is wrong with a request, a reply or a stream.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -52,24 +48,6 @@ pub enum WireError {
         /// What cannot be said in it.
         what: String,
     },
-}
-
-impl WireError {
-    /// What was read is not what a dialect sends.
-    pub(crate) fn malformed(
-        dialect: Dialect,
-        what: &'static str,
-        reason: impl fmt::Display,
-        read: &[u8],
-    ) -> Self {
-        let read = String::from_utf8_lossy(read.get(..2 * QUOTE).unwrap_or(read));
-        let reason = reason.to_string();
-        Self::Malformed {
-            dialect: dialect.as_str(),
-            what,
-            reason: format!("{}, in {}", quote(&reason), quote(&read)),
-        }
-    }
 }
 
 /// The most that an error quotes of what was read, in bytes.

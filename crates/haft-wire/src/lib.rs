@@ -30,6 +30,7 @@ mod feed;
 mod foreign;
 mod gemini;
 mod loose;
+mod malformed;
 mod media;
 mod messages;
 mod responses;

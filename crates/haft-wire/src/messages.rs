@@ -3,8 +3,10 @@
 mod block;
 mod content;
 mod declare;
+mod event;
 mod history;
 mod open;
+mod piece;
 mod read;
 mod stream;
 mod write;

@@ -83,7 +83,11 @@ impl<'a> History<'a> {
             self.all_answered()?;
         }
         match message {
-            Message::User(parts) => self.user(|out| parts.iter().for_each(|one| part(one, out))),
+            Message::User(parts) => self.user(|out| {
+                for one in parts {
+                    part(one, out);
+                }
+            }),
             Message::Host(note) if note.trim().is_empty() => {}
             Message::Host(note) => {
                 let note = format!("<system>{note}</system>");

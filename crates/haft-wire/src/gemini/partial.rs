@@ -24,6 +24,7 @@ enum Value {
     Object(Vec<(String, Value)>),
 }
 
+#[derive(Debug, Clone, Copy)]
 enum Step<'p> {
     Name(&'p str),
     Index(usize),

@@ -84,6 +84,7 @@ impl From<Fault<'_>> for WireError {
 }
 
 /// Tokens as the provider counts them.
+#[expect(clippy::struct_field_names, reason = "the provider's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Tokens {

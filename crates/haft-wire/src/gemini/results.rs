@@ -93,7 +93,9 @@ pub(crate) fn result(
     if !apart.is_empty() {
         let note = format!("The files of the result of `{}` follow.", to.name);
         text(&note, behind);
-        apart.iter().for_each(|file| part(file, behind));
+        for file in &apart {
+            part(file, behind);
+        }
         if words.is_empty() {
             words = note;
         }

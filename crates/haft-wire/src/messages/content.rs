@@ -28,11 +28,7 @@ pub(crate) fn block(part: &Part, takes: Takes, out: &mut Vec<u8>) {
             let object = begin("image", out);
             source("base64", media_type, data, object);
         }
-        Part::File {
-            name,
-            media_type,
-            data,
-        } if takes == Takes::All => document(part, (name, media_type, data), out),
+        Part::File { .. } if takes == Takes::All => document(part, out),
         Part::Image { .. } => left_out(part, "Claude reads PNG, JPEG, GIF and WebP pictures", out),
         Part::File { .. } => left_out(part, "a toolset's result holds text and pictures", out),
         Part::Audio { .. } => left_out(part, "Claude takes no sound", out),
@@ -78,8 +74,16 @@ fn source(kind: &str, media_type: &str, data: &str, mut object: Writer<'_>) {
     object.end();
 }
 
-/// A PDF as it is, another text by its characters.
-fn document(part: &Part, (name, media_type, data): (&str, &str, &str), out: &mut Vec<u8>) {
+/// A file: a PDF as it is, another text by its characters.
+fn document(part: &Part, out: &mut Vec<u8>) {
+    let Part::File {
+        name,
+        media_type,
+        data,
+    } = part
+    else {
+        return;
+    };
     let is_text = media_type.starts_with("text/")
         || ["json", "xml", "yaml", "javascript", "toml"]
             .iter()

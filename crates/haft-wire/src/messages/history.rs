@@ -83,7 +83,9 @@ impl<'a> History<'a> {
         match message {
             Message::User(parts) => {
                 self.within(Role::User, |out| {
-                    parts.iter().for_each(|part| block(part, Takes::All, out))
+                    for part in parts {
+                        block(part, Takes::All, out);
+                    }
                 });
             }
             Message::Host(note) if self.has_system && self.role == Some(Role::User) => {
@@ -143,7 +145,7 @@ impl<'a> History<'a> {
         let blocks = raw.strip_prefix('[').and_then(|raw| raw.strip_suffix(']'));
         let blocks = blocks.unwrap_or(raw).trim();
         self.within(Role::Assistant, |out| {
-            out.extend_from_slice(blocks.as_bytes())
+            out.extend_from_slice(blocks.as_bytes());
         });
     }
 

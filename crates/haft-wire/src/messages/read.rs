@@ -48,6 +48,7 @@ impl From<Fault<'_>> for WireError {
 }
 
 /// Tokens as the provider counts them. In a stream a later count replaces what it names.
+#[expect(clippy::struct_field_names, reason = "the provider's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 pub(crate) struct Tokens {

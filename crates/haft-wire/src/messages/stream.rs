@@ -5,8 +5,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::block::Block;
+use super::event::{Change, Event, malformed};
 use super::open::Open;
-use super::read::{Fault, Tokens, refusal, stop};
+use super::piece::{Kind, Piece, quick};
+use super::read::{Tokens, refusal, stop};
 use crate::borrowed::Text;
 use crate::dialect::Dialect;
 use crate::error::WireError;
@@ -14,52 +16,6 @@ use crate::feed::Feed;
 use crate::limits::Limits;
 use crate::reply::{Reply, Turn};
 use crate::stream::Delta;
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(default)]
-    index: Option<usize>,
-    #[serde(borrow, default)]
-    delta: Option<Piece<'a>>,
-    #[serde(borrow, default)]
-    content_block: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    message: Option<Start<'a>>,
-    #[serde(default)]
-    usage: Option<Tokens>,
-    #[serde(borrow, default)]
-    error: Option<Fault<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Piece<'a> {
-    #[serde(borrow, rename = "type", default)]
-    kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    text: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    thinking: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    partial_json: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    citation: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    stop_reason: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    stop_details: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Start<'a> {
-    #[serde(borrow, default)]
-    id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    model: Option<Text<'a>>,
-    #[serde(default)]
-    usage: Tokens,
-}
 
 /// A reply out of events.
 #[derive(Debug)]
@@ -118,39 +74,25 @@ impl Gather {
         if self.is_whole {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_slice(data)
-            .map_err(|error| WireError::malformed(Dialect::Anthropic, "an event", error, data))?;
+        if let Some(piece) = quick(data) {
+            let block = self.open(Some(piece.index), data)?;
+            add(block, piece, deltas);
+            return Ok(());
+        }
+        let event: Event<'_> =
+            serde_json::from_slice(data).map_err(|error| malformed(error, data))?;
         match event.kind.0.as_ref() {
             "content_block_delta" => {
-                let piece = event.delta.ok_or_else(|| {
-                    WireError::malformed(Dialect::Anthropic, "an event", "it has no `delta`", data)
-                })?;
-                let block = event
-                    .index
-                    .and_then(|index| self.blocks.get_mut(index))
-                    .filter(|block| !block.is_done);
-                let block = block.ok_or_else(|| {
-                    WireError::malformed(
-                        Dialect::Anthropic,
-                        "an event",
-                        "its block is not open",
-                        data,
-                    )
-                })?;
-                add(block, piece, data, deltas)?;
+                let piece = event
+                    .delta
+                    .ok_or_else(|| malformed("it has no `delta`", data))?;
+                change(self.open(event.index, data)?, piece, data, deltas)?;
             }
             "content_block_start" => self.start(&event, data, deltas)?,
             "content_block_stop" => {
                 let block = event.index.and_then(|index| self.blocks.get_mut(index));
                 block
-                    .ok_or_else(|| {
-                        WireError::malformed(
-                            Dialect::Anthropic,
-                            "an event",
-                            "its block has not begun",
-                            data,
-                        )
-                    })?
+                    .ok_or_else(|| malformed("its block has not begun", data))?
                     .is_done = true;
             }
             "message_start" => {
@@ -172,15 +114,23 @@ impl Gather {
             }
             "message_stop" => self.is_whole = true,
             "error" => {
-                let fault = event.error.ok_or_else(|| {
-                    WireError::malformed(Dialect::Anthropic, "an event", "it has no `error`", data)
-                })?;
+                let fault = event
+                    .error
+                    .ok_or_else(|| malformed("it has no `error`", data))?;
                 return Err(fault.into());
             }
             // `ping`, and kinds that are added later: the provider says that they are to be passed over.
             _ => {}
         }
         Ok(())
+    }
+
+    /// A block that has begun and not ended.
+    fn open(&mut self, index: Option<usize>, data: &[u8]) -> Result<&mut Open, WireError> {
+        let block = index.and_then(|index| self.blocks.get_mut(index));
+        block
+            .filter(|block| !block.is_done)
+            .ok_or_else(|| malformed("its block is not open", data))
     }
 
     fn start(
@@ -190,12 +140,7 @@ impl Gather {
         deltas: &mut Vec<Delta>,
     ) -> Result<(), WireError> {
         let (Some(index), Some(raw)) = (event.index, event.content_block) else {
-            return Err(WireError::malformed(
-                Dialect::Anthropic,
-                "an event",
-                "it has no `index` or no `content_block`",
-                data,
-            ));
+            return Err(malformed("it has no `index` or no `content_block`", data));
         };
         if self
             .blocks
@@ -205,15 +150,10 @@ impl Gather {
             return Ok(());
         }
         if index != self.blocks.len() {
-            return Err(WireError::malformed(
-                Dialect::Anthropic,
-                "an event",
-                "its block is not the next one",
-                data,
-            ));
+            return Err(malformed("its block is not the next one", data));
         }
-        let block: Block<'_> = serde_json::from_str(raw.get())
-            .map_err(|error| WireError::malformed(Dialect::Anthropic, "a block", error, data))?;
+        let block: Block<'_> =
+            serde_json::from_str(raw.get()).map_err(|error| malformed(error, data))?;
         let call = block.is_call().then_some(self.calls);
         if let Some(index) = call {
             if index == self.most_calls {
@@ -231,16 +171,14 @@ impl Gather {
         let mut raw = vec![b'['];
         let mut items = Vec::with_capacity(self.blocks.len());
         for block in self.blocks {
-            let item = block.finish(&mut raw).map_err(|reason| {
-                WireError::malformed(Dialect::Anthropic, "a block", reason, b"")
-            })?;
+            let item = block
+                .finish(&mut raw)
+                .map_err(|reason| malformed(reason, b""))?;
             items.extend(item);
         }
         raw.push(b']');
-        let raw = String::from_utf8(raw)
-            .map_err(|error| WireError::malformed(Dialect::Anthropic, "a reply", error, b""))?;
-        let raw = RawValue::from_string(raw)
-            .map_err(|error| WireError::malformed(Dialect::Anthropic, "a reply", error, b""))?;
+        let raw = String::from_utf8(raw).map_err(|error| malformed(error, b""))?;
+        let raw = RawValue::from_string(raw).map_err(|error| malformed(error, b""))?;
         let stop = stop(self.stop.as_deref(), &items);
         items.extend(refusal(self.details.as_deref()));
         Ok(Reply {
@@ -258,57 +196,73 @@ impl Gather {
 }
 
 /// Adds a piece to its block.
-fn add(
+fn add(block: &mut Open, piece: Piece<'_>, deltas: &mut Vec<Delta>) {
+    match piece.kind {
+        Kind::Text => {
+            block.add_text("text", &piece.text);
+            deltas.push(Delta::Text(piece.text.into_owned()));
+        }
+        Kind::Thinking => {
+            block.add_text("thinking", &piece.text);
+            deltas.push(Delta::Thinking(piece.text.into_owned()));
+        }
+        Kind::Input => {
+            block.add_input(&piece.text);
+            if let Some(index) = block.call.filter(|_| !piece.text.is_empty()) {
+                let text = piece.text.into_owned();
+                deltas.push(Delta::Arguments { index, text });
+            }
+        }
+    }
+}
+
+/// Adds a piece that is written otherwise than the provider mostly writes it.
+fn change(
     block: &mut Open,
-    mut piece: Piece<'_>,
+    mut change: Change<'_>,
     data: &[u8],
     deltas: &mut Vec<Delta>,
 ) -> Result<(), WireError> {
-    let kind = piece.kind.take();
-    match (kind.as_ref().map_or("", |kind| kind.0.as_ref()), piece) {
+    let kind = change.kind.take();
+    let (kind, text) = match (kind.as_ref().map_or("", |kind| kind.0.as_ref()), change) {
         (
             "text_delta",
-            Piece {
+            Change {
                 text: Some(text), ..
             },
-        ) => {
-            block.add_text("text", &text.0);
-            deltas.push(Delta::Text(text.0.into_owned()));
-        }
+        ) => (Kind::Text, text),
         (
             "thinking_delta",
-            Piece {
+            Change {
                 thinking: Some(text),
                 ..
             },
-        ) => {
-            block.add_text("thinking", &text.0);
-            deltas.push(Delta::Thinking(text.0.into_owned()));
-        }
+        ) => (Kind::Thinking, text),
         (
             "input_json_delta",
-            Piece {
+            Change {
                 partial_json: Some(text),
                 ..
             },
-        ) => {
-            block.add_input(&text.0);
-            if let Some(index) = block.call.filter(|_| !text.0.is_empty()) {
-                deltas.push(Delta::Arguments {
-                    index,
-                    text: text.0.into_owned(),
-                });
-            }
-        }
+        ) => (Kind::Input, text),
         (
             "citations_delta",
-            Piece {
+            Change {
                 citation: Some(citation),
                 ..
             },
-        ) => block.add_citation(citation),
-        _ => add_any(block, data)?,
-    }
+        ) => {
+            block.add_citation(citation);
+            return Ok(());
+        }
+        _ => return add_any(block, data),
+    };
+    let piece = Piece {
+        index: 0,
+        kind,
+        text: text.0,
+    };
+    add(block, piece, deltas);
     Ok(())
 }
 
@@ -319,10 +273,8 @@ fn add_any(block: &mut Open, data: &[u8]) -> Result<(), WireError> {
         #[serde(borrow)]
         delta: &'a RawValue,
     }
-    let raw: Raw<'_> = serde_json::from_slice(data)
-        .map_err(|error| WireError::malformed(Dialect::Anthropic, "an event", error, data))?;
-    let all = members(raw.delta.get())
-        .map_err(|error| WireError::malformed(Dialect::Anthropic, "an event", error, data))?;
+    let raw: Raw<'_> = serde_json::from_slice(data).map_err(|error| malformed(error, data))?;
+    let all = members(raw.delta.get()).map_err(|error| malformed(error, data))?;
     for member in all.iter().filter(|member| !member.is("type")) {
         let name = serde_json::from_str::<String>(member.key());
         let text = serde_json::from_str::<String>(member.value().get());

@@ -3,12 +3,14 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::declarations::Declarations;
 use crate::declared::{Declared, Freeform, Function, Search};
 use crate::declarer::{Declarer, Entry};
-use crate::{
-    Answer, Call, CallKind, Choice, Declarations, Dialect, Item, Limits, Message, Part, Request,
-    Turn,
-};
+use crate::dialect::Dialect;
+use crate::limits::Limits;
+use crate::message::{Answer, Message, Part};
+use crate::reply::{Call, CallKind, Item, Turn};
+use crate::request::{Choice, Request};
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()

@@ -2,9 +2,10 @@
 
 use serde_json::value::RawValue;
 
+use crate::declarations::Declarations;
 use crate::declared::{Declared, Freeform, Function, Grammar, Search};
 use crate::declarer::{Declarer, Entry};
-use crate::{Declarations, Dialect};
+use crate::dialect::Dialect;
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()

@@ -1,6 +1,9 @@
 //! Replies that come whole.
 
-use crate::{Dialect, Item, Limits, Reply, Stop, WireError};
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::limits::Limits;
+use crate::reply::{Item, Reply, Stop};
 
 fn read(content: &str, stop: &str) -> Result<Reply, WireError> {
     let body = format!(

@@ -2,14 +2,19 @@
 
 use proptest::prelude::*;
 
-use crate::{Delta, Dialect, Item, Limits, Reply, Stop, WireError};
+use crate::dialect::Dialect;
+use crate::error::WireError;
+use crate::limits::Limits;
+use crate::reply::{Item, Reply, Stop};
+use crate::stream::Delta;
 
 /// The events of a stream.
 fn stream(events: &[&str]) -> String {
-    events
+    let all: Vec<String> = events
         .iter()
         .map(|event| format!("event: x\ndata: {event}\n\n"))
-        .collect()
+        .collect();
+    all.concat()
 }
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","model":"m","usage":{"input_tokens":3,"output_tokens":1}}}"#;

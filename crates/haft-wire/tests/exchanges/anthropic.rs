@@ -1,11 +1,5 @@
 //! Recorded exchanges with Anthropic: every reply is read, and haft writes the requests that were sent.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops where it cannot go on; what was skipped is said aloud"
-)]
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use haft_wire::declared::{Function, Search};
@@ -14,9 +8,9 @@ use haft_wire::{
 };
 use serde_json::{Value, json};
 
-mod recorded;
-
-use recorded::{Exchange, declare, events, exchanges, further, raw, reads_alike_however_cut};
+use crate::recorded::{
+    Exchange, declare, events, exchanges, further, raw, reads_alike_however_cut,
+};
 
 const DIALECT: Dialect = Dialect::Anthropic;
 
@@ -241,7 +235,7 @@ fn history(messages: &[Value]) -> Vec<Message> {
         match parts.as_slice() {
             [] => {}
             [Part::Text(note)] if message["role"] == "system" => {
-                history.push(Message::Host(note.clone()))
+                history.push(Message::Host(note.clone()));
             }
             _ => history.push(Message::User(parts)),
         }

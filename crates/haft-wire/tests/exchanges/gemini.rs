@@ -1,20 +1,14 @@
 //! Recorded exchanges with Gemini and Vertex: every reply is read, and haft writes the requests that were sent.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops where it cannot go on; what was skipped is said aloud"
-)]
-
 use haft_wire::declared::Function;
 use haft_wire::{
     Answer, Choice, Declared, Dialect, Item, Limits, Message, Part, Reply, Request, Stop, WireError,
 };
 use serde_json::{Map, Value, json};
 
-mod recorded;
-
-use recorded::{Exchange, declare, events, exchanges, further, raw, reads_alike_however_cut};
+use crate::recorded::{
+    Exchange, declare, events, exchanges, further, raw, reads_alike_however_cut,
+};
 
 const DIALECT: Dialect = Dialect::Gemini;
 
@@ -208,16 +202,8 @@ fn result(response: &Value) -> (String, bool) {
     )
 }
 
-/// Members that a host cannot say in the neutral shape, or that haft writes otherwise. Each with its reason.
-fn without_what_differs(body: &Value) -> Value {
-    let mut body = camel(body);
-    let members = body.as_object_mut().unwrap();
-    // The provider reads no role of the instructions.
-    if let Some(system) = members.get_mut("systemInstruction") {
-        system.as_object_mut().unwrap().remove("role");
-    }
-    // A single tool is a list of it; functions stand first, in one tool; schemas are JSON Schemas.
-    let tools = members.remove("tools").unwrap();
+/// A single tool is a list of it; functions stand first, in one tool; schemas are JSON Schemas.
+fn in_order(tools: Value) -> Value {
     let tools: Vec<Value> = if tools.is_array() {
         tools.as_array().unwrap().clone()
     } else {
@@ -239,18 +225,29 @@ fn without_what_differs(body: &Value) -> Value {
     if !functions.is_empty() {
         other.insert(0, json!({"functionDeclarations": functions}));
     }
-    members.insert("tools".to_owned(), json!(other));
+    json!(other)
+}
+
+/// Members that a host cannot say in the neutral shape, or that haft writes otherwise. Each with its reason.
+fn without_what_differs(body: &Value) -> Value {
+    let mut body = camel(body);
+    let members = body.as_object_mut().unwrap();
+    // The provider reads no role of the instructions.
+    if let Some(system) = members.get_mut("systemInstruction") {
+        system.as_object_mut().unwrap().remove("role");
+    }
+    let tools = members.remove("tools").unwrap();
+    members.insert("tools".to_owned(), in_order(tools));
     // An empty list of names is none.
-    if let Some(calling) = members
-        .get_mut("toolConfig")
-        .and_then(|config| config.get_mut("functionCallingConfig"))
+    let config = members.get_mut("toolConfig");
+    let calling = config.and_then(|config| config.get_mut("functionCallingConfig"));
+    if let Some(calling) = calling
+        && calling["allowedFunctionNames"] == json!([])
     {
-        if calling["allowedFunctionNames"] == json!([]) {
-            calling
-                .as_object_mut()
-                .unwrap()
-                .remove("allowedFunctionNames");
-        }
+        calling
+            .as_object_mut()
+            .unwrap()
+            .remove("allowedFunctionNames");
     }
     let contents = members["contents"].as_array_mut().unwrap();
     for content in contents.iter_mut() {

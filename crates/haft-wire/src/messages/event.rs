@@ -1,0 +1,63 @@
+//! An event of a stream, as `serde_json` reads it.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::read::{Fault, Tokens};
+use crate::borrowed::Text;
+use crate::dialect::Dialect;
+use crate::error::WireError;
+
+/// An event.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(crate) kind: Text<'a>,
+    #[serde(default)]
+    pub(crate) index: Option<usize>,
+    #[serde(borrow, default)]
+    pub(crate) delta: Option<Change<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) content_block: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) message: Option<Start<'a>>,
+    #[serde(default)]
+    pub(crate) usage: Option<Tokens>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<Fault<'a>>,
+}
+
+/// What an event changes.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Change<'a> {
+    #[serde(borrow, rename = "type", default)]
+    pub(crate) kind: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) text: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) thinking: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) partial_json: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) citation: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) stop_reason: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) stop_details: Option<&'a RawValue>,
+}
+
+/// The message that begins.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Start<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) model: Option<Text<'a>>,
+    #[serde(default)]
+    pub(crate) usage: Tokens,
+}
+
+/// The error for an event that is not what the provider sends.
+pub(crate) fn malformed(reason: impl std::fmt::Display, data: &[u8]) -> WireError {
+    WireError::malformed(Dialect::Anthropic, "an event", reason, data)
+}

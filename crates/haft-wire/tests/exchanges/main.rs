@@ -1,0 +1,12 @@
+//! Recorded exchanges with Anthropic, Gemini and Vertex: every reply is read, and haft writes the requests that were sent.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test stops where it cannot go on; what was skipped is said aloud"
+)]
+
+mod anthropic;
+mod gemini;
+mod recorded;
