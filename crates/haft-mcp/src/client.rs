@@ -24,7 +24,6 @@ mod connections;
 mod courier;
 mod endpoint;
 mod error;
-mod events;
 mod greeting;
 pub mod http;
 mod input;

@@ -4,13 +4,13 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use haft_wire::events::Events;
 use tokio::sync::oneshot;
 
 use super::session::{RETRY, Session};
 use crate::client::connections::Exchange;
 use crate::client::courier::frame;
 use crate::client::error::ClientError;
-use crate::client::events::Events;
 use crate::client::speech::{self, Heard};
 use crate::era::Era;
 

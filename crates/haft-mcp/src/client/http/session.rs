@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft::progress::Progress;
+use haft_wire::events::Events;
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
@@ -15,7 +16,6 @@ use crate::client::connections::Exchange;
 use crate::client::courier::{Courier, REFUSAL, frame, whole};
 use crate::client::endpoint::{header_value, is_stream};
 use crate::client::error::ClientError;
-use crate::client::events::Events;
 use crate::client::respond::Inquiry;
 use crate::client::speech::{self, Heard};
 use crate::client::wire::Ask;
