@@ -129,6 +129,30 @@ const GOALS: &[Goal] = &[
         Rule::Times(2.0),
     ),
     (
+        "10 MB of a stream of OpenAI Chat read, CPU (300 MB/s)",
+        "haft/wire/chat",
+        "serde_json/wire/chat",
+        Rule::Most(33.3),
+    ),
+    (
+        "10 MB of a stream of OpenAI Responses read, CPU (300 MB/s)",
+        "haft/wire/responses",
+        "serde_json/wire/responses",
+        Rule::Most(33.3),
+    ),
+    (
+        "declarations of 1,000 tools, unchanged",
+        "haft/declared/unchanged",
+        "",
+        Rule::Most(100.0),
+    ),
+    (
+        "declarations of 1,000 tools, one changed, beside memcpy",
+        "haft/declared/changed",
+        "haft/declared/memcpy",
+        Rule::Times(2.0),
+    ),
+    (
         "cut of 10 MB code at 12,000 tokens, CPU",
         "haft/cut/code",
         "tiktoken/cut/code/whole",

@@ -77,6 +77,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
     all.extend([
         plain("tokens", 5),
         plain("json", 15),
+        plain("wire", 9),
         plain("search", 9),
         plain("search-tools", 9),
         plain("skills", 15),

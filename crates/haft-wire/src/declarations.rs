@@ -24,7 +24,7 @@ pub struct Declarations {
     pub(crate) strict: bool,
     /// The value of the request's member for tools, JSON text; empty where there are none.
     json: Bytes,
-    written: Vec<Arc<Written>>,
+    pub(crate) written: Vec<Arc<Written>>,
 }
 
 /// What was written of one tool.
@@ -40,6 +40,14 @@ pub(crate) struct Written {
     pub(crate) sort: Sort,
     /// `None` for a tool that the dialect has no words for.
     pub(crate) fragment: Option<Fragment>,
+}
+
+impl Written {
+    /// Whether its names on the wire are still these.
+    pub(crate) fn has_names(&self, names: &Names) -> bool {
+        let mut all = self.own.iter().zip(&self.wire);
+        all.all(|(own, wire)| names.wire(own).unwrap_or_default() == wire)
+    }
 }
 
 /// What a choice of tools calls a tool.
@@ -69,8 +77,8 @@ impl Declarations {
     }
 
     /// What was written, as one list.
-    pub(crate) fn join(dialect: Dialect, names: Arc<Names>, written: &[Arc<Written>]) -> Self {
-        let (fitted, lost) = fit(dialect, written);
+    pub(crate) fn join(dialect: Dialect, names: Arc<Names>, written: Vec<Arc<Written>>) -> Self {
+        let (fitted, lost) = fit(dialect, &written);
         let mut json =
             Vec::with_capacity(fitted.iter().map(|f| f.json.len() + 1).sum::<usize>() + 40);
         json.push(b'[');
@@ -91,13 +99,14 @@ impl Declarations {
         if json.len() == 2 {
             json.clear();
         }
+        let strict = fitted.iter().any(|one| one.strict);
         Self {
             dialect,
             names,
             lost,
-            strict: fitted.iter().any(|one| one.strict),
+            strict,
             json: json.into(),
-            written: written.to_vec(),
+            written,
         }
     }
 

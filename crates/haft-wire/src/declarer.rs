@@ -1,5 +1,6 @@
 //! `Declarer`: writes declarations, and of what changed only that.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -24,7 +25,6 @@ pub struct Entry<'t> {
 /// Writes declarations of one dialect, and keeps what it wrote of each tool: when one tool of a thousand changes, one is written.
 #[derive(Debug)]
 pub struct Declarer {
-    written: Vec<Arc<Written>>,
     last: Arc<Declarations>,
 }
 
@@ -32,7 +32,6 @@ impl Declarer {
     /// A declarer that has written nothing yet.
     pub fn new(dialect: Dialect) -> Self {
         Self {
-            written: Vec::new(),
             last: Arc::new(Declarations::none(dialect)),
         }
     }
@@ -45,81 +44,103 @@ impl Declarer {
     /// The words of these tools, in this order; the same bytes for the same tools. Tools that the dialect has no words for are left
     /// out and stand in [`Declarations::lost`].
     pub fn declare(&mut self, tools: &[Entry<'_>]) -> Arc<Declarations> {
-        let kept = self.kept(tools);
-        let same = self.written.len() == tools.len();
-        if same
-            && kept
-                .iter()
-                .zip(&self.written)
-                .all(|(kept, old)| kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, old)))
-        {
+        let old = &self.last.written;
+        let others: Vec<usize> = tools
+            .iter()
+            .enumerate()
+            .filter(|(at, entry)| old.get(*at).is_none_or(|old| old.version != entry.version))
+            .map(|(at, _)| at)
+            .collect();
+        if others.is_empty() && old.len() == tools.len() {
             return self.last();
         }
-        let own: Vec<Option<Vec<String>>> = tools
-            .iter()
-            .zip(&kept)
-            .map(|(entry, kept)| kept.is_none().then(|| entry.tool.names()))
-            .collect();
-        let own_of = |at: usize| match (&own[at], &kept[at]) {
-            (Some(own), _) => own.as_slice(),
-            (None, Some(kept)) => kept.own.as_slice(),
-            (None, None) => &[],
-        };
-        let same = same
-            && self
-                .written
-                .iter()
-                .enumerate()
-                .all(|(at, old)| old.own == own_of(at));
-        let dialect = self.last.dialect;
-        let names = if same {
-            Arc::clone(&self.last.names)
-        } else {
-            let all = (0..tools.len()).flat_map(|at| own_of(at).iter().map(String::as_str));
-            Arc::new(Names::new(dialect, all))
-        };
-        let mut written = Vec::with_capacity(tools.len());
-        for (at, (entry, kept)) in tools.iter().zip(&kept).enumerate() {
-            let fits = |kept: &&Arc<Written>| same || kept.wire == wire(&names, &kept.own);
-            written.push(match kept.as_ref().filter(fits) {
-                Some(kept) => Arc::clone(kept),
-                None => Arc::new(Written {
-                    version: entry.version.to_owned(),
-                    own: own_of(at).to_vec(),
-                    wire: wire(&names, own_of(at)),
-                    sort: sort(entry.tool),
-                    fragment: fragment(dialect, entry.tool, &names),
-                }),
-            });
+        if let Some(declared) = self.replaced(tools, &others) {
+            self.last = Arc::new(declared);
+            return self.last();
         }
-        self.written = written;
-        self.last = Arc::new(Declarations::join(dialect, names, &self.written));
+        // What does not stand where it stood may stand where others do not, either.
+        let left = others.iter().copied().chain(tools.len()..old.len());
+        let left: HashMap<&str, &Arc<Written>> = left
+            .filter_map(|at| old.get(at))
+            .map(|old| (old.version.as_str(), old))
+            .collect();
+        let mut kept: Vec<Option<&Arc<Written>>> = tools
+            .iter()
+            .enumerate()
+            .map(|(at, _)| old.get(at))
+            .collect();
+        for at in &others {
+            kept[*at] = left.get(tools[*at].version).copied();
+        }
+        self.last = Arc::new(self.written(tools, &kept));
         self.last()
     }
 
-    /// What was written of each of these tools: mostly it stands where it stood.
-    fn kept(&self, tools: &[Entry<'_>]) -> Vec<Option<Arc<Written>>> {
-        let mut moved: Option<HashMap<&str, &Arc<Written>>> = None;
-        let mut find = |at: usize, version: &str| {
-            let here = self.written.get(at).filter(|old| old.version == version);
-            here.or_else(|| {
-                let by_version = || self.written.iter().map(|old| (old.version.as_str(), old));
-                let moved = moved.get_or_insert_with(|| by_version().collect());
-                moved.get(version).copied()
-            })
-        };
-        tools
+    /// Declares tools of which some have others under the same names in their place: nothing else is looked at.
+    fn replaced(&self, tools: &[Entry<'_>], others: &[usize]) -> Option<Declarations> {
+        let last = &self.last;
+        if last.written.len() != tools.len() {
+            return None;
+        }
+        let mut written = last.written.clone();
+        for at in others {
+            let (entry, old) = (&tools[*at], &last.written[*at]);
+            let own = entry.tool.names();
+            if own != old.own {
+                return None;
+            }
+            written[*at] = Arc::new(write(last.dialect, entry, own, &last.names));
+        }
+        Some(Declarations::join(
+            last.dialect,
+            Arc::clone(&last.names),
+            written,
+        ))
+    }
+
+    /// Declares these tools, of which some are kept as they were written.
+    fn written(&self, tools: &[Entry<'_>], kept: &[Option<&Arc<Written>>]) -> Declarations {
+        let (old, dialect) = (&self.last.written, self.last.dialect);
+        let own: Vec<Cow<'_, [String]>> = tools
             .iter()
-            .enumerate()
-            .map(|(at, entry)| find(at, entry.version).cloned())
-            .collect()
+            .zip(kept)
+            .map(|(entry, kept)| match kept {
+                Some(kept) => Cow::Borrowed(kept.own.as_slice()),
+                None => Cow::Owned(entry.tool.names()),
+            })
+            .collect();
+        let same = |(own, old): (&Cow<'_, [String]>, &Arc<Written>)| {
+            std::ptr::eq(own.as_ref(), old.own.as_slice()) || **own == *old.own
+        };
+        let same = old.len() == tools.len() && own.iter().zip(old).all(same);
+        let names = if same {
+            Arc::clone(&self.last.names)
+        } else {
+            let all = own.iter().flat_map(|own| own.iter().map(String::as_str));
+            Arc::new(Names::new(dialect, all))
+        };
+        let mut written = Vec::with_capacity(tools.len());
+        for ((entry, kept), own) in tools.iter().zip(kept).zip(own) {
+            let fits = |kept: &&&Arc<Written>| same || kept.has_names(&names);
+            written.push(match kept.as_ref().filter(fits) {
+                Some(kept) => Arc::clone(kept),
+                None => Arc::new(write(dialect, entry, own.into_owned(), &names)),
+            });
+        }
+        Declarations::join(dialect, names, written)
     }
 }
 
-fn wire(names: &Names, own: &[String]) -> Vec<String> {
-    own.iter()
-        .map(|name| names.wire(name).unwrap_or_default().to_owned())
-        .collect()
+/// Writes one tool, whose names are these.
+fn write(dialect: Dialect, entry: &Entry<'_>, own: Vec<String>, names: &Names) -> Written {
+    let wire = |name: &String| names.wire(name).unwrap_or_default().to_owned();
+    Written {
+        version: entry.version.to_owned(),
+        wire: own.iter().map(wire).collect(),
+        own,
+        sort: sort(entry.tool),
+        fragment: fragment(dialect, entry.tool, names),
+    }
 }
 
 /// What a choice of tools calls this one.

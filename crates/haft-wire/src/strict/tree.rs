@@ -1,5 +1,7 @@
 //! `Tree`: JSON whose members keep their order and whose numbers keep their digits.
 
+use std::collections::HashSet;
+
 use haft_json::escape::string;
 use serde_json::value::RawValue;
 
@@ -22,7 +24,7 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    /// Reads JSON; `None` for what is none, or nested too deeply.
+    /// Reads JSON; `None` for what is none, has a name twice in one object, or is nested too deeply.
     pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         Self::read_at(raw, 0)
     }
@@ -35,7 +37,11 @@ impl Tree {
         Some(match first {
             b'{' => {
                 let mut members: Vec<(String, Self)> = Vec::new();
+                let mut names = HashSet::new();
                 for (name, value) in Members::of(raw).ok()?.0 {
+                    if !names.insert(name.clone()) {
+                        return None;
+                    }
                     let value = Self::read_at(value, depth + 1)?;
                     members.push((name.into_owned(), value));
                 }
@@ -88,9 +94,9 @@ impl Tree {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// A member of an object; the last one of several.
+    /// A member of an object.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
-        let mut all = self.members().iter().rev();
+        let mut all = self.members().iter();
         all.find(|(key, _)| key == name).map(|(_, value)| value)
     }
 

@@ -136,23 +136,23 @@ impl Turns {
 }
 
 /// What a body says, in the neutral shape.
-struct Said {
+struct History {
     system: String,
     messages: Vec<Message>,
 }
 
-fn chat(body: &Value, turns: &Turns) -> Said {
-    let mut said = Said {
+fn chat(body: &Value, turns: &Turns) -> History {
+    let mut history = History {
         system: String::new(),
         messages: Vec::new(),
     };
     for (at, message) in list(&body["messages"]).iter().enumerate() {
         match text(message, "role") {
-            "system" if at == 0 => text(message, "content").clone_into(&mut said.system),
-            "system" => said
+            "system" if at == 0 => text(message, "content").clone_into(&mut history.system),
+            "system" => history
                 .messages
                 .push(Message::Host(text(message, "content").to_owned())),
-            "user" => said.messages.push(match &message["content"] {
+            "user" => history.messages.push(match &message["content"] {
                 Value::Array(parts) => Message::User(parts.iter().map(part).collect()),
                 content => Message::user(content.as_str().unwrap()),
             }),
@@ -163,7 +163,8 @@ fn chat(body: &Value, turns: &Turns) -> Said {
                     items: Vec::new(),
                     raw: raw(message),
                 };
-                said.messages
+                history
+                    .messages
                     .push(Message::Model(known.cloned().unwrap_or_else(of_body)));
             }
             "tool" => {
@@ -171,12 +172,12 @@ fn chat(body: &Value, turns: &Turns) -> Said {
                     call(CallKind::Function, text(message, "tool_call_id"), "f"),
                     text(message, "content"),
                 );
-                push_answer(&mut said.messages, answer);
+                push_answer(&mut history.messages, answer);
             }
             role => panic!("a message of {role}"),
         }
     }
-    said
+    history
 }
 
 fn push_answer(messages: &mut Vec<Message>, answer: Answer) {
@@ -186,33 +187,33 @@ fn push_answer(messages: &mut Vec<Message>, answer: Answer) {
     }
 }
 
-fn responses(body: &Value, turns: &Turns) -> Said {
-    let mut said = Said {
+fn responses(body: &Value, turns: &Turns) -> History {
+    let mut history = History {
         system: text(body, "instructions").to_owned(),
         messages: Vec::new(),
     };
     if let Some(input) = body["input"].as_str() {
-        said.messages.push(Message::user(input));
+        history.messages.push(Message::user(input));
     }
     let mut last = String::new();
     for item in list(&body["input"]) {
         let id = text(item, "id");
         match (text(item, "type"), text(item, "role")) {
-            ("", "user") => said.messages.push(Message::user(text(item, "content"))),
-            ("", "system") => said
+            ("", "user") => history.messages.push(Message::user(text(item, "content"))),
+            ("", "system") => history
                 .messages
                 .push(Message::Host(text(item, "content").to_owned())),
-            ("", "assistant") => said
+            ("", "assistant") => history
                 .messages
                 .push(other(Item::Text(text(item, "content").to_owned()))),
             ("function_call_output" | "tool_search_output", _) => {
-                push_answer(&mut said.messages, answered(item))
+                push_answer(&mut history.messages, answered(item))
             }
             ("additional_tools", _) => {}
             ("function_call", _)
                 if id.is_empty() && !turns.0.contains_key(text(item, "call_id")) =>
             {
-                said.messages.push(other(Item::Call(Call {
+                history.messages.push(other(Item::Call(Call {
                     arguments: text(item, "arguments").to_owned(),
                     namespace: item["namespace"].as_str().map(str::to_owned),
                     ..call(
@@ -231,9 +232,9 @@ fn responses(body: &Value, turns: &Turns) -> Said {
                 Some(turn) if turn.raw.get() == last => {}
                 Some(turn) => {
                     turn.raw.get().clone_into(&mut last);
-                    said.messages.push(Message::Model(turn.clone()));
+                    history.messages.push(Message::Model(turn.clone()));
                 }
-                None => said.messages.push(Message::Model(Turn {
+                None => history.messages.push(Message::Model(Turn {
                     dialect: Dialect::OpenAiResponses,
                     items: Vec::new(),
                     raw: raw(&json!([item])),
@@ -241,7 +242,7 @@ fn responses(body: &Value, turns: &Turns) -> Said {
             },
         }
     }
-    said
+    history
 }
 
 /// A turn of another dialect.
@@ -272,7 +273,7 @@ fn answered(item: &Value) -> Answer {
 
 /// The recorded body as haft says it, and what it says itself.
 fn both(dialect: Dialect, body: &Value, turns: &Turns, seen: &mut Seen) -> (Value, Value) {
-    let said = if dialect == Dialect::OpenAiChat {
+    let history = if dialect == Dialect::OpenAiChat {
         chat(body, turns)
     } else {
         responses(body, turns)
@@ -301,11 +302,11 @@ fn both(dialect: Dialect, body: &Value, turns: &Turns, seen: &mut Seen) -> (Valu
         .collect();
     let bytes = dialect.write(&Request {
         model: text(body, "model"),
-        system: &said.system,
+        system: &history.system,
         choice: &choice(&body["tool_choice"]),
         stream: body["stream"] == json!(true),
         extra: &extra,
-        ..request(&said.messages, &tools)
+        ..request(&history.messages, &tools)
     });
     let mut ours: Value = serde_json::from_slice(&bytes.unwrap()).unwrap();
     let mut theirs = body.clone();

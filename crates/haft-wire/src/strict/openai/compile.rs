@@ -177,13 +177,9 @@ impl Compiling<'_> {
         }
         let mut out: Vec<(String, Tree)> = Vec::new();
         let mut described: Vec<String> = Vec::new();
-        for member in members {
-            if let Some(value) = self.keyword(schema, member, place, &mut described)? {
-                let name = if member.0 == "oneOf" {
-                    "anyOf"
-                } else {
-                    &member.0
-                };
+        for (name, _) in members {
+            if let Some(value) = self.keyword(schema, name, place, &mut described)? {
+                let name = if name == "oneOf" { "anyOf" } else { name };
                 out.push((name.to_owned(), value));
             }
         }
@@ -198,13 +194,16 @@ impl Compiling<'_> {
     fn keyword(
         &mut self,
         schema: &Tree,
-        (name, value): &(String, Tree),
+        name: &str,
         place: Place<'_>,
         described: &mut Vec<String>,
     ) -> Result<Option<Tree>> {
         let level = place.level;
         let here = below(place.at, name);
-        Ok(Some(match name.as_str() {
+        let Some(value) = schema.get(name) else {
+            return Ok(None);
+        };
+        Ok(Some(match name {
             "properties" => self.properties(schema, value, &here, level)?,
             "required" => return Ok(None),
             "additionalProperties" | "unevaluatedProperties" => {
@@ -253,15 +252,15 @@ impl Compiling<'_> {
             "enum" => self.values(value.items(), value, &here)?,
             "const" => self.values(std::slice::from_ref(value), value, &here)?,
             "format" if value.text().is_some_and(|word| FORMATS.contains(&word)) => value.clone(),
-            _ if AS_IS.contains(&name.as_str()) => value.clone(),
+            _ if AS_IS.contains(&name) => value.clone(),
             "default" if value.is("null") => return Ok(None),
-            _ if DESCRIBED.contains(&name.as_str()) => {
+            _ if DESCRIBED.contains(&name) => {
                 self.notes
                     .push(note(&here, format!("{name} is in the description alone")));
                 described.push(format!("{name}: {}", value.json()));
                 return Ok(None);
             }
-            _ if SILENT.contains(&name.as_str()) || name.starts_with("x-") => return Ok(None),
+            _ if SILENT.contains(&name) || name.starts_with("x-") => return Ok(None),
             _ => return Err(note(&here, format!("{name} cannot be said"))),
         }))
     }

@@ -164,6 +164,11 @@ fn what_cannot_be_said_is_declared_without_strict_and_says_where() {
     let texts = vec![long; 251].join(",");
     let rows = [
         (r#"{"type":"object"}"#.to_owned(), ""),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"integer"}}}"#
+                .to_owned(),
+            "",
+        ),
         (r#"{"type":"array","items":{}}"#.to_owned(), ""),
         (r#"{"type":"object","anyOf":[]}"#.to_owned(), ""),
         (
