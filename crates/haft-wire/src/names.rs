@@ -38,7 +38,7 @@ impl Names {
             let plain = plain(dialect, name);
             let free = plain.len() <= longest(dialect) && !mapped.canonical.contains_key(&plain);
             let tailed = || {
-                (0..)
+                (0..=u32::MAX)
                     .map(|nth| tailed(dialect, name, nth))
                     .find(|tailed| !mapped.canonical.contains_key(tailed))
             };

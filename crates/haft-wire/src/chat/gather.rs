@@ -88,12 +88,12 @@ impl Gather {
                 "reasoning" => {
                     let loose = Loose::of(value)?;
                     self.reasoning.push_str(loose.text());
-                    think(loose, &mut thoughts, deltas);
+                    think(&loose, &mut thoughts, deltas);
                 }
                 "reasoning_content" => {
                     let loose = Loose::of(value)?;
                     self.reasoning_content.push_str(loose.text());
-                    think(loose, &mut thoughts, deltas);
+                    think(&loose, &mut thoughts, deltas);
                 }
                 "refusal" => {
                     let loose = Loose::of(value)?;
@@ -237,7 +237,7 @@ impl Gather {
     }
 }
 
-fn think(loose: Loose<'_>, thoughts: &mut bool, deltas: &mut Vec<Delta>) {
+fn think(loose: &Loose<'_>, thoughts: &mut bool, deltas: &mut Vec<Delta>) {
     if let (false, Some(text)) = (*thoughts, loose.some()) {
         *thoughts = true;
         deltas.push(Delta::Thinking(text));

@@ -183,7 +183,7 @@ impl Compiling<'_> {
                 out.push((name.to_owned(), value));
             }
         }
-        self.complete(schema, &mut out, at)?;
+        complete(schema, &mut out, at)?;
         if !described.is_empty() {
             describe(&mut out, &described);
         }
@@ -213,25 +213,7 @@ impl Compiling<'_> {
                 return Err(note(&here, "members beside its properties may be there"));
             }
             "items" => self.node(value, Place { at: &here, level })?,
-            "anyOf" | "oneOf" => {
-                if name == "oneOf" {
-                    self.notes.push(note(
-                        &here,
-                        "oneOf is anyOf: that one alone fits is not held",
-                    ));
-                }
-                let mut all = Vec::new();
-                for (number, one) in value.items().iter().enumerate() {
-                    all.push(self.node(
-                        one,
-                        Place {
-                            at: &below(&here, &number.to_string()),
-                            level,
-                        },
-                    )?);
-                }
-                Tree::List(all)
-            }
+            "anyOf" | "oneOf" => self.either(name, value, Place { at: &here, level })?,
             "$defs" | "definitions" => {
                 let mut all = Vec::new();
                 for (name, one) in value.members() {
@@ -263,6 +245,26 @@ impl Compiling<'_> {
             _ if SILENT.contains(&name) || name.starts_with("x-") => return Ok(None),
             _ => return Err(note(&here, format!("{name} cannot be said"))),
         }))
+    }
+
+    /// The schemas of which one is to fit.
+    fn either(&mut self, name: &str, value: &Tree, place: Place<'_>) -> Result<Tree> {
+        if name == "oneOf" {
+            let what = "oneOf is anyOf: that one alone fits is not held";
+            self.notes.push(note(place.at, what));
+        }
+        let mut all = Vec::new();
+        for (number, one) in value.items().iter().enumerate() {
+            let at = below(place.at, &number.to_string());
+            all.push(self.node(
+                one,
+                Place {
+                    at: &at,
+                    level: place.level,
+                },
+            )?);
+        }
+        Ok(Tree::List(all))
     }
 
     /// The properties of an object: all of them are required, and those that were not may be null.
@@ -318,53 +320,6 @@ impl Compiling<'_> {
         Ok(value.clone())
     }
 
-    /// What every schema and every object must say.
-    fn complete(&mut self, schema: &Tree, out: &mut Vec<(String, Tree)>, at: &str) -> Result<()> {
-        let mut types = schema.types();
-        if types.is_empty() && schema.get("properties").is_some() {
-            types.push("object");
-            out.insert(0, ("type".to_owned(), Tree::Text("object".to_owned())));
-        }
-        let values = match (schema.get("enum"), schema.get("const")) {
-            (Some(Tree::List(all)), _) => all.as_slice(),
-            (_, Some(one)) => std::slice::from_ref(one),
-            _ => &[],
-        };
-        if types.is_empty() && !values.is_empty() {
-            let mut sorts: Vec<&str> = values.iter().map(Tree::sort).collect();
-            sorts.sort_unstable();
-            sorts.dedup();
-            out.insert(0, ("type".to_owned(), one_or_list(&sorts)));
-        } else if types.is_empty() && schema.get("anyOf").or(schema.get("oneOf")).is_none() {
-            return Err(note(at, "it lets a value of any type pass"));
-        }
-        if types.contains(&"array") && schema.get("items").is_none() {
-            return Err(note(at, "it lets a list of anything pass"));
-        }
-        if types.contains(&"object") {
-            let is_closed = schema
-                .get("additionalProperties")
-                .is_some_and(|value| value.is("false"));
-            let properties = schema
-                .get("properties")
-                .map(Tree::members)
-                .unwrap_or_default();
-            if properties.is_empty() && !is_closed {
-                return Err(note(at, "it lets an object with any members pass"));
-            }
-            if schema.get("properties").is_none() {
-                out.push(("properties".to_owned(), Tree::Object(Vec::new())));
-            }
-            let names = properties.iter().map(|(name, _)| Tree::Text(name.clone()));
-            out.push(("required".to_owned(), Tree::List(names.collect())));
-            out.push((
-                "additionalProperties".to_owned(),
-                Tree::Word("false".to_owned()),
-            ));
-        }
-        Ok(())
-    }
-
     /// A reference stays where it stands alone; one with more beside it is put in place, since nothing may stand beside it.
     fn reference(&mut self, schema: &Tree, reference: &str, place: Place<'_>) -> Result<Tree> {
         let at = place.at;
@@ -409,6 +364,53 @@ impl Compiling<'_> {
         let beside = schema.members().iter().filter(|(name, _)| name != "$ref");
         Ok(over(beside, target))
     }
+}
+
+/// What every schema and every object must say.
+fn complete(schema: &Tree, out: &mut Vec<(String, Tree)>, at: &str) -> Result<()> {
+    let mut types = schema.types();
+    if types.is_empty() && schema.get("properties").is_some() {
+        types.push("object");
+        out.insert(0, ("type".to_owned(), Tree::Text("object".to_owned())));
+    }
+    let values = match (schema.get("enum"), schema.get("const")) {
+        (Some(Tree::List(all)), _) => all.as_slice(),
+        (_, Some(one)) => std::slice::from_ref(one),
+        _ => &[],
+    };
+    if types.is_empty() && !values.is_empty() {
+        let mut sorts: Vec<&str> = values.iter().map(Tree::sort).collect();
+        sorts.sort_unstable();
+        sorts.dedup();
+        out.insert(0, ("type".to_owned(), one_or_list(&sorts)));
+    } else if types.is_empty() && schema.get("anyOf").or(schema.get("oneOf")).is_none() {
+        return Err(note(at, "it lets a value of any type pass"));
+    }
+    if types.contains(&"array") && schema.get("items").is_none() {
+        return Err(note(at, "it lets a list of anything pass"));
+    }
+    if types.contains(&"object") {
+        let is_closed = schema
+            .get("additionalProperties")
+            .is_some_and(|value| value.is("false"));
+        let properties = schema
+            .get("properties")
+            .map(Tree::members)
+            .unwrap_or_default();
+        if properties.is_empty() && !is_closed {
+            return Err(note(at, "it lets an object with any members pass"));
+        }
+        if schema.get("properties").is_none() {
+            out.push(("properties".to_owned(), Tree::Object(Vec::new())));
+        }
+        let names = properties.iter().map(|(name, _)| Tree::Text(name.clone()));
+        out.push(("required".to_owned(), Tree::List(names.collect())));
+        out.push((
+            "additionalProperties".to_owned(),
+            Tree::Word("false".to_owned()),
+        ));
+    }
+    Ok(())
 }
 
 /// A schema's members with others over them.
@@ -467,7 +469,7 @@ fn nullable(schema: Tree) -> Tree {
     for (name, value) in &mut members {
         match (name.as_str(), &mut *value) {
             ("type", Tree::Text(one)) if one != "null" => {
-                *value = one_or_list(&[one.as_str(), "null"])
+                *value = one_or_list(&[one.as_str(), "null"]);
             }
             ("type", Tree::List(all)) if !all.iter().any(|one| one.text() == Some("null")) => {
                 all.push(Tree::Text("null".to_owned()));
