@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use crate::limits::{ServerLimits, shares};
 use crate::owner::{AtWork, Owner};
 use crate::running::Running;
-use crate::seal::random_name;
 
 /// What the requests of one call may hold in any case, in bytes.
 const OWN: usize = 16 << 10;
@@ -44,15 +43,16 @@ impl Parked {
         })
     }
 
-    /// Lets a call go on by itself, until its client joins it again, its run ends, or the time is over. Gives the name to join
-    /// it by; the call back where there is no room for it.
+    /// Lets a call go on by itself, until its client joins it again by this name, its run ends, or the time is over; gives it
+    /// back where there is no room for it.
     pub(crate) fn park(
         self: &Arc<Self>,
+        name: Box<str>,
         running: Running,
         owner: Owner,
         until: Instant,
-    ) -> Result<Box<str>, Box<Running>> {
-        let (Some(place), Some(name)) = (self.places.take(owner.class), random_name()) else {
+    ) -> Result<(), Box<Running>> {
+        let Some(place) = self.places.take(owner.class) else {
             return Err(Box::new(running));
         };
         let (watched, taken) = oneshot::channel();
@@ -64,7 +64,7 @@ impl Parked {
         };
         let mut over = owner.over;
         self.calls.lock().insert(name.clone(), waiting);
-        let (parked, of) = (Arc::downgrade(self), name.clone());
+        let (parked, of) = (Arc::downgrade(self), name);
         tokio::spawn(async move {
             tokio::select! {
                 _ = taken => {}
@@ -73,7 +73,7 @@ impl Parked {
             }
             drop(parked.upgrade().and_then(|parked| parked.take(&of)));
         });
-        Ok(name)
+        Ok(())
     }
 
     /// The call of this name, to be waited for again.

@@ -1,4 +1,4 @@
-//! `Seal`: what a stateless client carries from one question to the next call, closed so that nobody can change it.
+//! `Seal`: what a stateless client carries from one question to the next call, encrypted, so that it can neither read nor change it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,19 +7,16 @@ use haft::call::Principal;
 use haft::clock;
 use haft::json::canonical::args_digest;
 use haft::text::hex;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 
-/// The block of SHA-256, in bytes (RFC 2104).
-const BLOCK: usize = 64;
 /// The longest state that is looked at, in bytes; ours have a few hundred.
 const LONGEST: usize = 4096;
 /// Most requests that one call's state names.
 pub(crate) const MOST_REQUESTS: usize = 16;
 
 /// The key of this server's states.
-pub(crate) struct Seal([u8; 32]);
+pub(crate) struct Seal(LessSafeKey);
 
 /// What a state says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,10 +32,12 @@ pub(crate) struct State {
     pub(crate) expires: i64,
 }
 
-/// The call that a state is for.
+/// The call that a state is for: it opens for no other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bound<'a> {
     pub(crate) principal: &'a Principal,
+    /// The view that the caller has; empty where it has all tools, which is no view's name.
+    pub(crate) view: &'a str,
     pub(crate) tool: &'a str,
     /// As they came in; the same value in another spelling is the same.
     pub(crate) arguments: &'a str,
@@ -65,21 +64,25 @@ pub(crate) fn random_name() -> Option<Box<str>> {
 impl Seal {
     /// A seal with this key, or with one that ends with the process; none where the system gives no random bytes.
     pub(crate) fn new(key: Option<[u8; 32]>) -> Option<Self> {
-        if let Some(key) = key {
-            return Some(Self(key));
+        let mut made = [0; 32];
+        if key.is_none() {
+            getrandom::fill(&mut made).ok()?;
         }
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).ok()?;
-        Some(Self(key))
+        let key = key.unwrap_or(made);
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &key).ok()?;
+        Some(Self(LessSafeKey::new(key)))
     }
 
-    /// The state as the client gets it.
-    pub(crate) fn close(&self, state: &State, to: &Bound<'_>) -> String {
-        // Strings and a number are always JSON.
-        let said = serde_json::to_vec(state).unwrap_or_default();
-        let mac = self.mac(&said, to);
-        let [said, mac] = [&said[..], &mac[..]].map(|part| URL_SAFE_NO_PAD.encode(part));
-        format!("{said}.{mac}")
+    /// The state as the client gets it; none where the system gives no random bytes.
+    pub(crate) fn close(&self, state: &State, to: &Bound<'_>) -> Option<String> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).ok()?;
+        let mut said = serde_json::to_vec(state).ok()?;
+        let used = Nonce::assume_unique_for_key(nonce);
+        self.0
+            .seal_in_place_append_tag(used, Aad::from(to.data()), &mut said)
+            .ok()?;
+        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &said].concat()))
     }
 
     /// Reads a state that came back.
@@ -93,28 +96,33 @@ impl Seal {
     }
 
     fn genuine(&self, text: &str, to: &Bound<'_>) -> Option<State> {
-        let (said, mac) = text.split_once('.').filter(|_| text.len() <= LONGEST)?;
-        let said = URL_SAFE_NO_PAD.decode(said).ok()?;
-        let mac = URL_SAFE_NO_PAD.decode(mac).ok()?;
-        let genuine: bool = self.mac(&said, to).ct_eq(&mac).into();
-        genuine.then(|| serde_json::from_slice(&said).ok())?
+        let text = Some(text).filter(|text| text.len() <= LONGEST)?;
+        let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let aad = Aad::from(to.data());
+        let said = self.0.open_in_place(nonce, aad, sealed).ok()?;
+        serde_json::from_slice(said).ok()
     }
+}
 
-    fn mac(&self, said: &[u8], to: &Bound<'_>) -> [u8; 32] {
-        let digest = args_digest(to.arguments);
+impl Bound<'_> {
+    /// What a state is bound to, each part behind its length.
+    fn data(&self) -> Vec<u8> {
+        let digest = args_digest(self.arguments);
         let parts = [
-            said,
-            to.principal.tenant.as_bytes(),
-            to.principal.subject.as_bytes(),
-            to.tool.as_bytes(),
+            self.principal.tenant.as_bytes(),
+            self.principal.subject.as_bytes(),
+            self.view.as_bytes(),
+            self.tool.as_bytes(),
             digest.as_bytes(),
         ];
-        let mut message = b"haft requestState 1".to_vec();
+        let mut data = b"haft requestState 2".to_vec();
         for part in parts {
-            message.extend_from_slice(&(part.len() as u64).to_be_bytes());
-            message.extend_from_slice(part);
+            data.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            data.extend_from_slice(part);
         }
-        hmac(&self.0, &message)
+        data
     }
 }
 
@@ -124,57 +132,45 @@ impl std::fmt::Debug for Seal {
     }
 }
 
-/// HMAC-SHA-256 (RFC 2104) with a key of at most a block.
-fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    let keyed = |pad: u8| {
-        let mut block = [pad; BLOCK];
-        for (byte, key) in block.iter_mut().zip(key) {
-            *byte ^= key;
-        }
-        block
-    };
-    let inner = Sha256::new()
-        .chain_update(keyed(0x36))
-        .chain_update(message)
-        .finalize();
-    Sha256::new()
-        .chain_update(keyed(0x5c))
-        .chain_update(inner)
-        .finalize()
-        .into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn unhex(text: &str) -> Vec<u8> {
-        let pairs = text.as_bytes().chunks(2);
-        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-        pairs.map(byte).collect()
+    fn in_a_minute() -> i64 {
+        i64::try_from(clock::now() / 1_000_000).unwrap() + 60_000
     }
 
-    /// RFC 4231, cases 1 to 3.
+    fn state(expires: i64) -> State {
+        State {
+            approvals: vec![ApprovalId::new("ap-1")],
+            parked: Some("00ff".into()),
+            expires,
+        }
+    }
+
     #[test]
-    fn the_mac_is_that_of_the_standard() {
-        for (key, message, expect) in [
-            (
-                &[0x0b; 20][..],
-                &b"Hi There"[..],
-                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
-            ),
-            (
-                b"Jefe",
-                b"what do ya want for nothing?",
-                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
-            ),
-            (
-                &[0xaa; 20],
-                &[0xdd; 50],
-                "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe",
-            ),
-        ] {
-            assert_eq!(hmac(key, message)[..], unhex(expect));
+    fn a_state_says_nothing_to_who_carries_it_and_no_two_are_alike() {
+        let seal = Seal::new(Some([7; 32])).unwrap();
+        let ada = Principal::local("ada");
+        let to = Bound {
+            principal: &ada,
+            view: "",
+            tool: "write_file",
+            arguments: "{}",
+        };
+        let state = state(in_a_minute());
+        let [one, two] = [(); 2].map(|()| seal.close(&state, &to).unwrap());
+        assert_ne!(one, two);
+        let bytes = URL_SAFE_NO_PAD.decode(&one).unwrap();
+        let holds = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
+        for word in ["ap-1", "00ff", "\"e\""] {
+            assert!(!holds(word.as_bytes()), "{word} can be read");
+        }
+        for at in [0, NONCE_LEN, bytes.len() - 1] {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            let changed = URL_SAFE_NO_PAD.encode(changed);
+            assert_eq!(seal.open(&changed, &to), Err(SealError::Foreign), "{at}");
         }
     }
 
@@ -182,52 +178,58 @@ mod tests {
     fn a_state_holds_for_its_caller_and_call_and_time() {
         let (ada, bob) = (Principal::local("ada"), Principal::local("bob"));
         let seal = Seal::new(Some([7; 32])).unwrap();
-        let later = i64::try_from(clock::now() / 1_000_000).unwrap() + 60_000;
-        let state = |expires| State {
-            approvals: vec![ApprovalId::new("ap-1")],
-            parked: Some("00ff".into()),
-            expires,
+        let later = in_a_minute();
+        let mine = Bound {
+            principal: &ada,
+            view: "",
+            tool: "write_file",
+            arguments: r#"{"path": "a", "n": 1}"#,
         };
-        let to = |principal, tool, arguments| Bound {
-            principal,
-            tool,
-            arguments,
-        };
-        let mine = to(&ada, "write_file", r#"{"path": "a", "n": 1}"#);
-        let text = seal.close(&state(later), &mine);
+        let close = |seal: &Seal, expires| seal.close(&state(expires), &mine).unwrap();
+        let text = close(&seal, later);
         assert_eq!(seal.open(&text, &mine).unwrap(), state(later));
         // The same value spelled otherwise is the same call.
-        let spelled = to(&ada, "write_file", r#"{"n":1,"path":"a"}"#);
+        let spelled = Bound {
+            arguments: r#"{"n":1,"path":"a"}"#,
+            ..mine
+        };
         assert!(seal.open(&text, &spelled).is_ok());
-        let old = seal.close(&state(1), &mine);
-        let (said, mac) = text.split_once('.').unwrap();
-        let longer = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&state(later + 1)).unwrap());
+        let others = [
+            Bound {
+                principal: &bob,
+                ..mine
+            },
+            Bound {
+                view: "readers",
+                ..mine
+            },
+            Bound {
+                tool: "move_file",
+                ..mine
+            },
+            Bound {
+                arguments: r#"{"path":"b","n":1}"#,
+                ..mine
+            },
+        ];
+        for other in &others {
+            assert_eq!(
+                seal.open(&text, other),
+                Err(SealError::Foreign),
+                "{other:?}"
+            );
+        }
         let other = Seal::new(Some([8; 32])).unwrap();
-        for (text, to, expect) in [
-            (old.as_str(), mine, SealError::Expired),
-            (
-                &text,
-                to(&bob, mine.tool, mine.arguments),
-                SealError::Foreign,
-            ),
-            (
-                &text,
-                to(&ada, "move_file", mine.arguments),
-                SealError::Foreign,
-            ),
-            (
-                &text,
-                to(&ada, mine.tool, r#"{"path":"b","n":1}"#),
-                SealError::Foreign,
-            ),
-            (&format!("{longer}.{mac}"), mine, SealError::Foreign),
-            (&format!("{said}."), mine, SealError::Foreign),
-            (&other.close(&state(later), &mine), mine, SealError::Foreign),
-            (said, mine, SealError::Foreign),
-            ("", mine, SealError::Foreign),
-            (&"x.".repeat(LONGEST), mine, SealError::Foreign),
+        for (text, expect) in [
+            (close(&seal, 1).as_str(), SealError::Expired),
+            (&close(&other, later), SealError::Foreign),
+            (&text[..20], SealError::Foreign),
+            (&text[..8], SealError::Foreign),
+            ("", SealError::Foreign),
+            (&"x".repeat(LONGEST), SealError::Foreign),
+            (&"x".repeat(LONGEST + 4), SealError::Foreign),
         ] {
-            assert_eq!(seal.open(text, &to), Err(expect), "{text}");
+            assert_eq!(seal.open(text, &mine), Err(expect), "{text}");
         }
     }
 }

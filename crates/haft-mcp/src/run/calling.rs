@@ -20,7 +20,7 @@ use crate::job::CallJob;
 use crate::owner::Owner;
 use crate::progress::ProgressLine;
 use crate::running::{Running, Step, Until};
-use crate::seal::{Bound, State};
+use crate::seal::{Bound, State, random_name};
 use crate::tasks::Task;
 use crate::then::Then;
 use crate::wire::RpcError;
@@ -209,22 +209,28 @@ impl Run {
 
     /// Leaves the call to itself until its client comes back; gives it back where that cannot be.
     fn park(&self, running: Running, bound: Option<&Bounds>) -> Result<Ending, Box<Running>> {
-        let (Some(bound), Some(seal)) = (bound, self.shared.seal()) else {
+        let patience = self.session.limits().approval_timeout + GRACE;
+        let Some((name, state)) = bound.and_then(|bound| self.parking(bound, patience)) else {
             return Err(Box::new(running));
         };
         let asked = running.caller.open();
-        let patience = self.session.limits().approval_timeout + GRACE;
         let until = Instant::now() + patience;
-        let name = self.shared.parked.park(running, self.owner(), until)?;
+        let parked = &self.shared.parked;
+        parked.park(name, running, self.owner(), until)?;
+        Ok(Ending::Asks(asked, state))
+    }
+
+    /// A name for a call that waits for its client this long, and the state to join it by.
+    fn parking(&self, bound: &Bounds, patience: Duration) -> Option<(Box<str>, String)> {
+        let name = random_name()?;
+        let wait = i128::try_from(patience.as_nanos()).unwrap_or(0);
         let state = State {
             approvals: Vec::new(),
-            parked: Some(name),
-            expires: in_milliseconds(
-                haft::clock::now() + i128::try_from(patience.as_nanos()).unwrap_or(0),
-            ),
+            parked: Some(name.clone()),
+            expires: in_milliseconds(haft::clock::now() + wait),
         };
-        let state = seal.close(&state, &bound.to(self));
-        Ok(Ending::Asks(asked, state))
+        let state = self.shared.seal()?.close(&state, &bound.to(self))?;
+        Some((name, state))
     }
 
     /// What the client of an ended call is told.
@@ -246,8 +252,8 @@ impl Run {
         }
         if let (Some(bound), Some(seal)) = (bound, self.shared.seal()) {
             let asked = carrier.take_questions();
-            if !asked.is_empty() {
-                let state = seal.close(&state_of(&asked), &bound.to(self));
+            let state = seal.close(&state_of(&asked), &bound.to(self));
+            if let Some(state) = state.filter(|_| !asked.is_empty()) {
                 let asked = asked.into_iter().map(PendingQuestion::into_request);
                 return Ok(Ending::Outcome(outcome, Then::Ask(asked.collect(), state)));
             }
@@ -365,6 +371,7 @@ impl Bounds {
     fn to<'a>(&'a self, run: &'a Run) -> Bound<'a> {
         Bound {
             principal: run.session.principal(),
+            view: run.client.view.as_ref().map_or("", |view| &view.0),
             tool: &self.what,
             arguments: &self.arguments,
         }
