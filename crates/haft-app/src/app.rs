@@ -257,6 +257,7 @@ impl Basis {
             settings,
             ground,
             confined,
+            redactor: &settings.redactor,
         };
         let servers = servers.servers(None)?;
         let knowledge = Knowledge {

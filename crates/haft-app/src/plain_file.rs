@@ -127,16 +127,16 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// How long another process may hold a folder.
+/// How long another process may hold a folder or file.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often to look whether it has let go.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Holds a folder against other processes of haft until the lock is dropped.
+/// Holds a folder, or a file that is replaced whole, against other processes of haft until the lock is dropped.
 ///
 /// # Errors
-/// The folder cannot be opened or locked, or another process holds it for half a minute.
+/// It cannot be opened or locked, or another process holds it for half a minute.
 pub fn lock_folder(folder: &Path) -> io::Result<File> {
     let begun = Instant::now();
     loop {
@@ -144,7 +144,7 @@ pub fn lock_folder(folder: &Path) -> io::Result<File> {
         match lock.try_lock() {
             Ok(()) => {
                 let (held, named) = (lock.metadata()?, std::fs::metadata(folder)?);
-                // The process that held it may have removed the folder, and another one may have made it again.
+                // The process that held it may have removed or replaced it.
                 if (held.dev(), held.ino()) == (named.dev(), named.ino()) {
                     return Ok(lock);
                 }
@@ -155,7 +155,7 @@ pub fn lock_folder(folder: &Path) -> io::Result<File> {
         if begun.elapsed() > PATIENCE {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                "another process of haft holds the folder; try again when it has ended",
+                "another process of haft holds it; try again when it has ended",
             ));
         }
         std::thread::sleep(LOOK);

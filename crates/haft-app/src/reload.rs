@@ -124,6 +124,7 @@ impl App {
             settings,
             ground: &ground,
             confined: &parts.confined,
+            redactor: &parts.redactor,
         };
         basis.servers(Some(&self.servers()))
     }

@@ -1,6 +1,7 @@
 //! haft's client as the conformance suite starts it: the server's URL is the last argument, the scenario stands in
 //! `MCP_CONFORMANCE_SCENARIO`, what it needs in `MCP_CONFORMANCE_CONTEXT`.
 
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
@@ -88,7 +89,7 @@ impl Visit for Here {
         "http://127.0.0.1:3000/callback".to_owned()
     }
 
-    fn visit(&self, page: Url) -> BoxFuture<'_, Result<String, String>> {
+    fn visit<'a>(&'a self, page: Url, _issuer: &'a str) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let failed = |e: &dyn std::fmt::Display| e.to_string();
             let request = Request::get(page.as_str()).body(Vec::new());
@@ -118,6 +119,15 @@ impl Vault for Memory {
         *self.0.lock() = grants.clone();
         Ok(())
     }
+
+    /// Nothing else changes them.
+    fn version(&self) -> u64 {
+        0
+    }
+
+    fn hold(&self) -> BoxFuture<'_, Result<Box<dyn Any + Send>, String>> {
+        Box::pin(std::future::ready(Ok(Box::new(()) as _)))
+    }
 }
 
 /// How this scenario wants a client to be known.
@@ -127,6 +137,7 @@ fn terms(context: &Value) -> OAuthTerms {
     OAuthTerms {
         client_id: text("client_id").or_else(|| Some(document.to_owned())),
         client_secret: text("client_secret"),
+        issuer: None,
         scopes: Vec::new(),
     }
 }

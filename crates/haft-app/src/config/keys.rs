@@ -164,6 +164,7 @@ pub const KEYS: &[Key] = &[
     key("mcp.servers.*.headers", Map, "", Ignored, "headers of every request to it; secrets as references"),
     key("mcp.servers.*.oauth.client_id", Text, "", Ignored, "the name by which the server's authorization server knows haft, or the address of a client metadata document; haft makes itself known where nothing is said"),
     key("mcp.servers.*.oauth.client_secret", Text, "", Ignored, "the secret that belongs to it, as a reference"),
+    key("mcp.servers.*.oauth.issuer", Text, "", Ignored, "the only authorization server that haft signs in by, as it names itself; needed with a secret, which goes to no other"),
     key("mcp.servers.*.oauth.scopes", Items, "", Ignored, "what is asked for at `haft mcp login` beside what the server wants"),
     key("mcp.servers.*.enabled", Flag, "", Only("false"), "whether its tools are offered; on where nothing is said"),
     key("mcp.servers.*.trusted", Flag, "", Ignored, "whether the hints of its tools are believed: those that only read then run as haft's own that only read do"),

@@ -206,6 +206,7 @@ pub fn check(at: &Site, settings: &Settings) -> Result<(), Problem> {
         settings,
         ground: &ground,
         confined: &confined,
+        redactor: &settings.redactor,
     };
     basis.servers(None).map(drop)
 }

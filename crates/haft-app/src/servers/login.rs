@@ -37,14 +37,14 @@ pub(crate) fn advice(name: &str) -> String {
 }
 
 impl Servers {
-    /// Signs in at a server; `say` tells the person which page to open.
+    /// Signs in at a server; `say` tells the person which page to open, and by which authorization server that is.
     ///
     /// # Errors
     /// Settings have no such server, it is none that one signs in at, or the sign-in fails.
     pub async fn login(
         &self,
         name: &str,
-        say: impl Fn(&str) + Send + Sync + 'static,
+        say: impl Fn(&str, &str) + Send + Sync + 'static,
     ) -> Result<Login, Problem> {
         let (address, sign_in) = self.signable(name)?;
         let failed =

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft::audit::redact::Redactor;
 use haft::future::BoxFuture;
 use haft_builtins::command::CommandSurroundings;
 use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
@@ -15,6 +16,8 @@ use haft_sandbox::{CommandSpec, Places, Running, Sandbox};
 const GRACE: Duration = Duration::from_secs(2);
 /// Bytes of its standard error that stand in an error.
 const LAST_WORDS: usize = 2048;
+/// Bytes of it that are looked through for secrets, so that none is cut where the last words begin.
+const LOOKED_AT: usize = 16 * 1024;
 
 /// Programs that run the file that they are given.
 const INTERPRETERS: [&str; 16] = [
@@ -35,6 +38,8 @@ pub(crate) struct Command {
     /// All but the words.
     pub(crate) spec: CommandSpec,
     pub(crate) surroundings: CommandSurroundings,
+    /// Hides in what it says at its end what haft gave it.
+    pub(crate) redactor: Redactor,
 }
 
 impl Open for Command {
@@ -44,7 +49,8 @@ impl Open for Command {
             let spec = self.spec().map_err(unreachable)?;
             let started = self.sandbox.converse(spec).await;
             let (running, input, output) = started.map_err(|e| unreachable(e.to_string()))?;
-            let process = Box::new(Server { running });
+            let redactor = self.redactor.clone();
+            let process = Box::new(Server { running, redactor });
             Ok(Arc::new(PipeWire::new(input, output, process, LONGEST)) as Arc<dyn Wire>)
         })
     }
@@ -120,13 +126,19 @@ fn find(program: &str, path: &[PathBuf]) -> Result<PathBuf, String> {
 
 struct Server {
     running: Running,
+    redactor: Redactor,
 }
 
 impl Process for Server {
     fn last_words(&self) -> String {
         let log = self.running.stderr();
-        let from = log.total().saturating_sub(LAST_WORDS as u64);
-        String::from_utf8_lossy(&log.read(from, LAST_WORDS).bytes).into_owned()
+        let from = log.total().saturating_sub(LOOKED_AT as u64);
+        let said = log.read(from, LOOKED_AT).bytes;
+        // They go to the model, and its own secrets may stand in them.
+        let said = String::from_utf8_lossy(&said);
+        let said = self.redactor.redact(&said);
+        let from = said.ceil_char_boundary(said.len().saturating_sub(LAST_WORDS));
+        said[from..].to_owned()
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {

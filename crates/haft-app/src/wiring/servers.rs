@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft::audit::redact::Redactor;
 use haft::policy::join_words;
 use haft_builtins::command::CommandSurroundings;
 use haft_builtins::web::http::Http;
@@ -36,6 +37,8 @@ pub(crate) struct Basis<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) ground: &'a Ground,
     pub(crate) confined: &'a Confinement,
+    /// What hides the tokens that signing in gave.
+    pub(crate) redactor: &'a Redactor,
 }
 
 impl Basis<'_> {
@@ -248,6 +251,9 @@ impl One<'_> {
         for (name, _) in self.pairs("env") {
             line.extend([" ", &name, "=…"]);
         }
+        if let Some(folder) = self.entry("cwd").and_then(|entry| entry.written.as_str()) {
+            line.extend([" in ", &*join_words(&[folder.to_owned()])]);
+        }
         line
     }
 
@@ -298,6 +304,7 @@ impl One<'_> {
                 toolchains: Arc::clone(&confined.surroundings.toolchains),
                 ..CommandSurroundings::default()
             },
+            redactor: self.basis.redactor.clone(),
         })
     }
 
@@ -349,24 +356,35 @@ impl One<'_> {
             .pairs("headers")
             .iter()
             .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let terms = self.oauth()?;
         let sign_in = (!has_key).then(|| {
             let Site {
                 home, environment, ..
             } = self.basis.at;
-            let file = GrantFile::new(home, endpoint.url(), &parts::principal(environment));
-            SignIn::new(endpoint.url(), self.oauth(), reach, file)
+            let principal = parts::principal(environment);
+            let file = GrantFile::new(home, endpoint.url(), &principal, self.basis.redactor);
+            SignIn::new(endpoint.url(), terms, reach, file)
         });
         Address::new(http, endpoint, sign_in).map_err(|why| wrong(&why))
     }
 
     /// What settings say of signing in.
-    fn oauth(&self) -> OAuthTerms {
+    fn oauth(&self) -> Result<OAuthTerms, Problem> {
         let text = |key: &str| self.text(key).map(str::to_owned);
-        OAuthTerms {
+        let terms = OAuthTerms {
             client_id: text("oauth.client_id"),
             client_secret: text("oauth.client_secret"),
+            issuer: text("oauth.issuer"),
             scopes: self.items("oauth.scopes"),
+        };
+        // The server names who lets haft in: it could name anybody, who would then be sent the secret.
+        if terms.client_secret.is_some() && terms.issuer.is_none() {
+            let why = "has an `oauth.client_secret` and no `oauth.issuer` that it is for";
+            return Err(self.wrong(why).advise(
+                "name the authorization server as it names itself: oauth.issuer = \"https://login.example\"",
+            ));
         }
+        Ok(terms)
     }
 
     fn headers(&self) -> Result<HeaderMap, Problem> {

@@ -20,6 +20,9 @@ def tools():
 def call(name, arguments):
     if name == "add":
         return "3"
+    if arguments.get("path") == "crash":
+        print("bad key", os.environ["SUM_KEY"], file=sys.stderr, flush=True)
+        os._exit(3)
     if "path" in arguments:
         try: return open(arguments["path"]).read()
         except OSError as e: return "refused: " + e.strerror
@@ -177,6 +180,26 @@ fn a_jailed_server_sees_its_folders_and_variables_and_nothing_else() {
             }
         }
     }
+}
+
+#[test]
+fn a_server_that_starts_in_another_folder_is_another_one() {
+    let (lab, folder) = lab("cwd = \"/usr\"\n");
+    let pinned = lab.run(&["mcp", "pin", "sum", "--yes"]);
+    assert!(pinned.stderr.contains(" in /usr\n"), "{}", pinned.stderr);
+    assert_eq!(state(&lab)["state"], "known");
+    lab.user_settings(&settings(&folder, "cwd = \"/tmp\"\n"));
+    assert_eq!(state(&lab)["state"], "configured");
+}
+
+#[test]
+fn the_last_words_of_a_server_tell_nobody_its_secrets() {
+    let (lab, _folder) = lab("");
+    assert_eq!(lab.run(&["mcp", "pin", "sum", "--yes"]).code, 0);
+    let crashed = call(&lab, "sum.peek", r#"{"path":"crash"}"#, &[]);
+    let said = format!("{}{}", crashed.stdout, crashed.stderr);
+    assert!(said.contains("bad key [redacted]"), "{said}");
+    assert!(!said.contains("hush-"), "{said}");
 }
 
 #[test]

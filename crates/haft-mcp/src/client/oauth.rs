@@ -7,10 +7,13 @@
 //! Nothing that a server says is believed: an authorization server must name itself as it was named, the address of its page is
 //! looked at before a person sees it, and a token goes to the server for which it was given, and to no other.
 
+use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft::future::BoxFuture;
 use http::{Request, Response};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::client::error::ClientError;
@@ -20,6 +23,8 @@ mod challenge;
 mod flow;
 mod grants;
 mod metadata;
+#[cfg(test)]
+mod tests;
 
 pub use grants::{Grant, Grants};
 
@@ -29,6 +34,8 @@ use metadata::Discovery;
 
 /// Requests to a person in the life of one connection.
 const MOST_VISITS: usize = 3;
+/// How long an authorization server is left alone that gave no other token.
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// What settings say of signing in at a server.
 #[derive(Clone, Default)]
@@ -37,6 +44,8 @@ pub struct OAuthTerms {
     pub client_id: Option<String>,
     /// The secret that belongs to it.
     pub client_secret: Option<String>,
+    /// The only authorization server that haft signs in by, as it names itself; whichever the server names where there is none.
+    pub issuer: Option<String>,
     /// What is asked for beside what the server wants.
     pub scopes: Vec<String>,
 }
@@ -45,6 +54,7 @@ impl std::fmt::Debug for OAuthTerms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OAuthTerms")
             .field("client_id", &self.client_id)
+            .field("issuer", &self.issuer)
             .field("scopes", &self.scopes)
             .finish_non_exhaustive()
     }
@@ -69,6 +79,17 @@ pub trait Vault: Send + Sync {
     /// # Errors
     /// They cannot be kept.
     fn save(&self, grants: &Grants) -> Result<(), String>;
+
+    /// A number that is another one once what is there was changed or forgotten, by whichever process. Looked at before each
+    /// request.
+    fn version(&self) -> u64;
+
+    /// Holds what is there against other processes until what this returns is dropped: a token by which another one is had may
+    /// count once, and who sends it again may lose all that it led to.
+    ///
+    /// # Errors
+    /// It cannot be held, or another process holds it for long.
+    fn hold(&self) -> BoxFuture<'_, Result<Box<dyn Any + Send>, String>>;
 }
 
 /// A person who can be sent to the page of an authorization server.
@@ -76,8 +97,8 @@ pub trait Visit: Send + Sync {
     /// Where the page sends the person back to.
     fn redirect_uri(&self) -> String;
 
-    /// Sends the person to the page; the query with which they come back.
-    fn visit(&self, page: Url) -> BoxFuture<'_, Result<String, String>>;
+    /// Sends the person to the page of the authorization server of this name; the query with which they come back.
+    fn visit<'a>(&'a self, page: Url, issuer: &'a str) -> BoxFuture<'a, Result<String, String>>;
 }
 
 /// Signs in at one server, for one principal.
@@ -94,7 +115,11 @@ pub struct OAuth {
 #[derive(Default)]
 struct State {
     grants: Option<Grants>,
+    /// The version of the vault that they are of.
+    version: u64,
     visits: usize,
+    /// When no other token was to be had, and for which.
+    failed: Option<(Instant, Grant)>,
 }
 
 impl std::fmt::Debug for OAuth {
@@ -146,33 +171,64 @@ impl OAuth {
         if self.is_first(state) {
             return Ok(None);
         }
-        if state.grants.is_none() {
-            state.grants = Some(self.vault.load().map_err(Self::failed)?);
+        // Another process may have taken another token, or the user may have signed out.
+        if state.grants.is_none() || state.version != self.vault.version() {
+            self.load(state)?;
         }
-        let grant = state.grants.as_ref().and_then(Grants::current).cloned();
-        let Some(grant) = grant else {
+        let Some(grant) = self.held(state) else {
             return Ok(None);
         };
         if !grant.is_old() {
             return Ok(grant.access_token);
         }
         // A token whose time is over may still be taken where there is no way to another one: the server decides.
-        if self.refresh(state, &grant).await {
-            let grant = state.grants.as_ref().and_then(Grants::current);
-            return Ok(grant.and_then(|grant| grant.access_token.clone()));
-        }
-        Ok(grant.access_token)
+        self.refresh(state, &grant).await;
+        Ok(self.held(state).and_then(|grant| grant.access_token))
     }
 
-    /// Takes another token for one that is over; whether there is one.
+    /// What holds now, by the authorization server that settings name.
+    fn held(&self, state: &State) -> Option<Grant> {
+        let grant = state.grants.as_ref()?.current()?;
+        let issuer = self.terms.issuer.as_deref();
+        let is_meant = issuer.is_none_or(|issuer| issuer == grant.issuer);
+        is_meant.then(|| grant.clone())
+    }
+
+    /// Takes another token for one that is over; whether there is one. Where another process was first, it is that one's.
     async fn refresh(&self, state: &mut State, grant: &Grant) -> bool {
-        match flow::refresh(&*self.fetch, grant).await {
-            Ok(Some(fresh)) => self.keep(state, fresh).is_ok(),
-            Ok(None) => false,
-            Err(why) => {
+        let paused = |(when, of): &(Instant, Grant)| of == grant && when.elapsed() < PAUSE;
+        if state.failed.as_ref().is_some_and(paused) {
+            return false;
+        }
+        match self.renewed(state, grant).await {
+            Ok(true) => {
+                state.failed = None;
+                true
+            }
+            came => {
+                let why = came.err().unwrap_or_default();
                 tracing::debug!(%why, "a token was not renewed");
+                state.failed = Some((Instant::now(), grant.clone()));
                 false
             }
+        }
+    }
+
+    async fn renewed(&self, state: &mut State, grant: &Grant) -> Result<bool, String> {
+        let _held = self.vault.hold().await?;
+        self.load(state).map_err(|error| error.to_string())?;
+        let Some(now) = self.held(state) else {
+            return Ok(false);
+        };
+        if now.access_token != grant.access_token && !now.is_old() {
+            return Ok(true);
+        }
+        match flow::refresh(&*self.fetch, &now).await? {
+            Some(fresh) => {
+                let kept = self.keep(state, fresh);
+                kept.map(|()| true).map_err(|error| error.to_string())
+            }
+            None => Ok(false),
         }
     }
 
@@ -181,34 +237,35 @@ impl OAuth {
         grants.put(grant);
         let saved = self.vault.save(&grants);
         state.grants = Some(grants);
+        state.version = self.vault.version();
         saved.map_err(Self::failed)
     }
 
-    /// What another process may have put into the vault meanwhile.
-    fn reload(&self, state: &mut State, refused: Option<&str>) -> Result<bool, ClientError> {
-        let grants = self.vault.load().map_err(Self::failed)?;
-        let token = grants
-            .current()
-            .and_then(|grant| grant.access_token.clone());
-        let is_other = token.is_some() && token.as_deref() != refused;
-        state.grants = Some(grants);
-        Ok(is_other)
+    fn load(&self, state: &mut State) -> Result<(), ClientError> {
+        // What changes while it is read is read again.
+        state.version = self.vault.version();
+        state.grants = Some(self.vault.load().map_err(Self::failed)?);
+        Ok(())
     }
 
     async fn another(&self, refusal: &Refusal) -> Result<bool, ClientError> {
         let mut state = self.state.lock().await;
         let state = &mut *state;
         let refused = refusal.token.as_deref();
-        let held = state.grants.as_ref().and_then(Grants::current).cloned();
-        let token = held
-            .as_ref()
-            .and_then(|grant| grant.access_token.as_deref());
+        let is_other = |grant: &Option<Grant>| {
+            let token = grant
+                .as_ref()
+                .and_then(|grant| grant.access_token.as_deref());
+            token.is_some() && token != refused
+        };
         // Another request was refused first, and has seen to it.
-        if token.is_some() && token != refused {
+        if is_other(&self.held(state)) {
             return Ok(true);
         }
         let is_first = self.is_first(state);
-        if self.reload(state, refused)? && !is_first {
+        self.load(state)?;
+        let held = self.held(state);
+        if is_other(&held) && !is_first {
             return Ok(true);
         }
         let challenge = Challenge::read(&refusal.challenge);
@@ -237,7 +294,8 @@ impl OAuth {
         if state.visits >= MOST_VISITS {
             return Ok(false);
         }
-        let found = Discovery::of(&*self.fetch, &self.server, challenge).await;
+        let issuer = self.terms.issuer.as_deref();
+        let found = Discovery::of(&*self.fetch, &self.server, challenge, issuer).await;
         let found = found.map_err(Self::failed)?;
         let grants = state.grants.get_or_insert_default();
         let before = grants.of(&found.server.issuer).cloned();

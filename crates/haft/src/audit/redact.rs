@@ -1,6 +1,7 @@
 //! `Redactor`: takes secrets out of text before it is written: known values, and what looks like a key.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -30,12 +31,23 @@ pub struct Redactor(Arc<ArcSwap<Known>>);
 /// The values, and what finds them.
 #[derive(Default)]
 struct Known {
+    /// Those that stay.
+    lasting: Sought,
+    /// Those that others take the place of, by what they are for.
+    passing: BTreeMap<String, Sought>,
+    /// All of them.
+    all: Sought,
+    /// Built at first use: most short runs of the program never write a line. `None` when it cannot be built.
+    search: OnceLock<Option<Search>>,
+}
+
+/// What values are searched for.
+#[derive(Default, Clone, PartialEq, Eq)]
+struct Sought {
     /// What is searched for as it is.
     values: Vec<String>,
     /// What base64 holds of them: all that was encoded with it goes.
     cores: Vec<String>,
-    /// Built at first use: most short runs of the program never write a line. `None` when it cannot be built.
-    search: OnceLock<Option<Search>>,
 }
 
 /// The two automata: known values, and the words that shapes begin with.
@@ -51,7 +63,7 @@ struct Search {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor")
-            .field("values", &self.0.load().values.len())
+            .field("values", &self.0.load().all.values.len())
             .finish_non_exhaustive()
     }
 }
@@ -66,25 +78,30 @@ impl Redactor {
 
     /// Knows these secret values from now on, too, and so do all clones.
     pub fn learn(&self, secrets: impl IntoIterator<Item = impl AsRef<str>>) {
-        let mut new = Known::default();
-        for secret in secrets {
-            let secret = secret.as_ref().trim();
-            if secret.len() >= SHORTEST {
-                for meaning in forms::meanings(secret) {
-                    new.values.extend(forms::written(&meaning));
-                    new.cores.extend(forms::cores(&meaning));
-                }
-            }
-        }
+        let new = Sought::of(secrets);
+        self.change(|lasting, _| *lasting = lasting.with(&new));
+    }
+
+    /// The same for values that come and go, as tokens do: these, in place of those that it learnt for this purpose before.
+    pub fn learn_for(&self, purpose: &str, secrets: impl IntoIterator<Item = impl AsRef<str>>) {
+        let new = Sought::of(secrets);
+        self.change(|_, passing| drop(passing.insert(purpose.to_owned(), new.clone())));
+    }
+
+    fn change(&self, change: impl Fn(&mut Sought, &mut BTreeMap<String, Sought>)) {
         self.0.rcu(|known| {
-            let values = joined(&known.values, &new.values);
-            let cores = joined(&known.cores, &new.cores);
-            if values.len() == known.values.len() && cores.len() == known.cores.len() {
+            let (mut lasting, mut passing) = (known.lasting.clone(), known.passing.clone());
+            change(&mut lasting, &mut passing);
+            if lasting == known.lasting && passing == known.passing {
                 return Arc::clone(known);
             }
+            let all = passing
+                .values()
+                .fold(lasting.clone(), |all, more| all.with(more));
             Arc::new(Known {
-                values,
-                cores,
+                lasting,
+                passing,
+                all,
                 search: OnceLock::new(),
             })
         });
@@ -102,7 +119,7 @@ impl Redactor {
         let known = self.0.load();
         let search = known
             .search
-            .get_or_init(|| Search::new(&known.values, &known.cores).ok());
+            .get_or_init(|| Search::new(&known.all.values, &known.all.cores).ok());
         let Some(search) = search.as_ref() else {
             // What cannot be searched is not shown.
             return Cow::Borrowed(REDACTED);
@@ -129,6 +146,31 @@ impl Redactor {
             };
             out.push_str(REDACTED);
             done = span.end;
+        }
+    }
+}
+
+impl Sought {
+    /// What these secrets are searched for by.
+    fn of(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let mut new = Self::default();
+        for secret in secrets {
+            let secret = secret.as_ref().trim();
+            if secret.len() >= SHORTEST {
+                for meaning in forms::meanings(secret) {
+                    new.values.extend(forms::written(&meaning));
+                    new.cores.extend(forms::cores(&meaning));
+                }
+            }
+        }
+        Self::default().with(&new)
+    }
+
+    /// Both, each entry once.
+    fn with(&self, more: &Self) -> Self {
+        Self {
+            values: joined(&self.values, &more.values),
+            cores: joined(&self.cores, &more.cores),
         }
     }
 }

@@ -9,6 +9,7 @@ use haft::future::BoxFuture;
 use haft_mcp::client::oauth::Visit;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::{Url, form_urlencoded};
 
@@ -18,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const ARRIVAL: Duration = Duration::from_secs(10);
 /// The longest head of a request that is read.
 const LONGEST: usize = 16 * 1024;
+/// Connections that are listened to at the same time.
+const MOST: usize = 64;
 /// Where the page sends people back to.
 const PATH: &str = "/callback";
 
@@ -25,8 +28,11 @@ const PATH: &str = "/callback";
 pub(crate) struct Browser {
     listener: TcpListener,
     port: u16,
-    say: Box<dyn Fn(&str) + Send + Sync>,
+    say: Box<Say>,
 }
+
+/// Tells a person which page to open, and by which authorization server haft signs in there.
+type Say = dyn Fn(&str, &str) + Send + Sync;
 
 impl std::fmt::Debug for Browser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -41,7 +47,7 @@ impl Browser {
     ///
     /// # Errors
     /// There is no port to listen at.
-    pub(crate) async fn new(say: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
+    pub(crate) async fn new(say: impl Fn(&str, &str) + Send + Sync + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
         Ok(Self {
@@ -53,11 +59,19 @@ impl Browser {
 
     /// The query with which somebody comes back who has this state.
     async fn back(&self, state: &str) -> io::Result<String> {
+        // Browsers open connections that they do not use: none is waited for while there are others.
+        let mut arrived = JoinSet::new();
         loop {
-            let (stream, _) = self.listener.accept().await?;
-            // Whoever sends something else, or nothing, is not waited for.
-            if let Ok(Ok(Some(query))) = timeout(ARRIVAL, answer(stream, state)).await {
-                return Ok(query);
+            tokio::select! {
+                stream = self.listener.accept(), if arrived.len() < MOST => {
+                    let state = state.to_owned();
+                    arrived.spawn(timeout(ARRIVAL, answer(stream?.0, state)));
+                }
+                Some(answered) = arrived.join_next() => {
+                    if let Ok(Ok(Ok(Some(query)))) = answered {
+                        return Ok(query);
+                    }
+                }
             }
         }
     }
@@ -68,13 +82,13 @@ impl Visit for Browser {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    fn visit(&self, page: Url) -> BoxFuture<'_, Result<String, String>> {
+    fn visit<'a>(&'a self, page: Url, issuer: &'a str) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let state = page.query_pairs().find(|(name, _)| name == "state");
             let state = state
                 .map(|(_, state)| state.into_owned())
                 .unwrap_or_default();
-            (self.say)(page.as_str());
+            (self.say)(page.as_str(), issuer);
             match timeout(PATIENCE, self.back(&state)).await {
                 Ok(query) => query.map_err(|e| format!("wait for the page's answer: {e}")),
                 Err(_) => Err(format!("nobody came back within {} s", PATIENCE.as_secs())),
@@ -84,7 +98,7 @@ impl Visit for Browser {
 }
 
 /// Reads one request and answers it; the query, where it is the one that is waited for.
-async fn answer(mut stream: TcpStream, state: &str) -> io::Result<Option<String>> {
+async fn answer(mut stream: TcpStream, state: String) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         if head.len() > LONGEST || stream.read_buf(&mut head).await? == 0 {
@@ -92,7 +106,7 @@ async fn answer(mut stream: TcpStream, state: &str) -> io::Result<Option<String>
         }
     }
     let head = String::from_utf8_lossy(&head);
-    let query = query(head.lines().next().unwrap_or_default(), state);
+    let query = query(head.lines().next().unwrap_or_default(), &state);
     let (status, text) = match &query {
         Some(_) => ("200 OK", "haft has the answer. You can close this page."),
         None => ("404 Not Found", "There is nothing here."),
@@ -144,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_person_comes_back_after_strangers() {
-        let browser = Browser::new(|_| {}).await.unwrap();
+        let browser = Browser::new(|_, _| {}).await.unwrap();
         let at = browser.redirect_uri();
         let page = Url::parse("https://login.example/?state=s").unwrap();
         let knock = async |path: &str| {
@@ -158,18 +172,23 @@ mod tests {
             reply
         };
         let strangers = async {
+            // One that says nothing holds nobody up.
+            let silent = std::net::TcpStream::connect(("127.0.0.1", browser.port)).unwrap();
+            silent.set_nonblocking(true).unwrap();
             assert!(
                 knock("/callback?code=x&state=guess")
                     .await
                     .starts_with("HTTP/1.1 404")
             );
+            let still_open = silent.peek(&mut [0]).unwrap_err();
+            assert_eq!(still_open.kind(), io::ErrorKind::WouldBlock);
             assert!(
                 knock("/callback?code=a&state=s")
                     .await
                     .starts_with("HTTP/1.1 200")
             );
         };
-        let (query, ()) = tokio::join!(browser.visit(page), strangers);
+        let (query, ()) = tokio::join!(browser.visit(page, "https://login.example"), strangers);
         assert_eq!(query.unwrap(), "code=a&state=s");
     }
 }

@@ -3,12 +3,17 @@
 //! The key keeps a copy of the file alone, a backup of it or a slip of the finger, from being of use. Whoever can read all of the
 //! state folder can read the grants.
 
+use std::any::Any;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::PathBuf;
 
+use haft::audit::redact::Redactor;
 use haft::call::Principal;
+use haft::future::BoxFuture;
 use haft::text::hex;
 use haft_mcp::client::oauth::{Grants, Vault};
+use parking_lot::Mutex;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
@@ -19,18 +24,29 @@ use crate::plain_file;
 const LARGEST: u64 = 4 << 20;
 /// The length of a key, in bytes.
 const KEY: usize = 32;
+/// The shortest token that is hidden in records, in bytes: an authorization server that gave a word of ours for one would take it out
+/// of them everywhere.
+const SHORTEST: usize = 16;
 
-/// Where the grants of a server and a principal are.
+/// Where the grants of a server and a principal are. Whatever tokens come out of it or go into it are hidden in records.
 #[derive(Debug)]
 pub(crate) struct GrantFile {
     folder: PathBuf,
     file: PathBuf,
     /// What the file is for: the grants of another one do not open.
     bound: String,
+    redactor: Redactor,
+    /// The secrets of the grants that came last, and of those before them: records of these are still being written.
+    seen: Mutex<[Vec<String>; 2]>,
 }
 
 impl GrantFile {
-    pub(crate) fn new(home: &Home, server: &str, principal: &Principal) -> Self {
+    pub(crate) fn new(
+        home: &Home,
+        server: &str,
+        principal: &Principal,
+        redactor: &Redactor,
+    ) -> Self {
         let (tenant, subject) = (&principal.tenant, &principal.subject);
         let bound = format!("haft grants 1\n{server}\n{tenant}\n{subject}");
         let folder = home.join("mcp").join("grants");
@@ -39,7 +55,23 @@ impl GrantFile {
             file: folder.join(name),
             folder,
             bound,
+            redactor: redactor.clone(),
+            seen: Mutex::default(),
         }
+    }
+
+    /// Hides the tokens of these grants, wherever they are written from now on.
+    fn hide(&self, grants: &Grants) {
+        let now = grants.secrets().filter(|secret| secret.len() >= SHORTEST);
+        let now: Vec<String> = now.map(str::to_owned).collect();
+        let mut seen = self.seen.lock();
+        if now == seen[0] {
+            return;
+        }
+        let before = std::mem::replace(&mut seen[0], now);
+        seen[1] = before;
+        self.redactor
+            .learn_for(&self.file.to_string_lossy(), seen.iter().flatten());
     }
 
     /// Forgets the grants; whether there were some.
@@ -117,16 +149,37 @@ impl GrantFile {
 impl Vault for GrantFile {
     fn load(&self) -> Result<Grants, String> {
         match plain_file::read(&self.file, LARGEST) {
-            Ok(text) => self.open(&text).map_err(|e| e.to_string()),
+            Ok(text) => {
+                let grants = self.open(&text).map_err(|e| e.to_string())?;
+                self.hide(&grants);
+                Ok(grants)
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Grants::default()),
             Err(e) => Err(format!("read {}: {e}", self.file.display())),
         }
     }
 
     fn save(&self, grants: &Grants) -> Result<(), String> {
+        self.hide(grants);
         let sealed = self.seal(grants);
         let saved = sealed.and_then(|text| plain_file::write_private(&self.file, &text));
         saved.map_err(|e| format!("keep the grants in {}: {e}", self.file.display()))
+    }
+
+    fn version(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        plain_file::stamp(&self.file).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn hold(&self) -> BoxFuture<'_, Result<Box<dyn Any + Send>, String>> {
+        Box::pin(async move {
+            let file = self.file.clone();
+            let held = tokio::task::spawn_blocking(move || plain_file::lock_folder(&file)).await;
+            let held = held.map_err(io::Error::other).flatten();
+            held.map(|held| Box::new(held) as Box<dyn Any + Send>)
+                .map_err(|e| format!("hold {}: {e}", self.file.display()))
+        })
     }
 }
 
@@ -143,6 +196,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::Arc;
 
     use super::*;
 
@@ -151,8 +205,10 @@ mod tests {
         let home = Home::temporary().unwrap();
         let (ann, bob) = (Principal::local("ann"), Principal::local("bob"));
         let url = "https://tickets.example/mcp";
-        let file = GrantFile::new(&home, url, &ann);
+        let redactor = Redactor::default();
+        let file = GrantFile::new(&home, url, &ann, &redactor);
         assert_eq!(file.load().unwrap(), Grants::default());
+        let before = file.version();
         let text = r#"{"current":"https://login.example","by_issuer":{"https://login.example":{
             "issuer":"https://login.example","resource":"https://tickets.example/mcp",
             "client":{"id":"haft","secret":"hush","in_body":false,"redirect_uri":null},
@@ -160,6 +216,7 @@ mod tests {
             "refresh_token":null,"expires":null,"scopes":[]}}}"#;
         let grants: Grants = serde_json::from_str(text).unwrap();
         file.save(&grants).unwrap();
+        assert_ne!(file.version(), before);
         assert_eq!(file.load().unwrap(), grants);
         assert!(!format!("{grants:?}").contains("secret"), "{grants:?}");
         let written = std::fs::read_to_string(&file.file).unwrap();
@@ -169,7 +226,7 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600, "{}", path.display());
         }
         for (server, principal) in [(url, &bob), ("https://other.example/mcp", &ann)] {
-            let other = GrantFile::new(&home, server, principal);
+            let other = GrantFile::new(&home, server, principal, &redactor);
             assert_eq!(other.load().unwrap(), Grants::default());
             std::fs::copy(&file.file, &other.file).unwrap();
             assert!(
@@ -188,5 +245,77 @@ mod tests {
             assert!(file.load().is_err(), "{bad}");
         }
         assert!(file.remove().unwrap() && !file.remove().unwrap());
+    }
+
+    /// Grants with these tokens.
+    fn grants(access: &str, renewal: &str) -> Grants {
+        let text = format!(
+            r#"{{"current":"a","by_issuer":{{"a":{{"issuer":"a","resource":"r",
+            "client":{{"id":"haft","secret":"client-hush-0123456789","in_body":false,"redirect_uri":null}},
+            "token_endpoint":"t","access_token":"{access}","refresh_token":"{renewal}",
+            "expires":null,"scopes":[]}}}}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn tokens_are_hidden_in_records_whoever_got_them_and_old_ones_are_forgotten() {
+        let home = Home::temporary().unwrap();
+        let ann = Principal::local("ann");
+        let said = "token-1-0123456789 renewal-1-0123456789 token-2-0123456789 renewal-2-0123456789 token-3-0123456789 client-hush-0123456789";
+        let (first, other) = (Redactor::default(), Redactor::default());
+        let file = GrantFile::new(&home, "https://a.example", &ann, &first);
+        file.save(&grants("token-1-0123456789", "renewal-1-0123456789"))
+            .unwrap();
+        // Another process reads what this one got.
+        let reader = GrantFile::new(&home, "https://a.example", &ann, &other);
+        reader.load().unwrap();
+        let hidden = "[redacted] [redacted] token-2-0123456789 renewal-2-0123456789 token-3-0123456789 [redacted]";
+        assert_eq!(first.redact(said), hidden);
+        assert_eq!(other.redact(said), hidden);
+        file.save(&grants("token-2-0123456789", "renewal-2-0123456789"))
+            .unwrap();
+        assert_eq!(
+            first.redact(said),
+            "[redacted] [redacted] [redacted] [redacted] token-3-0123456789 [redacted]"
+        );
+        file.save(&grants("token-3-0123456789", "renewal-2-0123456789"))
+            .unwrap();
+        assert_eq!(
+            first.redact(said),
+            "token-1-0123456789 renewal-1-0123456789 [redacted] [redacted] [redacted] [redacted]"
+        );
+        file.save(&grants("read_file", "secrets")).unwrap();
+        assert_eq!(first.redact("read_file secrets"), "read_file secrets");
+    }
+
+    #[tokio::test]
+    async fn who_renews_a_token_keeps_other_processes_from_it_meanwhile() {
+        let home = Home::temporary().unwrap();
+        let ann = Principal::local("ann");
+        let [one, two] = [(); 2].map(|()| {
+            Arc::new(GrantFile::new(
+                &home,
+                "https://a.example",
+                &ann,
+                &Redactor::default(),
+            ))
+        });
+        assert!(one.hold().await.is_err(), "there is nothing to hold");
+        one.save(&grants("token-1-0123456789", "renewal-1-0123456789"))
+            .unwrap();
+        let held = one.hold().await.unwrap();
+        let late = Arc::clone(&two);
+        let waiting = tokio::spawn(async move {
+            let _held = late.hold().await.unwrap();
+            late.load().unwrap()
+        });
+        one.save(&grants("token-2-0123456789", "renewal-2-0123456789"))
+            .unwrap();
+        drop(held);
+        assert_eq!(
+            waiting.await.unwrap(),
+            grants("token-2-0123456789", "renewal-2-0123456789")
+        );
     }
 }

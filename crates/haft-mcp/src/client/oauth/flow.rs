@@ -71,7 +71,7 @@ impl Flow<'_> {
             .add_extra_param("resource", self.found.resource.as_str())
             .url();
         let page = checked(page.as_str())?;
-        let query = self.visit.visit(page).await?;
+        let query = self.visit.visit(page, &server.issuer).await?;
         let code = self.code(&query, state.secret())?;
         let mut exchange = client
             .exchange_code(AuthorizationCode::new(code))
@@ -218,6 +218,12 @@ impl Flow<'_> {
         }
         let made: Registration = serde_json::from_slice(response.body())
             .map_err(|e| format!("what {endpoint} answers is not understood: {e}"))?;
+        let longest = made.client_secret.as_deref().map_or(0, str::len);
+        if made.client_id.len().max(longest) > LONGEST_TOKEN {
+            return Err(format!(
+                "what {endpoint} knows haft by is over {LONGEST_TOKEN} bytes"
+            ));
+        }
         let method = made.token_endpoint_auth_method.as_deref().unwrap_or(method);
         Ok(Registered {
             id: made.client_id,

@@ -66,6 +66,18 @@ impl Grants {
         self.by_issuer.get(self.current.as_deref()?)
     }
 
+    /// All in it that nobody else may read: tokens, and the secrets by which haft is known.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let all = self.by_issuer.values().flat_map(|grant| {
+            [
+                grant.access_token.as_deref(),
+                grant.refresh_token.as_deref(),
+                grant.client.secret.as_deref(),
+            ]
+        });
+        all.flatten()
+    }
+
     pub(crate) fn of(&self, issuer: &str) -> Option<&Grant> {
         self.by_issuer.get(issuer)
     }

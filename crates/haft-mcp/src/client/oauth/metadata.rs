@@ -57,18 +57,22 @@ pub(super) struct Discovery {
 }
 
 impl Discovery {
-    /// Finds out who lets haft in at this server.
+    /// Finds out who lets haft in at this server; `only` that one, where settings name one.
     pub(super) async fn of(
         fetch: &dyn Fetch,
         at: &Url,
         challenge: &Challenge,
+        only: Option<&str>,
     ) -> Result<Self, String> {
+        // A token would go to it as it is.
+        checked(at.as_str())?;
         let Some(resource) = resource(fetch, at, challenge).await? else {
             // Before 2025-06-18 a server was its own authorization server.
             let origin = at.origin().ascii_serialization();
+            let issuer = chosen(&[origin], only)?;
             return Ok(Self {
                 resource: canonical(at),
-                server: server(fetch, &origin).await?,
+                server: server(fetch, &issuer, at).await?,
                 scopes: Vec::new(),
             });
         };
@@ -78,11 +82,9 @@ impl Discovery {
                 clip(&resource.url, 200)
             ));
         }
-        let issuers = &resource.authorization_servers;
-        let issuer = issuers.iter().take(MOST_SERVERS).next();
-        let issuer = issuer.ok_or("it names nobody who lets haft in")?;
+        let issuer = chosen(&resource.authorization_servers, only)?;
         Ok(Self {
-            server: server(fetch, issuer).await?,
+            server: server(fetch, &issuer, at).await?,
             resource: resource.url,
             scopes: resource.scopes_supported,
         })
@@ -142,10 +144,25 @@ async fn resource(
     Ok(None)
 }
 
+/// The authorization server that haft signs in by: the one that settings name, where a server names it, too.
+fn chosen(named: &[String], only: Option<&str>) -> Result<String, String> {
+    let mut named = named.iter().take(MOST_SERVERS);
+    let found = match only {
+        Some(only) => named.find(|name| *name == only),
+        None => named.next(),
+    };
+    found.cloned().ok_or_else(|| match only {
+        Some(only) => format!(
+            "it does not name {only:?}, the only authorization server that settings let haft sign in by (`oauth.issuer`)"
+        ),
+        None => "it names nobody who lets haft in".to_owned(),
+    })
+}
+
 /// What an authorization server says of itself. It must name itself as it was named, and know the proof of PKCE that cannot be
-/// guessed.
-async fn server(fetch: &dyn Fetch, issuer: &str) -> Result<Server, String> {
-    let at = checked(issuer)?;
+/// guessed. `of` is the server that names it.
+async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<Server, String> {
+    let at = beside(issuer, of)?;
     let path = at.path().trim_end_matches('/');
     let mut places = vec![
         well_known(&at, "oauth-authorization-server", path),
@@ -176,8 +193,14 @@ async fn server(fetch: &dyn Fetch, issuer: &str) -> Result<Server, String> {
                 "the authorization server {issuer:?} does not offer PKCE with S256"
             ));
         }
-        checked(&server.authorization_endpoint)?;
-        checked(&server.token_endpoint)?;
+        let registration = server.registration_endpoint.as_deref();
+        let endpoints = [
+            server.authorization_endpoint.as_str(),
+            &server.token_endpoint,
+        ];
+        for endpoint in endpoints.into_iter().chain(registration) {
+            beside(endpoint, of)?;
+        }
         return Ok(server);
     }
     Err(format!(
@@ -217,23 +240,42 @@ fn well_known(at: &Url, name: &str, path: &str) -> Url {
     place
 }
 
-/// An address of an authorization server: encrypted, or on this machine.
+/// An address that tokens may go to, or a person: encrypted, or on this machine, and holding no login, behind which another
+/// host's name can stand.
 pub(super) fn checked(text: &str) -> Result<Url, String> {
     let shown = || clip(text, 200).into_owned();
     let url = Url::parse(text).map_err(|e| format!("{:?} is not a URL: {e}", shown()))?;
-    let is_here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("{:?} holds a login", shown()));
+    }
     match url.scheme() {
         "https" => Ok(url),
-        "http" if is_here => Ok(url),
+        "http" if is_here(&url) => Ok(url),
         _ => Err(format!(
             "{:?} is neither https:// nor of this machine",
             shown()
         )),
+    }
+}
+
+/// An address of the authorization server of this server. One elsewhere names nothing on this machine.
+fn beside(text: &str, server: &Url) -> Result<Url, String> {
+    let url = checked(text)?;
+    if is_here(&url) && !is_here(server) {
+        return Err(format!(
+            "{:?} is of this machine, and the server that names it is not",
+            clip(text, 200)
+        ));
+    }
+    Ok(url)
+}
+
+fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 
@@ -297,9 +339,39 @@ mod tests {
             ("http://localhost.evil.example/", false),
             ("javascript:alert(1)", false),
             ("file:///etc/passwd", false),
+            ("https://bank.example@evil.example/", false),
+            ("https://:word@evil.example/", false),
             ("x", false),
         ] {
             assert_eq!(checked(text).is_ok(), expect, "{text}");
         }
+    }
+
+    #[test]
+    fn a_server_elsewhere_names_nothing_on_this_machine() {
+        let [here, elsewhere] = ["http://127.0.0.1:8000/mcp", "https://a.example/mcp"]
+            .map(|at| Url::parse(at).unwrap());
+        for named in [
+            "http://localhost:3000/",
+            "https://127.0.0.1/",
+            "https://[::1]:1/",
+        ] {
+            assert!(beside(named, &here).is_ok(), "{named}");
+            assert!(beside(named, &elsewhere).is_err(), "{named}");
+        }
+        assert!(beside("https://login.example/", &elsewhere).is_ok());
+    }
+
+    #[test]
+    fn settings_say_by_whom_haft_signs_in_where_a_server_names_several() {
+        let named = ["https://a.example", "https://b.example"].map(str::to_owned);
+        for (only, expect) in [
+            (None, Some("https://a.example")),
+            (Some("https://b.example"), Some("https://b.example")),
+            (Some("https://c.example"), None),
+        ] {
+            assert_eq!(chosen(&named, only).ok().as_deref(), expect, "{only:?}");
+        }
+        assert!(chosen(&[], None).is_err());
     }
 }

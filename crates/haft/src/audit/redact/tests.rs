@@ -223,6 +223,30 @@ fn a_cut_never_shows_a_part_of_a_secret() {
 }
 
 #[test]
+fn values_that_come_and_go_take_the_place_of_those_before_them() {
+    let redactor = Redactor::new(["lasting-one"]);
+    let clone = redactor.clone();
+    redactor.learn_for("a", ["first-token", "its-renewal"]);
+    redactor.learn_for("b", ["first-token"]);
+    let text = "lasting-one first-token its-renewal second-token";
+    assert_eq!(
+        clone.redact(text),
+        "[redacted] [redacted] [redacted] second-token"
+    );
+    redactor.learn_for("a", ["second-token"]);
+    // Another purpose has it still.
+    assert_eq!(
+        clone.redact(text),
+        "[redacted] [redacted] its-renewal [redacted]"
+    );
+    redactor.learn_for("b", [""; 0]);
+    assert_eq!(
+        clone.redact(text),
+        "[redacted] first-token its-renewal [redacted]"
+    );
+}
+
+#[test]
 fn a_value_that_reaches_out_of_a_shape_goes_whole() {
     let redactor = Redactor::new(["tail&of=the secret"]);
     let text = "password=tail&of=the secret!";

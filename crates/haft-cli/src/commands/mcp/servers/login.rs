@@ -11,9 +11,10 @@ use crate::screen::visible;
 /// Signs in at a server. The page's address is printed and nothing is opened: whoever is to agree decides in which browser.
 pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
     let screen = at.screen;
-    let say = move |page: &str| {
+    let say = move |page: &str, issuer: &str| {
         screen.err(&format!(
-            "open this page and agree there:\n{}",
+            "open this page and agree there, for {}:\n{}",
+            visible::line(issuer),
             visible::line(page)
         ));
     };
