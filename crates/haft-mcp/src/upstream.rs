@@ -32,6 +32,7 @@ mod link;
 mod manifest;
 mod name;
 mod pages;
+mod question;
 mod remote_tool;
 mod server_tool;
 
@@ -222,9 +223,10 @@ impl Upstream {
         self.check_retired()?;
         let mut again = true;
         loop {
-            let live = self.link.live().await.map_err(|e| self.failure(e))?;
+            let live = self.link.live().await;
+            let live = live.map_err(|e| self.failure(e.before_call()))?;
             let listed = live
-                .name_of(tool)
+                .name_of(tool, &self.manifest.tools)
                 .map_err(|drift| self.refusal(tool, drift))?;
             let progress = Some(bridge.progress.clone());
             let responder = Some(bridge.responder());

@@ -100,6 +100,14 @@ impl ClientError {
         )
     }
 
+    /// The same where it failed before a call was sent: nothing can have been done.
+    pub(crate) fn before_call(self) -> Self {
+        match self {
+            Self::Closed { .. } | Self::Late { .. } => Self::Unreachable(self.to_string()),
+            other => other,
+        }
+    }
+
     /// The failure of a call of one of the server's tools.
     pub fn into_tool_error(self, server: &str) -> ToolError {
         let message = format!("{server}: {self}");
@@ -118,5 +126,38 @@ impl ClientError {
                 .with_advice("it may have been done all the same: look before you call it again"),
             _ => ToolError::failed(message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn what_failed_before_a_call_was_sent_cannot_have_been_done() {
+        let late = || ClientError::Late {
+            method: "connect".to_owned(),
+            limit: Duration::from_secs(5),
+            said: String::new(),
+        };
+        let closed = || ClientError::Closed {
+            said: "out of disk".to_owned(),
+        };
+        for error in [late(), closed()] {
+            let said = error.to_string();
+            let before = error.before_call().into_tool_error("docs");
+            assert_eq!(before.kind(), ErrorKind::Unavailable);
+            assert!(before.message().contains(&said), "{before}");
+            assert_eq!(before.advice(), None);
+        }
+        for error in [late(), closed()] {
+            let error = error.into_tool_error("docs");
+            let advice = error.advice().unwrap_or_default();
+            assert!(advice.contains("may have been done"), "{advice}");
+        }
+        let denied = ClientError::Malformed("x".to_owned()).before_call();
+        assert!(matches!(denied, ClientError::Malformed(_)));
     }
 }

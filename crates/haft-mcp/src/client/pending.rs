@@ -22,6 +22,8 @@ pub(crate) struct Pending {
     entries: Mutex<HashMap<u64, Entry>>,
     open: AtomicBool,
     changes: watch::Sender<u64>,
+    /// Hears what is for no call.
+    nobody: Arc<Inquiry>,
 }
 
 struct Entry {
@@ -36,6 +38,7 @@ impl Pending {
             entries: Mutex::default(),
             open: AtomicBool::new(true),
             changes: watch::Sender::new(0),
+            nobody: Arc::new(Inquiry::new(None)),
         }
     }
 
@@ -96,6 +99,12 @@ impl Pending {
                 speech::pass_on(progress.as_ref(), line);
             }
             Heard::Told(method, params) => self.addressee().hear(&method, params),
+            Heard::Unread(id, why) => {
+                let entry = self.entries.lock().remove(&id);
+                if let Some(entry) = entry {
+                    let _gone = entry.answer.send(Err(ClientError::Malformed(why)));
+                }
+            }
             Heard::Nothing => {}
             Heard::Garbage => tracing::debug!(
                 bytes = bytes.len(),
@@ -112,7 +121,7 @@ impl Pending {
         let mut able = entries.values().filter(|entry| entry.inquiry.can_respond());
         match (able.next(), able.next()) {
             (Some(one), None) => Arc::clone(&one.inquiry),
-            _ => Arc::new(Inquiry::new(None)),
+            _ => Arc::clone(&self.nobody),
         }
     }
 

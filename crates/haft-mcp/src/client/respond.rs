@@ -16,8 +16,11 @@ use crate::client::offers::Offers;
 use crate::client::speech::ServerAsk;
 use crate::wire::{RpcError, reply};
 
-/// Questions that a server may have open in one call.
+/// Questions that a server may have open in one call, or whose answers are on their way.
 const MOST_OPEN: usize = 16;
+/// Answers that need nobody, pings and refusals, that are on their way at the same time. What is asked beyond is not answered:
+/// each answer may take a connection.
+const MOST_AT_ONCE: usize = 16;
 
 /// Answers what a server asks in one call.
 pub trait Respond: Send + Sync {
@@ -99,6 +102,8 @@ impl Responder {
 pub(crate) struct Inquiry {
     responder: Option<Responder>,
     open: Arc<AtomicUsize>,
+    /// Answers on their way that need nobody.
+    plain: Arc<AtomicUsize>,
     alive: watch::Sender<()>,
 }
 
@@ -107,6 +112,7 @@ impl Inquiry {
         Self {
             responder,
             open: Arc::default(),
+            plain: Arc::default(),
             alive: watch::Sender::new(()),
         }
     }
@@ -132,15 +138,24 @@ impl Inquiry {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let place = Place::take(&self.open);
+        let is_question = self.responder.is_some() && ask.method != "ping";
+        let question = Place::take(&self.open, MOST_OPEN).filter(|_| is_question);
+        let is_busy = is_question && question.is_none();
+        let place = question.or_else(|| Place::take(&self.plain, MOST_AT_ONCE));
+        let Some(place) = place else {
+            return tracing::debug!(
+                method = ask.method,
+                "a server asks faster than it is answered"
+            );
+        };
         let responder = self.responder.clone();
         let mut alive = self.alive.subscribe();
         tokio::spawn(async move {
             let answer = async {
-                let Some(_place) = place else {
+                if is_busy {
                     let busy = RpcError::new(RpcError::BUSY, "too many open questions in one call");
                     return reply::error(Some(&ask.id), &busy);
-                };
+                }
                 message(&ask, responder.as_ref()).await
             };
             let answer = tokio::select! {
@@ -150,18 +165,19 @@ impl Inquiry {
                 _ = alive.changed() => return,
             };
             send(answer).await;
+            drop(place);
         });
     }
 }
 
-/// A place among the open questions.
+/// A place among what is answered.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
-    fn take(open: &Arc<AtomicUsize>) -> Option<Self> {
-        let more = |now: usize| (now < MOST_OPEN).then_some(now + 1);
-        let taken = open.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.ok().map(|_| Self(Arc::clone(open)))
+    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let more = |now: usize| (now < most).then_some(now + 1);
+        let one = taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        one.ok().map(|_| Self(Arc::clone(taken)))
     }
 }
 
@@ -213,4 +229,57 @@ pub fn proposed(params: &RawValue) -> serde_json::Map<String, serde_json::Value>
     let proposal =
         |(name, field): (String, serde_json::Value)| Some((name, field.get("default")?.clone()));
     fields.into_iter().flatten().filter_map(proposal).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Id;
+
+    struct Nobody;
+
+    impl Respond for Nobody {
+        fn respond<'a>(
+            &'a self,
+            _: &'a str,
+            _: Option<&'a RawValue>,
+        ) -> BoxFuture<'a, Result<Box<RawValue>, String>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_asks_without_end_is_answered_a_few_times_at_once() {
+        for (method, responds, most) in [
+            ("elicitation/create", true, MOST_AT_ONCE),
+            ("elicitation/create", false, MOST_AT_ONCE),
+            ("ping", true, MOST_AT_ONCE),
+            ("roots/list", true, MOST_OPEN + MOST_AT_ONCE),
+        ] {
+            let offers = Offers {
+                elicitation: true,
+                ..Offers::default()
+            };
+            let responder = responds.then(|| Responder::new(offers, Arc::new(Nobody)));
+            let inquiry = Inquiry::new(responder);
+            let sending = Arc::new(AtomicUsize::new(0));
+            for _ in 0..1000 {
+                let ask = ServerAsk {
+                    id: Id::parse("7").unwrap(),
+                    method: method.to_owned(),
+                    params: None,
+                };
+                let sending = Arc::clone(&sending);
+                inquiry.answer(ask, async move |_| {
+                    sending.fetch_add(1, Ordering::AcqRel);
+                    // A server that does not take its answers.
+                    std::future::pending::<()>().await;
+                });
+            }
+            for _ in 0..10_000 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(sending.load(Ordering::Acquire), most, "{method}");
+        }
+    }
 }

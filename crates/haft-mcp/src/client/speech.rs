@@ -4,6 +4,7 @@ use std::io::Write;
 
 use haft::progress::Progress;
 use haft::text::clip;
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -14,6 +15,9 @@ use crate::era::{Era, MODERN};
 use crate::wire::params::text;
 use crate::wire::reply;
 use crate::wire::{self, Id, Message};
+
+/// Where a message that cannot be taken says that it is one, and no line of a log.
+const BEGIN: usize = 256;
 
 /// haft as a client, for `clientInfo`.
 pub(crate) const WHO: &str = concat!(
@@ -89,6 +93,8 @@ pub(crate) enum Heard {
     Progress(u64, String),
     /// Something else that the server tells, by its method.
     Told(String, Option<Box<RawValue>>),
+    /// A message that cannot be taken, with the number of the request that it answers, and why.
+    Unread(u64, String),
     /// Nothing that a client has to do something about.
     Nothing,
     /// Not a message.
@@ -115,7 +121,14 @@ pub(crate) fn hear(bytes: &[u8]) -> Heard {
                 Heard::Told(notification.method.into_owned(), params)
             }
         },
-        Err(_) => Heard::Garbage,
+        Err(refused) => {
+            let begin = &bytes[..bytes.len().min(BEGIN)];
+            let is_message = memmem::find(begin, b"\"jsonrpc\"").is_some();
+            let id = refused.id.filter(|_| is_message);
+            let id = id.and_then(|id| id.as_str().parse().ok());
+            let why = refused.error.message;
+            id.map_or(Heard::Garbage, |id| Heard::Unread(id, why.into_owned()))
+        }
     }
 }
 

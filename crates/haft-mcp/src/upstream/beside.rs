@@ -144,7 +144,8 @@ impl Upstream {
         self.check_retired()?;
         let mut again = true;
         loop {
-            let live = self.link.live().await.map_err(|e| self.failure(e))?;
+            let live = self.link.live().await;
+            let live = live.map_err(|e| self.failure(e.before_call()))?;
             let answer = errand.run(&live.client, bridge).await;
             let error = match answer {
                 Ok(raw) => {

@@ -10,16 +10,15 @@ use std::sync::Arc;
 use haft::caller::{CallerRequest, LogLevel, RequestKind};
 use haft::context::{CallContext, CallerHandle};
 use haft::future::BoxFuture;
-use haft::json::members::{Writer, members};
+use haft::json::members::members;
 use haft::progress::Progress;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::client::{ClientError, Offers, Respond, Responder};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, question};
 use crate::wire::params::text;
-use crate::wire::reply;
 
 /// The error of a server that needs a capability which its client did not declare.
 const MISSING_CAPABILITY: i64 = -32021;
@@ -184,7 +183,10 @@ impl Respond for Bridge {
                     return self.roots();
                 }
                 RequestKind::Roots | RequestKind::Sampling => params,
-                RequestKind::Form | RequestKind::Url => marked(&params, self.server.name())?,
+                RequestKind::Form | RequestKind::Url => {
+                    question::check(kind, &params)?;
+                    question::marked(&params, self.server.name())?
+                }
             };
             let caller = self.caller.as_ref();
             let caller = caller.ok_or("the caller of this tool cannot be asked")?;
@@ -224,48 +226,16 @@ fn level_of(params: &RawValue) -> Option<LogLevel> {
     LogLevel::parse(&text(level.value())?)
 }
 
-/// A question to a person, saying whose it is.
-fn marked(params: &RawValue, server: &str) -> Result<Box<RawValue>, String> {
-    let found = members(params.get()).map_err(|e| e.to_string())?;
-    let mut out = Vec::with_capacity(params.get().len() + server.len() + 8);
-    let mut writer = Writer::begin(&mut out);
-    for member in found {
-        let message = member.is("message").then(|| text(member.value())).flatten();
-        match message {
-            Some(message) => reply::json(writer.key("message"), &format!("[{server}] {message}")),
-            None => writer.copy(member),
-        }
-    }
-    writer.end();
-    let text = String::from_utf8(out).map_err(|e| e.to_string())?;
-    RawValue::from_string(text).map_err(|e| e.to_string())
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::value::RawValue;
-
     use std::path::Path;
 
-    use super::{Root, marked};
+    use super::Root;
 
     #[test]
     fn a_folder_has_an_address_that_can_be_read_back() {
         let root = Root::folder(Path::new("/home/ada/my work%"));
         assert_eq!(root.uri, "file:///home/ada/my%20work%25");
         assert_eq!(root.name, "my work%");
-    }
-
-    #[test]
-    fn a_question_says_which_server_asks_and_is_else_as_it_was() {
-        let asked =
-            r#"{"requestedSchema":{"z":1.0,"a":{}},"message":"who?","x":12345678901234567890123}"#;
-        let raw = RawValue::from_string(asked.to_owned()).unwrap();
-        assert_eq!(
-            marked(&raw, "docs").unwrap().get(),
-            asked.replace("who?", "[docs] who?")
-        );
-        let odd = RawValue::from_string("[]".to_owned()).unwrap();
-        assert!(marked(&odd, "docs").is_err());
     }
 }

@@ -73,8 +73,13 @@ pub(crate) enum Missing {
 }
 
 impl Live {
-    /// The name by which the server knows a pinned tool now: its own, or another one of the very same description.
-    pub(crate) fn name_of(&self, tool: &PinnedTool) -> Result<String, Missing> {
+    /// The name by which the server knows a pinned tool now: its own, or another one of the very same description that is no
+    /// other pinned tool's.
+    pub(crate) fn name_of(
+        &self,
+        tool: &PinnedTool,
+        pinned: &[PinnedTool],
+    ) -> Result<String, Missing> {
         let listed = self.listed.lock();
         match listed.by_name.get(&tool.name) {
             Some(now) if *now == tool.digest => return Ok(tool.name.clone()),
@@ -84,7 +89,8 @@ impl Live {
         let mut same = listed
             .by_name
             .iter()
-            .filter(|(_, digest)| **digest == tool.digest);
+            .filter(|(_, digest)| **digest == tool.digest)
+            .filter(|(name, _)| pinned.iter().all(|other| other.name != **name));
         match (same.next(), same.next()) {
             (Some((name, _)), None) => Ok(name.clone()),
             _ => Err(Missing::Gone),

@@ -231,6 +231,17 @@ async fn a_tool_that_is_gone_or_new_is_not_called() {
 }
 
 #[tokio::test]
+async fn a_tool_with_a_name_of_its_own_is_not_called_in_place_of_one_that_is_gone() {
+    let backend = Backend::with(&[tool("read", "same"), tool("wipe", "same")]);
+    let (bench, _upstream) = backend.bench(UpstreamTerms::default()).await;
+    backend.0.lock().tools = vec![tool("wipe", "same")];
+    let gone = call(&bench, "up.read").await;
+    assert!(message(&gone).contains("has no tool read now"), "{gone:?}");
+    assert_eq!(backend.counts(), (1, 0));
+    assert!(call(&bench, "up.wipe").await.is_ok());
+}
+
+#[tokio::test]
 async fn a_call_that_may_have_run_is_made_again_only_where_twice_is_once() {
     let rows = [
         (false, json!({}), 1),

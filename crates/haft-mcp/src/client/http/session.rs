@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub(super) changes: watch::Sender<u64>,
     /// Calls under way that somebody answers questions in.
     inquiries: Mutex<Vec<Weak<Inquiry>>>,
+    /// Hears what is for no call.
+    nobody: Arc<Inquiry>,
 }
 
 impl Session {
@@ -53,6 +55,7 @@ impl Session {
             id: Mutex::default(),
             changes: watch::Sender::new(0),
             inquiries: Mutex::default(),
+            nobody: Arc::new(Inquiry::new(None)),
         }
     }
 
@@ -222,6 +225,9 @@ impl Session {
             for event in found.map_err(|_| ClientError::TooLong(longest))? {
                 match speech::hear(&event.data) {
                     Heard::Answer(id) if id == to.id => return Ok(Some(event.data.into())),
+                    Heard::Unread(id, why) if id == to.id => {
+                        return Err(ClientError::Malformed(why));
+                    }
                     Heard::Request(ask) => {
                         if let Some(era) = to.era {
                             self.answer(&to.inquiry, ask, era);
@@ -246,7 +252,7 @@ impl Session {
         let mut calls = inquiry.iter().filter_map(Weak::upgrade);
         match (calls.next(), calls.next()) {
             (Some(one), None) => one,
-            _ => Arc::new(Inquiry::new(None)),
+            _ => Arc::clone(&self.nobody),
         }
     }
 

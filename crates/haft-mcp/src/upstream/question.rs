@@ -1,0 +1,182 @@
+//! What a server asks a person: looked at before it goes on, and marked as the server's.
+
+use haft::caller::RequestKind;
+use haft::json::members::{Writer, members};
+use haft::text::clip;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::wire::params::text;
+use crate::wire::reply;
+
+/// Names of fields that ask for a secret, in small letters without what parts their words.
+const SECRETS: [&str; 12] = [
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "creditcard",
+    "cvv",
+    "passcode",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+];
+
+/// Refuses what no server may ask a person: an address that is no page, and a form for secrets, which would go through client
+/// and haft (2025-11-25, elicitation).
+pub(super) fn check(kind: RequestKind, params: &RawValue) -> Result<(), String> {
+    match kind {
+        RequestKind::Url => page(params),
+        RequestKind::Form => form(params),
+        RequestKind::Sampling | RequestKind::Roots => Ok(()),
+    }
+}
+
+fn page(params: &RawValue) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Address {
+        url: String,
+    }
+    let address: Address = serde_json::from_str(params.get()).map_err(|e| e.to_string())?;
+    let shown = clip(&address.url, 200);
+    let url = Url::parse(&address.url).map_err(|e| format!("{shown:?} is not an address: {e}"))?;
+    if !matches!(url.scheme(), "https" | "http") {
+        return Err(format!("{shown:?} is neither https:// nor http://"));
+    }
+    // Before an `@` another host's name can stand.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("{shown:?} holds a login"));
+    }
+    Ok(())
+}
+
+fn form(params: &RawValue) -> Result<(), String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Form {
+        #[serde(default)]
+        requested_schema: Schema,
+    }
+    #[derive(Default, Deserialize)]
+    struct Schema {
+        #[serde(default)]
+        properties: Map<String, Value>,
+    }
+    let form: Form = serde_json::from_str(params.get()).map_err(|e| e.to_string())?;
+    for (name, field) in &form.requested_schema.properties {
+        let title = field.get("title").and_then(Value::as_str);
+        let asks = [Some(name.as_str()), title];
+        if asks.into_iter().flatten().any(asks_for_secret) {
+            return Err(format!(
+                "a form must not ask for a secret, as its field {:?} does: ask by an address (mode url)",
+                clip(name, 100)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn asks_for_secret(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let plain: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    SECRETS.iter().any(|word| plain.ends_with(word))
+}
+
+/// A question to a person, saying whose it is.
+pub(super) fn marked(params: &RawValue, server: &str) -> Result<Box<RawValue>, String> {
+    let found = members(params.get()).map_err(|e| e.to_string())?;
+    let mut out = Vec::with_capacity(params.get().len() + server.len() + 8);
+    let mut writer = Writer::begin(&mut out);
+    let mut is_marked = false;
+    for member in found {
+        if member.is("message") {
+            if is_marked {
+                return Err("it has two messages".to_owned());
+            }
+            let message = text(member.value()).ok_or("its message is not a text")?;
+            reply::json(writer.key("message"), &format!("[{server}] {message}"));
+            is_marked = true;
+        } else {
+            writer.copy(member);
+        }
+    }
+    writer.end();
+    if !is_marked {
+        return Err("it has no message".to_owned());
+    }
+    let text = String::from_utf8(out).map_err(|e| e.to_string())?;
+    RawValue::from_string(text).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_question_says_which_server_asks_and_is_else_as_it_was() {
+        let asked =
+            r#"{"requestedSchema":{"z":1.0,"a":{}},"message":"who?","x":12345678901234567890123}"#;
+        assert_eq!(
+            marked(&raw(asked), "docs").unwrap().get(),
+            asked.replace("who?", "[docs] who?")
+        );
+        let written_otherwise = marked(&raw(r#"{"mess\u0061ge":"who?"}"#), "docs").unwrap();
+        assert_eq!(written_otherwise.get(), r#"{"message":"[docs] who?"}"#);
+        for odd in [
+            "[]",
+            "{}",
+            r#"{"message":null}"#,
+            r#"{"message":["who?"]}"#,
+            r#"{"message":"a","message":"b"}"#,
+        ] {
+            assert!(marked(&raw(odd), "docs").is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_person_is_sent_to_pages_and_asked_for_no_secret() {
+        let url = |url: &str| {
+            let params = serde_json::json!({"mode": "url", "message": "m", "url": url});
+            check(RequestKind::Url, &raw(&params.to_string()))
+        };
+        for (address, expect) in [
+            ("https://docs.example/page?a=b", true),
+            ("http://127.0.0.1:8080/", true),
+            ("javascript:alert(1)", false),
+            ("file:///etc/passwd", false),
+            ("data:text/html,x", false),
+            ("https://bank.example@evil.example/", false),
+            ("docs.example", false),
+        ] {
+            assert_eq!(url(address).is_ok(), expect, "{address}");
+        }
+        let field = |name: &str, title: &str| {
+            let params = serde_json::json!({"message": "m", "requestedSchema": {
+                "type": "object", "properties": {name: {"type": "string", "title": title}}}});
+            check(RequestKind::Form, &raw(&params.to_string()))
+        };
+        for (name, title, expect) in [
+            ("name", "Your name", true),
+            ("max_tokens", "Tokens", true),
+            ("secretary", "Secretary", true),
+            ("password", "x", false),
+            ("x", "Your Password", false),
+            ("githubApiKey", "x", false),
+            ("client-secret", "x", false),
+            ("ACCESS_TOKEN", "x", false),
+        ] {
+            assert_eq!(field(name, title).is_ok(), expect, "{name} {title}");
+        }
+        assert!(check(RequestKind::Form, &raw(r#"{"message":"m"}"#)).is_ok());
+        assert!(check(RequestKind::Roots, &raw("{}")).is_ok());
+    }
+}
