@@ -73,6 +73,12 @@ fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
         .map(|name| folder.join(name))
         .find(|file| file.exists());
     if let Some(file) = file {
+        let real = file.canonicalize();
+        let is_inside = real.is_ok_and(|real| real.starts_with(folder));
+        if !is_inside {
+            let what = format!("{} leads out of the plugin", file.display());
+            return Err(Problem::usage(what).at(Place::file(&file)));
+        }
         let text = plain_file::read(&file, LARGEST)
             .map_err(|e| Problem::usage(format!("read the plugin: {e}")).at(Place::file(&file)))?;
         return document::parse(&file, &text);
@@ -106,8 +112,8 @@ impl Package<'_> {
     fn servers(&self, manifest: &Map<String, Value>, into: &mut Imports) -> Result<(), Problem> {
         let mut files: Vec<PathBuf> = SERVERS
             .iter()
-            .map(|name| self.folder.join(name))
-            .filter(|file| file.exists())
+            .filter(|name| self.folder.join(name).exists())
+            .filter_map(|name| self.inside(name, into))
             .collect();
         match manifest.get("mcpServers") {
             Some(Value::Object(servers)) => {
@@ -151,25 +157,29 @@ impl Package<'_> {
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
-        let mut paths = Vec::new();
-        for name in names {
-            match self.folder.join(name).canonicalize() {
-                Ok(path) if path.starts_with(self.folder) => paths.push(path),
-                Ok(_) => into
-                    .notes
-                    .push(format!("not read: {name} leads out of the plugin")),
-                Err(error) => into.notes.push(format!("not read: {name}: {error}")),
-            }
-        }
-        paths
+        let names = names.into_iter();
+        names.filter_map(|name| self.inside(name, into)).collect()
+    }
+
+    /// A path below the package, whatever links are on the way; none where it leads out of it.
+    fn inside(&self, name: &str, into: &mut Imports) -> Option<PathBuf> {
+        let why = match self.folder.join(name).canonicalize() {
+            Ok(path) if path.starts_with(self.folder) => return Some(path),
+            Ok(_) => format!("not read: {name} leads out of the plugin"),
+            Err(error) => format!("not read: {name}: {error}"),
+        };
+        into.notes.push(why);
+        None
     }
 
     /// Says how its skills can be used.
     fn skills(&self, manifest: &Map<String, Value>, into: &mut Imports) {
-        let own = self.folder.join("skills");
+        let own = Some("skills").filter(|own| self.folder.join(own).exists());
+        let own = own.and_then(|own| self.inside(own, into));
         let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
         let named = self.named(manifest.get("skills"), into);
-        for folder in std::iter::once(own)
+        for folder in own
+            .into_iter()
             .chain(named)
             .filter(|folder| folder.is_dir())
         {

@@ -202,7 +202,6 @@ fn what_cannot_be_carried_over_is_refused_with_what_to_do() {
             r#""command": "s", "args": ["${PLUGIN_ROOT}/x"]"#,
             "in a plugin alone",
         ),
-        (r#""command": "s", "args": ["${file:x}"]"#, "absolute"),
         (
             r#""command": "s", "env": {"API_KEY": "plain-text"}"#,
             "put it into the variable API_KEY",
@@ -233,6 +232,32 @@ fn what_cannot_be_carried_over_is_refused_with_what_to_do() {
         let why = candidate.refused.unwrap_or_default();
         assert!(why.contains(say), "{members}: {why}");
         assert!(!why.contains("plain-text"), "{why}");
+    }
+}
+
+#[test]
+fn no_reference_of_haft_s_comes_of_what_is_put_in() {
+    let desk = Desk::new();
+    for (member, say) in [
+        // What the client would not read haft does not read for it.
+        (r#""args": ["${file:/etc/passwd}"]"#, "does not know"),
+        // Of a default alone, or with what stands beside it.
+        (
+            r#""args": ["${NONE:-$}{file:/etc/passwd}"]"#,
+            "as a reference",
+        ),
+        (
+            r#""args": ["${NONE:-${}env:GITHUB_TOKEN}"]"#,
+            "as a reference",
+        ),
+        (
+            r#""cwd": "/${NONE:-$}{env:GITHUB_TOKEN}""#,
+            "as a reference",
+        ),
+    ] {
+        let text = format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"s\", {member}}}}}}}");
+        let why = desk.one("x.json", &text).refused.unwrap_or_default();
+        assert!(why.contains(say), "{member}: {why}");
     }
 }
 
@@ -413,6 +438,39 @@ fn a_package_of_a_plugin_is_read_with_what_haft_has_no_use_for() {
         )
         .is_err()
     );
+}
+
+#[test]
+fn no_link_leads_out_of_a_package() {
+    let desk = Desk::new();
+    let from = desk.root.path().join("plug");
+    let servers = r#"{"mcpServers": {"out": {"command": "out"}}}"#;
+    desk.file("outside/servers.json", servers);
+    desk.file("outside/three/SKILL.md", "x");
+    for (name, target) in [
+        (".mcp.json", "outside/servers.json"),
+        ("skills", "outside"),
+        ("plugin.json", "outside/servers.json"),
+    ] {
+        let _ = fs::remove_dir_all(&from);
+        desk.file("plug/mcp.json", r#"{"mcpServers": {}}"#);
+        let target = desk.root.path().join(target);
+        std::os::unix::fs::symlink(target, from.join(name)).unwrap();
+        let found = look(
+            &desk.at,
+            &Settings::default(),
+            Some(&from),
+            &Wishes::default(),
+        );
+        let said = match found {
+            Ok(found) => {
+                assert!(found.servers.is_empty(), "{name}: {found:?}");
+                found.notes.join("\n")
+            }
+            Err(problem) => problem.to_string(),
+        };
+        assert!(said.contains("leads out of the plugin"), "{name}: {said}");
+    }
 }
 
 #[test]

@@ -23,6 +23,28 @@ pub(super) struct Context<'a> {
 pub(super) struct Carried {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
+    /// Where in the text haft's references begin.
+    references: Vec<usize>,
+}
+
+impl Carried {
+    /// A reference of haft's.
+    fn refer(&mut self, reference: &str) {
+        self.references.push(self.text.len());
+        self.text.push_str(reference);
+    }
+
+    /// The same, where nothing in it is a reference that was none before: not in what was put in, and not where that meets the rest.
+    fn sound(self) -> Result<Self, String> {
+        let mut begun = self.text.match_indices("${").map(|(at, _)| at);
+        match begun.find(|at| !self.references.contains(at)) {
+            None => Ok(self),
+            Some(at) => {
+                let shown = haft::text::clip(&self.text[at..], 60);
+                Err(format!("haft would read `{shown}` as a reference"))
+            }
+        }
+    }
 }
 
 impl Context<'_> {
@@ -47,18 +69,21 @@ impl Context<'_> {
             rest = after;
         }
         carried.text.push_str(rest);
-        Ok(carried)
+        carried.sound()
     }
 
     /// What is between the braces.
     fn reference(&self, inner: &str, carried: &mut Carried) -> Result<(), String> {
         if let Some(name) = inner.strip_prefix("env:") {
-            carried.text.push_str(&self.variable(name)?);
-        } else if let Some(path) = inner.strip_prefix("file:") {
+            carried.refer(&self.variable(name)?);
+        } else if let Some(path) = inner.strip_prefix("file:").filter(|_| self.reads_files()) {
             if !Path::new(path).is_absolute() {
                 return Err(format!("`${{{inner}}}` is not an absolute path"));
             }
-            carried.text.extend(["${file:", path, "}"]);
+            carried.refer(&format!("${{file:{path}}}"));
+            carried
+                .notes
+                .push(format!("it gets what is in the file {path}"));
         } else if let Some(id) = inner.strip_prefix("input:") {
             self.input(id, carried)?;
         } else if let Some(place) = self.place(inner)? {
@@ -80,10 +105,15 @@ impl Context<'_> {
                     carried.notes.push(note);
                     carried.text.push_str(default);
                 }
-                _ => carried.text.push_str(&self.variable(name)?),
+                _ => carried.refer(&self.variable(name)?),
             }
         }
         Ok(())
+    }
+
+    /// Whether the client itself puts files into texts: what it would not do, an import does not either.
+    fn reads_files(&self) -> bool {
+        self.client == "opencode"
     }
 
     /// A reference to a variable that is set: haft does not start with one that is not.
@@ -148,7 +178,7 @@ impl Context<'_> {
         let is_secret =
             input.is_some_and(|input| input.get("password") == Some(&Value::Bool(true)));
         if self.at.environment.get(&name).is_some() {
-            carried.text.extend(["${env:", &name, "}"]);
+            carried.refer(&format!("${{env:{name}}}"));
             carried.notes.push(format!(
                 "the client asks for `{id}`: haft takes the variable {name}"
             ));

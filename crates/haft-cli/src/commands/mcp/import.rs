@@ -19,19 +19,8 @@ pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> Done {
     let settings = at.settings()?;
     let wishes = wishes(typed)?;
     let mut found = imports::look(&at.site, &settings, typed.from.as_deref(), &wishes)?;
-    for candidate in &mut found.servers {
-        let checked = candidate.server.as_ref().filter(|_| candidate.is_taken());
-        let checked = checked.map(|server| add::check(at, std::slice::from_ref(server)));
-        if let Some(Err(problem)) = checked {
-            candidate.refuse(problem.to_string());
-        }
-    }
-    let servers: Vec<NewServer> = found
-        .servers
-        .iter()
-        .filter(|candidate| candidate.is_taken())
-        .filter_map(|candidate| candidate.server.clone())
-        .collect();
+    refuse_wrong(at, &mut found);
+    let servers = to_add(&found);
     if !at.screen.json {
         say_found(at, &found)?;
     }
@@ -55,6 +44,31 @@ pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> Done {
         at.screen.say("no server to add");
     }
     Ok(Exit::Done)
+}
+
+/// Refuses those that cannot be. All are looked at together, and each for itself where there is one among them.
+fn refuse_wrong(at: &Invocation, found: &mut Imports) {
+    if add::check(at, &to_add(found)).is_ok() {
+        return;
+    }
+    for candidate in &mut found.servers {
+        let checked = candidate.server.as_ref().filter(|_| candidate.is_taken());
+        let checked = checked.map(|server| add::check(at, std::slice::from_ref(server)));
+        if let Some(Err(problem)) = checked {
+            candidate.refuse(problem.to_string());
+        }
+    }
+}
+
+/// Those that are to be added.
+fn to_add(found: &Imports) -> Vec<NewServer> {
+    let added = found
+        .servers
+        .iter()
+        .filter(|candidate| candidate.is_taken());
+    added
+        .filter_map(|candidate| candidate.server.clone())
+        .collect()
 }
 
 /// Writes them, where there are some and the user agrees.
