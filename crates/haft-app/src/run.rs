@@ -318,6 +318,9 @@ impl Runs {
             .with_skill_tokens(terms.skill_tokens)
             .with_other_runs(Arc::clone(&parts.live) as _)
             .with_unknown_tool_hint(Arc::clone(&parts.absent));
+        if narrowed {
+            builder = builder.narrowed();
+        }
         if alone {
             builder = builder.for_one_call();
         }

@@ -12,7 +12,6 @@ use crate::approval::suspended::OtherRuns;
 use crate::approval::{Approver, Grant};
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
-use crate::opaque::opaque_debug;
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Fan, Pace, ProgressSink};
 use crate::session::active::{Active, Narrowed};
@@ -33,6 +32,7 @@ mod active;
 pub(crate) mod at_work;
 pub(crate) mod budget;
 mod builder;
+mod hint;
 mod called;
 mod expanded;
 pub(crate) mod lane;
@@ -46,18 +46,11 @@ mod standing;
 pub use activation::{Activated, Activation, ActiveSkill};
 pub use active::SKILL_TOKENS;
 pub use builder::SessionBuilder;
+pub use hint::UnknownToolHint;
 pub use limits::{LimitsError, RunLimits};
 pub use nest::Ending;
 pub(crate) use queue::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING};
 pub use wait_mode::WaitMode;
-
-/// What a host knows of a tool that the session does not see: which setting would enable it, for one.
-pub trait UnknownToolHint: Send + Sync {
-    /// The advice for this name, if there is any. It is for the person who runs haft; the model hears that the tool is off.
-    fn advice(&self, name: &str) -> Option<String>;
-}
-
-opaque_debug!(UnknownToolHint);
 
 /// One run's state, as the calls made through it see it; clones share it.
 ///
@@ -115,6 +108,8 @@ struct RunState {
     alone: bool,
     pace: Pace,
     unknown_tool_hint: Option<Arc<dyn UnknownToolHint>>,
+    /// Its caller has a view of the tools.
+    narrowed: bool,
     active: Active,
     /// The skills it sees; all of them where this is not set.
     skills: Option<BTreeSet<String>>,
@@ -182,6 +177,7 @@ impl Session {
                 alone: false,
                 pace: Pace::default(),
                 unknown_tool_hint: None,
+                narrowed: false,
                 active: Active::default(),
                 skills: None,
             },
@@ -568,11 +564,6 @@ impl Session {
     /// Whether the run has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.parts.run.closed.load(Ordering::Acquire)
-    }
-
-    /// What the host says of a tool that this session does not see.
-    pub(crate) fn unknown_tool_hint(&self, name: &str) -> Option<String> {
-        self.parts.run.unknown_tool_hint.as_ref()?.advice(name)
     }
 
     /// Who shows progress.

@@ -60,7 +60,7 @@ fn lab(more: &str) -> Lab {
 }
 
 /// What a client of the stateless era gets.
-fn ask(server: &Server, token: &str, method: &str, params: &Value) -> Reply {
+pub(crate) fn ask(server: &Server, token: &str, method: &str, params: &Value) -> Reply {
     let mut params = params.clone();
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -68,7 +68,8 @@ fn ask(server: &Server, token: &str, method: &str, params: &Value) -> Reply {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let name = params["name"].as_str().unwrap_or_default();
+    let name = params["name"].as_str().or(params["uri"].as_str());
+    let name = name.unwrap_or_default();
     let mut headers = vec![
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
@@ -259,7 +260,7 @@ fn what_cannot_be_served_is_refused_at_the_start() {
 }
 
 /// A token made at the command line.
-fn token(lab: &Lab, args: &[&str]) -> String {
+pub(crate) fn token(lab: &Lab, args: &[&str]) -> String {
     let made = lab.run(&[&["token", "add", "--json"], args].concat());
     assert_eq!(made.code, 0, "{}", made.stderr);
     made.json()["token"].as_str().unwrap().to_owned()
@@ -290,7 +291,15 @@ fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_i
     ] {
         let came = call(&server, token, tool, &read);
         assert!(text(&came).starts_with("not_found"), "{tool}: {came}");
-        assert!(!text(&came).contains("customer, crm.get"), "{tool}: {came}");
+        // Neither is it named as what may be meant, nor told from one that is not there at all.
+        let (line, more) = text(&came).split_once('\n').unwrap_or((text(&came), ""));
+        assert!(
+            !more.contains(tool) && !more.contains("off"),
+            "{tool}: {came}"
+        );
+        let nothing = call(&server, token, "q_q_q", &read);
+        let nothing = text(&nothing).lines().next().unwrap_or_default();
+        assert_eq!(nothing.replace("q_q_q", tool), line);
     }
     // For MCP alone, and for no decision.
     for path in ["/api/v1/tools", "/api/v1/runs", "/metrics", "/nope"] {

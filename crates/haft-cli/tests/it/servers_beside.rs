@@ -5,8 +5,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 
 use serde_json::{Value, json};
 
+use crate::gateway::{ask, token};
 use crate::harness::{Lab, ended};
-use crate::serve::{exchange, hello};
+use crate::serve::{Server, exchange, hello};
 
 /// A server in Python with a resource, a prompt, and tools of which one is named like one of haft's.
 const SERVER: &str = r#"
@@ -100,6 +101,31 @@ fn resources_and_prompts_of_a_server_are_offered_and_got_where_rules_let_them() 
     for (answer, is_given) in denied.iter().zip([true, false, true, false, true]) {
         let answer: Value = serde_json::from_str(answer).unwrap();
         assert_eq!(answer.get("result").is_some(), is_given, "{answer}");
+    }
+}
+
+#[test]
+fn a_view_without_a_tool_of_a_server_has_nothing_else_of_it_either() {
+    let lab = lab(
+        "[policy]\nallow = [\"far.*\"]\n[views.near]\ntools = [\"far.hello\"]\n[views.off]\ntools = [\"list_files\"]\n",
+    );
+    let server = Server::start(&lab, &["-c", "approval.mode=deny"]);
+    let [near, off] =
+        [("ann", "near"), ("bob", "off")].map(|(name, view)| token(&lab, &[name, "--view", view]));
+    let mut wants = wants().to_vec();
+    // An address that names the server.
+    wants.push(json!({"method": "resources/read", "params": {"uri": "mcp://far/far://a"}}));
+    wants.push(json!({"method": "resources/templates/list", "params": {}}));
+    for want in &wants {
+        let method = want["method"].as_str().unwrap();
+        let [with, without] =
+            [&near, &off].map(|token| ask(&server, token, method, &want["params"]).json());
+        assert!(with.get("result").is_some(), "{want}: {with}");
+        if method.ends_with("list") {
+            assert!(!without["result"].to_string().contains("far"), "{without}");
+        } else {
+            assert!(without.get("error").is_some(), "{want}: {without}");
+        }
     }
 }
 

@@ -55,15 +55,23 @@ impl Gateway {
         }
     }
 
-    fn server(&self, name: &str) -> Option<Arc<Upstream>> {
-        let servers = (self.servers)();
-        servers.into_iter().find(|server| server.name() == name)
+    /// The servers whose resources and prompts this session may have: where it has a view, those of which the view has a tool.
+    fn servers(&self, session: &Session) -> Vec<Arc<Upstream>> {
+        let mut servers = (self.servers)();
+        if session.is_narrowed() {
+            let tools = session.tools();
+            servers.retain(|server| {
+                let mut sources = tools.entries().iter().map(|entry| &entry.spec().source);
+                sources.any(|source| source.strip_prefix("mcp:") == Some(server.name()))
+            });
+        }
+        servers
     }
 
     /// A list over all servers. An address or a name that an earlier server has, or that haft reads as its own, names its server.
-    async fn list(&self, kind: ListKind) -> Vec<Entry> {
+    async fn list(&self, session: &Session, kind: ListKind) -> Vec<Entry> {
         let (mut keys, mut entries) = (HashSet::new(), Vec::new());
-        for server in (self.servers)() {
+        for server in self.servers(session) {
             for listed in server.beside(kind).await {
                 let key = match kind {
                     ListKind::Prompts => server.prompt_name(&listed.key),
@@ -84,11 +92,12 @@ impl Gateway {
 
     /// Whose resource this is, and its address there: the server that it names, else the first that lists it, has a template
     /// for it, or is the only one with resources.
-    fn resource(&self, uri: &str) -> Option<(Arc<Upstream>, String)> {
+    fn resource(&self, session: &Session, uri: &str) -> Option<(Arc<Upstream>, String)> {
+        let mut servers = self.servers(session);
         if let Some((name, own)) = address::parts(uri) {
-            return Some((self.server(name)?, own.to_owned()));
+            let server = servers.into_iter().find(|server| server.name() == name);
+            return Some((server?, own.to_owned()));
         }
-        let mut servers = (self.servers)();
         servers.retain(|server| server.has_resources());
         let is_listed = |server: &&Arc<Upstream>| server.knows_resource(uri);
         // A tool would be shown with the page of another server's.
@@ -106,8 +115,8 @@ impl Gateway {
     }
 
     /// Whose prompt this is, and its name there.
-    fn prompt(&self, name: &str) -> Option<(Arc<Upstream>, String)> {
-        let servers = (self.servers)();
+    fn prompt(&self, session: &Session, name: &str) -> Option<(Arc<Upstream>, String)> {
+        let servers = self.servers(session);
         let mut owners = servers.iter().filter_map(|server| {
             let own = server.own_prompt(name)?;
             Some((Arc::clone(server), own.to_owned()))
@@ -115,14 +124,19 @@ impl Gateway {
         owners.next()
     }
 
-    fn complete(&self, reference: &Reference, params: &RawValue) -> Option<ToolCall> {
+    fn complete(
+        &self,
+        session: &Session,
+        reference: &Reference,
+        params: &RawValue,
+    ) -> Option<ToolCall> {
         let (server, member, own) = match reference {
             Reference::Prompt(name) => {
-                let (server, own) = self.prompt(name)?;
+                let (server, own) = self.prompt(session, name)?;
                 (server, "name", own)
             }
             Reference::Resource(uri) => {
-                let (server, own) = self.resource(uri)?;
+                let (server, own) = self.resource(session, uri)?;
                 (server, "uri", own)
             }
         };
@@ -170,8 +184,8 @@ fn renamed(raw: &RawValue, member: &str, text: &str) -> Option<Arc<RawValue>> {
 }
 
 impl Offer for Gateway {
-    fn kinds(&self, _session: &Session) -> Kinds {
-        let servers = (self.servers)();
+    fn kinds(&self, session: &Session) -> Kinds {
+        let servers = self.servers(session);
         let any = |has: fn(&Upstream) -> bool| servers.iter().any(|server| has(server));
         Kinds {
             resources: any(Upstream::has_resources),
@@ -181,35 +195,41 @@ impl Offer for Gateway {
         }
     }
 
-    fn resources<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
-        Box::pin(async move { Ok(self.list(ListKind::Resources).await) })
+    fn resources<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+        Box::pin(async move { Ok(self.list(session, ListKind::Resources).await) })
     }
 
-    fn templates<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
-        Box::pin(async move { Ok(self.list(ListKind::Templates).await) })
+    fn templates<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+        Box::pin(async move { Ok(self.list(session, ListKind::Templates).await) })
     }
 
-    fn prompts<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
-        Box::pin(async move { Ok(self.list(ListKind::Prompts).await) })
+    fn prompts<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+        Box::pin(async move { Ok(self.list(session, ListKind::Prompts).await) })
     }
 
-    fn call<'a>(&'a self, _: &'a Session, wanted: &'a Wanted) -> BoxFuture<'a, Option<ToolCall>> {
+    fn call<'a>(
+        &'a self,
+        session: &'a Session,
+        wanted: &'a Wanted,
+    ) -> BoxFuture<'a, Option<ToolCall>> {
         let found = match wanted {
             Wanted::Read { uri } => self
-                .resource(uri)
+                .resource(session, uri)
                 .map(|(server, own)| call(Verb::Read, &server, json!({"uri": own}).to_string())),
-            Wanted::Prompt { name, arguments } => self.prompt(name).map(|(server, own)| {
-                let mut params = b"{\"name\":".to_vec();
-                reply::json(&mut params, &own);
-                let mut params = String::from_utf8_lossy(&params).into_owned();
-                if !arguments.trim_ascii().is_empty() {
-                    params.push_str(",\"arguments\":");
-                    params.push_str(arguments);
-                }
-                params.push('}');
-                call(Verb::Get, &server, params)
-            }),
-            Wanted::Complete { reference, params } => self.complete(reference, params),
+            Wanted::Prompt { name, arguments } => {
+                self.prompt(session, name).map(|(server, own)| {
+                    let mut params = b"{\"name\":".to_vec();
+                    reply::json(&mut params, &own);
+                    let mut params = String::from_utf8_lossy(&params).into_owned();
+                    if !arguments.trim_ascii().is_empty() {
+                        params.push_str(",\"arguments\":");
+                        params.push_str(arguments);
+                    }
+                    params.push('}');
+                    call(Verb::Get, &server, params)
+                })
+            }
+            Wanted::Complete { reference, params } => self.complete(session, reference, params),
             Wanted::Subscribe { .. } | Wanted::Unsubscribe { .. } => None,
         };
         Box::pin(std::future::ready(found))

@@ -100,6 +100,12 @@ impl SessionBuilder {
         self
     }
 
+    /// Its caller has a view of the host's tools: see [`Session::is_narrowed`].
+    pub fn narrowed(mut self) -> Self {
+        self.run.narrowed = true;
+        self
+    }
+
     /// What to say of tools that the session does not see.
     pub fn with_unknown_tool_hint(mut self, absent: Arc<dyn UnknownToolHint>) -> Self {
         self.run.unknown_tool_hint = Some(absent);
