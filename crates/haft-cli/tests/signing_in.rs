@@ -199,7 +199,11 @@ fn a_server_is_signed_in_at_used_and_left() {
 
     let left = scene.run(&["mcp", "logout", "tickets", "--json"]);
     let left: Value = serde_json::from_slice(&left.stdout).unwrap();
-    assert_eq!(left["signed_out"], true);
+    assert_eq!(
+        (&left["signed_out"], &left["revoked"]),
+        (&true.into(), &true.into()),
+        "{left}"
+    );
     let called = scene.run(&["call", "tickets.whoami"]);
     let said = String::from_utf8_lossy(&called.stderr).into_owned();
     assert!(
@@ -210,7 +214,9 @@ fn a_server_is_signed_in_at_used_and_left() {
     let resource = format!("exchanged http://127.0.0.1:{}/mcp", server.port);
     let seen = server.seen();
     assert!(
-        seen.contains(&resource) && seen.contains("renewed"),
+        seen.contains(&resource)
+            && seen.contains("renewed")
+            && seen.contains("revoked RefreshToken"),
         "{seen}"
     );
 }

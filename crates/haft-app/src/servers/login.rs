@@ -29,6 +29,20 @@ pub struct Login {
     pub tools: usize,
 }
 
+/// What came of signing out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Logout {
+    /// The server's name in settings.
+    pub name: String,
+    /// Whether there was something to forget.
+    pub signed_out: bool,
+    /// Whether an authorization server took the tokens back.
+    pub revoked: bool,
+    /// Why it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// What to do about a server that wants to know who asks.
 pub(crate) fn advice(name: &str) -> String {
     format!(
@@ -72,14 +86,29 @@ impl Servers {
         })
     }
 
-    /// Forgets what lets haft in at a server; whether there was something.
+    /// Gives the tokens of a server back where that can be done, and forgets them in any case.
     ///
     /// # Errors
     /// Settings have no such server, it is none that one signs in at, or the file cannot be removed.
-    pub fn logout(&self, name: &str) -> Result<bool, Problem> {
+    pub async fn logout(&self, name: &str) -> Result<Logout, Problem> {
         let (_, sign_in) = self.signable(name)?;
+        let revoked = match sign_in.oauth(None) {
+            Ok(oauth) => oauth.revoke().await,
+            Err(why) => Err(why),
+        };
         let removed = sign_in.file.remove();
-        removed.map_err(|e| Problem::failed(format!("sign out of `{name}`: {e}")))
+        let signed_out =
+            removed.map_err(|e| Problem::failed(format!("sign out of `{name}`: {e}")))?;
+        let (revoked, error) = match revoked {
+            Ok(revoked) => (revoked, None),
+            Err(why) => (false, Some(why)),
+        };
+        Ok(Logout {
+            name: name.to_owned(),
+            signed_out,
+            revoked,
+            error,
+        })
     }
 
     fn signable(&self, name: &str) -> Result<(&Address, &SignIn), Problem> {

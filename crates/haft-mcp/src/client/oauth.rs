@@ -8,6 +8,7 @@
 //! looked at before a person sees it, and a token goes to the server for which it was given, and to no other.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,14 +24,21 @@ mod challenge;
 mod flow;
 mod grants;
 mod metadata;
+mod revoke;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod sign_in_tests;
 
 pub use grants::{Grant, Grants};
 
 use challenge::Challenge;
 use flow::Flow;
 use metadata::Discovery;
+
+/// Most scopes that are noted as missed, and the longest of them, in bytes.
+const MOST_MISSED: usize = 32;
+const LONGEST_SCOPE: usize = 256;
 
 /// Requests to a person in the life of one connection.
 const MOST_VISITS: usize = 3;
@@ -279,9 +287,50 @@ impl OAuth {
             return Ok(true);
         }
         let Some(visit) = &self.visit else {
+            if wants_more {
+                self.note_missed(state, &challenge).await?;
+            }
             return Ok(false);
         };
         self.ask(state, &challenge, &**visit).await
+    }
+
+    /// Notes the scopes that the server misses: the next sign-in asks for them.
+    async fn note_missed(
+        &self,
+        state: &mut State,
+        challenge: &Challenge,
+    ) -> Result<(), ClientError> {
+        let _held = self.vault.hold().await.map_err(Self::failed)?;
+        self.load(state)?;
+        let grants = state.grants.get_or_insert_default();
+        let scopes = challenge.scope.as_deref().unwrap_or_default();
+        let before = grants.missed.len();
+        for scope in scopes.split(' ').filter(|scope| !scope.is_empty()) {
+            let is_new = !grants.missed.iter().any(|missed| missed == scope);
+            if is_new && scope.len() <= LONGEST_SCOPE && grants.missed.len() < MOST_MISSED {
+                grants.missed.push(scope.to_owned());
+            }
+        }
+        if grants.missed.len() == before {
+            return Ok(());
+        }
+        let saved = self.vault.save(grants);
+        state.version = self.vault.version();
+        saved.map_err(Self::failed)
+    }
+
+    /// Gives the tokens back to the authorization servers that take them; whether one of them did.
+    ///
+    /// # Errors
+    /// What is in the vault cannot be read, or an authorization server did not take a token.
+    pub async fn revoke(&self) -> Result<bool, String> {
+        let grants = self.vault.load()?;
+        let mut is_revoked = false;
+        for grant in grants.all() {
+            is_revoked |= revoke::revoke(&*self.fetch, grant).await?;
+        }
+        Ok(is_revoked)
     }
 
     /// Asks a person; whether there is another token now.
@@ -299,7 +348,15 @@ impl OAuth {
         let found = found.map_err(Self::failed)?;
         let grants = state.grants.get_or_insert_default();
         let before = grants.of(&found.server.issuer).cloned();
-        let wanted = found.scopes(&self.terms, challenge, before.as_ref());
+        let mut wanted = found.scopes(&self.terms, challenge, before.as_ref());
+        if !grants.missed.is_empty() {
+            // With what it has already, or that would be missed next.
+            let held = before.iter().flat_map(|grant| &grant.scopes);
+            let more: Vec<String> = grants.missed.iter().chain(held).cloned().collect();
+            let more = more.into_iter().filter(|scope| !wanted.contains(scope));
+            let more: BTreeSet<String> = more.collect();
+            wanted.extend(more);
+        }
         let has_all = |grant: &Grant| {
             grant.access_token.is_some() && wanted.iter().all(|scope| grant.scopes.contains(scope))
         };

@@ -16,7 +16,7 @@ from mcp.server.auth.provider import (
     RefreshToken,
     construct_redirect_uri,
 )
-from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.server.fastmcp import FastMCP
 from mcp.shared.auth import OAuthToken
 
@@ -70,7 +70,9 @@ class Provider(OAuthAuthorizationServerProvider):
         return self.tokens.get(token)
 
     async def revoke_token(self, token):
+        print("revoked", type(token).__name__, flush=True)
         self.tokens.pop(token.token, None)
+        self.renewals.pop(token.token, None)
 
     def give(self, client_id, scopes, resource):
         token, renewal = f"secret-{token_hex(16)}", f"secret-{token_hex(16)}"
@@ -93,6 +95,7 @@ server = FastMCP(
         validate_token_resource=True,
         required_scopes=SCOPES,
         client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=SCOPES, default_scopes=SCOPES),
+        revocation_options=RevocationOptions(enabled=True),
     ),
 )
 

@@ -27,7 +27,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> Done 
         McpAction::Inspect { name } => inspect(at, app, name).await,
         McpAction::Pin { name, yes } => pin(at, app, name, *yes).await,
         McpAction::Login { name } => login::login(at, app, name).await,
-        McpAction::Logout { name } => login::logout(at, app, name),
+        McpAction::Logout { name } => login::logout(at, app, name).await,
         _ => list(at, app).await,
     }
 }

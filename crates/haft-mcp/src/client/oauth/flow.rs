@@ -87,6 +87,7 @@ impl Flow<'_> {
             resource: self.found.resource.clone(),
             client: registered,
             token_endpoint: server.token_endpoint.clone(),
+            revocation_endpoint: server.revocation_endpoint.clone(),
             access_token: None,
             refresh_token: None,
             expires: None,

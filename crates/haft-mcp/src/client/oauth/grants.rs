@@ -13,6 +13,9 @@ const EARLY: i64 = 30;
 pub struct Grants {
     current: Option<String>,
     by_issuer: BTreeMap<String, Grant>,
+    /// Scopes that the server missed while nobody could be asked: the next sign-in asks for them.
+    #[serde(default)]
+    pub(crate) missed: Vec<String>,
 }
 
 /// What one authorization server gave.
@@ -24,6 +27,9 @@ pub struct Grant {
     pub resource: String,
     pub(crate) client: Registered,
     pub(crate) token_endpoint: String,
+    /// Where tokens are given back, where the authorization server takes them.
+    #[serde(default)]
+    pub(crate) revocation_endpoint: Option<String>,
     pub(crate) access_token: Option<String>,
     pub(crate) refresh_token: Option<String>,
     /// When the token ends, in seconds since 1970.
@@ -82,8 +88,14 @@ impl Grants {
         self.by_issuer.get(issuer)
     }
 
-    /// Takes a grant in, which holds from now on.
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Grant> {
+        self.by_issuer.values()
+    }
+
+    /// Takes a grant in, which holds from now on. It was asked for with all that was missed.
     pub(crate) fn put(&mut self, grant: Grant) {
+        self.missed.retain(|scope| !grant.scopes.contains(scope));
         self.current = Some(grant.issuer.clone());
         self.by_issuer.insert(grant.issuer.clone(), grant);
     }

@@ -35,6 +35,8 @@ pub(super) struct Server {
     pub(super) authorization_endpoint: String,
     pub(super) token_endpoint: String,
     pub(super) registration_endpoint: Option<String>,
+    /// Where tokens are given back (RFC 7009).
+    pub(super) revocation_endpoint: Option<String>,
     #[serde(default)]
     scopes_supported: Vec<String>,
     #[serde(default)]

@@ -1,7 +1,6 @@
 //! `haft mcp login` and `logout`: signing in at a server behind haft.
 
 use haft_app::app::App;
-use serde_json::json;
 
 use crate::commands::Done;
 use crate::exit::Exit;
@@ -36,18 +35,23 @@ pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
 }
 
 /// Forgets a sign-in.
-pub(super) fn logout(at: &Invocation, app: &App, name: &str) -> Done {
-    let was_in = app.servers().logout(name)?;
+pub(super) async fn logout(at: &Invocation, app: &App, name: &str) -> Done {
+    let logout = app.servers().logout(name).await?;
     if at.screen.json {
-        at.screen
-            .document(&json!({"name": name, "signed_out": was_in}))?;
+        at.screen.document(&logout)?;
         return Ok(Exit::Done);
     }
     let name = visible::line(name);
-    at.screen.say(&if was_in {
-        format!("signed out of {name}; what the authorization server noted is there still")
-    } else {
-        format!("nobody was signed in at {name}")
+    at.screen.say(&match (logout.signed_out, logout.revoked) {
+        (true, true) => format!("signed out of {name}; the authorization server took its tokens back"),
+        (true, false) => match &logout.error {
+            Some(why) => format!(
+                "signed out of {name} here; the authorization server did not take its tokens back: {}",
+                visible::line(why)
+            ),
+            None => format!("signed out of {name} here; its tokens hold until they end, as the authorization server takes none back"),
+        },
+        (false, _) => format!("nobody was signed in at {name}"),
     });
     Ok(Exit::Done)
 }
