@@ -27,6 +27,7 @@ mod error;
 mod greeting;
 pub mod http;
 mod input;
+mod levels;
 mod marks;
 pub mod oauth;
 mod offers;
@@ -94,6 +95,8 @@ pub struct ServerRecord {
     pub has_prompts: bool,
     /// Whether it completes arguments.
     pub has_completions: bool,
+    /// Whether it sends log messages.
+    pub has_logging: bool,
 }
 
 /// A connection to a server. Dropping it closes the wire.
@@ -105,6 +108,8 @@ pub struct Client {
     offers: Offers,
     next: AtomicU64,
     listed: Mutex<Listed>,
+    /// The mildest log messages that a server of the handshake era was told to send.
+    log_level: Mutex<Option<LogLevel>>,
 }
 
 /// What the last list of tools said beside the tools.
@@ -201,6 +206,7 @@ impl Client {
             offers,
             next: AtomicU64::new(1),
             listed: Mutex::default(),
+            log_level: Mutex::default(),
         };
         let greeted = tokio::time::timeout(limits.connect, client.greet(known)).await;
         match greeted {

@@ -47,6 +47,8 @@ struct Capabilities<'a> {
     prompts: Option<&'a RawValue>,
     #[serde(borrow)]
     completions: Option<&'a RawValue>,
+    #[serde(borrow)]
+    logging: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -82,6 +84,7 @@ impl Greeted<'_> {
             has_resources: self.capabilities.resources.is_some(),
             has_prompts: self.capabilities.prompts.is_some(),
             has_completions: self.capabilities.completions.is_some(),
+            has_logging: self.capabilities.logging.is_some(),
         }
     }
 }

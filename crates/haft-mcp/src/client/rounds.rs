@@ -22,6 +22,7 @@ impl Client {
         &self,
         question: &Question<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
+        self.want_log(question.log).await;
         let what = question.name.unwrap_or(question.method);
         let mut input = String::new();
         for _ in 0..MOST_ROUNDS {

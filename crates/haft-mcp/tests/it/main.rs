@@ -14,6 +14,7 @@ mod bridge;
 mod client;
 mod fidelity;
 mod client_asked;
+mod client_levels;
 mod client_sse;
 mod client_streams;
 mod http_access;
