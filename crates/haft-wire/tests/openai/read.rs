@@ -269,6 +269,7 @@ fn deviations_of_providers_that_speak_chat_are_read() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn errors_of_each_shape_are_the_providers_and_anything_else_is_malformed() {
     let chat = Dialect::OpenAiChat;
     let responses = Dialect::OpenAiResponses;

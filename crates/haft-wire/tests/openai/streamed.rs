@@ -156,6 +156,7 @@ fn events_that_come_twice_change_nothing() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn calls_are_told_apart_whatever_a_provider_makes_of_their_index() {
     let event = |calls: &str| {
         format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{calls}]}}}}]}}\n\n")
@@ -357,6 +358,7 @@ fn errors_in_a_stream_end_it() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn limits_hold_and_what_is_no_json_is_quoted() {
     let limits = Limits {
         reply: 4096,

@@ -197,6 +197,7 @@ fn what_a_tools_message_cannot_hold_follows_it_in_chat() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_sort_of_call_is_answered_in_the_words_of_responses() {
     let provider = |kind: &str| CallKind::Provider(kind.to_owned());
     let text = |kind: CallKind| Answer::text(call(kind, "c", "f"), "out");
@@ -323,6 +324,7 @@ fn a_search_of_the_host_loads_the_declarations_of_what_it_found() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn choices_are_said_in_each_dialect_and_only_of_what_is_declared() {
     let spec = |dialect, spec: Value| Declared::Provider {
         dialect,
