@@ -21,6 +21,7 @@
 //! # Ok::<(), haft_json::schema::SchemaError>(())
 //! ```
 
+pub mod amend;
 pub mod bind;
 pub mod cache;
 pub mod canonical;

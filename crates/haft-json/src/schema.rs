@@ -114,36 +114,36 @@ impl Schema {
 
     /// Admits the text of a call's arguments: strict JSON, an object, as the schema wants it.
     ///
-    /// With `coerce`, scalars that are obviously mistyped are first replaced in the text (`"5"` where only an
-    /// integer is allowed).
+    /// With `coerce`, scalars that are obviously mistyped are replaced in a text that the schema does not take as it is
+    /// (`"5"` where only an integer is allowed).
     ///
     /// # Errors
     ///
     /// Every violation, up to [`MAX_VIOLATIONS`]; the one fault of the strict scan where it refuses the text.
     pub fn admit<'t>(&self, text: &'t str, coerce: bool) -> Result<Admitted<'t>, Vec<Violation>> {
-        if self.passes(text) && text.trim_ascii_start().starts_with('{') {
-            return Ok(Admitted {
-                text: Cow::Borrowed(text),
-                coerced: Vec::new(),
-            });
-        }
-        scan::scan_object(text).map_err(|error| vec![Violation::from(error)])?;
-        if coerce {
-            let edits = coerce::edits(&self.source, text);
-            if !edits.is_empty() {
-                let (text, coerced) = coerce::apply(text, edits);
-                scan::scan_object(&text).map_err(|error| vec![Violation::from(error)])?;
-                self.judge(&text)?;
-                return Ok(Admitted {
-                    text: Cow::Owned(text),
-                    coerced,
-                });
-            }
-        }
-        self.judge(text)?;
-        Ok(Admitted {
+        let as_it_is = Admitted {
             text: Cow::Borrowed(text),
             coerced: Vec::new(),
+        };
+        if self.passes(text) && text.trim_ascii_start().starts_with('{') {
+            return Ok(as_it_is);
+        }
+        scan::scan_object(text).map_err(|error| vec![Violation::from(error)])?;
+        // Types are guessed out of a schema's branches: what the whole schema takes is never touched.
+        let verdict = self.judge(text).map(|()| as_it_is);
+        if verdict.is_ok() || !coerce {
+            return verdict;
+        }
+        let edits = coerce::edits(&self.source, text);
+        if edits.is_empty() {
+            return verdict;
+        }
+        let (text, coerced) = coerce::apply(text, edits);
+        scan::scan_object(&text).map_err(|error| vec![Violation::from(error)])?;
+        self.judge(&text)?;
+        Ok(Admitted {
+            text: Cow::Owned(text),
+            coerced,
         })
     }
 

@@ -3,10 +3,10 @@
 use haft::call::{Origin, ToolCall};
 use haft::error::{ErrorKind, Failure};
 use haft::executor::Executor;
+use haft::json::amend::Amended;
 use haft::result::{Outcome, Status};
 use haft::text::clip;
 use serde::Serialize;
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -180,48 +180,18 @@ fn absent(run: &Run, wanted: &Wanted) -> RpcError {
     }
 }
 
-/// Writes a result as it came, and behind it those of these members (raw JSON) that it lacks.
+/// Writes a result as it came, and behind its members those of these (raw JSON) that it lacks.
 pub(crate) fn write_with(out: &mut Vec<u8>, result: &str, more: &[(&str, &str)]) {
-    let text = result.trim_ascii();
-    let names = names(text).unwrap_or_default();
-    let body = text.strip_suffix('}').unwrap_or("{");
-    out.extend_from_slice(body.as_bytes());
-    let mut first = names.is_empty();
-    for (name, value) in more
-        .iter()
-        .filter(|(name, _)| !names.iter().any(|n| n == name))
-    {
-        if !std::mem::replace(&mut first, false) {
-            out.push(b',');
-        }
-        reply::json(out, name);
-        out.push(b':');
-        out.extend_from_slice(value.as_bytes());
-    }
-    out.push(b'}');
-}
-
-/// The names of an object's members.
-fn names(object: &str) -> Option<Vec<String>> {
-    struct Names;
-    impl<'de> Visitor<'de> for Names {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut names = Vec::new();
-            while let Some((name, IgnoredAny)) = map.next_entry()? {
-                names.push(name);
-            }
-            Ok(names)
+    // Internal tools give objects.
+    let Ok(mut object) = Amended::read(result).or_else(|_| Amended::read("{}")) else {
+        return;
+    };
+    for (name, value) in more {
+        if object.position(name).is_none() {
+            object.add(name).extend_from_slice(value.as_bytes());
         }
     }
-    serde_json::Deserializer::from_str(object)
-        .deserialize_map(Names)
-        .ok()
+    object.write(out);
 }
 
 #[cfg(test)]
@@ -234,7 +204,7 @@ mod tests {
             ("{}", r#"{"ttlMs":0,"resultType":"complete"}"#),
             (
                 r#"{ "b" : 12345678901234567890123 , "a":1 }"#,
-                r#"{ "b" : 12345678901234567890123 , "a":1 ,"ttlMs":0,"resultType":"complete"}"#,
+                r#"{ "b" : 12345678901234567890123 , "a":1,"ttlMs":0,"resultType":"complete" }"#,
             ),
             (
                 r#"{"ttlMs":7,"x":{}}"#,

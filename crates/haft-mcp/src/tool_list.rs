@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use haft::json::members::{Writer, members};
+use haft::json::amend::Amended;
 use haft::spec::{Declaration, Exposure};
 use haft::toolset::{Snapshot, ToolEntry};
 
@@ -62,13 +62,10 @@ fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, era: Era) {
         return out.extend_from_slice(entry.mcp());
     }
     let text = std::str::from_utf8(entry.mcp()).unwrap_or_default();
-    let mut writer = Writer::begin(out);
-    for member in members(text).unwrap_or_default() {
-        if !member.is("outputSchema") {
-            writer.copy(member);
-        }
+    if let Ok(mut tool) = Amended::read(text) {
+        tool.retain(|member| !member.is("outputSchema"));
+        tool.write(out);
     }
-    writer.end();
 }
 
 /// Whether an MCP client is told of it: one that only a provider can declare is none it could call.

@@ -89,7 +89,7 @@ fn resources_and_prompts_of_a_server_are_offered_and_got_where_rules_let_them() 
     let lab = lab("");
     let allowed = answers(&lab, &["-c", "policy.allow=[\"far.*\"]"], &wants());
     for (answer, expect) in allowed.iter().zip([
-        r#"{"uri":"far://a","name":"a","x":1}"#,
+        r#"{"uri": "far://a", "name": "a", "x": 1}"#,
         r#""y": 12345678901234567890123"#,
         r#""name":"far.greet""#,
         "hello Ada",

@@ -115,3 +115,30 @@ fn nested_places_are_coerced_with_their_paths() {
     assert_eq!(admitted.coerced, ["/list/1/a~1b", "/map/x"]);
     assert!(compiled.admit(text, false).is_err(), "only when asked to");
 }
+
+#[test]
+fn what_the_schema_takes_as_it_is_stays_though_a_branch_of_it_would_have_another_type() {
+    let branches = |first: Value, second: Value| {
+        let of = |schema: Value| json!({"properties": {"v": schema}, "required": ["v"]});
+        json!({"type": "object", "anyOf": [of(first), of(second)]})
+    };
+    for (schema, text) in [
+        (
+            branches(json!({"type": "string"}), json!({"type": "integer"})),
+            r#"{ "v": 5 }"#,
+        ),
+        (
+            branches(json!({"type": "integer"}), json!({"type": "string"})),
+            r#"{ "v": "5" }"#,
+        ),
+        (
+            branches(json!({"const": "true"}), json!({"type": "boolean"})),
+            r#"{"v":true}"#,
+        ),
+    ] {
+        let compiled = Schema::compile(&schema).unwrap();
+        let admitted = compiled.admit(text, true).unwrap();
+        assert_eq!(admitted.text, text, "{schema}");
+        assert!(admitted.coerced.is_empty(), "{schema}");
+    }
+}

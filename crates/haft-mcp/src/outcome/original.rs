@@ -1,7 +1,7 @@
 //! A result of a server behind haft, sent on as it came: what haft changed, what the client's revision lacks, and what haft says of
 //! the call itself are all that differs.
 
-use haft::json::members::{Member, Writer, members};
+use haft::json::amend::Amended;
 use haft::result::{Original, Outcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,62 +21,73 @@ pub(super) fn write(
     meta: &CallMeta<'_>,
     era: Era,
 ) {
-    let sent_members = members(sent.result.get()).unwrap_or_default();
-    let mut writer = Writer::begin(out);
-    let said = |name: &str| sent_members.iter().any(|member| member.is(name));
-    for member in &sent_members {
+    // One that is no object says nothing that a client could read.
+    let read = Amended::read(sent.result.get()).or_else(|_| Amended::read("{}"));
+    let Ok(mut result) = read else {
+        return;
+    };
+    for (nth, member) in result.members().to_vec().iter().enumerate() {
         let value = member.value();
         if member.is("content") {
-            content(writer.key("content"), outcome, sent, value, era);
+            if let Some(content) = content(outcome, sent, value, era) {
+                *result.replace(nth) = content;
+            }
         } else if member.is("structuredContent") {
-            if let Some(data) = structured(outcome, sent, value, era) {
-                writer
-                    .key("structuredContent")
-                    .extend_from_slice(data.get().as_bytes());
+            match structured(outcome, sent, value, era) {
+                Structured::AsSent => {}
+                Structured::Is(data) => {
+                    let data = data.get().as_bytes();
+                    result.replace(nth).extend_from_slice(data);
+                }
+                Structured::Nothing => result.remove(nth),
             }
         } else if member.is("_meta") {
-            merged(writer.key("_meta"), value, meta);
-        } else if !member.is("resultType") || era.is_modern() {
+            *result.replace(nth) = merged(value, meta);
+        } else if member.is("resultType") && !era.is_modern() {
             // It was read as complete before it came here.
-            writer.copy(*member);
+            result.remove(nth);
         }
     }
-    if !said("content") {
-        reply::json(writer.key("content"), &blocks(outcome, era));
+    if result.position("content").is_none() {
+        reply::json(result.add("content"), &blocks(outcome, era));
     }
-    if era.is_modern() && !said("resultType") {
-        reply::json(writer.key("resultType"), "complete");
+    if era.is_modern() && result.position("resultType").is_none() {
+        reply::json(result.add("resultType"), "complete");
     }
-    if !said("_meta") {
-        reply::json(writer.key("_meta"), meta);
+    if result.position("_meta").is_none() {
+        reply::json(result.add("_meta"), meta);
     }
-    writer.end();
+    result.write(out);
 }
 
-/// The content: as it was sent, but for blocks that the client's revision does not have.
-fn content(out: &mut Vec<u8>, outcome: &Outcome, sent: &Original, value: &RawValue, era: Era) {
-    if !sent.content {
-        return reply::json(out, &blocks(outcome, era));
-    }
+/// The content where it is not as it was sent: what haft cut, and blocks that the client's revision does not have.
+fn content(outcome: &Outcome, sent: &Original, value: &RawValue, era: Era) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
     let empty = value.get().trim_start_matches('[').trim_start() == "]";
-    if empty && outcome.data.is_some() && !era.has_structured_content() {
-        return reply::json(out, &blocks(outcome, era));
+    let unsaid = empty && outcome.data.is_some() && !era.has_structured_content();
+    if !sent.content || unsaid {
+        reply::json(&mut out, &blocks(outcome, era));
+        return Some(out);
     }
     if era.has_audio() && era.has_resource_links() {
-        return out.extend_from_slice(value.get().as_bytes());
+        return None;
     }
     let sent_blocks: Vec<&RawValue> = serde_json::from_str(value.get()).unwrap_or_default();
-    out.push(b'[');
-    for (nth, block) in sent_blocks.into_iter().enumerate() {
-        if nth > 0 {
-            out.push(b',');
-        }
-        match replacement(block, era) {
-            Some(text) => reply::json(out, &text),
-            None => out.extend_from_slice(block.get().as_bytes()),
+    let mut from = 0;
+    for block in sent_blocks {
+        if let Some(text) = replacement(block, era) {
+            // Blocks are pieces of the value: what stands between them stays.
+            let at = block.get().as_ptr().addr() - value.get().as_ptr().addr();
+            out.extend_from_slice(value.get().as_bytes().get(from..at).unwrap_or_default());
+            reply::json(&mut out, &text);
+            from = at + block.get().len();
         }
     }
-    out.push(b']');
+    if from == 0 {
+        return None;
+    }
+    out.extend_from_slice(value.get().as_bytes().get(from..).unwrap_or_default());
+    Some(out)
 }
 
 /// What stands for a block that came into the protocol after the client's revision. A kind that is in no revision passes: its
@@ -104,33 +115,42 @@ fn replacement(block: &RawValue, era: Era) -> Option<Block<'static>> {
     }
 }
 
+/// What becomes of structured content.
+enum Structured<'a> {
+    AsSent,
+    Is(&'a RawValue),
+    Nothing,
+}
+
 /// The structured content. Until 2025-11-25 it is an object: another value is a member of one.
 fn structured<'a>(
     outcome: &'a Outcome,
     sent: &Original,
-    value: &'a RawValue,
+    value: &RawValue,
     era: Era,
-) -> Option<&'a RawValue> {
+) -> Structured<'a> {
     let fits = era.is_modern() || value.get().starts_with('{');
-    if sent.data && fits {
-        return Some(value);
+    match outcome.data.as_deref() {
+        _ if sent.data && fits => Structured::AsSent,
+        Some(data) => Structured::Is(data),
+        None => Structured::Nothing,
     }
-    outcome.data.as_deref()
 }
 
 /// The server's `_meta` with what haft says.
-fn merged(out: &mut Vec<u8>, value: &RawValue, meta: &CallMeta<'_>) {
-    let theirs = members(value.get()).unwrap_or_default();
-    let mut writer = Writer::begin(out);
-    let is_own = |member: &Member<'_>| OWN.iter().any(|name| member.is(name));
-    for member in theirs.into_iter().filter(|member| !is_own(member)) {
-        writer.copy(member);
-    }
-    reply::json(writer.key("haft"), &meta.haft);
+fn merged(value: &RawValue, meta: &CallMeta<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let Ok(mut theirs) = Amended::read(value.get()) else {
+        reply::json(&mut out, meta);
+        return out;
+    };
+    theirs.retain(|member| !OWN.iter().any(|name| member.is(name)));
+    reply::json(theirs.add("haft"), &meta.haft);
     if let Some(server) = meta.server {
-        reply::json(writer.key("io.modelcontextprotocol/serverInfo"), server);
+        reply::json(theirs.add("io.modelcontextprotocol/serverInfo"), server);
     }
-    writer.end();
+    theirs.write(&mut out);
+    out
 }
 
 impl Era {
@@ -143,7 +163,6 @@ impl Era {
 #[cfg(test)]
 mod tests {
     use haft::call::{CallId, RunId};
-    use haft::json::members::members;
     use haft::result::{Original, Outcome, Status};
     use proptest::prelude::*;
     use serde_json::value::RawValue;
@@ -180,40 +199,30 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_member_that_is_not_hafts_own_stays_as_it_is_written(
+        fn every_byte_that_is_not_hafts_own_stays_as_it_is_written(
             found in prop::collection::vec(("x-[a-z]{1,6}", value()), 0..6),
-            meta in prop::collection::vec(("y-[a-z]{1,6}", value()), 0..4),
+            meta in prop::collection::vec(("y-[a-z]{1,6}", value()), 1..4),
             block in value(),
             modern: bool,
         ) {
             let joined = |all: &[(String, String)]| {
-                let all = all.iter().map(|(name, value)| format!("\"{name}\": {value}"));
-                all.collect::<Vec<_>>().join(",")
+                let all = all.iter().map(|(name, value)| format!("\"{name}\" : {value}"));
+                all.collect::<Vec<_>>().join(" ,\t")
             };
-            let comma = if found.is_empty() { "" } else { "," };
-            let content = format!("[{{\"type\":\"odd\",\"of\": {block}}}]");
-            let sent = format!(
-                "{{{}{comma}\"_meta\":{{{}}},\"content\":{content}}}",
-                joined(&found),
-                joined(&meta)
-            );
+            let comma = if found.is_empty() { "" } else { " ," };
+            let head = format!("{{ {}{comma} \"_meta\" : {{ {}", joined(&found), joined(&meta));
+            let tail = format!(" }} , \"content\" :[{{\"type\":\"odd\",\"of\": {block}}} ]");
             let mut outcome = Outcome::new(RunId::new("r"), CallId::new("c"), "t", Status::Ok);
-            outcome.original = Some(Original::new(raw(&sent)));
+            outcome.original = Some(Original::new(raw(&format!("{head}{tail} }}"))));
             let era = if modern { Era::Modern } else { Era::Legacy(Revision::LATEST) };
             let mut out = Vec::new();
             super::super::write(&mut out, &outcome, &Then::Nothing, era, &raw("{}"));
             let text = String::from_utf8(out).unwrap();
-            let pairs = |text: &str| -> Vec<(String, String)> {
-                let all = members(text).unwrap();
-                all.iter().map(|m| (m.key().to_owned(), m.value().get().to_owned())).collect()
-            };
-            let (mut before, mut after) = (pairs(&sent), pairs(&text));
-            let at = before.iter().position(|(key, _)| key == "\"_meta\"").unwrap();
-            let (theirs, all) = (before.remove(at).1, after.remove(at).1);
-            let theirs = pairs(&theirs);
-            prop_assert_eq!(&pairs(&all)[..theirs.len()], &theirs[..]);
-            after.retain(|(key, _)| key != "\"resultType\"");
-            prop_assert_eq!(before, after);
+            let kind = if modern { ",\"resultType\":\"complete\"" } else { "" };
+            let begins = format!("{head},\"haft\":{{");
+            let ends = format!("{tail}{kind} }}");
+            prop_assert!(text.starts_with(&begins), "{} {}", text, begins);
+            prop_assert!(text.ends_with(&ends), "{} {}", text, ends);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use haft::call::{Origin, ToolCall};
 use haft::error::Failure;
 use haft::future::BoxFuture;
-use haft::json::members::{Writer, members};
+use haft::json::amend::Amended;
 use haft::session::Session;
 use haft::tool::Tool;
 use serde_json::json;
@@ -143,21 +143,14 @@ impl Gateway {
         if !server.has_completions() {
             return None;
         }
-        let found = members(params.get()).ok()?;
-        let mut out = Vec::with_capacity(params.get().len() + 32);
-        let mut writer = Writer::begin(&mut out);
-        for part in found {
-            if part.is("ref") {
-                let renamed = renamed(part.value(), member, &own)?;
-                writer
-                    .key("ref")
-                    .extend_from_slice(renamed.get().as_bytes());
-            } else if !part.is("_meta") {
-                writer.copy(part);
-            }
-        }
-        writer.end();
-        Some(call(Verb::Complete, &server, String::from_utf8(out).ok()?))
+        let mut wanted = Amended::read(params.get()).ok()?;
+        wanted.retain(|part| !part.is("_meta"));
+        let nth = wanted.position("ref")?;
+        let renamed = renamed(wanted.members()[nth].value(), member, &own)?;
+        wanted
+            .replace(nth)
+            .extend_from_slice(renamed.get().as_bytes());
+        Some(call(Verb::Complete, &server, wanted.to_text()))
     }
 }
 
@@ -165,22 +158,19 @@ fn call(verb: Verb, server: &Upstream, arguments: String) -> ToolCall {
     ToolCall::new(verb.tool(server.name()), arguments).from_origin(Origin::Mcp)
 }
 
-/// An object with another text in one of its members, and all else as it stands.
+/// An object with another text in one of its members, and all else as it stands. One that comes twice is read in two ways: it
+/// comes once.
 fn renamed(raw: &RawValue, member: &str, text: &str) -> Option<Arc<RawValue>> {
-    let found = members(raw.get()).ok()?;
-    let mut out = Vec::with_capacity(raw.get().len() + 32);
-    let mut writer = Writer::begin(&mut out);
-    let mut is_named = false;
-    for part in found {
-        if !part.is(member) {
-            writer.copy(part);
-        } else if !std::mem::replace(&mut is_named, true) {
-            reply::json(writer.key(member), text);
+    let mut object = Amended::read(raw.get()).ok()?;
+    let first = object.position(member);
+    for (nth, part) in object.members().to_vec().iter().enumerate() {
+        if Some(nth) == first {
+            object.say(nth, text);
+        } else if part.is(member) {
+            object.remove(nth);
         }
     }
-    writer.end();
-    let raw = RawValue::from_string(String::from_utf8(out).ok()?).ok()?;
-    Some(Arc::from(raw))
+    object.to_raw().map(Arc::from)
 }
 
 impl Offer for Gateway {

@@ -1,7 +1,7 @@
 //! What a server asks a person: looked at before it goes on, and marked as the server's.
 
 use haft::caller::RequestKind;
-use haft::json::members::{Writer, members};
+use haft::json::amend::Amended;
 use haft::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::wire::params::text;
-use crate::wire::reply;
 
 /// Names of fields that ask for a secret, in small letters without what parts their words.
 const SECRETS: [&str; 12] = [
@@ -89,28 +88,15 @@ fn asks_for_secret(name: &str) -> bool {
 
 /// A question to a person, saying whose it is.
 pub(super) fn marked(params: &RawValue, server: &str) -> Result<Box<RawValue>, String> {
-    let found = members(params.get()).map_err(|e| e.to_string())?;
-    let mut out = Vec::with_capacity(params.get().len() + server.len() + 8);
-    let mut writer = Writer::begin(&mut out);
-    let mut is_marked = false;
-    for member in found {
-        if member.is("message") {
-            if is_marked {
-                return Err("it has two messages".to_owned());
-            }
-            let message = text(member.value()).ok_or("its message is not a text")?;
-            reply::json(writer.key("message"), &format!("[{server}] {message}"));
-            is_marked = true;
-        } else {
-            writer.copy(member);
-        }
+    let mut asked = Amended::read(params.get()).map_err(|e| e.to_string())?;
+    let messages = asked.members().iter().filter(|member| member.is("message"));
+    if messages.count() > 1 {
+        return Err("it has two messages".to_owned());
     }
-    writer.end();
-    if !is_marked {
-        return Err("it has no message".to_owned());
-    }
-    let text = String::from_utf8(out).map_err(|e| e.to_string())?;
-    RawValue::from_string(text).map_err(|e| e.to_string())
+    let nth = asked.position("message").ok_or("it has no message")?;
+    let message = text(asked.members()[nth].value()).ok_or("its message is not a text")?;
+    asked.say(nth, &format!("[{server}] {message}"));
+    asked.to_raw().ok_or_else(|| "it is not JSON".to_owned())
 }
 
 #[cfg(test)]

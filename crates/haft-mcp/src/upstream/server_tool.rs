@@ -8,7 +8,8 @@ use haft::arguments::Arguments;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use haft::json::members::{Writer, members};
+use haft::json::amend::Amended;
+use haft::json::members::members;
 use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolName, ToolSpec};
@@ -168,34 +169,24 @@ const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// A result without what haft says itself, and everything else as it came.
 fn own_members_out(raw: Box<RawValue>) -> Box<RawValue> {
-    let Ok(found) = members(raw.get()) else {
+    let Ok(mut result) = Amended::read(raw.get()) else {
         return raw;
     };
-    let mut out = Vec::with_capacity(raw.get().len());
-    let mut writer = Writer::begin(&mut out);
-    for member in found {
-        if OWN.iter().any(|own| member.is(own)) {
-            continue;
+    result.retain(|member| !OWN.iter().any(|own| member.is(own)));
+    for (nth, member) in result.members().to_vec().iter().enumerate() {
+        if member.is("_meta")
+            && let Ok(mut meta) = Amended::read(member.value().get())
+            && meta.position(SERVER).is_some()
+        {
+            meta.retain(|inner| !inner.is(SERVER));
+            if meta.is_empty() {
+                result.remove(nth);
+            } else {
+                meta.write(result.replace(nth));
+            }
         }
-        let meta = member.is("_meta").then(|| members(member.value().get()));
-        let Some(Ok(meta)) = meta else {
-            writer.copy(member);
-            continue;
-        };
-        let kept: Vec<_> = meta.into_iter().filter(|m| !m.is(SERVER)).collect();
-        if kept.is_empty() {
-            continue;
-        }
-        let mut inner = Writer::begin(writer.key("_meta"));
-        for member in kept {
-            inner.copy(member);
-        }
-        inner.end();
     }
-    writer.end();
-    let text = String::from_utf8(out).ok();
-    text.and_then(|text| RawValue::from_string(text).ok())
-        .unwrap_or(raw)
+    result.to_raw().unwrap_or(raw)
 }
 
 #[cfg(test)]
@@ -218,6 +209,10 @@ mod tests {
             (
                 r#"{"_meta":{"x":1,"io.modelcontextprotocol/serverInfo":{"name":"s"}},"a":1}"#,
                 r#"{"_meta":{"x":1},"a":1}"#,
+            ),
+            (
+                r#"{ "contents" : [] , "ttlMs": 5, "_meta": { "x" : 1 } }"#,
+                r#"{ "contents" : [], "_meta": { "x" : 1 } }"#,
             ),
         ] {
             let raw = RawValue::from_string(sent.to_owned()).unwrap();

@@ -15,7 +15,7 @@ use crate::support::{call, initialize, modern, serving};
 
 /// Arguments as no client would write them, and as the server is to get them.
 const ARGUMENTS: &str =
-    r#"{"z":12345678901234567890123,"a":"gr\u00fcn","y":[1.0, 1e2],"":{"b":1,"a":2}}"#;
+    r#"{ "z":12345678901234567890123,"a":"gr\u00fcn" , "n": 5,"y":[1.0, 1e2],"":{"b":1,"a":2} }"#;
 
 /// How a client comes to haft: over pipes or HTTP, in a revision.
 #[derive(Debug, Clone, Copy)]
@@ -161,10 +161,10 @@ async fn what_a_server_says_comes_out_byte_for_byte_over_every_wire_and_in_every
                 ""
             };
             let own = r#","haft":{"#;
-            let begins = format!(r#""result":{{{UNKNOWN},"_meta":{{{META}{own}"#);
+            let begins = format!(r#""result":{{ {UNKNOWN} , "_meta" : {{ {META}{own}"#);
             assert!(called.contains(&begins), "{what}: {called}");
             let ends = format!(
-                r#","structuredContent":{DATA},"content":{}{kind}}}}}"#,
+                r#" }} ,"structuredContent": {DATA}, "content" : {}{kind} }}}}"#,
                 content(way.revision)
             );
             assert!(called.trim_end().ends_with(&ends), "{what}: {called}");

@@ -1,4 +1,4 @@
-//! A server that says what haft has never heard of: odd key order, unknown members and kinds, numbers that no double holds.
+//! A server that says what haft has never heard of: odd key order, blanks, unknown members and kinds, numbers that no double holds.
 
 use std::io;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 /// A tool as the server lists it, under the name that stands for `NAME`.
-pub(crate) const TOOL: &str = r#"{"zeta":{"b":[1.0,1e2],"a":null},"name":"NAME","icons":[{"src":"https://x.example/i.png","sizes":["48x48"]}],"title":"Odd","inputSchema":{"type":"object","x-odd":12345678901234567890123,"properties":{"z":{"description":"\u007a","default":-0.0},"a":{"type":["string","null"]}}},"execution":{"taskSupport":"optional","x":1},"annotations":{"readOnlyHint":true,"x-hint":12345678901234567890123,"title":"T"},"description":"d","_meta":{"vendor/x":{"z":1,"a":2}}}"#;
+pub(crate) const TOOL: &str = r#"{ "zeta":{"b":[1.0,1e2],"a":null} , "name" : "NAME","icons":[{"src":"https://x.example/i.png","sizes":["48x48"]}],"title":"Odd","inputSchema":{"type":"object","anyOf":[{"required":["x"],"properties":{"n":{"type":"string"}}},{"properties":{"n":{"type":"integer"}}}],"x-odd":12345678901234567890123,"properties":{"z":{"description":"\u007a","default":-0.0},"a":{"type":["string","null"]}}},"execution":{"taskSupport":"optional","x":1},"annotations":{"readOnlyHint":true,"x-hint":12345678901234567890123,"title":"T"},"description": "d","_meta":{ "vendor/x":{"z":1,"a":2}} }"#;
 
 /// A tool whose result is no object, which only the stateless era has.
-pub(crate) const LIST: &str = r#"{"name":"NAME","inputSchema":{"type":"object"},"outputSchema":{"type":"array","items":{"type":"integer"}}}"#;
+pub(crate) const LIST: &str = r#"{ "name":"NAME", "inputSchema":{"type":"object"}, "outputSchema":{"type":"array","items":{"type":"integer"}}}"#;
 
 /// The content that a call gives.
 pub(crate) const CONTENT: &str = r#"[{"text":"a\u0062c","type":"text","annotations":{"priority":0.10,"audience":["user"]},"_meta":{"z":1,"a":2}},{"type":"hologram","depth":12345678901234567890123,"a":[ ]},{"type":"image","mimeType":"image/png","data":"AAAA","x":true},{"type":"resource","resource":{"uri":"x:y","blob":"AAAA","x":1}},{"type":"audio","mimeType":"audio/wav","data":"AAAA","x":1},{"type":"resource_link","uri":"odd://1","name":"one","size":12345678901234567890123}]"#;
@@ -93,7 +93,7 @@ impl Strange {
                     return Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"structuredContent":[1, 2],"resultType":"complete"}}}}"#));
                 }
                 let more = if modern { r#","resultType":"complete""# } else { "" };
-                format!(r#"{{{UNKNOWN},"_meta":{{{META}}},"structuredContent":{DATA},"content":{CONTENT}{more}}}"#)
+                format!(r#"{{ {UNKNOWN} , "_meta" : {{ {META} }} ,"structuredContent": {DATA}, "content" : {CONTENT}{more} }}"#)
             }
             _ => return Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"unknown"}}}}"#)),
         };

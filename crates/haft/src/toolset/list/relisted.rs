@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::json::members::{Member, Writer, members};
+use crate::json::amend::Amended;
+use crate::json::members::{Member, members};
 use crate::spec::{Described, Listing, ToolSpec};
 use crate::toolset::list::{is_object, object_schema};
 
@@ -13,52 +14,56 @@ const OWN: &str = "haft";
 /// The listing under the spec's name, every member that the host made otherwise as the spec has it, and all others byte for
 /// byte. `None` where the listing is no object.
 pub(super) fn relisted(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
-    let members = members(listing.text()).ok()?;
-    let mut out = Vec::with_capacity(listing.text().len() + 64);
-    let mut writer = Writer::begin(&mut out);
-    let mut named = false;
-    for member in &members {
+    let mut tool = Amended::read(listing.text()).ok()?;
+    let found = tool.members().to_vec();
+    let is_again = |nth: usize, name: &str| found[..nth].iter().any(|one| one.is(name));
+    for (nth, member) in found.iter().enumerate() {
         if member.is("name") {
             // One that comes twice is read in two ways: it comes once.
-            if !std::mem::replace(&mut named, true) {
-                json(writer.key("name"), spec.name.as_str());
+            if is_again(nth, "name") {
+                tool.remove(nth);
+            } else {
+                tool.say(nth, spec.name.as_str());
             }
             continue;
         }
         match Described::ALL.into_iter().find(|d| member.is(d.as_str())) {
-            Some(described) if !listing.holds(described, spec) => {}
-            Some(Described::InputSchema) => input_schema(&mut writer, *member, spec),
-            None if member.is("_meta") => meta(&mut writer, *member),
-            _ => writer.copy(*member),
+            Some(described) if !listing.holds(described, spec) => {
+                match value(described, spec).filter(|_| !is_again(nth, described.as_str())) {
+                    Some(value) => *tool.replace(nth) = value,
+                    None => tool.remove(nth),
+                }
+            }
+            Some(Described::InputSchema) => input_schema(&mut tool, nth, spec),
+            None if member.is("_meta") => meta(&mut tool, nth, *member),
+            _ => {}
         }
     }
-    if !named {
-        json(writer.key("name"), spec.name.as_str());
+    if !found.iter().any(|member| member.is("name")) {
+        json(tool.add("name"), spec.name.as_str());
     }
     for described in Described::ALL {
-        let said = members.iter().any(|member| member.is(described.as_str()));
-        if !listing.holds(described, spec) {
-            from_spec(&mut writer, described, spec);
-        } else if !said && described == Described::InputSchema {
-            // The protocol wants one.
-            json(
-                writer.key("inputSchema"),
-                &object_schema(&spec.input_schema),
-            );
+        let name = described.as_str();
+        // The protocol wants a schema of arguments.
+        let wanted = !listing.holds(described, spec) || described == Described::InputSchema;
+        if wanted
+            && !found.iter().any(|member| member.is(name))
+            && let Some(value) = value(described, spec)
+        {
+            tool.add(name).extend_from_slice(&value);
         }
     }
-    writer.end();
-    Some(out.into())
+    Some(tool.to_text().into())
 }
 
 /// A schema of arguments, which are always an object: where the server does not say so, it is said.
-fn input_schema(writer: &mut Writer<'_>, member: Member<'_>, spec: &ToolSpec) {
+fn input_schema(tool: &mut Amended<'_>, nth: usize, spec: &ToolSpec) {
     if is_object(&spec.input_schema) {
-        return writer.copy(member);
+        return;
     }
-    let schema = member.value().get();
+    let schema = tool.members()[nth].value().get();
     let typed = members(schema).is_ok_and(|inner| inner.iter().any(|one| one.is("type")));
-    let out = writer.key("inputSchema");
+    let out = tool.replace(nth);
     match schema.strip_prefix('{') {
         Some(rest) if !typed => {
             let comma = if rest.trim_start() == "}" { "" } else { "," };
@@ -71,39 +76,28 @@ fn input_schema(writer: &mut Writer<'_>, member: Member<'_>, spec: &ToolSpec) {
 }
 
 /// `_meta` without what only haft may say.
-fn meta(writer: &mut Writer<'_>, member: Member<'_>) {
-    let inner = members(member.value().get()).unwrap_or_default();
-    if !inner.iter().any(|one| one.is(OWN)) {
-        return writer.copy(member);
+fn meta(tool: &mut Amended<'_>, nth: usize, member: Member<'_>) {
+    if let Ok(mut inner) = Amended::read(member.value().get())
+        && inner.position(OWN).is_some()
+    {
+        inner.retain(|one| !one.is(OWN));
+        inner.write(tool.replace(nth));
     }
-    let mut kept = Writer::begin(writer.key("_meta"));
-    for one in inner.into_iter().filter(|one| !one.is(OWN)) {
-        kept.copy(one);
-    }
-    kept.end();
 }
 
-fn from_spec(writer: &mut Writer<'_>, described: Described, spec: &ToolSpec) {
+/// What the spec says of a member as JSON; nothing where it has none.
+fn value(described: Described, spec: &ToolSpec) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
     match described {
-        Described::Title => {
-            if let Some(title) = &spec.title {
-                json(writer.key("title"), title);
-            }
-        }
-        Described::Description => json(writer.key("description"), &spec.description),
-        Described::InputSchema => {
-            json(
-                writer.key("inputSchema"),
-                &object_schema(&spec.input_schema),
-            );
-        }
+        Described::Title => json(&mut out, spec.title.as_ref()?),
+        Described::Description => json(&mut out, &spec.description),
+        Described::InputSchema => json(&mut out, &object_schema(&spec.input_schema)),
         Described::OutputSchema => {
-            if let Some(schema) = spec.output_schema.as_deref().filter(|s| is_object(s)) {
-                json(writer.key("outputSchema"), schema);
-            }
+            json(&mut out, spec.output_schema.as_deref().filter(|s| is_object(s))?);
         }
-        Described::Annotations => json(writer.key("annotations"), &spec.annotations),
+        Described::Annotations => json(&mut out, &spec.annotations),
     }
+    Some(out)
 }
 
 fn json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
@@ -159,6 +153,15 @@ mod tests {
                 r#"{"name":"one","inputSchema":{}}"#,
                 r#"{"name":"far.one","inputSchema":{"type":"object"}}"#,
             ),
+            // Blanks stay, and so does a name that is the same.
+            (
+                "{ \"name\" : \"one\" ,\n \"description\":\t\"d\", \"_meta\": { \"haft\":1 , \"x\": 1 }, \"inputSchema\":{ \"type\" : \"object\" } }",
+                "{ \"name\" : \"far.one\" ,\n \"description\":\t\"d\", \"_meta\": { \"x\": 1 }, \"inputSchema\":{ \"type\" : \"object\" } }",
+            ),
+            (
+                r#"{ "name" : "far\u002eone", "inputSchema": {"type":"object"} }"#,
+                r#"{ "name" : "far\u002eone", "inputSchema": {"type":"object"} }"#,
+            ),
             (
                 r#"{"name":"one","description":"d"}"#,
                 r#"{"name":"far.one","description":"d","inputSchema":{"type":"object"}}"#,
@@ -176,12 +179,18 @@ mod tests {
         changed.description = "mine".into();
         assert_eq!(
             to_text(&changed),
-            r#"{"odd":1,"title":"t","name":"far.one","inputSchema":{"type":"object","b":1,"a":2},"description":"mine"}"#
+            r#"{"odd":1,"description":"mine","title":"t","name":"far.one","inputSchema":{"type":"object","b":1,"a":2}}"#
         );
         changed.input_schema = Arc::new(json!({"type": "object"}));
         assert_eq!(
             to_text(&changed),
-            r#"{"odd":1,"title":"t","name":"far.one","description":"mine","inputSchema":{"type":"object"}}"#
+            r#"{"odd":1,"description":"mine","title":"t","name":"far.one","inputSchema":{"type":"object"}}"#
+        );
+        changed.title = None;
+        changed.annotations.read_only_hint = Some(true);
+        assert_eq!(
+            to_text(&changed),
+            r#"{"odd":1,"description":"mine","name":"far.one","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}"#
         );
     }
 }
