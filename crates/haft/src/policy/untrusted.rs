@@ -1,7 +1,7 @@
 //! The guard against exfiltration: what a run that has read untrusted content would send out is asked about.
 
-use super::judged_call::JudgedCall;
 use super::guard::{Guard, MinimumVerdict};
+use super::judged_call::JudgedCall;
 use super::proposal::PROPOSED_RULE;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::untrusted::SERVER_EFFECT;

@@ -93,7 +93,10 @@ fn value(described: Described, spec: &ToolSpec) -> Option<Vec<u8>> {
         Described::Description => json(&mut out, &spec.description),
         Described::InputSchema => json(&mut out, &object_schema(&spec.input_schema)),
         Described::OutputSchema => {
-            json(&mut out, spec.output_schema.as_deref().filter(|s| is_object(s))?);
+            json(
+                &mut out,
+                spec.output_schema.as_deref().filter(|s| is_object(s))?,
+            );
         }
         Described::Annotations => json(&mut out, &spec.annotations),
     }
