@@ -1,4 +1,4 @@
-//! The members of an object as they stand in its text, so that they can go on as they are.
+//! The members of an object as they stand in its text, so that one can be put in another's place and all others stay as they are.
 
 use serde::de::{Deserializer as _, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -72,19 +72,61 @@ pub fn members(object: &str) -> Result<Vec<Member<'_>>, serde_json::Error> {
     Ok(members)
 }
 
+/// Writes an object out of members.
+#[derive(Debug)]
+pub struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+}
+
+impl<'o> Writer<'o> {
+    /// Begins an object behind what is written.
+    pub fn begin(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, first: true }
+    }
+
+    /// Writes a member as it stands elsewhere.
+    pub fn copy(&mut self, member: Member<'_>) {
+        self.raw_key(member.key())
+            .extend_from_slice(member.value().get().as_bytes());
+    }
+
+    /// Writes a name; its value is to be written into what this returns. The name needs no escapes.
+    pub fn key(&mut self, name: &str) -> &mut Vec<u8> {
+        let key = format!("\"{name}\"");
+        self.raw_key(&key)
+    }
+
+    fn raw_key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.push(b':');
+        self.out
+    }
+
+    /// Ends the object.
+    pub fn end(self) {
+        self.out.push(b'}');
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::members;
+    use super::{Writer, members};
 
     #[test]
-    fn members_are_read_as_they_are_written() {
+    fn members_stay_as_they_are_written() {
         let odd = r#"{"z":1.0e+02,"a\u0020":{"b":[1,{"c":12345678901234567890123}]},"z":"\u00e4","":null}"#;
-        let found = members(odd).unwrap();
-        let found: Vec<_> = found
-            .iter()
-            .map(|one| format!("{}:{}", one.key(), one.value()))
-            .collect();
-        assert_eq!(format!("{{{}}}", found.join(",")), odd);
+        let mut out = Vec::new();
+        let mut writer = Writer::begin(&mut out);
+        for member in members(odd).unwrap() {
+            writer.copy(member);
+        }
+        writer.end();
+        assert_eq!(String::from_utf8(out).unwrap(), odd);
         for wrong in ["", "[]", "{", "{}x", "1", r#"{"a":1,}"#, "{a:1}", "null"] {
             assert!(members(wrong).is_err(), "{wrong}");
         }
