@@ -89,7 +89,6 @@ const SERVERS: [Row; 7] = [
         tool: "fetch",
         arguments: r#"{"url":"PAGE"}"#,
         text: "a page of this machine",
-        ..EVERYTHING
     },
 ];
 
@@ -200,7 +199,10 @@ impl Scene {
         targets.extend(addressed.iter().map(|server| server.add_to(&mut settings)));
         let rules = targets.iter().map(|target| format!("{}.*", target.server));
         let rules: Vec<_> = rules.collect();
-        let _ = writeln!(settings, "[policy]\nallow = {rules:?}");
+        let _ = writeln!(
+            settings,
+            "[policy]\nuntrusted_content = \"off\"\nallow = {rules:?}"
+        );
         fs::write(root.join("config/haft/config.toml"), settings).unwrap();
         let scene = Self {
             folder,

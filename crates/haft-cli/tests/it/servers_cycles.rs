@@ -60,7 +60,7 @@ fn lab() -> Lab {
     fs::write(root.join("server/server.sh"), SERVER).unwrap();
     let at = root.display();
     lab.user_settings(&format!(
-        "policy.allow = [\"short.*\"]\nlimits.max_calls = 100000\n[mcp.servers.short]\ncommand = \"sh\"\nargs = [\"{at}/server/server.sh\"]\nenv = {{ STARTS = \"{at}/kept/starts\" }}\nsandbox.read = [\"{at}/server\"]\nsandbox.write = [\"{at}/kept\"]\n"
+        "policy.allow = [\"short.*\"]\npolicy.untrusted_content = \"off\"\nlimits.max_calls = 100000\n[mcp.servers.short]\ncommand = \"sh\"\nargs = [\"{at}/server/server.sh\"]\nenv = {{ STARTS = \"{at}/kept/starts\" }}\nsandbox.read = [\"{at}/server\"]\nsandbox.write = [\"{at}/kept\"]\n"
     ));
     let pinned = lab.run(&["mcp", "pin", "short", "--yes"]);
     assert_eq!(pinned.code, 0, "{}", pinned.stderr);
