@@ -333,6 +333,10 @@ impl Servers {
                 Some(_) => server.terms.limits.call,
                 None => Duration::ZERO,
             };
+            // What clients follow of it goes on.
+            if let Some(now) = new.filter(goes_on).and_then(|new| new.pinned.as_ref()) {
+                now.succeeds(&old);
+            }
             retiring.push(Arc::downgrade(&old));
             tokio::spawn(async move { old.retire(grace).await });
         }

@@ -29,6 +29,9 @@ use crate::wire::{RpcError, reply};
 const MOST_LOGGED: usize = 64;
 /// The longest of them, in bytes; a longer one is dropped.
 const LONGEST_LOGGED: usize = 16 << 10;
+/// How long requests are gathered that come one by one, from a server of the handshake era that asks several things at once: the
+/// client gets together what comes with no longer pause between.
+const GATHERED: Duration = Duration::from_millis(50);
 /// A level of log messages that is above all: none are wanted.
 pub(crate) const SILENT: u8 = u8::MAX;
 
@@ -59,6 +62,8 @@ pub(crate) struct ClientCaller {
     polled: AtomicBool,
     /// A request was made that the client has not been given.
     fresh: AtomicBool,
+    /// One was made by what works beside the call: others may follow.
+    beside: AtomicBool,
     asked: Notify,
     /// What it was to be asked and cannot be.
     lacks: Mutex<Vec<RequestKind>>,
@@ -113,6 +118,7 @@ impl ClientCaller {
             requests: Mutex::new(requests),
             polled: AtomicBool::new(false),
             fresh: AtomicBool::new(false),
+            beside: AtomicBool::new(false),
             asked: Notify::new(),
             lacks: Mutex::default(),
         }
@@ -176,10 +182,19 @@ impl ClientCaller {
     pub(crate) async fn asks(&self) {
         loop {
             let asked = self.asked.notified();
-            if !self.fresh.load(Ordering::SeqCst) && !self.requests.lock().open.is_empty() {
+            let is_open = !self.requests.lock().open.is_empty();
+            if self.fresh.load(Ordering::SeqCst) || !is_open {
+                asked.await;
+                continue;
+            }
+            if !self.beside.load(Ordering::SeqCst) {
                 return;
             }
-            asked.await;
+            tokio::select! {
+                biased;
+                () = asked => {}
+                () = tokio::time::sleep(GATHERED) => self.beside.store(false, Ordering::SeqCst),
+            }
         }
     }
 
@@ -224,6 +239,7 @@ impl ClientCaller {
     fn made(&self) {
         self.fresh.store(true, Ordering::SeqCst);
         if !self.polled.load(Ordering::SeqCst) {
+            self.beside.store(true, Ordering::SeqCst);
             self.settle();
         }
     }

@@ -16,10 +16,11 @@ use haft::caller::LogLevel;
 use haft::progress::Progress;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::era::{Era, Revision};
 
+mod changes;
 mod connections;
 mod courier;
 mod endpoint;
@@ -29,6 +30,7 @@ pub mod http;
 mod input;
 mod levels;
 mod marks;
+mod news;
 pub mod oauth;
 mod offers;
 mod pending;
@@ -43,10 +45,13 @@ mod wire;
 
 pub use connections::{Dial, Io};
 pub use error::ClientError;
+pub use news::News;
 pub use offers::Offers;
 pub use respond::{Respond, Responder, proposed};
 pub use tools::{CallReply, ToolRecord};
 pub use wire::Wire;
+
+pub(crate) use changes::{Stream, Wanted as WantedNews};
 
 use marks::Mark;
 use respond::Inquiry;
@@ -97,6 +102,21 @@ pub struct ServerRecord {
     pub has_completions: bool,
     /// Whether it sends log messages.
     pub has_logging: bool,
+    /// Whether it tells of changes of single resources.
+    pub has_subscriptions: bool,
+    /// Whether it says when its list of tools changes.
+    pub tells_tools: bool,
+    /// The same of its prompts.
+    pub tells_prompts: bool,
+    /// The same of its resources.
+    pub tells_resources: bool,
+}
+
+impl ServerRecord {
+    /// Whether it says when any of its lists changes.
+    pub(crate) fn tells(&self) -> bool {
+        self.tells_tools || self.tells_prompts || self.tells_resources
+    }
 }
 
 /// A connection to a server. Dropping it closes the wire.
@@ -243,6 +263,11 @@ impl Client {
     /// Counts how often the server said that its list of tools has changed.
     pub fn list_changes(&self) -> watch::Receiver<u64> {
         self.wire.list_changes()
+    }
+
+    /// All that the server tells of what it has, from now on.
+    pub fn news(&self) -> broadcast::Receiver<News> {
+        self.wire.news()
     }
 
     /// Ends the connection in order: what is under way fails.

@@ -39,8 +39,10 @@ pub(crate) enum Job {
     ListTemplates(Option<String>),
     /// A skill's file, an artifact, or a resource that the host offers: its address is the name.
     ReadResource(CallJob),
-    /// To hear of a resource's changes, or not any more.
-    Subscribe(String, bool),
+    /// To hear of a resource's changes: its address is the name.
+    Subscribe(CallJob),
+    /// Not to hear of a resource's changes any more.
+    Unsubscribe(String),
     /// A page of prompts, after the cursor.
     ListPrompts(Option<String>),
     /// A prompt.
@@ -139,6 +141,22 @@ impl TaskJob {
 }
 
 impl CallJob {
+    fn read(
+        method: &'static str,
+        name: Cow<'_, str>,
+        params: &Params<'_>,
+        meta: Option<&Meta<'_>>,
+    ) -> Self {
+        Self {
+            method,
+            name: name.into_owned(),
+            arguments: params.arguments().to_owned(),
+            token: meta.and_then(Meta::progress_token).map(Into::into),
+            operator: false,
+            alone: None,
+        }
+    }
+
     /// What a state of it is bound to, beside its arguments.
     pub(crate) fn bound(&self) -> String {
         if self.is_tool() {
@@ -178,7 +196,10 @@ impl Job {
     /// The call that it comes to, where it may.
     pub(crate) fn call_mut(&mut self) -> Option<&mut CallJob> {
         match self {
-            Self::Call(call) | Self::ReadResource(call) | Self::GetPrompt(call) => Some(call),
+            Self::Call(call)
+            | Self::ReadResource(call)
+            | Self::GetPrompt(call)
+            | Self::Subscribe(call) => Some(call),
             _ => None,
         }
     }
@@ -194,7 +215,7 @@ impl Job {
     /// Whether it makes a tool call.
     pub(crate) fn is_call(&self) -> bool {
         match self {
-            Self::Call(_) | Self::GetPrompt(_) | Self::Complete(..) | Self::Subscribe(..) => true,
+            Self::Call(_) | Self::GetPrompt(_) | Self::Complete(..) | Self::Subscribe(_) => true,
             Self::ReadResource(job) => !is_own(&job.name),
             _ => false,
         }
@@ -203,7 +224,7 @@ impl Job {
     /// Whether its client may have to be told something before the answer.
     pub(crate) fn talks(&self) -> bool {
         match self {
-            Self::Call(job) | Self::GetPrompt(job) => job.talks(),
+            Self::Call(job) | Self::GetPrompt(job) | Self::Subscribe(job) => job.talks(),
             Self::ReadResource(job) => !is_own(&job.name) && job.talks(),
             _ => false,
         }
@@ -213,12 +234,15 @@ impl Job {
     pub(crate) fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
-            Self::Call(call) | Self::ReadResource(call) | Self::GetPrompt(call) => call.bytes(),
+            Self::Call(call)
+            | Self::ReadResource(call)
+            | Self::GetPrompt(call)
+            | Self::Subscribe(call) => call.bytes(),
             Self::ListTools(cursor)
             | Self::ListResources(cursor)
             | Self::ListTemplates(cursor)
             | Self::ListPrompts(cursor) => length(cursor),
-            Self::Subscribe(uri, _) => uri.len(),
+            Self::Unsubscribe(uri) => uri.len(),
             Self::Complete(_, params) => params.get().len(),
             Self::Listen(filter) => filter
                 .uris
@@ -241,8 +265,13 @@ impl Job {
             }
             "ping" => Ok(Self::Ping),
             "logging/setLevel" => params.log_level().map(Self::SetLevel),
-            "resources/subscribe" => Ok(Self::Subscribe(params.uri()?.into_owned(), true)),
-            "resources/unsubscribe" => Ok(Self::Subscribe(params.uri()?.into_owned(), false)),
+            "resources/unsubscribe" => Ok(Self::Unsubscribe(params.uri()?.into_owned())),
+            "resources/subscribe" => {
+                let meta = params.meta()?;
+                let uri = params.uri()?;
+                let call = CallJob::read("resources/subscribe", uri, params, meta.as_ref());
+                Ok(Self::Subscribe(call))
+            }
             _ => Self::shared(method, params, params.meta()?.as_ref()),
         }
     }
@@ -273,14 +302,7 @@ impl Job {
         meta: Option<&Meta<'_>>,
     ) -> Result<Self, RpcError> {
         let cursor = || Ok(params.cursor()?.map(Into::into));
-        let call = |method, name: Cow<'_, str>| CallJob {
-            method,
-            name: name.into_owned(),
-            arguments: params.arguments().to_owned(),
-            token: meta.and_then(Meta::progress_token).map(Into::into),
-            operator: false,
-            alone: None,
-        };
+        let call = |method, name: Cow<'_, str>| CallJob::read(method, name, params, meta);
         Ok(match method {
             "tools/list" => Self::ListTools(cursor()?),
             "tools/call" => Self::Call(call("", params.name()?)),

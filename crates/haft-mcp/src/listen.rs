@@ -8,11 +8,12 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout_at};
 
 use crate::core::write_tail;
 use crate::filter::Filter;
-use crate::offer::{OfferChange, Wanted};
-use crate::offered;
+use crate::offer::{Held, OfferChange, Wanted};
+use crate::offered::{self, Given};
 use crate::run::Run;
 use crate::tasks::{Followed, Shape};
 use crate::wire::Id;
@@ -45,6 +46,8 @@ pub(crate) struct Watch {
     listed: Option<Changes>,
     offered: Option<Receiver<OfferChange>>,
     tasks: Option<Followed>,
+    /// What keeps word of the filter's resources coming.
+    held: Vec<Held>,
     next: VecDeque<Change>,
 }
 
@@ -56,6 +59,7 @@ impl Watch {
             listed: filter.tools.then(|| run.session.changes()),
             offered: offer.and_then(|offer| offer.changes(&run.session)),
             tasks: None,
+            held: Vec::new(),
             next: VecDeque::new(),
             run: Arc::clone(run),
             filter,
@@ -79,26 +83,33 @@ impl Watch {
         // Listens before it asks to hear, so that nothing is missed in between.
         let mut watch = Self::new(run, filter);
         watch.tasks = followed;
+        watch.follow(uris).await;
+        watch
+    }
+
+    /// Follows those of these resources that this client may read. One that a person has yet to decide about is left out, as is
+    /// what does not come to an end in the time for which a call is held: a client waits for the stream to begin.
+    async fn follow(&mut self, uris: Vec<String>) {
+        let run = Arc::clone(&self.run);
+        let until = Instant::now() + run.hold();
         for uri in uris {
+            if self.filter.uris.contains(&uri) {
+                continue;
+            }
             let wanted = Wanted::Subscribe { uri: uri.clone() };
-            if offered::get_alone(run, &wanted).await.is_ok() {
-                watch.filter.uris.push(uri);
+            let given = timeout_at(until, offered::get_alone(&run, &wanted)).await;
+            if matches!(given, Ok(Ok(Given::Result(_)))) {
+                let offer = run.offer();
+                self.held
+                    .extend(offer.and_then(|offer| offer.follow(&run.session, &uri)));
+                self.filter.uris.push(uri);
             }
         }
-        watch
     }
 
     /// What it follows.
     pub(crate) fn filter(&self) -> &Filter {
         &self.filter
-    }
-
-    /// Ends what was asked for single resources.
-    pub(crate) async fn unsubscribe(self) {
-        for uri in self.filter.uris {
-            // The stream is over, whether or not the host can be told.
-            let _ = offered::get_alone(&self.run, &Wanted::Unsubscribe { uri }).await;
-        }
     }
 
     /// Waits for the next change.
@@ -157,7 +168,7 @@ impl Watch {
     }
 
     fn follows(&self, uri: &str) -> bool {
-        self.filter.uris.iter().any(|one| one == uri) || self.run.subscribed().contains(uri)
+        self.filter.uris.iter().any(|one| one == uri) || self.run.subscribed().contains_key(uri)
     }
 
     /// So much changed that nobody knows what.
@@ -165,7 +176,7 @@ impl Watch {
         self.hear(OfferChange::Prompts);
         self.hear(OfferChange::Resources);
         let mut uris = self.filter.uris.clone();
-        uris.extend(self.run.subscribed().iter().cloned());
+        uris.extend(self.run.subscribed().keys().cloned());
         for uri in uris {
             self.next.push_back(Change::Updated(uri.into()));
         }

@@ -46,6 +46,14 @@ pub trait Offer: Send + Sync + fmt::Debug + 'static {
         wanted: &'a Wanted,
     ) -> BoxFuture<'a, Option<ToolCall>>;
 
+    /// What keeps [`OfferChange::Updated`] of a resource coming to clients, after the call to [`Subscribe`](Wanted::Subscribe) to it
+    /// has succeeded; it is dropped when the client does not want to hear of it any more, or is gone. None where nothing has to be
+    /// kept for that. Must not wait.
+    fn follow(&self, session: &Session, uri: &str) -> Option<Held> {
+        let _ = (session, uri);
+        None
+    }
+
     /// Word of changes from now on; none where there will be none. Of what came too fast to be heard one by one, a client hears
     /// that all lists changed.
     fn changes(&self, session: &Session) -> Option<broadcast::Receiver<OfferChange>> {
@@ -81,12 +89,10 @@ pub enum Wanted {
         /// The address.
         uri: String,
     },
-    /// Not to hear of it any more.
-    Unsubscribe {
-        /// The address.
-        uri: String,
-    },
 }
+
+/// What is kept for one client that hears of a resource's changes: dropping it ends that.
+pub type Held = Box<dyn fmt::Debug + Send + Sync>;
 
 /// Whose argument is completed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -138,10 +138,7 @@ fn result(run: &Run, outcome: Outcome, wanted: &Wanted) -> Result<Given, RpcErro
         return Ok(Given::Waits(approval.clone()));
     }
     let Some(error) = &outcome.error else {
-        let subscribed = matches!(
-            wanted,
-            Wanted::Subscribe { .. } | Wanted::Unsubscribe { .. }
-        );
+        let subscribed = matches!(wanted, Wanted::Subscribe { .. });
         return match outcome.data {
             Some(data) if outcome.artifacts.is_empty() => Ok(Given::Result(data)),
             None if subscribed => Ok(Given::Result(RawValue::NULL.to_owned())),
@@ -166,9 +163,7 @@ fn result(run: &Run, outcome: Outcome, wanted: &Wanted) -> Result<Given, RpcErro
 /// The error of what is not there.
 fn absent(run: &Run, wanted: &Wanted) -> RpcError {
     match wanted {
-        Wanted::Read { uri } | Wanted::Subscribe { uri } | Wanted::Unsubscribe { uri } => {
-            missing(run, uri)
-        }
+        Wanted::Read { uri } | Wanted::Subscribe { uri } => missing(run, uri),
         Wanted::Prompt { name, .. } => {
             RpcError::invalid_params(format!("no prompt {:?}", clip(name, 64)))
         }

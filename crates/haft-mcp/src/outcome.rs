@@ -123,7 +123,8 @@ pub(crate) fn write(
     if let Then::Ask(asked, state) = then {
         return required::write(out, asked, state, &meta);
     }
-    if let Some(sent) = &outcome.original {
+    let sent = outcome.original.as_ref();
+    if let Some(sent) = sent.filter(|sent| !sent.is_refusal) {
         return original::write(out, outcome, sent, &meta, era);
     }
     let mut content = blocks(outcome, era);

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::core::{Core, write_tail};
 use crate::era::{Era, Revision, SUPPORTED};
+use crate::filter::MOST_SUBSCRIPTIONS;
 use crate::job::{CallJob, Job, TaskJob, TaskRequest};
 use crate::offer::{Reference, Wanted};
 use crate::offered::{self, Given};
@@ -17,7 +18,7 @@ use crate::prompt;
 use crate::resource::{self, page};
 use crate::run::{Ending, Made, Run};
 use crate::tasks::{self, Shape};
-use crate::tool_list;
+use crate::tool_list::{self, Telling};
 use crate::wire::RpcError;
 use crate::wire::reply;
 
@@ -51,7 +52,11 @@ impl Core {
             Job::ListTools(cursor) => {
                 out.push(b'{');
                 let tools = run.session.tools();
-                tool_list::write_page(out, &tools, cursor.as_deref(), page, run.era)?;
+                let telling = Telling {
+                    era: run.era,
+                    is_only_task: &|tool| run.host_says_only_task(tool),
+                };
+                tool_list::write_page(out, &tools, cursor.as_deref(), page, &telling)?;
                 self.close(out, run.era, LIST_TTL_MS);
             }
             Job::ListTemplates(cursor) => {
@@ -72,8 +77,13 @@ impl Core {
             Job::GetPrompt(job) => return self.prompt(out, run, job, notes).await,
             Job::ReadResource(job) => return self.read(out, run, job, notes).await,
             Job::Complete(reference, params) => self.complete(out, run, reference, params).await?,
-            Job::Subscribe(uri, on) => {
-                subscribe(run, uri, on).await?;
+            Job::Subscribe(job) => {
+                self.subscribe(out, run, job, notes).await?;
+                out.extend_from_slice(b"{}");
+            }
+            Job::Unsubscribe(uri) => {
+                check_subscriptions(run)?;
+                run.subscribed().remove(&uri);
                 out.extend_from_slice(b"{}");
             }
             Job::Task(job) => self.task(out, run, job)?,
@@ -189,6 +199,35 @@ impl Core {
         }
         let given = offered::get(run, &Wanted::Read { uri }, job, notes).await?;
         self.give(out, run, given)
+    }
+
+    /// Lets a client of the handshake era hear of a resource's changes.
+    async fn subscribe(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        job: CallJob,
+        notes: Notes,
+    ) -> Result<(), RpcError> {
+        check_subscriptions(run)?;
+        let uri = job.name.clone();
+        if run.subscribed().contains_key(&uri) {
+            return Ok(());
+        }
+        let wanted = Wanted::Subscribe { uri: uri.clone() };
+        let given = offered::get(run, &wanted, job, notes).await?;
+        if !matches!(given, Given::Result(_)) {
+            return self.give(out, run, given).map(drop);
+        }
+        let held = run.offer();
+        let held = held.and_then(|offer| offer.follow(&run.session, &uri));
+        let mut subscribed = run.subscribed();
+        if subscribed.len() >= MOST_SUBSCRIPTIONS {
+            let message = "too many subscriptions: end some first";
+            return Err(RpcError::new(RpcError::BUSY, message));
+        }
+        subscribed.insert(uri, held);
+        Ok(())
     }
 
     async fn complete(
@@ -321,21 +360,11 @@ impl Core {
     }
 }
 
-/// Lets a client of the handshake era hear of a resource's changes, or not any more.
-pub(crate) async fn subscribe(run: &Run, uri: String, on: bool) -> Result<(), RpcError> {
-    if !offered::kinds(run).subscriptions {
-        let message = "this server tells of no changes of single resources";
-        return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
+/// An error where nothing is told of changes of single resources.
+fn check_subscriptions(run: &Run) -> Result<(), RpcError> {
+    if offered::kinds(run).subscriptions {
+        return Ok(());
     }
-    if on && run.subscribed().len() >= crate::filter::MOST_SUBSCRIPTIONS {
-        let message = "too many subscriptions: end some first";
-        return Err(RpcError::new(RpcError::BUSY, message));
-    }
-    if on {
-        offered::get_alone(run, &Wanted::Subscribe { uri: uri.clone() }).await?;
-        run.subscribed().insert(uri);
-    } else if run.subscribed().remove(&uri) {
-        offered::get_alone(run, &Wanted::Unsubscribe { uri }).await?;
-    }
-    Ok(())
+    let message = "this server tells of no changes of single resources";
+    Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message))
 }

@@ -1,6 +1,6 @@
 //! `Run`: a governed session with the protocol it is spoken to in, and what it has under way.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::sync::{OnceCell, watch};
 
 use crate::era::Era;
 use crate::in_flight::InFlight;
-use crate::offer::Offer;
+use crate::offer::{Held, Offer};
 use crate::opener::{ClientInfo, RunFactory};
 use crate::owner::Working;
 use crate::parked::Parked;
@@ -32,6 +32,9 @@ pub(crate) use calling::{Ending, Made};
 
 /// How often a request is looked at though nothing was heard of it.
 const LOOK: Duration = Duration::from_secs(60);
+
+/// The resources of whose changes a client hears, with what keeps word of them coming.
+type Subscribed = BTreeMap<String, Option<Held>>;
 
 /// One run as the transports hold it.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ pub(crate) struct Run {
     /// The mildest log messages that a client of the handshake era wants.
     log: Arc<AtomicU8>,
     /// The resources of whose changes such a client hears.
-    subscribed: Mutex<BTreeSet<String>>,
+    subscribed: Mutex<Subscribed>,
     /// Its calls that go on while their client is away.
     working: Working,
     shared: Shared,
@@ -205,6 +208,11 @@ impl Run {
         self.log.store(level as u8, Ordering::Relaxed);
     }
 
+    /// Whether the host says that calls of a tool of its own are tasks from their beginning.
+    pub(crate) fn host_says_only_task(&self, tool: &str) -> bool {
+        self.shared.opener.is_only_task(tool)
+    }
+
     /// What clients are offered beside tools, skills and artifacts.
     pub(crate) fn offer(&self) -> Option<Arc<dyn Offer>> {
         self.shared.opener.offer()
@@ -216,8 +224,13 @@ impl Run {
     }
 
     /// The resources of whose changes the client hears.
-    pub(crate) fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    pub(crate) fn subscribed(&self) -> MutexGuard<'_, Subscribed> {
         self.subscribed.lock()
+    }
+
+    /// How long a call without progress waits for an approval.
+    pub(crate) fn hold(&self) -> Duration {
+        self.shared.hold
     }
 
     /// Waits until the run is over.
@@ -238,6 +251,7 @@ impl Run {
             // What waits for an approval goes on waiting without the client.
             self.session.suspend();
             self.in_flight.cancel_all();
+            self.subscribed().clear();
             self.shared.opener.release(&self.session);
         }
     }

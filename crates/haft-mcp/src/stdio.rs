@@ -377,7 +377,6 @@ async fn listen_here(
             None => break,
         }
     }
-    watch.unsubscribe().await;
     listen::finished(id, core.info())
 }
 

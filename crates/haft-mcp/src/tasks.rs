@@ -184,6 +184,12 @@ impl Tasks {
         if let Some(error) = running.caller.lacking(outcome) {
             return End::Failed(error);
         }
+        let sent = outcome.original.as_ref();
+        if let Some(error) = sent.filter(|sent| sent.is_refusal)
+            && let Some(error) = RpcError::read(&error.result)
+        {
+            return End::Failed(error);
+        }
         let place = || {
             let carrier = running.carrier.as_ref()?;
             carrier.address(outcome.approval.as_deref()?)

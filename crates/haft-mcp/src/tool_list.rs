@@ -10,6 +10,13 @@ use crate::era::Era;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
+/// How tools are listed to a client.
+pub(crate) struct Telling<'a> {
+    pub(crate) era: Era,
+    /// Whether calls of a tool of the host's own are tasks from their beginning.
+    pub(crate) is_only_task: &'a dyn Fn(&str) -> bool,
+}
+
 /// Writes `"tools":[…]` with at most `size` tools after the cursor, and `nextCursor` where more follow.
 ///
 /// Tools come in the order of their names, and a cursor is the name it stands after: it outlives every change of the list.
@@ -18,7 +25,7 @@ pub(crate) fn write_page(
     tools: &Snapshot,
     cursor: Option<&str>,
     size: usize,
-    era: Era,
+    telling: &Telling<'_>,
 ) -> Result<(), RpcError> {
     let entries = tools.entries();
     let first = match cursor {
@@ -35,7 +42,7 @@ pub(crate) fn write_page(
         if last.is_some() {
             out.push(b',');
         }
-        write_tool(out, entry, era);
+        write_tool(out, entry, telling);
         last = Some(entry);
     }
     out.push(b']');
@@ -51,8 +58,18 @@ pub(crate) fn write_page(
 
 /// Writes a tool. Until 2025-11-25 the schema of a result is of an object, and clients refuse a whole list over another one, such as
 /// a server of the stateless era may send.
-fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, era: Era) {
-    let spec = entry.spec();
+fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, telling: &Telling<'_>) {
+    let (spec, era) = (entry.spec(), telling.era);
+    let only =
+        era.is_modern() && spec.listing.is_none() && (telling.is_only_task)(spec.name.as_str());
+    if only
+        && let Ok(text) = std::str::from_utf8(entry.mcp())
+        && let Ok(mut tool) = Amended::read(text)
+    {
+        tool.add("execution")
+            .extend_from_slice(br#"{"taskSupport":"required"}"#);
+        return tool.write(out);
+    }
     let schema = spec
         .output_schema
         .as_deref()

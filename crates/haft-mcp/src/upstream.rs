@@ -3,6 +3,7 @@
 //! ```text
 //! manifest.rs ── what was pinned ──┬─► remote_tool.rs ── tools of the registry ──────────┬─► link.rs ── checked ──► Client
 //!                                  └─► gateway.rs ── resources, prompts ──► server_tool.rs ┘     bridge.rs ◄── what it asks
+//!                                            ▲ herald.rs ── what it says has changed ◄── following.rs: what clients follow
 //! ```
 //!
 //! A server is started by the first call of one of its tools. What it lists then is compared with what was pinned: a tool
@@ -16,10 +17,13 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use tokio::sync::Semaphore;
+use haft::result::ToolResult;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, broadcast};
 use tokio::time::timeout;
 
-use crate::client::{CallReply, ClientError, ClientLimits, Offers, Wire};
+use crate::client::{ClientError, ClientLimits, Offers, Wire};
+use crate::offer::OfferChange;
 
 mod address;
 mod beside;
@@ -27,8 +31,11 @@ mod bridge;
 mod content;
 mod errand;
 mod findings;
+mod following;
 mod gateway;
+mod herald;
 mod link;
+mod links;
 mod manifest;
 mod name;
 mod pages;
@@ -45,7 +52,10 @@ pub use pages::ListedEntry;
 pub use remote_tool::RemoteTool;
 
 use bridge::Bridge;
+use following::{Following, Lease};
+use herald::Herald;
 use link::Link;
+use links::Links;
 
 /// How a server is reached.
 pub trait Open: Send + Sync {
@@ -100,7 +110,10 @@ pub struct Upstream {
     name: String,
     manifest: Manifest,
     terms: UpstreamTerms,
-    link: Arc<Link>,
+    links: Links,
+    herald: Arc<Herald>,
+    /// The resources of whose changes clients hear: it outlives a pin.
+    following: Mutex<Arc<Following>>,
     room: Semaphore,
     /// The addresses of pages that its tools name.
     pages: HashSet<String>,
@@ -131,13 +144,18 @@ impl Upstream {
     ) -> Self {
         let places = terms.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         let offers = terms.passing.offers();
-        let link = Arc::new(Link::new(open, terms.limits, terms.idle).offering(offers));
+        let herald = Arc::<Herald>::default();
+        let link = Link::new(open, terms.limits, terms.idle).offering(offers);
+        let link = Arc::new(link.telling(Arc::clone(&herald)));
+        let following = Following::new(Arc::clone(&link), Arc::clone(&herald));
         Self {
             name: name.into(),
             pages: beside::tool_pages(&manifest),
+            links: Links::new(link, &manifest),
             manifest,
             terms,
-            link,
+            herald,
+            following: Mutex::new(following),
             room: Semaphore::new(places),
             places,
             retired: AtomicBool::new(false),
@@ -168,7 +186,9 @@ impl Upstream {
 
     /// Ends the connection, where there is one.
     pub async fn close(&self) {
-        self.link.close().await;
+        for link in self.links.all() {
+            link.close().await;
+        }
     }
 
     /// Takes no more calls, lets those under way go on for as long as `grace`, and ends the connection for good.
@@ -177,15 +197,35 @@ impl Upstream {
         let all = u32::try_from(self.places).unwrap_or(u32::MAX);
         // Whether they have ended or the time is over: the connection ends now.
         let _ended = timeout(grace, self.room.acquire_many(all)).await;
-        self.link.end().await;
+        self.links.end().await;
+    }
+
+    /// Goes on with what clients follow of the same server as it was before: they hear of changes as if nothing had happened.
+    pub fn succeeds(&self, before: &Self) {
+        let following = Arc::clone(&*before.following.lock());
+        following.go_on(&self.links.main);
+        *self.following.lock() = following;
+    }
+
+    /// A wish to hear when a resource of it changes, by this address of haft's; none where too many are followed.
+    pub(crate) fn follow(&self, uri: &str, address: Option<&str>) -> Option<Lease> {
+        let following = Arc::clone(&*self.following.lock());
+        following.lease(uri, address)
+    }
+
+    /// Tells these of what changes from now on.
+    pub(crate) fn tells(&self, out: &broadcast::Sender<OfferChange>) {
+        self.herald.tells(out);
+        self.following.lock().herald.tells(out);
     }
 
     /// What it is doing.
     pub fn activity(&self) -> Activity {
+        let links = self.links.all();
         Activity {
-            is_connected: self.link.is_connected(),
+            is_connected: links.iter().any(|link| link.is_connected()),
             calls: self.places.saturating_sub(self.room.available_permits()),
-            fault: self.link.fault(),
+            fault: links.iter().find_map(|link| link.fault()),
         }
     }
 
@@ -218,12 +258,13 @@ impl Upstream {
         arguments: &str,
         bridge: &Bridge,
         repeatable: bool,
-    ) -> Result<CallReply, ToolError> {
+    ) -> Result<ToolResult, ToolError> {
         let _place = self.room.acquire().await;
         self.check_retired()?;
+        let link = self.links.of(bridge.responder().offers);
         let mut again = true;
         loop {
-            let live = self.link.live().await;
+            let live = link.live().await;
             let live = live.map_err(|e| self.failure(e.before_call()))?;
             let listed = live
                 .name_of(tool, &self.manifest.tools)
@@ -235,8 +276,8 @@ impl Upstream {
                 .call_tool_with(&listed, arguments, progress, responder);
             let error = match reply.await {
                 Ok(reply) => {
-                    self.link.works();
-                    return Ok(reply);
+                    link.works();
+                    return Ok(content::result(reply, &tool.name));
                 }
                 Err(error) => error,
             };
@@ -246,11 +287,14 @@ impl Upstream {
                 ClientError::SessionOver | ClientError::Unreachable(_)
             );
             if broken || gone {
-                self.link.discard(&live, &error).await;
+                link.discard(&live, &error).await;
             }
             if !(again && (gone || broken && repeatable)) {
                 bridge.lacks(&error).await;
-                return Err(self.failure(error));
+                let ClientError::TaskFailed { whole, .. } = &error else {
+                    return Err(self.failure(error));
+                };
+                return Ok(content::refused(whole.clone(), self.failure(error)));
             }
             again = false;
         }

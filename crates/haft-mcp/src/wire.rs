@@ -47,6 +47,9 @@ pub(crate) struct RpcError {
     pub(crate) data: Option<String>,
 }
 
+/// The longest data that is taken of another server's error, in bytes.
+const LONGEST_DATA: usize = 64 << 10;
+
 impl RpcError {
     pub(crate) const PARSE: i32 = -32700;
     pub(crate) const INVALID_REQUEST: i32 = -32600;
@@ -75,6 +78,25 @@ impl RpcError {
             message,
             data: None,
         }
+    }
+
+    /// Reads an error as another server sent it; none where it has no number. Data over 64 KiB is left out.
+    pub(crate) fn read(error: &RawValue) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Sent<'a> {
+            code: i32,
+            #[serde(default)]
+            message: String,
+            #[serde(borrow)]
+            data: Option<&'a RawValue>,
+        }
+        let sent: Sent<'_> = serde_json::from_str(error.get()).ok()?;
+        let data = sent.data.map(RawValue::get);
+        let data = data.filter(|data| data.len() <= LONGEST_DATA);
+        Some(Self {
+            data: data.map(str::to_owned),
+            ..Self::new(sent.code, sent.message)
+        })
     }
 
     pub(crate) fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {

@@ -41,6 +41,8 @@ struct Web {
 #[derive(Debug)]
 pub(crate) struct ClientRuns {
     app: App,
+    /// What the servers behind haft have beside tools.
+    gateway: Arc<Gateway>,
     /// The clients whose forms may decide.
     trusted: Vec<String>,
     /// Where people decide, once that is known.
@@ -72,8 +74,11 @@ impl ClientRuns {
     }
 
     fn of(app: App, trusted: Vec<String>) -> Arc<Self> {
+        let of = app.clone();
+        let gateway = Arc::new(Gateway::new(move || of.servers().upstreams()));
         Arc::new(Self {
             app,
+            gateway,
             trusted,
             web: OnceLock::new(),
             attach: OnceLock::new(),
@@ -242,8 +247,7 @@ impl RunFactory for ClientRuns {
     }
 
     fn offer(&self) -> Option<Arc<dyn Offer>> {
-        let app = self.app.clone();
-        Some(Arc::new(Gateway::new(move || app.servers().upstreams())))
+        Some(Arc::clone(&self.gateway) as _)
     }
 
     fn release(&self, session: &Session) {

@@ -91,7 +91,7 @@ fn resources_and_prompts_of_a_server_are_offered_and_got_where_rules_let_them() 
     for (answer, expect) in allowed.iter().zip([
         r#"{"uri": "far://a", "name": "a", "x": 1}"#,
         r#""y": 12345678901234567890123"#,
-        r#""name":"far.greet""#,
+        r#""name": "far.greet""#,
         "hello Ada",
         "greet!",
     ]) {
@@ -142,16 +142,17 @@ fn tools_of_a_server_have_their_own_names_where_settings_say_so_and_never_take_t
         json!({"method": "prompts/list", "params": {}}),
     ];
     let got = answers(&lab, &["-c", "policy.allow=[\"hello\"]"], &requests);
-    assert!(got[0].contains(r#""name":"hello","#), "{}", got[0]);
+    assert!(got[0].contains(r#""name": "hello","#), "{}", got[0]);
     assert!(got[0].contains("12345678901234567890123"), "{}", got[0]);
     assert_eq!(got[0].matches(r#""name":"read_file""#).count(), 1);
+    assert!(!got[0].contains(r#""name": "read_file""#), "{}", got[0]);
     assert!(got[1].contains("from afar: hello"), "{}", got[1]);
     assert!(
         got[2].contains("mine") && !got[2].contains("from afar"),
         "{}",
         got[2]
     );
-    assert!(got[3].contains(r#""name":"greet""#), "{}", got[3]);
+    assert!(got[3].contains(r#""name": "greet""#), "{}", got[3]);
     let said = lab.run(&["tools"]).stderr;
     assert!(said.contains("`read_file` is not offered"), "{said}");
     let wrong = lab.run(&["mcp", "list", "-c", "mcp.servers.far.prefix=\"a b\""]);

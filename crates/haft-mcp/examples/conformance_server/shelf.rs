@@ -141,9 +141,7 @@ impl Offer for Shelf {
                 let params = serde_json::from_str::<Value>(params.get()).unwrap_or_default();
                 ("complete", json!({"value": params["argument"]["value"]}))
             }
-            Wanted::Subscribe { uri } | Wanted::Unsubscribe { uri } => {
-                ("watch", json!({"uri": uri}))
-            }
+            Wanted::Subscribe { uri } => ("watch", json!({"uri": uri})),
         };
         let call = ToolCall::new(tool, arguments.to_string());
         Box::pin(async move { Some(call) })
@@ -260,7 +258,7 @@ fn complete(value: String) -> haft::Result<ToolResult> {
     ToolResult::data(&json!({"completion": {"values": values, "total": total, "hasMore": false}}))
 }
 
-/// Watch one of the shelf's resources, or not any more.
+/// Watch one of the shelf's resources.
 #[tool(concurrency_safe)]
 fn watch(uri: String) -> haft::Result<ToolResult> {
     if uri.starts_with("test://") {

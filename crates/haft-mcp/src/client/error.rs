@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::text::clip;
+use serde_json::value::RawValue;
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -40,6 +41,14 @@ pub enum ClientError {
         message: String,
         /// Its data as JSON, where there is some.
         data: Option<String>,
+    },
+    /// The task that it made of a call ended with an error of the protocol.
+    #[error("{error}")]
+    TaskFailed {
+        /// The error as an answer would have it.
+        error: Box<ClientError>,
+        /// All of it: a JSON object.
+        whole: Box<RawValue>,
     },
     /// It answered something that is no answer.
     #[error("the server's answer is not understood: {0}")]
@@ -112,6 +121,7 @@ impl ClientError {
     pub fn into_tool_error(self, server: &str) -> ToolError {
         let message = format!("{server}: {self}");
         match self {
+            Self::TaskFailed { error, .. } => error.into_tool_error(server),
             Self::Unreachable(_) | Self::SessionOver | Self::Revision(_) | Self::SignIn(_) => {
                 ToolError::unavailable(message)
             }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use haft::json::members::members;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -85,8 +86,19 @@ impl Greeted<'_> {
             has_prompts: self.capabilities.prompts.is_some(),
             has_completions: self.capabilities.completions.is_some(),
             has_logging: self.capabilities.logging.is_some(),
+            has_subscriptions: says(self.capabilities.resources, "subscribe"),
+            tells_tools: says(self.capabilities.tools, "listChanged"),
+            tells_prompts: says(self.capabilities.prompts, "listChanged"),
+            tells_resources: says(self.capabilities.resources, "listChanged"),
         }
     }
+}
+
+/// Whether a capability says yes to this.
+fn says(capability: Option<&RawValue>, name: &str) -> bool {
+    let found = capability.and_then(|raw| members(raw.get()).ok());
+    let mut found = found.unwrap_or_default().into_iter();
+    found.any(|member| member.is(name) && member.value().get() == "true")
 }
 
 impl Client {

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::client::connections::Dial;
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
+use crate::client::news::News;
 use crate::client::sse::SseWire;
 use crate::client::wire::{Ask, Wire};
 use crate::era::Era;
@@ -155,6 +156,13 @@ impl Wire for HttpWire {
         match self.sse() {
             Some(sse) => sse.list_changes(),
             None => self.streamable.list_changes(),
+        }
+    }
+
+    fn news(&self) -> broadcast::Receiver<News> {
+        match self.sse() {
+            Some(sse) => sse.news(),
+            None => self.streamable.news(),
         }
     }
 

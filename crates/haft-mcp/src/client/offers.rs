@@ -1,7 +1,7 @@
 //! `Offers`: what haft does for servers in the middle of a call, as they are told it.
 
 /// What haft offers to do for servers (`clientCapabilities`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offers {
     /// Forms are shown to a person (`elicitation/create`).
     pub elicitation: bool,

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use haft::progress::Progress;
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::client::error::ClientError;
+use crate::client::news::{Bulletin, News};
 use crate::client::respond::Inquiry;
 use crate::client::speech::{self, Heard, ServerAsk};
 use crate::client::wire::Ask;
@@ -21,7 +22,7 @@ pub(crate) type Answered = oneshot::Receiver<Result<Bytes, ClientError>>;
 pub(crate) struct Pending {
     entries: Mutex<HashMap<u64, Entry>>,
     open: AtomicBool,
-    changes: watch::Sender<u64>,
+    bulletin: Bulletin,
     /// Hears what is for no call.
     nobody: Arc<Inquiry>,
 }
@@ -37,7 +38,7 @@ impl Pending {
         Self {
             entries: Mutex::default(),
             open: AtomicBool::new(true),
-            changes: watch::Sender::new(0),
+            bulletin: Bulletin::new(),
             nobody: Arc::new(Inquiry::new(None)),
         }
     }
@@ -65,7 +66,12 @@ impl Pending {
 
     /// Counts how often the server said that its list of tools has changed.
     pub(crate) fn list_changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.bulletin.list_changes()
+    }
+
+    /// All that the server tells of what it has, from now on.
+    pub(crate) fn news(&self) -> broadcast::Receiver<News> {
+        self.bulletin.listen()
     }
 
     /// The stream has ended: everything under way fails.
@@ -76,6 +82,7 @@ impl Pending {
             let said = String::new();
             let _gone = entry.answer.send(Err(ClientError::Closed { said }));
         }
+        self.bulletin.post(News::Over);
     }
 
     /// Takes a message in. A request of the server's is for whoever this returns.
@@ -89,7 +96,7 @@ impl Pending {
                 }
             }
             Heard::Request(request) => return Some((self.addressee(), request)),
-            Heard::ListChanged => self.changes.send_modify(|count| *count += 1),
+            Heard::News(news) => self.bulletin.post(news),
             Heard::Progress(id, line) => {
                 let progress = self
                     .entries

@@ -8,9 +8,10 @@ use haft::future::BoxFuture;
 use memchr::memchr;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::client::error::ClientError;
+use crate::client::news::News;
 use crate::client::pending::Pending;
 use crate::client::speech;
 use crate::client::wire::{Ask, Wire};
@@ -144,6 +145,10 @@ impl Wire for PipeWire {
 
     fn list_changes(&self) -> watch::Receiver<u64> {
         self.pending.list_changes()
+    }
+
+    fn news(&self) -> broadcast::Receiver<News> {
+        self.pending.news()
     }
 
     fn last_words(&self) -> String {

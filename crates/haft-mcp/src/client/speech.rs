@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::client::Question;
 use crate::client::error::ClientError;
+use crate::client::news::News;
 use crate::client::offers::Offers;
 use crate::era::{Era, MODERN};
 use crate::wire::params::text;
@@ -87,8 +88,8 @@ pub(crate) enum Heard {
     Answer(u64),
     /// A request of the server's.
     Request(ServerAsk),
-    /// The list of tools has changed.
-    ListChanged,
+    /// Something that the server has has changed.
+    News(News),
     /// Progress of the request of this number, in words.
     Progress(u64, String),
     /// Something else that the server tells, by its method.
@@ -114,9 +115,11 @@ pub(crate) fn hear(bytes: &[u8]) -> Heard {
             params: request.params.map(RawValue::to_owned),
         }),
         Ok(Message::Notification(notification)) => match &*notification.method {
-            "notifications/tools/list_changed" => Heard::ListChanged,
             "notifications/progress" => progress(notification.params).unwrap_or(Heard::Nothing),
-            _ => {
+            method => {
+                if let Some(news) = News::read(method, notification.params) {
+                    return Heard::News(news);
+                }
                 let params = notification.params.map(RawValue::to_owned);
                 Heard::Told(notification.method.into_owned(), params)
             }
@@ -176,7 +179,8 @@ pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
     }
 }
 
-fn refusal(error: &RawValue) -> ClientError {
+/// An error of the protocol.
+pub(crate) fn refusal(error: &RawValue) -> ClientError {
     #[derive(Deserialize)]
     struct Error<'a> {
         #[serde(default)]

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::text::clip;
 use haft_wire::events::{Event, Events};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
@@ -19,6 +19,7 @@ use crate::client::connections::Exchange;
 use crate::client::courier::{Courier, REFUSAL, frame, whole};
 use crate::client::endpoint::{Endpoint, is_stream};
 use crate::client::error::ClientError;
+use crate::client::news::News;
 use crate::client::pending::Pending;
 use crate::client::speech;
 use crate::client::wire::{Ask, Wire};
@@ -133,6 +134,10 @@ impl Wire for SseWire {
 
     fn list_changes(&self) -> watch::Receiver<u64> {
         self.pending.list_changes()
+    }
+
+    fn news(&self) -> broadcast::Receiver<News> {
+        self.pending.news()
     }
 
     fn last_words(&self) -> String {

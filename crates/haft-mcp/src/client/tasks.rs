@@ -197,8 +197,9 @@ fn ended(task: &Task<'_>) -> Result<Box<RawValue>, ClientError> {
     match (task.status.as_str(), task.result, task.error) {
         ("completed", Some(result), _) => Ok(result.to_owned()),
         ("failed", _, Some(error)) => {
-            let message = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{}}}", error.get());
-            speech::result(message.as_bytes())
+            let whole = error.to_owned();
+            let error = Box::new(speech::refusal(error));
+            Err(ClientError::TaskFailed { error, whole })
         }
         (status, ..) => {
             let why = task.status_message.as_deref().unwrap_or_default();

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::progress::Progress;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::client::error::ClientError;
+use crate::client::news::News;
 use crate::client::respond::Inquiry;
 use crate::era::Era;
 
@@ -59,6 +60,9 @@ pub trait Wire: Send + Sync {
 
     /// Counts how often the server said that its list of tools has changed.
     fn list_changes(&self) -> watch::Receiver<u64>;
+
+    /// All that the server tells of what it has, from now on.
+    fn news(&self) -> broadcast::Receiver<News>;
 
     /// The end of what the server wrote for people; empty where nothing is known of that.
     fn last_words(&self) -> String;

@@ -159,8 +159,7 @@ fn subscribe(door: &Arc<Door>, work: Work, filter: Filter) -> Response<McpBody> 
                 () = tokio::time::sleep(door.core.limits.keep_alive) => exchange::ping(),
             };
         }
-        watch.unsubscribe().await;
-        drop((place, lease));
+        drop((watch, place, lease));
     });
     exchange::events(body)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use haft::call::{RunId, ToolCall};
 use haft::progress::hub::{Hub, Listener};
 use haft::result::{Outcome, Status};
+use haft::toolset::ToolEntry;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -94,13 +95,27 @@ impl Run {
         let Some(alone) = job.alone.as_ref().filter(|_| job.is_tool()) else {
             return Ok(None);
         };
-        let only = self.shared.opener.is_only_task(&job.name);
+        let only = self.is_only_task(&job.name);
         match (alone.can.tasks, only) {
             (true, true) => Ok(Some(Duration::ZERO)),
             (true, false) => Ok(Some(self.shared.task_after)),
             (false, false) => Ok(None),
             (false, true) => Err(undeclared()),
         }
+    }
+
+    /// Whether calls of a tool are tasks from their beginning: the host says so, or the server that has it.
+    fn is_only_task(&self, tool: &str) -> bool {
+        let says = |entry: &ToolEntry| {
+            let listing = entry.spec().listing.as_ref();
+            listing.is_some_and(|listing| listing.is_only_task())
+        };
+        self.shared.opener.is_only_task(tool)
+            || self
+                .session
+                .tools()
+                .entry(tool)
+                .is_some_and(|entry| says(entry))
     }
 
     /// Makes the call.

@@ -1,6 +1,7 @@
 //! What a server has beside tools: as it was pinned, or as it is while there is a connection.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use haft::error::ToolError;
 use serde::Deserialize;
@@ -9,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::client::{Client, ClientError};
 use crate::upstream::bridge::Bridge;
 use crate::upstream::errand::Errand;
+use crate::upstream::link::Live;
 use crate::upstream::manifest::{Beside, Manifest, PinnedTool};
 use crate::upstream::pages::{self, ListKind};
 use crate::upstream::{ListedEntry, Upstream};
@@ -46,6 +48,7 @@ pub(crate) async fn look(client: &Client) -> Result<Beside, ClientError> {
         has_resources: server.has_resources,
         has_prompts: server.has_prompts,
         has_completions: server.has_completions,
+        has_subscriptions: server.has_subscriptions,
         ..Beside::default()
     };
     if beside.has_resources {
@@ -83,6 +86,11 @@ impl Upstream {
         self.manifest.beside.has_completions
     }
 
+    /// Whether it told of changes of single resources.
+    pub(crate) fn has_subscriptions(&self) -> bool {
+        self.manifest.beside.has_subscriptions
+    }
+
     /// What it listed when it was pinned.
     pub(crate) fn known(&self, kind: ListKind) -> &[ListedEntry] {
         let beside = &self.manifest.beside;
@@ -105,7 +113,7 @@ impl Upstream {
             ListKind::Resources | ListKind::Templates => self.manifest.beside.has_resources,
             ListKind::Prompts => self.manifest.beside.has_prompts,
         };
-        if has && let Some(live) = self.link.open_now().await {
+        if has && let Some(live) = self.open_now().await {
             match listed(&live.client, kind).await {
                 Ok(now) => return now,
                 Err(error) => {
@@ -114,6 +122,16 @@ impl Upstream {
             }
         }
         self.known(kind).to_vec()
+    }
+
+    /// A connection to it, where there is one.
+    async fn open_now(&self) -> Option<Arc<Live>> {
+        for link in self.links.all() {
+            if let Some(live) = link.open_now().await {
+                return Some(live);
+            }
+        }
+        None
     }
 
     /// The name of one of its prompts in haft.
@@ -142,14 +160,15 @@ impl Upstream {
     ) -> Result<Box<RawValue>, ToolError> {
         let _place = self.room.acquire().await;
         self.check_retired()?;
+        let link = self.links.of(bridge.responder().offers);
         let mut again = true;
         loop {
-            let live = self.link.live().await;
+            let live = link.live().await;
             let live = live.map_err(|e| self.failure(e.before_call()))?;
             let answer = errand.run(&live.client, bridge).await;
             let error = match answer {
                 Ok(raw) => {
-                    self.link.works();
+                    link.works();
                     return Ok(raw);
                 }
                 Err(error) => error,
@@ -159,13 +178,27 @@ impl Upstream {
                 ClientError::Closed { .. } | ClientError::SessionOver | ClientError::Unreachable(_)
             );
             if gone {
-                self.link.discard(&live, &error).await;
+                link.discard(&live, &error).await;
             }
             if !(again && gone) {
                 return Err(self.missing(error));
             }
             again = false;
         }
+    }
+
+    /// Waits until the server has said that it tells of a resource's changes. The clients that hear of them take a lease of
+    /// their own, before this one is given up at the server.
+    pub(crate) async fn begin_to_follow(&self, uri: &str) -> Result<(), ToolError> {
+        self.check_retired()?;
+        let name = &self.name;
+        let lease = self.follow(uri, None).ok_or_else(|| {
+            ToolError::unavailable(format!(
+                "so many resources of {name} are followed that no other can be"
+            ))
+            .with_advice("end subscriptions that are not needed")
+        })?;
+        lease.stands().await.map_err(|error| self.missing(error))
     }
 
     /// The failure of a request; one of what is not there says so.

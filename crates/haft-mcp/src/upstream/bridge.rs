@@ -125,6 +125,10 @@ impl Bridge {
     /// The server refused a call because its client cannot be asked what it would ask (2026-07-28, -32021): the caller is told which
     /// capabilities it lacks, as if it had been asked.
     pub(crate) async fn lacks(&self, error: &ClientError) {
+        let error = match error {
+            ClientError::TaskFailed { error, .. } => error,
+            error => error,
+        };
         let ClientError::Refused {
             code: MISSING_CAPABILITY,
             data: Some(data),

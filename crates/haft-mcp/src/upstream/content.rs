@@ -71,6 +71,15 @@ pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
     }
 }
 
+/// What came of a call whose task ended with an error of the protocol.
+pub(crate) fn refused(whole: Box<RawValue>, error: ToolError) -> ToolResult {
+    ToolResult {
+        error: Some(error),
+        original: Some(Original::refusal(whole)),
+        ..ToolResult::default()
+    }
+}
+
 fn block(raw: &RawValue) -> Content {
     match serde_json::from_str(raw.get()) {
         Ok(Block::Text { text }) => Content::Text { text },

@@ -15,8 +15,9 @@ use haft::session::Session;
 use haft::tool::Tool;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::sync::broadcast;
 
-use crate::offer::{Entry, Kinds, Offer, Reference, Wanted};
+use crate::offer::{Entry, Held, Kinds, Offer, OfferChange, Reference, Wanted};
 use crate::upstream::Upstream;
 use crate::upstream::address::{self, fits, is_reserved};
 use crate::upstream::pages::ListKind;
@@ -30,8 +31,12 @@ type Now = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
 
 /// The servers behind haft, as an [`Offer`].
 pub struct Gateway {
-    servers: Box<Now>,
+    now: Box<Now>,
+    changes: broadcast::Sender<OfferChange>,
 }
+
+/// Changes that a client may lie behind.
+const BEHIND: usize = 256;
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,13 +56,17 @@ impl Gateway {
     /// The servers that this gives, in the order of their names, whenever it is asked.
     pub fn new(servers: impl Fn() -> Vec<Arc<Upstream>> + Send + Sync + 'static) -> Self {
         Self {
-            servers: Box::new(servers),
+            now: Box::new(servers),
+            changes: broadcast::Sender::new(BEHIND),
         }
     }
 
     /// The servers whose resources and prompts this session may have: where it has a view, those of which the view has a tool.
     fn servers(&self, session: &Session) -> Vec<Arc<Upstream>> {
-        let mut servers = (self.servers)();
+        let mut servers = (self.now)();
+        for server in &servers {
+            server.tells(&self.changes);
+        }
         if session.is_narrowed() {
             let tools = session.tools();
             servers.retain(|server| {
@@ -179,7 +188,7 @@ impl Offer for Gateway {
         let any = |has: fn(&Upstream) -> bool| servers.iter().any(|server| has(server));
         Kinds {
             resources: any(Upstream::has_resources),
-            subscriptions: false,
+            subscriptions: any(Upstream::has_subscriptions),
             prompts: any(Upstream::has_prompts),
             completions: any(Upstream::has_completions),
         }
@@ -220,8 +229,23 @@ impl Offer for Gateway {
                 })
             }
             Wanted::Complete { reference, params } => self.complete(session, reference, params),
-            Wanted::Subscribe { .. } | Wanted::Unsubscribe { .. } => None,
+            Wanted::Subscribe { uri } => self.resource(session, uri).map(|(server, own)| {
+                let arguments = json!({"uri": own, "follow": true});
+                call(Verb::Read, &server, arguments.to_string())
+            }),
         };
         Box::pin(std::future::ready(found))
+    }
+
+    fn follow(&self, session: &Session, uri: &str) -> Option<Held> {
+        let (server, own) = self.resource(session, uri)?;
+        let lease = server.follow(&own, Some(uri))?;
+        Some(Box::new(lease))
+    }
+
+    fn changes(&self, session: &Session) -> Option<broadcast::Receiver<OfferChange>> {
+        // Those that came since the last look tell of their changes, too.
+        self.servers(session);
+        Some(self.changes.subscribe())
     }
 }

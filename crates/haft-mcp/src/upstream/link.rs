@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use haft::CancellationToken;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -13,6 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::client::{Client, ClientError, ClientLimits, Offers};
 use crate::era::Era;
 use crate::upstream::Open;
+use crate::upstream::herald::Herald;
 use crate::upstream::manifest::{PinnedTool, digest};
 
 /// How long a server is left alone after it failed once; twice as long after each further failure.
@@ -27,6 +29,8 @@ pub(crate) struct Link {
     idle: Duration,
     /// What is offered to the server on a connection.
     offers: Offers,
+    /// Where what the server tells of its lists goes.
+    herald: Arc<Herald>,
     /// How the server speaks, once that was found out.
     era: Mutex<Option<Era>>,
     failures: Mutex<Failures>,
@@ -52,9 +56,17 @@ struct Failures {
 
 /// An open connection, with what its server lists.
 pub(crate) struct Live {
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
     listed: Mutex<Listed>,
     used: Mutex<Instant>,
+    /// Cancelled when the connection is given up.
+    pub(crate) over: CancellationToken,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
 }
 
 /// The tools of a server as it lists them now, by the digest of what they say of themselves.
@@ -97,6 +109,12 @@ impl Live {
         }
     }
 
+    /// Gives the connection up.
+    async fn end(&self) {
+        self.over.cancel();
+        self.client.close().await;
+    }
+
     fn is_current(&self) -> bool {
         self.client.is_open() && !self.listed.lock().changes.has_changed().unwrap_or(false)
     }
@@ -137,6 +155,7 @@ impl Link {
             limits,
             idle,
             offers: Offers::default(),
+            herald: Arc::default(),
             era: Mutex::default(),
             failures: Mutex::default(),
             live: tokio::sync::Mutex::default(),
@@ -147,6 +166,23 @@ impl Link {
     /// The same with what the server may ask of its callers.
     pub(crate) fn offering(self, offers: Offers) -> Self {
         Self { offers, ..self }
+    }
+
+    /// The same with where what the server tells of its lists goes.
+    pub(crate) fn telling(self, herald: Arc<Herald>) -> Self {
+        Self { herald, ..self }
+    }
+
+    /// What the server is offered.
+    pub(crate) fn offers(&self) -> Offers {
+        self.offers
+    }
+
+    /// A link of its own to the same server, which offers it something else.
+    pub(crate) fn beside(&self, offers: Offers) -> Self {
+        let link = Self::new(Arc::clone(&self.open), self.limits, self.idle).offering(offers);
+        *link.era.lock() = *self.era.lock();
+        link.telling(Arc::clone(&self.herald))
     }
 
     /// The connection, where there is one.
@@ -172,7 +208,9 @@ impl Link {
             *live.used.lock() = Instant::now();
             return Ok(Arc::clone(live));
         }
-        *slot = None;
+        if let Some(broken) = slot.take() {
+            broken.over.cancel();
+        }
         self.check_pause()?;
         let live = match self.begin().await {
             Ok(live) => Arc::new(live),
@@ -183,6 +221,8 @@ impl Link {
         };
         *slot = Some(Arc::clone(&live));
         tokio::spawn(reap(Arc::downgrade(self), Arc::downgrade(&live)));
+        let (client, over) = (Arc::downgrade(&live.client), live.over.clone());
+        tokio::spawn(Arc::clone(&self.herald).follow(client, over));
         Ok(live)
     }
 
@@ -192,12 +232,13 @@ impl Link {
         *self.era.lock() = Some(client.era());
         let changes = client.list_changes();
         let live = Live {
-            client,
+            client: Arc::new(client),
             listed: Mutex::new(Listed {
                 by_name: HashMap::new(),
                 changes,
             }),
             used: Mutex::new(Instant::now()),
+            over: CancellationToken::new(),
         };
         live.list().await?;
         Ok(live)
@@ -250,7 +291,7 @@ impl Link {
         if matches!(error, ClientError::Closed { .. }) {
             self.fails(error);
         }
-        live.client.close().await;
+        live.end().await;
     }
 
     /// Ends the connection, and opens none after it.
@@ -277,7 +318,7 @@ impl Link {
     pub(crate) async fn close(&self) {
         let live = self.live.lock().await.take();
         if let Some(live) = live {
-            live.client.close().await;
+            live.end().await;
         }
     }
 }
@@ -313,7 +354,7 @@ async fn reap(link: Weak<Link>, live: Weak<Live>) {
         } else if connection.used.lock().elapsed() >= of.idle {
             *slot = None;
             drop(slot);
-            connection.client.close().await;
+            connection.end().await;
             return;
         }
     }

@@ -51,6 +51,7 @@ pub struct Manifest {
 /// What a server has beside tools, as it was when it was pinned: what lists show while it is not connected. It is compared with
 /// nothing: what a resource or a prompt holds is said by the server each time.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each capability")]
 pub struct Beside {
     /// Whether it has resources.
     pub has_resources: bool,
@@ -58,6 +59,8 @@ pub struct Beside {
     pub has_prompts: bool,
     /// Whether it completes arguments.
     pub has_completions: bool,
+    /// Whether it tells of changes of single resources.
+    pub has_subscriptions: bool,
     /// Its resources.
     pub resources: Vec<ListedEntry>,
     /// Templates of addresses of resources.
@@ -127,10 +130,12 @@ struct File {
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each capability")]
 struct FileBeside {
     has_resources: bool,
     has_prompts: bool,
     has_completions: bool,
+    has_subscriptions: bool,
     resources: Vec<Box<RawValue>>,
     templates: Vec<Box<RawValue>>,
     prompts: Vec<Box<RawValue>>,
@@ -143,6 +148,7 @@ impl From<&Beside> for FileBeside {
             has_resources: beside.has_resources,
             has_prompts: beside.has_prompts,
             has_completions: beside.has_completions,
+            has_subscriptions: beside.has_subscriptions,
             resources: raw(&beside.resources),
             templates: raw(&beside.templates),
             prompts: raw(&beside.prompts),
@@ -160,6 +166,7 @@ impl From<FileBeside> for Beside {
             has_resources: file.has_resources,
             has_prompts: file.has_prompts,
             has_completions: file.has_completions,
+            has_subscriptions: file.has_subscriptions,
             resources: entries(ListKind::Resources, &file.resources),
             templates: entries(ListKind::Templates, &file.templates),
             prompts: entries(ListKind::Prompts, &file.prompts),

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::upstream::bridge::Bridge;
 use crate::upstream::manifest::PinnedTool;
-use crate::upstream::{Upstream, content, name};
+use crate::upstream::{Upstream, name};
 
 /// A tool of a server.
 #[derive(Debug)]
@@ -114,16 +114,12 @@ impl Tool for RemoteTool {
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let reply = self
+            let bridge = Bridge::of(&self.server, context);
+            let (pinned, repeatable) = (&self.pinned, self.spec.idempotent);
+            let call = self
                 .server
-                .call(
-                    &self.pinned,
-                    arguments.as_str(),
-                    &Bridge::of(&self.server, context),
-                    self.spec.idempotent,
-                )
-                .await?;
-            Ok(content::result(reply, &self.pinned.name))
+                .call(pinned, arguments.as_str(), &bridge, repeatable);
+            call.await
         })
     }
 }

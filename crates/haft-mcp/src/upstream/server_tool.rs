@@ -9,7 +9,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::json::amend::Amended;
-use haft::json::members::members;
+use haft::json::members::{Member, members};
 use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolName, ToolSpec};
@@ -28,7 +28,7 @@ const ROOM: usize = 64 << 20;
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// To read a resource.
+    /// To read a resource, or to hear of its changes: whoever may see what is in it may hear when that is another thing.
     Read,
     /// To get a prompt.
     Get,
@@ -76,8 +76,8 @@ impl ServerTool {
         let name = ToolName::new(&verb.tool(server.name())).ok()?;
         let (what, schema) = match verb {
             Verb::Read => (
-                "Read a resource",
-                json!({"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}}}),
+                "Read or follow a resource",
+                json!({"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}, "follow": {"type": "boolean"}}}),
             ),
             Verb::Get => (
                 "Get a prompt",
@@ -145,6 +145,13 @@ impl Tool for ServerTool {
                 .iter()
                 .find(|member| name.is_some_and(|name| member.is(name)))
                 .and_then(|member| serde_json::from_str::<String>(member.value().get()).ok());
+            let follows =
+                |member: &Member<'_>| member.is("follow") && member.value().get() == "true";
+            if self.verb == Verb::Read && found.iter().any(follows) {
+                let uri = name.unwrap_or_default();
+                self.server.begin_to_follow(&uri).await?;
+                return Ok(ToolResult::default());
+            }
             let params = text.trim_ascii();
             let params = params.strip_prefix('{').and_then(|p| p.strip_suffix('}'));
             let errand = Errand {

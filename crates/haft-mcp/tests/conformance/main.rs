@@ -43,43 +43,24 @@ fn no_check_of_the_conformance_suite_fails() {
     }
 }
 
-/// What does not come through haft, in both revisions or in one, with the reason.
-const NOT_THROUGH: [(&str, &str); 4] = [
-    (
-        "resources-subscribe",
-        "changes of single resources of servers are not followed",
-    ),
-    (
-        "resources-unsubscribe",
-        "changes of single resources of servers are not followed",
-    ),
-    (
-        "tasks-lifecycle",
-        "an error of the protocol in a server's task is a call that failed, and its result says so",
-    ),
-    (
-        "tasks-required-task-error",
-        "whether a server's tool runs as a task alone is not said by its description",
-    ),
-];
-
-/// What a server of the handshake era cannot give to a client of the stateless one, with the reason.
+/// What a server of the handshake era cannot give to a client of the stateless one, with the reason. From a server of the same era
+/// everything comes through.
 const NOT_FROM_OLDER: [(&str, &str); 4] = [
     (
         "input-required-result-basic-elicitation",
         "its requests have no names of their own",
     ),
     (
-        "input-required-result-multiple-input-requests",
-        "it asks one thing after the other",
-    ),
-    (
-        "input-required-result-capability-check",
-        "it hears once what haft offers, for all callers of the connection",
-    ),
-    (
         "server-stateless",
-        "it hears of a missing capability when it asks, and answers as it likes",
+        "it hears at the beginning what it may ask, and answers as it likes where it needs more",
+    ),
+    (
+        "tasks-lifecycle",
+        "it has no tasks, so no error of the protocol ends one: what fails is a result that says so",
+    ),
+    (
+        "tasks-required-task-error",
+        "it has no tasks, so no tool of it runs as one alone",
     ),
 ];
 
@@ -112,9 +93,10 @@ fn the_suite_through_haft_in_front_of_its_server() {
                 "server of the handshake era {legacy}, {revision}: {passed} passed, {failed} failed"
             );
             let older = NOT_FROM_OLDER.iter().filter(|_| legacy);
-            let expected = NOT_THROUGH.iter().chain(older).map(|(name, _)| *name);
+            let expected = older.map(|(name, _)| *name);
             // What fails is listed; that the rest was checked at all is counted.
-            assert!(passed + 10 >= least, "{revision}: {passed} checks passed");
+            let least = if legacy { least - 10 } else { least };
+            assert!(passed >= least, "{revision}: {passed} checks passed");
             for row in report.failed {
                 eprintln!("  {row:?}");
                 if !expected.clone().any(|name| name == row.0) {

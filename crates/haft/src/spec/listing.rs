@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::spec::{Annotations, ToolSpec};
@@ -16,13 +17,16 @@ pub struct Listing {
     input_schema: Arc<Value>,
     output_schema: Option<Arc<Value>>,
     annotations: Annotations,
+    is_only_task: bool,
 }
 
 impl Listing {
     /// The text of one JSON object, out of which this spec was read.
     pub fn new(text: impl Into<Box<str>>, read: &ToolSpec) -> Self {
+        let text = text.into();
         Self {
-            text: text.into(),
+            is_only_task: is_only_task(&text),
+            text,
             title: read.title.clone(),
             description: read.description.clone(),
             input_schema: Arc::clone(&read.input_schema),
@@ -36,6 +40,11 @@ impl Listing {
         &self.text
     }
 
+    /// Whether its server runs it as a task alone (`execution.taskSupport`), so that a client that has none cannot call it.
+    pub fn is_only_task(&self) -> bool {
+        self.is_only_task
+    }
+
     /// Whether the spec says of this member of the list what the text says.
     pub(crate) fn holds(&self, member: Described, spec: &ToolSpec) -> bool {
         match member {
@@ -46,6 +55,21 @@ impl Listing {
             Described::Annotations => self.annotations == spec.annotations,
         }
     }
+}
+
+fn is_only_task(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Tool {
+        execution: Option<Execution>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Execution {
+        task_support: Option<String>,
+    }
+    let tool = serde_json::from_str::<Tool>(text).ok();
+    let said = tool.and_then(|tool| tool.execution?.task_support);
+    said.as_deref() == Some("required")
 }
 
 /// The members of a listed tool that a spec speaks of, too.

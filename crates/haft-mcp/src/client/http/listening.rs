@@ -11,6 +11,7 @@ use super::session::{RETRY, Session};
 use crate::client::connections::Exchange;
 use crate::client::courier::frame;
 use crate::client::error::ClientError;
+use crate::client::news::News;
 use crate::client::speech::{self, Heard};
 use crate::era::Era;
 
@@ -42,6 +43,13 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
         let heard = match stream {
             Ok(mut exchange) => hear(&wire, &mut exchange, &mut now, era).await,
             Err(ClientError::Unreachable(_) | ClientError::Closed { .. }) => false,
+            // Whoever follows something there asks for it again in another session.
+            Err(ClientError::SessionOver) => {
+                if let Some(session) = wire.upgrade() {
+                    session.bulletin.post(News::Over);
+                }
+                return;
+            }
             // It has none.
             Err(_) => return,
         };
@@ -67,7 +75,7 @@ async fn hear(
         for event in found {
             heard = true;
             match speech::hear(&event.data) {
-                Heard::ListChanged => session.changes.send_modify(|count| *count += 1),
+                Heard::News(news) => session.bulletin.post(news),
                 Heard::Request(ask) => session.answer(&session.addressee(), ask, era),
                 Heard::Told(method, params) => session.addressee().hear(&method, params),
                 _ => {}

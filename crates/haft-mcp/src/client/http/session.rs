@@ -10,12 +10,12 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::client::connections::Exchange;
 use crate::client::courier::{Courier, REFUSAL, frame, whole};
 use crate::client::endpoint::{header_value, is_stream};
 use crate::client::error::ClientError;
+use crate::client::news::Bulletin;
 use crate::client::respond::Inquiry;
 use crate::client::speech::{self, Heard};
 use crate::client::wire::Ask;
@@ -41,7 +41,7 @@ pub(super) struct Session {
     pub(super) courier: Arc<Courier>,
     /// By what the server knows the session, where it has one.
     id: Mutex<Option<HeaderValue>>,
-    pub(super) changes: watch::Sender<u64>,
+    pub(super) bulletin: Bulletin,
     /// Calls under way that somebody answers questions in.
     inquiries: Mutex<Vec<Weak<Inquiry>>>,
     /// Hears what is for no call.
@@ -53,7 +53,7 @@ impl Session {
         Self {
             courier,
             id: Mutex::default(),
-            changes: watch::Sender::new(0),
+            bulletin: Bulletin::new(),
             inquiries: Mutex::default(),
             nobody: Arc::new(Inquiry::new(None)),
         }
@@ -233,7 +233,7 @@ impl Session {
                             self.answer(&to.inquiry, ask, era);
                         }
                     }
-                    Heard::ListChanged => self.changes.send_modify(|count| *count += 1),
+                    Heard::News(news) => self.bulletin.post(news),
                     Heard::Progress(id, line) if id == to.id => {
                         speech::pass_on(to.progress.as_ref(), line);
                     }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::listening;
 use super::session::{NOTICE_LIMIT, Session};
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
+use crate::client::news::News;
 use crate::client::speech;
 use crate::client::wire::Ask;
 use crate::era::{Era, Revision};
@@ -71,7 +72,11 @@ impl Streamable {
     }
 
     pub(super) fn list_changes(&self) -> watch::Receiver<u64> {
-        self.session.changes.subscribe()
+        self.session.bulletin.list_changes()
+    }
+
+    pub(super) fn news(&self) -> broadcast::Receiver<News> {
+        self.session.bulletin.listen()
     }
 
     pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Bytes, ClientError> {

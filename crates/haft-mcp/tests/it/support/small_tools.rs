@@ -23,6 +23,7 @@ use haft::{
     Content, Executor, Policy, Risk, RunId, RunLimits, Session, Tool, ToolError, ToolName,
     ToolResult, ToolSpec,
 };
+use haft_mcp::offer::Offer;
 use haft_mcp::opener::{ClientInfo, OpenError, RunFactory, Transport};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -54,6 +55,8 @@ pub(crate) struct SmallOpener {
     pub(crate) trusted: Option<String>,
     /// The skills there are, where a test has some.
     pub(crate) skills: Mutex<Option<Arc<SkillSet>>>,
+    /// What is offered beside tools, where a test has something.
+    pub(crate) offered: Option<Arc<dyn Offer>>,
 }
 
 type Files = Arc<Mutex<BTreeMap<String, String>>>;
@@ -79,6 +82,7 @@ impl SmallOpener {
             started: Mutex::default(),
             max_calls: Mutex::new(u64::MAX),
             skills: Mutex::default(),
+            offered: None,
             console: None,
             trusted: None,
         }
@@ -93,6 +97,20 @@ impl SmallOpener {
         };
         opener.registry.add_all([destroy(), question()]).unwrap();
         opener
+    }
+
+    /// One that offers this beside tools, by these internal tools.
+    pub(crate) fn offering(
+        policy: Policy,
+        offered: Arc<dyn Offer>,
+        internal: Arc<dyn Toolset>,
+    ) -> Self {
+        let small = Self::new(policy, true);
+        Self {
+            executor: small.executor.clone().with_internal_tools(internal),
+            offered: Some(offered),
+            ..small
+        }
     }
 
     /// The same tools and inbox behind a server that began anew: its runs are others.
@@ -235,6 +253,10 @@ impl RunFactory for SmallOpener {
 
     fn state_key(&self) -> Option<[u8; 32]> {
         Some([7; 32])
+    }
+
+    fn offer(&self) -> Option<Arc<dyn Offer>> {
+        self.offered.clone()
     }
 
     fn skills(&self) -> Vec<Skill> {

@@ -1,0 +1,141 @@
+//! What a client asks of a server so that it hears of changes: `resources/subscribe` in the handshake era, a stream of changes
+//! (`subscriptions/listen`) in the stateless one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinHandle;
+
+use crate::client::error::ClientError;
+use crate::client::news::News;
+use crate::client::respond::Inquiry;
+use crate::client::wire::Ask;
+use crate::client::{Client, Question, speech};
+use crate::era::Era;
+
+/// Which changes a stream tells of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wanted<'a> {
+    /// The lists that the server says may change.
+    pub(crate) lists: bool,
+    /// Single resources.
+    pub(crate) uris: &'a [String],
+}
+
+/// A stream of changes: open until this is dropped or the server ends it.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    id: u64,
+    reading: JoinHandle<Result<Bytes, ClientError>>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+impl Stream {
+    /// Waits until the server ends it; why.
+    pub(crate) async fn ended(&mut self) -> ClientError {
+        match (&mut self.reading).await {
+            Ok(Ok(answer)) => match speech::result(&answer) {
+                Ok(_) => ClientError::SessionOver,
+                Err(error) => error,
+            },
+            Ok(Err(error)) => error,
+            Err(_) => ClientError::SessionOver,
+        }
+    }
+}
+
+impl Client {
+    /// Asks to hear when a resource changes, or not any more (handshake era).
+    pub(crate) async fn subscribe(&self, uri: &str, on: bool) -> Result<(), ClientError> {
+        let method = if on {
+            "resources/subscribe"
+        } else {
+            "resources/unsubscribe"
+        };
+        let params = format!("\"uri\":{}", json!(uri));
+        let question = Question::new(method, &params, self.limits().list);
+        self.ask(question).await.map(drop)
+    }
+
+    /// Opens a stream of changes (stateless era). What it tells comes with all other [`news`](Self::news).
+    pub(crate) fn stream(&self, wanted: &Wanted<'_>) -> Stream {
+        let server = self.server();
+        let lists = |tells: bool| (wanted.lists && tells).then_some(true);
+        let mut notifications = serde_json::Map::new();
+        for (name, tells) in [
+            ("toolsListChanged", server.tells_tools),
+            ("promptsListChanged", server.tells_prompts),
+            ("resourcesListChanged", server.tells_resources),
+        ] {
+            if let Some(wanted) = lists(tells) {
+                notifications.insert(name.to_owned(), wanted.into());
+            }
+        }
+        if !wanted.uris.is_empty() {
+            notifications.insert("resourceSubscriptions".to_owned(), json!(wanted.uris));
+        }
+        let params = format!(
+            "\"notifications\":{}",
+            serde_json::Value::Object(notifications)
+        );
+        // It is answered when it ends.
+        let question = Question::new("subscriptions/listen", &params, Duration::MAX);
+        let id = self.next_id();
+        let message = speech::request(id, Some(Era::Modern), &question);
+        let wire = Arc::clone(&self.wire);
+        let reading = tokio::spawn(async move {
+            let ask = Ask {
+                id,
+                method: "subscriptions/listen",
+                name: None,
+                mirrored: &[],
+                era: Some(Era::Modern),
+                message,
+                progress: None,
+                inquiry: Arc::new(Inquiry::new(None)),
+            };
+            wire.ask(ask).await
+        });
+        Stream { id, reading }
+    }
+
+    /// The same for single resources, once the server has said of which of them it will tell.
+    ///
+    /// # Errors
+    /// It opens no such stream, or does not say so in time.
+    pub(crate) async fn follow(
+        &self,
+        uris: &[String],
+    ) -> Result<(Stream, Arc<[String]>), ClientError> {
+        let mut news = self.news();
+        let wanted = Wanted { lists: false, uris };
+        let mut stream = self.stream(&wanted);
+        let id = stream.id;
+        let acknowledged = async {
+            loop {
+                match news.recv().await {
+                    Ok(News::Acknowledged(of, uris)) if of == id => return Some(uris),
+                    Err(RecvError::Closed) => return None,
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                }
+            }
+        };
+        let limit = self.limits().list;
+        tokio::select! {
+            uris = acknowledged => match uris {
+                Some(uris) => Ok((stream, uris)),
+                None => Err(ClientError::SessionOver),
+            },
+            error = stream.ended() => Err(error),
+            () = tokio::time::sleep(limit) => Err(self.late("subscriptions/listen", limit)),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! News: what a server tells by itself, of what it has rather than of a call.
+
+use std::sync::Arc;
+
+use haft::text::clip;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::{broadcast, watch};
+
+/// News that a listener may lie behind.
+const BEHIND: usize = 256;
+/// The longest address of a resource that is taken from a server, in bytes.
+const LONGEST_ADDRESS: usize = 64 << 10;
+
+/// What a server says has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// Its list of tools.
+    Tools,
+    /// Its list of prompts.
+    Prompts,
+    /// Its list of resources, or of their templates.
+    Resources,
+    /// The resource of this address.
+    Updated(Arc<str>),
+    /// The stream of changes that was asked for by the request of this number begins, and will tell of these resources.
+    Acknowledged(u64, Arc<[String]>),
+    /// Nothing more is heard of the server.
+    Over,
+}
+
+impl News {
+    /// Reads a notification; `None` where it is none of these.
+    pub(crate) fn read(method: &str, params: Option<&RawValue>) -> Option<Self> {
+        Some(match method {
+            "notifications/tools/list_changed" => Self::Tools,
+            "notifications/prompts/list_changed" => Self::Prompts,
+            "notifications/resources/list_changed" => Self::Resources,
+            "notifications/resources/updated" => updated(params?)?,
+            "notifications/subscriptions/acknowledged" => acknowledged(params?)?,
+            _ => return None,
+        })
+    }
+}
+
+fn updated(params: &RawValue) -> Option<News> {
+    #[derive(Deserialize)]
+    struct Params {
+        uri: String,
+    }
+    let params: Params = serde_json::from_str(params.get()).ok()?;
+    let fits = params.uri.len() <= LONGEST_ADDRESS;
+    if !fits {
+        tracing::debug!(uri = %clip(&params.uri, 100), "the address of a changed resource is too long");
+    }
+    fits.then(|| News::Updated(params.uri.into()))
+}
+
+fn acknowledged(params: &RawValue) -> Option<News> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(default)]
+        notifications: Filter,
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Filter {
+        resource_subscriptions: Option<Vec<String>>,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+        stream: u64,
+    }
+    let params: Params = serde_json::from_str(params.get()).ok()?;
+    let uris = params.notifications.resource_subscriptions;
+    let uris = uris.unwrap_or_default();
+    Some(News::Acknowledged(params.meta.stream, uris.into()))
+}
+
+/// Takes a server's news to whoever listens.
+#[derive(Debug)]
+pub(crate) struct Bulletin {
+    /// Counts the changes of its list of tools.
+    tools: watch::Sender<u64>,
+    news: broadcast::Sender<News>,
+}
+
+impl Bulletin {
+    pub(crate) fn new() -> Self {
+        Self {
+            tools: watch::Sender::new(0),
+            news: broadcast::Sender::new(BEHIND),
+        }
+    }
+
+    /// Tells all listeners.
+    pub(crate) fn post(&self, news: News) {
+        if news == News::Tools {
+            self.tools.send_modify(|count| *count += 1);
+        }
+        // Nobody may listen.
+        let _ = self.news.send(news);
+    }
+
+    /// Counts how often the server said that its list of tools has changed.
+    pub(crate) fn list_changes(&self) -> watch::Receiver<u64> {
+        self.tools.subscribe()
+    }
+
+    /// All that it tells from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
+        self.news.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::News;
+
+    #[test]
+    fn news_are_read_and_nothing_else_is() {
+        let uris = ["a:b".to_owned()];
+        for (method, params, expect) in [
+            ("tools/list_changed", None, Some(News::Tools)),
+            ("prompts/list_changed", Some("{}"), Some(News::Prompts)),
+            ("resources/list_changed", None, Some(News::Resources)),
+            (
+                "resources/updated",
+                Some(r#"{"uri":"a\u003ab","x":1}"#),
+                Some(News::Updated("a:b".into())),
+            ),
+            ("resources/updated", Some(r#"{"uri":1}"#), None),
+            ("resources/updated", None, None),
+            (
+                "subscriptions/acknowledged",
+                Some(
+                    r#"{"notifications":{"resourceSubscriptions":["a:b"]},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}"#,
+                ),
+                Some(News::Acknowledged(7, uris.into())),
+            ),
+            (
+                "subscriptions/acknowledged",
+                Some(
+                    r#"{"notifications":{},"_meta":{"io.modelcontextprotocol/subscriptionId":"x"}}"#,
+                ),
+                None,
+            ),
+            ("message", Some("{}"), None),
+        ] {
+            let params = params.map(|text| RawValue::from_string(text.to_owned()).unwrap());
+            let read = News::read(&format!("notifications/{method}"), params.as_deref());
+            assert_eq!(read, expect, "{method}");
+        }
+        let long = format!(r#"{{"uri":"{}"}}"#, "a".repeat(70_000));
+        let long = RawValue::from_string(long).unwrap();
+        assert_eq!(
+            News::read("notifications/resources/updated", Some(&long)),
+            None
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! `Herald`: tells haft's clients what a server behind haft says has changed.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use haft::CancellationToken;
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, sleep_until};
+
+use crate::client::{Client, ClientError, News, Stream, WantedNews};
+use crate::offer::OfferChange;
+
+/// How long to wait before a stream of changes is opened again that broke off; twice as long after each further time.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// How long at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Where what a server says goes: nowhere, until a gateway listens.
+#[derive(Debug, Default)]
+pub(crate) struct Herald(Mutex<Vec<broadcast::WeakSender<OfferChange>>>);
+
+impl Herald {
+    /// Tells this gateway, too, from now on.
+    pub(crate) fn tells(&self, out: &broadcast::Sender<OfferChange>) {
+        let mut all = self.0.lock();
+        let is_known = |one: broadcast::Sender<_>| one.same_channel(out);
+        if !all.iter().any(|one| one.upgrade().is_some_and(is_known)) {
+            all.retain(|one| one.upgrade().is_some());
+            all.push(out.downgrade());
+        }
+    }
+
+    /// Tells all clients; those whom it does not concern pass it over.
+    pub(crate) fn tell(&self, change: &OfferChange) {
+        let all = self.0.lock().clone();
+        for out in all.iter().filter_map(broadcast::WeakSender::upgrade) {
+            // Nobody may listen.
+            let _ = out.send(change.clone());
+        }
+    }
+
+    /// Tells of the lists that change, for as long as a connection lives.
+    pub(crate) async fn follow(self: Arc<Self>, client: Weak<Client>, over: CancellationToken) {
+        let Some(mut news) = client.upgrade().map(|client| client.news()) else {
+            return;
+        };
+        let mut streams = Streams::of(client);
+        loop {
+            let told = tokio::select! {
+                told = news.recv() => told,
+                () = over.cancelled() => return,
+                () = streams.keep() => continue,
+            };
+            match told {
+                Ok(News::Prompts) => self.tell(&OfferChange::Prompts),
+                Ok(News::Resources) => self.tell(&OfferChange::Resources),
+                Ok(News::Over) | Err(RecvError::Closed) => return,
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => {
+                    self.tell(&OfferChange::Prompts);
+                    self.tell(&OfferChange::Resources);
+                }
+            }
+        }
+    }
+}
+
+/// The stream by which a server of the stateless era tells of its lists, opened again where it breaks off.
+struct Streams {
+    client: Weak<Client>,
+    now: Option<Stream>,
+    /// When it is opened again.
+    again: Option<Instant>,
+    pause: Duration,
+}
+
+impl Streams {
+    fn of(client: Weak<Client>) -> Self {
+        let mut streams = Self {
+            client,
+            now: None,
+            again: None,
+            pause: FIRST_PAUSE,
+        };
+        streams.open();
+        streams
+    }
+
+    fn open(&mut self) {
+        let client = self.client.upgrade();
+        let client = client.filter(|client| client.era().is_modern() && client.server().tells());
+        let wanted = WantedNews {
+            lists: true,
+            uris: &[],
+        };
+        self.now = client.map(|client| client.stream(&wanted));
+    }
+
+    /// Waits until the stream breaks off, or until it is opened again. Dropping the future loses nothing.
+    async fn keep(&mut self) {
+        if let Some(now) = &mut self.now {
+            let error = now.ended().await;
+            self.now = None;
+            // Whatever else it says, it says that it has none.
+            if matches!(
+                error,
+                ClientError::Closed { .. } | ClientError::Unreachable(_)
+            ) {
+                tracing::debug!(%error, "a stream of changes broke off");
+                self.again = Some(Instant::now() + self.pause);
+                self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            }
+        } else if let Some(again) = self.again {
+            sleep_until(again).await;
+            self.again = None;
+            self.open();
+        } else {
+            std::future::pending::<()>().await;
+        }
+    }
+}
