@@ -28,6 +28,9 @@ pub mod view;
 
 pub use changes::Changes;
 
+/// The name of the tool that has deferred tools listed and callable for the rest of a run.
+pub const EXPAND_TOOLS: &str = "tool_expand_tools";
+
 /// Who runs a tool.
 #[derive(Clone)]
 pub enum ToolBackend {

@@ -11,7 +11,7 @@ use crate::spec::{BUILTIN, Exposure, NameError, Overflow, ToolName, ToolSpec};
 
 use crate::toolset::lazy::{self, Lazy};
 use crate::toolset::registry::RegistryError;
-use crate::toolset::{Snapshot, ToolEntry, Toolset};
+use crate::toolset::{EXPAND_TOOLS, Snapshot, ToolEntry, Toolset};
 
 pub use crate::toolset::Derived;
 pub use crate::toolset::replaceable::Replaceable;
@@ -54,6 +54,24 @@ pub trait View: Toolset + Sized + 'static {
     /// The toolset has a tool of the name `call_tool`.
     fn lazily(self, lazy: Lazy) -> Result<Derived, RegistryError> {
         lazy::lazily(Arc::new(self), lazy)
+    }
+
+    /// The same tools; where more than `most` are listed, those that do not stay are deferred: found by search, and callable once the
+    /// run has expanded them. Without [`EXPAND_TOOLS`](super::EXPAND_TOOLS) among the tools all stay as they are.
+    fn deferring(
+        self,
+        most: usize,
+        stays: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Derived {
+        Derived::new([Arc::new(self) as _], move |all| {
+            let entries = || all.iter().flat_map(|s| s.entries());
+            let expands = entries().any(|e| e.spec.name.as_str() == EXPAND_TOOLS);
+            let listed = entries().filter(|e| e.spec.exposure == Exposure::Listed);
+            if !expands || listed.count() <= most {
+                return entries().cloned().collect();
+            }
+            entries().map(|e| deferred(e, &stays)).collect()
+        })
     }
 
     /// Every name with `prefix.` before it.
@@ -218,6 +236,19 @@ fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<ToolEnt
         .filter(|e| wanted(e.spec.name.as_str()))
         .cloned()
         .collect()
+}
+
+/// The entry, deferred where it is listed and does not stay so.
+fn deferred(entry: &Arc<ToolEntry>, stays: impl Fn(&str) -> bool) -> Arc<ToolEntry> {
+    let spec = &entry.spec;
+    let name = spec.name.as_str();
+    if spec.exposure != Exposure::Listed || name == EXPAND_TOOLS || stays(name) {
+        return Arc::clone(entry);
+    }
+    Arc::new(entry.with_spec(ToolSpec {
+        exposure: Exposure::Deferred,
+        ..ToolSpec::clone(spec)
+    }))
 }
 
 /// Keeps names and warns about those that the toolset does not have now.
