@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use haft::{CancellationToken, Executor, Session};
+use haft::{CancellationToken, Executor, Session, SkillSet};
 use haft_wire::request::Choice;
 use haft_wire::{Message, Part, Stop};
 use tokio::time::Instant;
@@ -18,6 +18,8 @@ use crate::offer::Offer;
 use crate::options::Options;
 
 mod calls;
+mod composed;
+mod prepare;
 mod settle;
 mod unknown;
 
@@ -36,6 +38,9 @@ pub struct Agent {
     control: Control,
     history: History,
     offer: Offer,
+    skills: Option<Arc<SkillSet>>,
+    /// The instructions of this run.
+    system: String,
 }
 
 /// Why a run broke off. The history holds all that happened before: [`Agent::resume`] tries again.
@@ -51,6 +56,14 @@ pub enum AgentError {
     /// A prompt came while calls of the last turn have no answer.
     #[error("{0} calls of the last turn have no answer yet; resume the run first")]
     Open(usize),
+    /// A skill cannot be loaded, or cannot be put in force again.
+    #[error("skill {name}: {why}")]
+    Skill {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 /// What is to be done next.
@@ -64,29 +77,34 @@ impl Agent {
     /// An agent with the default options, whose conversation is kept in memory.
     pub fn new(model: impl Model + 'static, executor: Executor, session: Session) -> Self {
         let model: Arc<dyn Model> = Arc::new(model);
-        let offer = Offer::new(model.dialect(), false, Vec::new());
+        let options = Options::default();
+        let offer = Offer::new(model.dialect(), &options, Vec::new());
         Self {
             model,
             executor,
             session,
-            options: Options::default(),
+            options,
             conversation: None,
             watcher: None,
             control: Control::default(),
             history: History::default(),
             offer,
+            skills: None,
+            system: String::new(),
         }
     }
 
     /// The same with these options. To be said before [`keep_in`](Self::keep_in).
     pub fn with_options(mut self, options: Options) -> Self {
         self.history.prices = options.prices;
-        self.offer = Offer::new(
-            self.model.dialect(),
-            options.strict,
-            self.history.offered.clone(),
-        );
+        self.offer = Offer::new(self.model.dialect(), &options, self.history.offered.clone());
         self.options = options;
+        self
+    }
+
+    /// Names these skills to the model: those that the session sees, while it has the tool `load_skill`.
+    pub fn with_skills(mut self, skills: Arc<SkillSet>) -> Self {
+        self.skills = Some(skills);
         self
     }
 
@@ -108,11 +126,10 @@ impl Agent {
         for entry in conversation.entries().await? {
             history.apply(entry);
         }
-        self.offer = Offer::new(
-            self.model.dialect(),
-            self.options.strict,
-            history.offered.clone(),
-        );
+        self.offer = Offer::new(self.model.dialect(), &self.options, history.offered.clone());
+        // What was declared stays declared, as far as the session's view has it.
+        self.session
+            .expand(history.offered.iter().map(String::as_str));
         self.history = history;
         self.conversation = Some(conversation);
         Ok(self)
@@ -162,6 +179,9 @@ impl Agent {
     pub async fn run_with(&mut self, prompt: Vec<Part>) -> Result<Finished, AgentError> {
         self.check_closed()?;
         self.note(Entry::User(prompt))?;
+        if self.options.suggest {
+            self.suggest().await;
+        }
         self.go_on().await
     }
 
@@ -203,6 +223,8 @@ impl Agent {
     async fn go_on(&mut self) -> Result<Finished, AgentError> {
         let stop = self.control.begin();
         let deadline = self.options.budget.time.map(|time| Instant::now() + time);
+        self.restore_skills().await?;
+        self.instruct().await?;
         let end = self.turns(&stop, deadline).await;
         if let Some(conversation) = &self.conversation {
             conversation.sync().await?;
@@ -297,6 +319,7 @@ impl Agent {
         stop: &CancellationToken,
         deadline: Option<Instant>,
     ) -> Result<Option<End>, AgentError> {
+        self.compress().await?;
         if let Some(names) = self.offer.refresh(&self.session.tools()) {
             self.note(Entry::Offered(names))?;
         }
@@ -304,7 +327,7 @@ impl Agent {
             let watcher = self.watcher.as_deref();
             let mut watch = |event: ModelEvent| tell(watcher, &event);
             let request = ModelRequest {
-                system: &self.options.system,
+                system: &self.system,
                 messages: self.history.messages(),
                 tools: self.offer.now(),
                 choice: &Choice::Auto,

@@ -55,6 +55,8 @@ pub enum Entry {
     },
     /// The tools that were declared, in this order, from here on.
     Offered(Vec<String>),
+    /// The skills that are active from here on.
+    Skills(Vec<String>),
     /// An old answer was shortened: what it held is kept elsewhere.
     Shortened {
         /// The turn, counted from 1.

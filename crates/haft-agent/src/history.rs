@@ -1,6 +1,6 @@
 //! `History`: what the entries of a conversation come to: the messages for the model, and the calls that have no answer yet.
 
-use haft_wire::{Answer, Call, Message, Part, Stop, Turn, Usage};
+use haft_wire::{Answer, Call, Item, Message, Part, Stop, Turn, Usage};
 use serde_json::value::RawValue;
 
 use crate::budget::{Prices, Spent};
@@ -19,6 +19,8 @@ pub(crate) struct History {
     pub(crate) prices: Option<Prices>,
     pub(crate) spent: Spent,
     pub(crate) offered: Vec<String>,
+    /// The skills that are active.
+    pub(crate) skills: Vec<String>,
     pub(crate) repeats: Repeats,
     last: Usage,
 }
@@ -32,7 +34,13 @@ pub(crate) struct OpenTurn {
     pub(crate) slots: Vec<Slot>,
     /// The place of a call that may be cut: the reply reached its limit in it.
     pub(crate) cut: Option<usize>,
+    /// Answers to the provider's questions whether it may run tools of its own.
+    approvals: Vec<Answer>,
 }
+
+/// Why a provider may not run a tool that it asks about.
+const NOT_JUDGED: &str =
+    "haft judges no tool that the provider runs; use a tool of this run in place of it";
 
 /// A call of a turn.
 #[derive(Debug)]
@@ -63,6 +71,11 @@ impl Slot {
     /// Whether it has its answer.
     pub(crate) fn is_answered(&self) -> bool {
         self.answer.is_some()
+    }
+
+    /// Whether its answer says that it failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.is_error)
     }
 
     fn into_answer(self) -> Answer {
@@ -153,6 +166,7 @@ impl History {
             }),
             Entry::Answered { place, answer } => self.answered(place, answer),
             Entry::Offered(names) => self.offered = names,
+            Entry::Skills(names) => self.skills = names,
             Entry::Shortened { turn, place, text } => self.shorten(turn, place, text),
             Entry::Summary { turn, text, usage } => {
                 self.spent.count(&usage, self.prices.as_ref());
@@ -172,19 +186,26 @@ impl History {
         self.turns += 1;
         self.spent.add(&usage, self.prices.as_ref());
         self.last = usage;
+        let approvals: Vec<Answer> = turn.items.iter().filter_map(refusal).collect();
         let slots: Vec<Slot> = turn.calls().cloned().map(Slot::new).collect();
         if !slots.is_empty() {
             let last = turn.items.last();
-            let ends_in_call = matches!(last, Some(haft_wire::Item::Call(_)));
+            let ends_in_call = matches!(last, Some(Item::Call(_)));
             self.open = Some(OpenTurn {
                 number: self.turns,
                 cut: (stop == Stop::Length && ends_in_call).then(|| slots.len() - 1),
                 slots,
+                approvals: Vec::new(),
             });
         }
         self.stop = Some(stop);
         self.places.push((self.turns, self.messages.len()));
         self.messages.push(Message::Model(turn));
+        match &mut self.open {
+            Some(open) => open.approvals = approvals,
+            None if approvals.is_empty() => {}
+            None => self.messages.push(Message::Results(approvals)),
+        }
     }
 
     fn answered(&mut self, place: usize, answer: AnswerText) {
@@ -199,6 +220,7 @@ impl History {
             && let Some(open) = self.open.take()
         {
             let answers = open.slots.into_iter().map(Slot::into_answer);
+            let answers = answers.chain(open.approvals);
             self.messages.push(Message::Results(answers.collect()));
         }
     }
@@ -209,13 +231,30 @@ impl History {
         if let Some(Message::Results(answers)) = results
             && let Some(answer) = answers.get_mut(place)
         {
+            let before: usize = answer.parts.iter().map(size).sum();
+            let left = before.saturating_sub(text.len());
+            // About four bytes a token, until the next reply says how many were read.
+            self.last.input = self.last.input.saturating_sub(left as u64 / 4);
             answer.parts = vec![Part::Text(text)];
         }
     }
 
+    /// Where the messages begin that stand as they are from this turn on: with what the user said before it.
+    pub(crate) fn begin_of(&self, turn: u32) -> Option<usize> {
+        let (_, mut at) = self
+            .places
+            .iter()
+            .copied()
+            .find(|(number, _)| *number == turn)?;
+        let before = |at: usize| at.checked_sub(1).and_then(|at| self.messages.get(at));
+        while matches!(before(at), Some(Message::User(_) | Message::Host(_))) {
+            at -= 1;
+        }
+        Some(at)
+    }
+
     fn summarize(&mut self, turn: u32, text: String) {
-        let at = self.places.iter().find(|(number, _)| *number == turn);
-        let Some((_, at)) = at.copied() else {
+        let Some(at) = self.begin_of(turn) else {
             return;
         };
         self.messages.splice(..at, [Message::user(text)]);
@@ -223,5 +262,22 @@ impl History {
         for (_, place) in &mut self.places {
             *place = *place - at + 1;
         }
+        self.last = Usage::default();
+    }
+}
+
+/// About how much of a request a part takes, in bytes.
+fn size(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => text.len(),
+        Part::Image { data, .. } | Part::Audio { data, .. } | Part::File { data, .. } => data.len(),
+    }
+}
+
+/// The answer to a provider that asks whether it may run a tool of its own: no one here can judge what it would do.
+fn refusal(item: &Item) -> Option<Answer> {
+    match item {
+        Item::Approval { id, .. } => Some(Answer::approval(id, false, Some(NOT_JUDGED))),
+        _ => None,
     }
 }

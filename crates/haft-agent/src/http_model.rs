@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use haft::future::BoxFuture;
@@ -18,40 +17,17 @@ mod exchange;
 mod key;
 mod place;
 pub mod retry;
+pub mod timeouts;
 
 use dial::{Dial, Direct};
-use exchange::Exchange;
+use exchange::{Exchange, Post};
 use key::ApiKey;
 use place::Place;
 use retry::Retry;
+use timeouts::Timeouts;
 
 /// The version of Anthropic's interface that requests name.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
-
-/// How long each wait of a request may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// For the connection, encryption included.
-    pub connect: Duration,
-    /// For the first byte of the answer: a model may think before it.
-    pub first_byte: Duration,
-    /// For each next byte.
-    pub next_byte: Duration,
-    /// For the whole answer.
-    pub whole: Duration,
-}
-
-impl Default for Timeouts {
-    /// 10 s, 300 s, 120 s, 1,800 s.
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            first_byte: Duration::from_secs(300),
-            next_byte: Duration::from_secs(120),
-            whole: Duration::from_secs(1800),
-        }
-    }
-}
 
 /// How a model behind HTTP is reached.
 #[derive(Debug, Clone)]
@@ -157,8 +133,13 @@ impl HttpModel {
             stream: self.stream,
             extra: request.extra,
         })?;
-        let body = Bytes::from(body);
         let path = self.dialect.path(&self.model, self.stream);
+        let post = Post {
+            dialect: self.dialect,
+            path: &path,
+            headers: &self.headers,
+            body: Bytes::from(body),
+        };
         let mut tried = 0;
         loop {
             let mut seen = false;
@@ -166,10 +147,7 @@ impl HttpModel {
                 seen = true;
                 watch(ModelEvent::Delta(delta));
             };
-            let sent =
-                self.exchange
-                    .send(self.dialect, &path, &self.headers, body.clone(), &mut show);
-            let error = match sent.await {
+            let error = match self.exchange.send(&post, &mut show).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => self.without_key(error),
             };
@@ -260,9 +238,9 @@ fn headers(
         headers.insert(version, HeaderValue::from_static(ANTHROPIC_VERSION));
     }
     for (name, value) in further {
-        let wrong = |_| ModelError::Setting(format!("{name:?} is no header, or its value none"));
-        let name = HeaderName::try_from(name).map_err(|_| wrong(()))?;
-        let value = HeaderValue::try_from(value).map_err(|_| wrong(()))?;
+        let wrong = || ModelError::Setting(format!("{name:?} is no header, or its value none"));
+        let name = HeaderName::try_from(name).map_err(|_| wrong())?;
+        let value = HeaderValue::try_from(value).map_err(|_| wrong())?;
         headers.insert(name, value);
     }
     if let Some(key) = key {

@@ -124,7 +124,7 @@ pub enum ModelError {
         why: String,
     },
     /// It took too long.
-    #[error("the model at {place} did not answer in time: no {} within {} s", .wait.as_str(), .limit.as_secs())]
+    #[error("the model at {place} did not answer in time: {} did not come within {} s", .wait.as_str(), .limit.as_secs_f64())]
     Timeout {
         /// Host and port.
         place: String,

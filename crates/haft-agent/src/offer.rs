@@ -5,15 +5,21 @@ use std::sync::Arc;
 
 use haft::spec::Declaration;
 use haft::toolset::{Snapshot, ToolEntry};
-use haft_wire::declared::{Entry, Function};
+use haft_wire::declared::Function;
+use haft_wire::declarer::Entry;
 use haft_wire::{Declarations, Declared, Declarer, Dialect};
 use serde_json::value::RawValue;
+
+use crate::options::Options;
+use crate::provided::Provided;
 
 /// What is declared.
 #[derive(Debug)]
 pub(crate) struct Offer {
     dialect: Dialect,
     strict: bool,
+    /// What the provider defines, declared before all else.
+    provided: Vec<Provided>,
     declarer: Declarer,
     /// By name: what was declared, and its spec's hash.
     known: HashMap<String, Known>,
@@ -30,10 +36,13 @@ struct Known {
 
 impl Offer {
     /// Nothing declared yet; tools that were declared before come first, in their order.
-    pub(crate) fn new(dialect: Dialect, strict: bool, order: Vec<String>) -> Self {
+    pub(crate) fn new(dialect: Dialect, options: &Options, order: Vec<String>) -> Self {
+        let mut provided = options.provided.clone();
+        provided.retain(|tool| tool.dialect() == dialect);
         Self {
             dialect,
-            strict,
+            strict: options.strict,
+            provided,
             declarer: Declarer::new(dialect),
             known: HashMap::new(),
             order,
@@ -45,6 +54,11 @@ impl Offer {
     /// The declarations as they were last.
     pub(crate) fn now(&self) -> &Arc<Declarations> {
         &self.now
+    }
+
+    /// The tools that the provider defines and that are answered here.
+    pub(crate) fn provided(&self) -> &[Provided] {
+        &self.provided
     }
 
     /// Takes the tools in as they are now: those that are gone are left out, new ones come last. The names, where they changed.
@@ -74,14 +88,20 @@ impl Offer {
                 learn(&mut self.known, entry, self.dialect, self.strict);
             }
         }
-        let all = self.order.iter().filter_map(|name| self.known.get(name));
-        let all: Vec<Entry<'_>> = all
-            .map(|known| Entry {
-                version: &known.hash,
-                tool: &known.tool,
-            })
+        let usable = |tool: &&Provided| tools.entry(tool.needs()).is_some();
+        let provided = self.provided.iter().filter(usable);
+        let provided: Vec<(&str, Declared)> = provided
+            .filter_map(|tool| Some((tool.as_str(), tool.declared()?)))
             .collect();
-        self.now = self.declarer.declare(&all);
+        let all = self.order.iter().filter_map(|name| self.known.get(name));
+        let all = all.map(|known| Entry {
+            version: &known.hash,
+            tool: &known.tool,
+        });
+        let first = provided
+            .iter()
+            .map(|(version, tool)| Entry { version, tool });
+        self.now = self.declarer.declare(&first.chain(all).collect::<Vec<_>>());
         for lost in &self.now.lost {
             tracing::debug!(
                 tool = lost.tool,

@@ -15,7 +15,7 @@ use crate::model::{Model, ModelError, ModelEvent, ModelRequest, Watch};
 pub struct ScriptedModel {
     dialect: Dialect,
     script: Arc<Mutex<VecDeque<Line>>>,
-    requests: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<SeenRequest>>>,
 }
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ enum Line {
 
 /// What the model was asked.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct SeenRequest {
     /// The instructions.
     pub system: String,
     /// The history.
@@ -115,7 +115,7 @@ impl ScriptedModel {
     }
 
     /// What it was asked so far.
-    pub fn requests(&self) -> Vec<Asked> {
+    pub fn requests(&self) -> Vec<SeenRequest> {
         self.requests.lock().clone()
     }
 }
@@ -149,7 +149,7 @@ impl Model for ScriptedModel {
         watch: &'a mut Watch<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            self.requests.lock().push(Asked {
+            self.requests.lock().push(SeenRequest {
                 system: request.system.to_owned(),
                 messages: request.messages.to_vec(),
                 tools: String::from_utf8_lossy(request.tools.json()).into_owned(),

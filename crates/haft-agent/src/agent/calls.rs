@@ -23,9 +23,11 @@ pub(super) struct Ready {
     pub(super) place: usize,
     pub(super) call: ToolCall,
     /// It may run beside others.
-    beside_others: bool,
+    pub(super) beside_others: bool,
+    /// It is one of those that the call stands for.
+    pub(super) is_step: bool,
     /// It only reads, so that nothing is lost where the machine fails.
-    reads: bool,
+    pub(super) reads: bool,
 }
 
 impl Ready {
@@ -36,10 +38,12 @@ impl Ready {
 }
 
 /// What to do with a call.
-enum Plan {
+pub(super) enum Plan {
     Run(Ready),
     /// Nothing runs.
     Answer(Box<AnswerText>),
+    /// All that it stands for has run.
+    Composed(Box<AnswerText>),
     /// It may have run in a process that is gone.
     Unknown(Ready),
 }
@@ -64,7 +68,12 @@ impl Agent {
             from = place + 1;
             match self.plan(place) {
                 Plan::Answer(answer) => self.refuse(place, *answer)?,
+                Plan::Composed(answer) => self.compose(place, *answer)?,
                 Plan::Unknown(ready) => {
+                    let before = std::mem::take(&mut group);
+                    if let Some(end) = self.together(before, stop, deadline).await? {
+                        return Ok(Some(end));
+                    }
                     self.settle_unknown(ready).await?;
                     // One that waits for a decision is made again, in its place.
                     from = place;
@@ -79,9 +88,13 @@ impl Agent {
                     }
                     if ready.beside_others {
                         group.push(ready);
-                    } else if let Some(end) = self.together(vec![ready], stop, deadline).await? {
+                        continue;
+                    }
+                    if let Some(end) = self.together(vec![ready], stop, deadline).await? {
                         return Ok(Some(end));
                     }
+                    // A call that stands for several goes on with the next of them before what follows it.
+                    from = place;
                 }
             }
         }
@@ -96,6 +109,9 @@ impl Agent {
         if let Some(why) = refused(open, place) {
             return Plan::Answer(Box::new(AnswerText::error(why)));
         }
+        if let Some(plan) = self.composed(open.number, place, slot) {
+            return plan;
+        }
         let (name, arguments) = (self.name_of(&slot.call), arguments(&slot.call));
         let ready = self.ready(open.number, place, ToolCall::new(name, arguments));
         if slot.begun {
@@ -104,10 +120,12 @@ impl Agent {
         Plan::Run(ready)
     }
 
-    fn ready(&self, turn: u32, place: usize, call: ToolCall) -> Ready {
-        let call = call
-            .with_id(format!("turn-{turn}-{}", place + 1))
-            .from_origin(Origin::Model);
+    pub(super) fn ready(&self, turn: u32, place: usize, call: ToolCall) -> Ready {
+        let call = match call.id {
+            Some(_) => call,
+            None => call.with_id(format!("turn-{turn}-{}", place + 1)),
+        };
+        let call = call.from_origin(Origin::Model);
         let tools = self.session.tools();
         let spec = tools.entry(&call.name).map(|entry| entry.spec());
         let reads = spec.is_none_or(|spec| {
@@ -116,6 +134,7 @@ impl Agent {
         Ready {
             place,
             call,
+            is_step: false,
             beside_others: spec.is_some_and(|spec| spec.concurrency_safe),
             reads,
         }
@@ -123,19 +142,14 @@ impl Agent {
 
     /// The tool that a call names. A name that was not declared is looked for among all tools, so that the refusal names the tool.
     fn name_of(&self, call: &Call) -> String {
-        let wire = match &call.namespace {
-            Some(namespace) => format!("{namespace}.{}", call.name),
-            None => call.name.clone(),
-        };
-        let declared = self.offer.now();
-        let known = declared.names.canonical(&call.name);
-        if let Some(name) = known.or_else(|| declared.names.canonical(&wire)) {
+        if let Some(name) = self.offer.now().called(call) {
             return name.to_owned();
         }
         let tools = self.session.tools();
         let names = tools.findable().map(|entry| entry.spec().name.as_str());
         let all = haft_wire::names::Names::new(self.model.dialect(), names);
-        all.canonical(&wire).unwrap_or(&wire).to_owned()
+        let name = all.called(call.namespace.as_deref(), &call.name);
+        name.unwrap_or(&call.name).to_owned()
     }
 
     /// Runs calls side by side, and keeps what comes of each as it comes.

@@ -9,6 +9,7 @@ use crate::answers;
 use crate::conversation::{AnswerText, Entry};
 use crate::end::Waiting;
 use crate::event::AgentEvent;
+use crate::provided::failed_item;
 use crate::repeats::Repeats;
 
 impl Agent {
@@ -36,7 +37,13 @@ impl Agent {
                 approval: approval.clone(),
             }));
         }
-        self.answer(ready, answers::of(outcome), Some(outcome))?;
+        // Before its answer: a run that is left in between holds to what a skill narrows it to.
+        self.note_skills()?;
+        if ready.is_step {
+            self.stepped(ready, outcome)?;
+        } else {
+            self.answer(ready, answers::of(outcome), Some(outcome))?;
+        }
         Ok(None)
     }
 
@@ -59,7 +66,7 @@ impl Agent {
         })
     }
 
-    fn keep_answer(
+    pub(super) fn keep_answer(
         &mut self,
         place: usize,
         mut answer: AnswerText,
@@ -72,6 +79,12 @@ impl Agent {
                 Repeats::notice(self.history.repeats.next(&slot.call, open.number))
         {
             answer.parts.push(Part::Text(notice));
+        }
+        if let Some(open) = self.history.open()
+            && let Some(slot) = open.slots.get(place)
+            && answer.item.is_none()
+        {
+            answer.item = failed_item(&slot.call, text_of(&answer));
         }
         let entry = Entry::Answered {
             place,
@@ -107,10 +120,15 @@ impl Agent {
 
     /// A call was ended while it ran.
     pub(super) fn interrupted(&mut self, ready: &Ready) -> Result<(), AgentError> {
-        let answer = AnswerText::error(
-            "cancelled: the user ended this call while it ran. It may have done part of its work.",
-        );
-        self.answer(ready, answer, None)
+        const WHY: &str =
+            "cancelled: the user ended this call while it ran. It may have done part of its work.";
+        if ready.is_step {
+            let (run, id) = (self.session.run().clone(), ready.id());
+            let mut outcome = Outcome::new(run, id, &ready.call.name, Status::Cancelled);
+            WHY.clone_into(&mut outcome.summary);
+            return self.stepped(ready, &outcome);
+        }
+        self.answer(ready, AnswerText::error(WHY), None)
     }
 
     /// Answers all calls of the turn that have not begun, so that the conversation can go on with another prompt.
@@ -140,7 +158,7 @@ impl Agent {
 }
 
 /// The first text of an answer.
-fn text_of(answer: &AnswerText) -> &str {
+pub(super) fn text_of(answer: &AnswerText) -> &str {
     answer.parts.iter().find_map(text_in).unwrap_or_default()
 }
 

@@ -43,6 +43,9 @@ impl Agent {
                 let outcome =
                     answers::stored(text, self.session.run(), ready.id(), &ready.call.name);
                 self.tell_call(ready);
+                if let Some(outcome) = outcome.as_ref().filter(|_| ready.is_step) {
+                    return self.stepped(ready, outcome);
+                }
                 let answer = outcome.as_ref().map(answers::of);
                 let answer = answer.unwrap_or_else(|| {
                     AnswerText::error("unknown: the call has run, and how it ended cannot be read")

@@ -62,6 +62,7 @@ enum Stored {
         answer: StoredAnswer,
     },
     Offered(Vec<String>),
+    Skills(Vec<String>),
     Shortened {
         turn: u32,
         place: usize,
@@ -191,6 +192,7 @@ impl From<&Entry> for Stored {
                 answer: answer.into(),
             },
             Entry::Offered(names) => Self::Offered(names.clone()),
+            Entry::Skills(names) => Self::Skills(names.clone()),
             Entry::Shortened { turn, place, text } => Self::Shortened {
                 turn: *turn,
                 place: *place,
@@ -219,6 +221,7 @@ impl Stored {
                 answer: answer.into(),
             },
             Self::Offered(names) => Entry::Offered(names),
+            Self::Skills(names) => Entry::Skills(names),
             Self::Shortened { turn, place, text } => Entry::Shortened { turn, place, text },
             Self::Summary { turn, text, usage } => Entry::Summary {
                 turn,

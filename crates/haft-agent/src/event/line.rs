@@ -4,7 +4,7 @@ use haft::text::clip;
 use haft_wire::Delta;
 use serde_json::{Value, json};
 
-use crate::end::End;
+use crate::end::{End, Finished};
 use crate::event::AgentEvent;
 
 /// Most characters of a call's arguments or result that a line repeats.
@@ -43,22 +43,7 @@ impl AgentEvent<'_> {
             } => json!({
                 "type": "tool_call", "tool_call_id": id, "tool": tool, "arguments": parsed(arguments),
             }),
-            Self::ToolResult {
-                id,
-                tool,
-                outcome,
-                text,
-                is_error,
-            } => {
-                let mut line = json!({
-                    "type": "tool_result", "tool_call_id": id, "tool": tool, "ok": !is_error,
-                    "text": clip(text, MAX_TEXT),
-                });
-                if let Some(Ok(outcome)) = outcome.map(serde_json::to_value) {
-                    line["outcome"] = outcome;
-                }
-                line
-            }
+            Self::ToolResult { .. } => self.result()?,
             Self::Approval { id, tool, approval } => {
                 json!({"type": "approval", "tool_call_id": id, "tool": tool, "approval": approval})
             }
@@ -71,21 +56,44 @@ impl AgentEvent<'_> {
                 "input": usage.input, "cached": usage.cached, "output": usage.output, "thinking": usage.thinking,
                 "total": spent,
             }),
-            Self::Done(finished) => {
-                let mut line = json!({
-                    "type": "done", "end": finished.end.as_str(), "text": finished.text, "total": finished.spent,
-                });
-                if finished.end != End::Done {
-                    line["message"] = finished.end.describe().into();
-                }
-                if let End::Suspended(waiting) = &finished.end {
-                    let ids = waiting.iter().map(|call| call.approval.as_str());
-                    line["approvals"] = ids.collect::<Vec<_>>().into();
-                }
-                line
-            }
+            Self::Done(finished) => done(finished),
         })
     }
+
+    fn result(&self) -> Option<Value> {
+        let Self::ToolResult {
+            id,
+            tool,
+            outcome,
+            text,
+            is_error,
+        } = self
+        else {
+            return None;
+        };
+        let mut line = json!({
+            "type": "tool_result", "tool_call_id": id, "tool": tool, "ok": !is_error,
+            "text": clip(text, MAX_TEXT),
+        });
+        if let Some(Ok(outcome)) = outcome.map(serde_json::to_value) {
+            line["outcome"] = outcome;
+        }
+        Some(line)
+    }
+}
+
+fn done(finished: &Finished) -> Value {
+    let mut line = json!({
+        "type": "done", "end": finished.end.as_str(), "text": finished.text, "total": finished.spent,
+    });
+    if finished.end != End::Done {
+        line["message"] = finished.end.describe().into();
+    }
+    if let End::Suspended(waiting) = &finished.end {
+        let ids = waiting.iter().map(|call| call.approval.as_str());
+        line["approvals"] = ids.collect::<Vec<_>>().into();
+    }
+    line
 }
 
 /// Arguments as JSON where they are JSON, else as the text that they are.

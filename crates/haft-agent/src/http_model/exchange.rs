@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::http_model::Timeouts;
 use crate::http_model::dial::Dial;
 use crate::http_model::place::Place;
 use crate::http_model::retry;
+use crate::http_model::timeouts::Timeouts;
 use crate::model::{ModelError, Wait};
 
 /// The most that is read of a refusal.
@@ -38,6 +38,16 @@ pub(super) struct Exchange {
     limits: Limits,
     /// A connection whose last answer was read to its end.
     idle: Mutex<Option<Sender>>,
+}
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Post<'a> {
+    pub(super) dialect: Dialect,
+    /// Below the base URL.
+    pub(super) path: &'a str,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: Bytes,
 }
 
 /// What is shown of an answer as it comes.
@@ -62,14 +72,12 @@ impl Exchange {
     /// Sends a request; its reply.
     pub(super) async fn send(
         &self,
-        dialect: Dialect,
-        path: &str,
-        headers: &HeaderMap,
-        body: Bytes,
+        post: &Post<'_>,
         show: &mut Show<'_>,
     ) -> Result<Reply, ModelError> {
+        let dialect = post.dialect;
         let deadline = Instant::now() + self.timeouts.whole;
-        let request = self.request(path, headers, body)?;
+        let request = self.request(post)?;
         let (response, sender) = self.answered(request, deadline).await?;
         let mut body = Body {
             exchange: self,
@@ -93,19 +101,14 @@ impl Exchange {
         Ok(reply)
     }
 
-    fn request(
-        &self,
-        path: &str,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, ModelError> {
+    fn request(&self, post: &Post<'_>) -> Result<Request<Full<Bytes>>, ModelError> {
         let request = Request::builder()
             .method(Method::POST)
-            .uri(self.place.path(path))
+            .uri(self.place.path(post.path))
             .header(HOST, self.place.authority())
-            .body(Full::new(body));
+            .body(Full::new(post.body.clone()));
         let mut request = request.map_err(|error| ModelError::Setting(error.to_string()))?;
-        for (name, value) in headers {
+        for (name, value) in post.headers {
             request.headers_mut().insert(name, value.clone());
         }
         Ok(request)

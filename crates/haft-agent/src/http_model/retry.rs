@@ -53,13 +53,13 @@ impl Retry {
                     None => Some(self.own(tried)),
                 }
             }
+            // Of an answer that broke off the caller knows whether any of it was shown.
             ModelError::Unreachable { .. }
             | ModelError::Timeout {
                 wait: Wait::Connect,
                 ..
-            } => Some(self.own(tried)),
-            // An answer that broke off: the caller knows whether any of it was shown.
-            ModelError::Wire(haft_wire::WireError::Cut(_)) => Some(self.own(tried)),
+            }
+            | ModelError::Wire(haft_wire::WireError::Cut(_)) => Some(self.own(tried)),
             ModelError::Wire(haft_wire::WireError::Provider { kind, .. }) if passes(kind) => {
                 Some(self.own(tried))
             }
@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn the_pause_that_a_provider_wants_is_read_of_its_headers() {
-        let rows: [(&[(&str, &str)], Option<u64>); 9] = [
+        type Row<'a> = (&'a [(&'a str, &'a str)], Option<u64>);
+        let rows: [Row<'_>; 9] = [
             (&[("retry-after", "3")], Some(3000)),
             (&[("retry-after", "0.5")], Some(500)),
             (

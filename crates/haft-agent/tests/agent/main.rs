@@ -2,6 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod calls;
+mod compress;
 mod ends;
+mod http;
+mod provided;
 mod resume;
+mod skills;
+mod suggest;
 mod support;

@@ -1,0 +1,147 @@
+//! Calls of tools that a provider defines: what each stands for, step by step, and the one answer in the end.
+
+use haft::spec::Declaration;
+use haft::{CallId, Outcome, ToolCall, Verdict};
+use haft_wire::{Call, CallKind};
+
+use crate::agent::calls::{Plan, Ready};
+use crate::agent::settle::text_of;
+use crate::agent::{Agent, AgentError};
+use crate::answers;
+use crate::conversation::{AnswerText, Entry};
+use crate::event::AgentEvent;
+use crate::history::Slot;
+use crate::provided::{BATCH_FAILED, Next, Provided, pending_checks};
+
+impl Agent {
+    /// What to do with a call of a tool that the provider defines; none for every other call.
+    pub(super) fn composed(&self, turn: u32, place: usize, slot: &Slot) -> Option<Plan> {
+        let call = &slot.call;
+        let Some(provided) = Provided::of(call, self.offer.provided()) else {
+            return self.defined_by_provider(turn, place, slot);
+        };
+        if self.batch_failed(place, call) {
+            return Some(Plan::Answer(Box::new(AnswerText::error(BATCH_FAILED))));
+        }
+        let run = self.session.run();
+        let done = slot.steps.iter().enumerate().map(|(number, text)| {
+            let id = step_id(turn, place, number);
+            answers::stored(text, run, id, provided.needs())
+        });
+        let done: Option<Vec<Outcome>> = done.collect();
+        let next = match &done {
+            Some(done) => provided.next(call, done),
+            None => Next::failed("unknown: what the call came to cannot be read"),
+        };
+        Some(match next {
+            Next::Answer(answer) if slot.steps.is_empty() => Plan::Answer(answer),
+            Next::Answer(answer) => Plan::Composed(answer),
+            Next::Call(step) => {
+                let id = step_id(turn, place, slot.steps.len());
+                let step = ToolCall::new(step.tool, step.arguments).with_id(id.as_str());
+                match self.unseen(&step) {
+                    Some(why) => Plan::Answer(Box::new(AnswerText::error(why))),
+                    None => self.step(turn, place, slot, step),
+                }
+            }
+        })
+    }
+
+    fn step(&self, turn: u32, place: usize, slot: &Slot, call: ToolCall) -> Plan {
+        let ready = Ready {
+            is_step: true,
+            beside_others: false,
+            ..self.ready(turn, place, call)
+        };
+        if slot.begun {
+            Plan::Unknown(ready)
+        } else {
+            Plan::Run(ready)
+        }
+    }
+
+    /// A call of a sort that a tool of the session answers, by the item's type; a refusal where none does.
+    fn defined_by_provider(&self, turn: u32, place: usize, slot: &Slot) -> Option<Plan> {
+        let CallKind::Provider(kind) = &slot.call.kind else {
+            return None;
+        };
+        let tools = self.session.tools();
+        let answers = |declaration: &Declaration| match declaration {
+            Declaration::Provider { call_types, .. } => call_types.contains(kind),
+            Declaration::Schema => false,
+        };
+        let mut entries = tools.entries().iter();
+        let entry = entries.find(|entry| answers(&entry.spec().declaration));
+        let Some(entry) = entry.filter(|entry| entry.is_local()) else {
+            let kind = haft::text::clip(kind, 100);
+            let why =
+                format!("unavailable: nothing in this run answers calls of the sort {kind:?}");
+            return Some(Plan::Answer(Box::new(AnswerText::error(why))));
+        };
+        let name = entry.spec().name.as_str();
+        let call = ToolCall::new(name, slot.call.arguments.as_str());
+        if let Some(text) = slot.steps.first() {
+            let outcome = answers::stored(text, self.session.run(), CallId::new(""), name);
+            let answer = outcome.as_ref().map(answers::of).unwrap_or_default();
+            // What the tool gives is the provider's item.
+            let item = outcome.and_then(|outcome| Some(outcome.data?.get().to_owned()));
+            return Some(Plan::Composed(Box::new(AnswerText { item, ..answer })));
+        }
+        Some(self.step(turn, place, slot, call))
+    }
+
+    /// Whether an earlier call of the same toolset in this turn has failed.
+    fn batch_failed(&self, place: usize, call: &Call) -> bool {
+        let Some(open) = self.history.open() else {
+            return false;
+        };
+        let of_same = |slot: &&Slot| call.toolset.is_some() && slot.call.toolset == call.toolset;
+        let mut earlier = open.slots[..place].iter().filter(of_same);
+        earlier.any(Slot::has_failed)
+    }
+
+    /// Why a call whose safety checks a person must see is not run: the policy would let it pass unseen.
+    fn unseen(&self, call: &ToolCall) -> Option<String> {
+        if !pending_checks(call) {
+            return None;
+        }
+        let tools = self.session.tools();
+        let entry = tools.entry(&call.name)?;
+        let explained = self.executor.explain(entry, &call.arguments).ok()?;
+        (explained.verdict == Verdict::Allow).then(|| {
+            "denied: the provider wants a person to see its safety checks, and the policy asks no one about calls of computer".to_owned()
+        })
+    }
+
+    /// Keeps what came of a step.
+    pub(super) fn stepped(&mut self, ready: &Ready, outcome: &Outcome) -> Result<(), AgentError> {
+        let text = serde_json::to_string(outcome).map_err(std::io::Error::other)?;
+        self.note(Entry::Stepped {
+            place: ready.place,
+            outcome: text,
+        })?;
+        let answer = answers::of(outcome);
+        self.tell_watcher(AgentEvent::ToolResult {
+            id: &ready.id(),
+            tool: &ready.call.name,
+            outcome: Some(outcome),
+            text: text_of(&answer),
+            is_error: answer.is_error,
+        });
+        Ok(())
+    }
+
+    /// Keeps the answer to a call all of whose steps were told.
+    pub(super) fn compose(&mut self, place: usize, answer: AnswerText) -> Result<(), AgentError> {
+        self.keep_answer(place, answer, |_, _| {})
+    }
+}
+
+/// The id of a step: the call's own for the first one.
+fn step_id(turn: u32, place: usize, number: usize) -> CallId {
+    let place = place + 1;
+    CallId::new(match number {
+        0 => format!("turn-{turn}-{place}"),
+        _ => format!("turn-{turn}-{place}-{}", number + 1),
+    })
+}

@@ -1,0 +1,62 @@
+//! `Step`: a call of a tool that a provider's call stands for; `Next`: what follows the steps so far.
+
+use haft::Outcome;
+use serde_json::Value;
+
+use crate::answers;
+use crate::conversation::AnswerText;
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: String,
+}
+
+impl Step {
+    /// A call of this tool.
+    pub(crate) fn new(tool: &'static str, arguments: impl Into<Value>) -> Self {
+        Self {
+            tool,
+            arguments: arguments.into().to_string(),
+        }
+    }
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Next {
+    /// Another call.
+    Call(Step),
+    /// The answer.
+    Answer(Box<AnswerText>),
+}
+
+impl Next {
+    /// The answer, for a call that cannot be run.
+    pub(crate) fn failed(text: impl Into<String>) -> Self {
+        Self::Answer(Box::new(AnswerText::error(text)))
+    }
+
+    /// What came of a call as the answer.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        Self::Answer(Box::new(answers::of(outcome)))
+    }
+}
+
+/// One call, whose outcome is the answer.
+pub(crate) fn one(done: &[Outcome], step: impl FnOnce() -> Step) -> Next {
+    match done.last() {
+        None => Next::Call(step()),
+        Some(outcome) => Next::of(outcome),
+    }
+}
+
+/// A text of an answer, with the item beside it.
+pub(super) fn with_item(text: &str, is_error: bool, item: String) -> Next {
+    Next::Answer(Box::new(AnswerText {
+        is_error,
+        item: Some(item),
+        ..AnswerText::text(text)
+    }))
+}

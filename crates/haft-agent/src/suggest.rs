@@ -1,0 +1,171 @@
+//! Which of many tools are declared: a baseline, and those that fit what the user says; the others are found by search.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use haft::spec::Exposure;
+use haft::text::clip;
+use haft::toolset::view::{Derived, View};
+use haft::toolset::{Snapshot, ToolEntry, Toolset};
+use haft_wire::{Declarations, Message, Part, Usage};
+use serde::Deserialize;
+
+use crate::model::{Model, ModelError, ModelRequest};
+
+/// So many tools are declared as they are.
+pub const DIRECT: usize = 15;
+/// Most tools that one prompt adds.
+pub const SUGGESTED: usize = 10;
+/// Most tools that a model chooses from.
+const CANDIDATES: usize = 200;
+/// Most characters of a tool's description that it chooses by.
+const DESCRIPTION: usize = 50;
+/// Prompts by which tools are looked for, and most characters of each.
+const PROMPTS: usize = 5;
+const PROMPT: usize = 2000;
+/// How often a model that answers something else is asked.
+const TRIES: u32 = 2;
+
+/// Tools that are always declared, where the session has them.
+pub const BASELINE: [&str; 19] = [
+    "ask_user",
+    "await_command",
+    "edit_file",
+    "glob_files",
+    "grep_files",
+    "kill_command",
+    "list_files",
+    "load_skill",
+    "read_artifact",
+    "read_file",
+    "recall_memory",
+    "run_command",
+    "todo_read",
+    "todo_write",
+    "tool_chain",
+    "tool_expand_tools",
+    "tool_search",
+    "write_file",
+    "write_memory",
+];
+
+/// The tools of a session whose agent suggests: above [`DIRECT`] all but the [`BASELINE`] are deferred, and the agent expands what fits
+/// each prompt. A model finds the others by `tool_search` and has them declared by `tool_expand_tools`; a call of one that is not is
+/// refused with the call to make.
+pub fn view(tools: impl Toolset + 'static) -> Derived {
+    tools.deferring(DIRECT, |name| BASELINE.contains(&name))
+}
+
+/// What the user said last, for a search.
+pub(crate) fn query(messages: &[Message]) -> String {
+    let said = messages.iter().rev().filter_map(|message| match message {
+        Message::User(parts) => Some(parts),
+        _ => None,
+    });
+    let mut query = String::new();
+    for part in said.take(PROMPTS).flatten() {
+        if let Part::Text(text) = part {
+            let _ = writeln!(query, "{}", clip(text, PROMPT));
+        }
+    }
+    query
+}
+
+/// The deferred tools that fit best, best first.
+pub(crate) fn ranked(tools: &Snapshot, query: &str, most: usize) -> Vec<String> {
+    let is_deferred = |entry: &ToolEntry| entry.spec().exposure == Exposure::Deferred;
+    let hits = tools.search(query, None, tools.entries().len());
+    let fitting = hits.into_iter().map(|hit| hit.entry);
+    let names = fitting
+        .filter(|entry| is_deferred(entry))
+        .map(|entry| entry.spec().name.to_string());
+    names.take(most).collect()
+}
+
+/// What a model chose, and what it cost; nothing where it answers something else.
+pub(crate) async fn chosen(
+    model: &Arc<dyn Model>,
+    tools: &Snapshot,
+    query: &str,
+) -> Result<(Vec<String>, Usage), ModelError> {
+    let mut names = ranked(tools, query, CANDIDATES);
+    let rest = tools.entries().iter().map(|entry| entry.spec());
+    let rest = rest.filter(|spec| spec.exposure == Exposure::Deferred);
+    let rest: Vec<String> = rest
+        .map(|spec| spec.name.to_string())
+        .filter(|name| !names.contains(name))
+        .collect();
+    names.extend(rest);
+    names.truncate(CANDIDATES);
+    let messages = [Message::user(question(tools, &names, query))];
+    let declarations = Declarations::none(model.dialect());
+    let request = ModelRequest {
+        system: "You choose tools for an assistant. Answer with JSON alone.",
+        messages: &messages,
+        tools: &declarations,
+        choice: &haft_wire::request::Choice::Auto,
+        parallel: false,
+        max_tokens: Some(500),
+        extra: &[],
+    };
+    let mut usage = Usage::default();
+    for _ in 0..TRIES {
+        let reply = model.reply(request, &mut |_| {}).await?;
+        usage.input += reply.usage.input;
+        usage.cached += reply.usage.cached;
+        usage.output += reply.usage.output;
+        if let Some(places) = places_in(&reply.turn.text()) {
+            let chosen = places
+                .into_iter()
+                .filter_map(|n| names.get(n.checked_sub(1)?));
+            return Ok((chosen.take(SUGGESTED).cloned().collect(), usage));
+        }
+    }
+    Ok((Vec::new(), usage))
+}
+
+fn question(tools: &Snapshot, names: &[String], query: &str) -> String {
+    let mut text = String::from("Tools:\n");
+    for (number, name) in names.iter().enumerate() {
+        let about = tools
+            .entry(name)
+            .map(|entry| clip(&entry.spec().description, DESCRIPTION));
+        let about = about.unwrap_or_default().replace('\n', " ");
+        let _ = writeln!(text, "{}. {name}: {about}", number + 1);
+    }
+    let _ = write!(
+        text,
+        "\nThe user says:\n{query}\nWhich of the tools will be needed? At most {SUGGESTED}, as {{\"tool_ids\": [NUMBER, ...]}}."
+    );
+    text
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    tool_ids: Vec<usize>,
+}
+
+/// The numbers in an answer: its JSON object, whatever stands around it.
+fn places_in(text: &str) -> Option<Vec<usize>> {
+    let object = text.get(text.find('{')?..=text.rfind('}')?)?;
+    let choice: Choice = serde_json::from_str(object).ok()?;
+    Some(choice.tool_ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_of_answers_with_words_around_them() {
+        for (text, numbers) in [
+            (r#"{"tool_ids": [1, 3]}"#, Some(vec![1, 3])),
+            ("```json\n{\"tool_ids\": []}\n```", Some(vec![])),
+            ("none of them", None),
+            (r#"{"tools": [1]}"#, None),
+            ("}{", None),
+        ] {
+            assert_eq!(places_in(text), numbers, "{text}");
+        }
+    }
+}
