@@ -156,6 +156,7 @@ async fn ask(model: &HttpModel) -> (Result<Reply, ModelError>, Vec<ModelEvent>) 
 
 type Row = (Vec<Does>, Result<(), &'static str>, usize);
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn rows() -> Vec<Row> {
     use Does::{Closes, Says};
     let refused = |status: &str, body: &str| Says(json(status, "", body));
