@@ -271,6 +271,11 @@ impl Settings {
         self.at(dotted)?.value.as_bool()
     }
 
+    /// A number of at least zero.
+    pub fn amount(&self, path: &[&str]) -> Option<f64> {
+        value::amount(&self.entry(path)?.value)
+    }
+
     /// A whole number.
     pub fn whole(&self, dotted: &str) -> Option<u64> {
         let number = self.at(dotted)?.value.as_integer()?;

@@ -9,6 +9,7 @@ use haft::toolset::Toolset;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 
+use crate::agent::{AgentRun, AgentTask};
 use crate::app::App;
 use crate::config::Settings;
 use crate::follower;
@@ -82,6 +83,14 @@ impl Haft {
     /// background, if the runtime lives long enough.
     pub fn run(&self, principal: Principal) -> NewRun {
         NewRun::new(self.clone(), principal)
+    }
+
+    /// Makes an agent in a run of its own, or goes on with an earlier one.
+    ///
+    /// # Errors
+    /// As for [`App::agent`].
+    pub async fn agent(&self, task: AgentTask) -> Result<AgentRun, Problem> {
+        self.0.app.agent(&self.0.settings, task).await
     }
 
     /// The requests to those who decide.

@@ -46,6 +46,7 @@
 //! What a person or program sees of it comes from [`view`], the same for the command line, the HTTP API and the console.
 
 pub mod access;
+pub mod agent;
 pub mod app;
 pub mod clients;
 pub mod config;

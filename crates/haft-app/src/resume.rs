@@ -7,6 +7,7 @@ use haft::call::RunId;
 use haft::journal::JournalError;
 use haft::result::Outcome;
 
+use crate::agent;
 use crate::app::App;
 use crate::follow::Followed;
 use crate::problem::{Problem, ProblemKind};
@@ -41,10 +42,16 @@ impl App {
             let missing = runs::RunsError::NotFound(run.to_string());
             return Err(view::problem(&missing));
         }
-        if matches!(runs::closed(&folder), Ok(Some(_))) {
+        if matches!(runs::closed(&folder), Ok(Some(_))) && !agent::is_kept(&folder) {
             let over = format!("run {run} has ended: there is nothing to resume");
             return Err(
                 Problem::usage(over).advise(format!("`haft runs show {run}` shows what it did"))
+            );
+        }
+        if agent::is_kept(&folder) {
+            let other = format!("run {run} is an agent's, which goes on with its conversation");
+            return Err(
+                Problem::usage(other).advise(format!("`haft run --resume {run}` goes on with it"))
             );
         }
         if let Some(resumed) = self.resume_decided(run, &options).await? {

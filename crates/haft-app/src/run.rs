@@ -11,7 +11,7 @@
 //! A [`RunHandle`] is what an MCP session, an API slot, a command or an embedding program holds. Releasing it (or dropping it) suspends or
 //! finishes the run, once; [`suspend`](RunHandle::suspend) and [`finish`](RunHandle::finish) say which, and how that went.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +42,7 @@ use crate::run::phase::{Event, Phase};
 use crate::run::tally::Tally;
 
 mod change_count;
+mod continued;
 pub(crate) mod ending;
 pub(crate) mod live;
 mod narrowed;
@@ -69,6 +70,8 @@ pub struct RunOptions {
     pub served: Option<Arc<dyn Toolset>>,
     /// Ends it with this token, as [`Session::cancel`] does.
     pub cancellation: Option<CancellationToken>,
+    /// The finished run that this one goes on with: it has that run's tools, and what that run has read counts as read here.
+    pub continues: Option<RunId>,
 }
 
 impl RunOptions {
@@ -84,6 +87,7 @@ impl RunOptions {
             tools: None,
             served: None,
             cancellation: None,
+            continues: None,
         }
     }
 
@@ -170,12 +174,26 @@ impl Runs {
     /// Prepares a run in memory: nothing is kept of it unless it is started.
     ///
     /// # Errors
-    /// The options do not fit together.
+    /// The options do not fit together, or the run that this one goes on with cannot be read.
     pub fn prepare(&self, options: RunOptions) -> Result<RunHandle, Problem> {
+        let mut options = options;
+        let mut read = Vec::new();
+        if let Some(earlier) = &options.continues {
+            let home = self.parts.archive.home();
+            let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
+            let folder = runs::run_dir(home, earlier.as_str()).map_err(unreadable)?;
+            read = continued::untrusted(home, earlier).map_err(unreadable)?;
+            if let (None, Some(names)) = (&options.tools, names_of(earlier, &folder)?) {
+                options.tools = Some(Arc::new(Arc::clone(&self.parts.tools).only(names)));
+            }
+        }
         let (narrowed, client) = (options.tools.is_some(), options.client.clone());
-        let mut run = self.handle(self.builder(options), narrowed)?;
+        let continues = options.continues.clone();
+        let builder = self.builder(options).with_untrusted(read);
+        let mut run = self.handle(builder, narrowed)?;
         if let Some(life) = Arc::get_mut(&mut run.life) {
             life.client = client;
+            life.continues = continues;
         }
         Ok(run)
     }
@@ -225,7 +243,7 @@ impl Runs {
         }
         let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
         let calls = calls.max(least);
-        let untrusted = runs::untrusted(home, run.as_str()).map_err(unreadable)?;
+        let untrusted = continued::untrusted(home, run).map_err(unreadable)?;
         let builder = builder.resume(run.clone(), calls).with_untrusted(untrusted);
         let handle = self.handle(builder, false)?;
         {
@@ -394,9 +412,11 @@ impl RunHandle {
             self.record(&mut phase).await?;
         }
         let (parts, session) = (&self.runs.parts, &self.life.session);
+        if let Some(earlier) = &self.life.continues {
+            continued::keep(&self.folder()?, earlier).map_err(not_started)?;
+        }
         if self.life.narrowed {
-            let folder = runs::run_dir(parts.archive.home(), session.run().as_str());
-            let folder = folder.map_err(|e| Problem::failed(e.to_string()))?;
+            let folder = self.folder()?;
             let tools = session.tools();
             let known = parts.tools.snapshot();
             let names = tools.entries().iter();
@@ -428,6 +448,12 @@ impl RunHandle {
     /// The run's id.
     pub fn id(&self) -> &RunId {
         self.life.session.run()
+    }
+
+    /// The folder of its record, which is there once the run was started.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
+        let home = self.runs.parts.archive.home();
+        runs::run_dir(home, self.id().as_str()).map_err(|e| Problem::failed(e.to_string()))
     }
 
     /// Makes a call in the run.

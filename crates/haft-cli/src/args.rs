@@ -11,10 +11,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod examples;
 pub(crate) mod later;
+mod agent;
 mod mcp;
 mod serve;
 mod token;
 
+pub(crate) use agent::Run;
 pub(crate) use mcp::{AddServer, ClientFile, ImportServers, Mcp, McpAction, SettingsFile};
 pub(crate) use serve::{Console, Serve};
 pub(crate) use token::{Token, TokenAction};
@@ -100,6 +102,9 @@ pub(crate) enum Command {
     /// Run a script whose tool calls go through the executor
     #[command(after_help = examples::CHAIN)]
     Chain(Chain),
+    /// Do a task: a model, its tool calls, approvals, until an answer
+    #[command(after_help = examples::RUN)]
+    Run(Run),
     /// Show the policy, explain a verdict, test the rules' examples
     #[command(after_help = examples::POLICY)]
     Policy(Policy),

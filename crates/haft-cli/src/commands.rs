@@ -11,6 +11,7 @@ use haft_app::app::App;
 use haft_app::host::Host;
 use haft_app::problem::Problem;
 
+mod agent;
 pub(crate) mod approvals;
 mod arguments;
 mod artifacts;
@@ -120,6 +121,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
             Command::Call(args) => call::run(at, &app, &args).await,
             Command::Chain(args) => chain::run(at, &app, &args).await,
+            Command::Run(args) => agent::run(at, &settings, &app, &args).await,
             Command::Tools(args) => tools::run(at, &app, &args),
             Command::Policy(args) => policy::run(at, &app, args.action.as_ref()).await,
             Command::Approvals(args) => approvals::run(at, &app, args.action.as_ref()).await,
@@ -142,7 +144,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
 /// Whether tools work in the workspace that the command stands in.
 fn runs_tools(command: &Command) -> bool {
     match command {
-        Command::Serve(_) | Command::Call(_) | Command::Chain(_) => true,
+        Command::Serve(_) | Command::Call(_) | Command::Chain(_) | Command::Run(_) => true,
         Command::Runs(runs) => matches!(runs.action, Some(RunsAction::Resume { .. })),
         _ => false,
     }
@@ -154,6 +156,7 @@ fn asks(command: &Command) -> bool {
         Command::Serve(serve) => !serve.stdio && !serve.background,
         Command::Call(call) => !call.arguments.are_from_stdin(),
         Command::Chain(chain) => chain.file.as_os_str() != "-",
+        Command::Run(run) => !run.is_from_stdin(),
         Command::Runs(runs) => matches!(runs.action, Some(RunsAction::Resume { .. })),
         _ => false,
     }

@@ -17,6 +17,7 @@ use haft_app::trust::{Answer, Trust};
 use crate::args::Options;
 use crate::screen::{Screen, visible};
 use crate::terminal::Terminal;
+use crate::terminal::typed::TypedLines;
 
 /// What every command is given.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub(crate) struct Invocation {
     pub(crate) site: Site,
     /// Where to print.
     pub(crate) screen: Screen,
+    /// What is typed at the terminal.
+    pub(crate) lines: TypedLines,
 }
 
 impl Invocation {
@@ -41,6 +44,7 @@ impl Invocation {
             screen: Screen::new(&options),
             options,
             site,
+            lines: TypedLines::default(),
         })
     }
 
@@ -94,10 +98,10 @@ impl Invocation {
 
     /// What an application gets from this command. `asks` is whether the user at this terminal may be asked.
     pub(crate) fn host(&self, asks: bool) -> Host {
-        let screen = self.screen;
+        let (screen, lines) = (self.screen, self.lines.clone());
         let approver = (asks && is_interactive()).then(|| -> MakeApprover {
             Box::new(move |parts: ApproverParts| -> Arc<dyn Approver> {
-                Arc::new(Terminal::new(screen, parts))
+                Arc::new(Terminal::new(screen, parts, lines))
             })
         });
         Host {

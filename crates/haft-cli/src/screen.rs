@@ -105,6 +105,18 @@ impl Screen {
         }
     }
 
+    /// Whether people want to know more.
+    pub(crate) fn is_verbose(self) -> bool {
+        self.verbose > 0
+    }
+
+    /// Whether stderr is a screen on which a line may be drawn again and again.
+    pub(crate) fn is_lively(self) -> bool {
+        !self.quiet
+            && self.choice(&io::stderr()) != ColorChoice::Never
+            && io::stderr().is_terminal()
+    }
+
     /// A warning, unless they want it quiet.
     pub(crate) fn warn(self, line: &str) {
         self.say(&format!("{}: {line}", styled(YELLOW, "warning")));

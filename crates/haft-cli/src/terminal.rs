@@ -6,9 +6,10 @@ use std::thread;
 
 use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver};
 use haft::future::BoxFuture;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 
 use crate::screen::{DIM, Screen, styled};
+use crate::terminal::typed::TypedLines;
 use haft_app::host::ApproverParts;
 
 pub(crate) mod choice;
@@ -16,6 +17,7 @@ pub(crate) mod fact;
 mod keep;
 pub(crate) mod prompt;
 mod questions;
+pub(crate) mod typed;
 
 use choice::Place;
 use prompt::{Prompt, Reply};
@@ -31,15 +33,15 @@ const TYPED_AHEAD: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Terminal {
     prompt: Prompt,
-    /// One request at a time; lines come from a thread that starts with the first.
-    lines: Mutex<Option<mpsc::Receiver<String>>>,
+    /// One request at a time.
+    lines: TypedLines,
     /// Requests that wait for this terminal, the one on the screen among them.
     waiting: AtomicUsize,
 }
 
 impl Terminal {
     /// A prompt on stdin and stderr, which must be terminals.
-    pub(crate) fn new(screen: Screen, parts: ApproverParts) -> Self {
+    pub(crate) fn new(screen: Screen, parts: ApproverParts, lines: TypedLines) -> Self {
         let prompt = Prompt {
             screen,
             place: Place::Prompt,
@@ -50,15 +52,14 @@ impl Terminal {
         };
         Self {
             prompt,
-            lines: Mutex::new(None),
+            lines,
             waiting: AtomicUsize::new(0),
         }
     }
 
     async fn put(&self, request: &ApprovalRequest) -> Answer {
         let _waits = Waits::begin(&self.waiting);
-        let mut lines = self.lines.lock().await;
-        let lines = lines.get_or_insert_with(read_lines);
+        let mut lines = self.lines.for_a_prompt().await;
         // The prompt goes when the request is decided elsewhere.
         let _gone = Gone(self.prompt.screen, &request.id);
         let waiting = self.waiting.load(Ordering::Relaxed);
@@ -66,7 +67,7 @@ impl Terminal {
             let count = format!("1 of {waiting} that are pending here");
             self.prompt.screen.err(&styled(DIM, &count));
         }
-        match self.prompt.put(request, lines).await {
+        match self.prompt.put(request, lines.receiver()).await {
             Reply::Answer(answer) => answer,
             // There is nowhere to go from the prompt.
             Reply::Go(_) => Answer::Nobody,

@@ -15,14 +15,15 @@ impl AgentEvent<'_> {
     /// `tool_call`, `tool_result` (with the `outcome` of contract §3), `approval`, `usage`, `done`, and `notice`. Pieces of a
     /// call's arguments are left out: `tool_call` has them whole.
     pub fn write_line(&self, out: &mut Vec<u8>) {
-        let Some(value) = self.value() else {
+        let Some(value) = self.to_json() else {
             return;
         };
         out.extend_from_slice(value.to_string().as_bytes());
         out.push(b'\n');
     }
 
-    fn value(&self) -> Option<Value> {
+    /// The same as a value, to which a host may add members of its own; none for what has no line.
+    pub fn to_json(&self) -> Option<Value> {
         Some(match self {
             Self::Delta(Delta::Text(text)) => {
                 json!({"type": "message", "role": "assistant", "delta": text})

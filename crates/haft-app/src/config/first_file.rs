@@ -71,6 +71,7 @@ fn example(key: &Key) -> Cow<'static, str> {
         (_, Kind::Flag) => "true",
         (_, Kind::Whole(_)) => "1024",
         (_, Kind::Seconds) => "60",
+        (_, Kind::Amount) => "2.5",
         (_, Kind::Items | Kind::Rules) => "[]",
         (_, Kind::Text | Kind::Choice(_)) => "\"\"",
         (_, Kind::Map | Kind::Anything) => "{}",

@@ -1,6 +1,6 @@
 //! The table of settings: each key's type, default, meaning, and what an untrusted folder may do with it, in one place.
 
-use Kind::{Anything, Choice, Flag, Items, Map, Rules, Seconds, Text, Whole};
+use Kind::{Amount, Anything, Choice, Flag, Items, Map, Rules, Seconds, Text, Whole};
 use Untrusted::{Adds, Ignored, Only, Stricter};
 
 /// One known key.
@@ -27,6 +27,8 @@ pub enum Kind {
     Whole(i64),
     /// A time in seconds above zero; a fraction is fine.
     Seconds,
+    /// A number of at least zero; a fraction is fine.
+    Amount,
     /// Any text.
     Text,
     /// One of these, mildest first where the order means something.
@@ -181,7 +183,17 @@ pub const KEYS: &[Key] = &[
     key("mcp.servers.*.sandbox.read", Items, "", Ignored, "folders that a jailed server reads beside the system's and the toolchains"),
     key("mcp.servers.*.sandbox.write", Items, "", Ignored, "folders that a jailed server changes"),
     key("mcp.trusted_clients", Items, "", Ignored, "clients whose forms may decide about calls, by the names they give themselves; with the operator's token alone, never about critical calls"),
-    key("models.**", Anything, "", Ignored, "models and their providers (a later release)"),
+    key("model.default", Text, "", Ignored, "the model that `haft run` asks, as PROVIDER:MODEL"),
+    key("model.base_url", Text, "", Ignored, "where its provider is reached, in place of the provider's own address; for a model of another provider --base-url says it"),
+    key("models.*.input_price", Amount, "", Ignored, "what a million tokens cost that the model PROVIDER:MODEL reads, in any currency: `models.\"openai:gpt-5.2\".input_price`"),
+    key("models.*.cached_price", Amount, "", Ignored, "what a million tokens cost that it reads from its provider's cache; as `input_price` where nothing is said"),
+    key("models.*.output_price", Amount, "", Ignored, "what a million tokens cost that it writes"),
+    key("agent.system", Text, "", Ignored, "the instructions of `haft run` in place of haft's own: a text, or @FILE below the workspace"),
+    key("agent.max_turns", Whole(1), "100", Ignored, "replies of the model to one prompt"),
+    key("agent.max_tokens", Whole(1), "", Ignored, "tokens that a run of the agent may read and write"),
+    key("agent.max_cost", Amount, "", Ignored, "money that a run of the agent may cost, in the currency of the prices; the model needs prices then"),
+    key("agent.max_time_s", Seconds, "", Ignored, "the longest that one prompt may take, waits for people included"),
+    key("agent.max_reply_tokens", Whole(1), "", Ignored, "tokens of one reply of the model"),
     key("store.url", Text, "", Ignored, "the database of runs and approvals: sqlite:PATH or postgres://…; the SQLite file under home where it is not set"),
     key("artifacts.url", Text, "", Ignored, "the artifacts' store, file:///PATH, s3://BUCKET/PREFIX (credentials in AWS_… variables) or memory:; the folder under home where it is not set"),
     key("artifacts.max_bytes", Whole(1), "10737418240", Ignored, "bytes of all artifacts; over it the oldest go that no run in use holds"),
@@ -317,6 +329,7 @@ mod tests {
             "mcp",
             "mcp.servers.x",
             "limits",
+            "model",
             "models",
         ] {
             assert!(

@@ -76,6 +76,7 @@ fn leaf(key: &Key) -> Value {
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Whole(least) => json!({"type": "integer", "minimum": least}),
         Kind::Seconds => json!({"type": "number", "exclusiveMinimum": 0}),
+        Kind::Amount => json!({"type": "number", "minimum": 0}),
         Kind::Text => json!({"type": "string"}),
         Kind::Choice(words) => json!({"type": "string", "enum": words}),
         Kind::Items => json!({"type": "array", "items": {"type": "string"}}),

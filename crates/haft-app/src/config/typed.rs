@@ -194,6 +194,8 @@ settings! {
     SKILLS_AS_TOOLS: bool = "skills.as_tools";
     /// `skills.max_tokens`
     SKILL_TOKENS: usize = "skills.max_tokens";
+    /// `agent.max_turns`
+    AGENT_TURNS: u64 = "agent.max_turns";
     /// `artifacts.max_bytes`
     ARTIFACT_BYTES: u64 = "artifacts.max_bytes";
     /// `progress.enabled`

@@ -32,6 +32,7 @@ pub fn check(key: &Key, value: &Value) -> Result<(), Wrong> {
         }
         (Kind::Whole(least), Value::Integer(number)) => *number >= least,
         (Kind::Seconds, value) => seconds(value).is_some(),
+        (Kind::Amount, value) => amount(value).is_some(),
         (Kind::Choice(words), Value::String(word)) => words.contains(&word.as_str()),
         (Kind::Map, Value::Table(table)) => table.values().all(Value::is_str),
         (Kind::Items, Value::Array(items)) => return each(key, items, Value::is_str),
@@ -90,16 +91,24 @@ fn is_rule(value: &Value) -> bool {
 /// A time above zero in seconds, at most ten years: what is more is a slip.
 pub fn seconds(value: &Value) -> Option<f64> {
     const TEN_YEARS: f64 = 10.0 * 365.0 * 86_400.0;
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "seconds beyond 2^53 are over the bound anyway"
-    )]
-    let seconds = match value {
-        Value::Integer(number) => *number as f64,
-        Value::Float(number) => *number,
-        _ => return None,
-    };
-    (seconds > 0.0 && seconds <= TEN_YEARS).then_some(seconds)
+    number(value).filter(|seconds| *seconds > 0.0 && *seconds <= TEN_YEARS)
+}
+
+/// A number of at least zero, at most 10^12: what is more is a slip.
+pub fn amount(value: &Value) -> Option<f64> {
+    number(value).filter(|amount| (0.0..=1e12).contains(amount))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers beyond 2^53 are over every bound anyway"
+)]
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        _ => None,
+    }
 }
 
 /// What a kind takes, in words.
@@ -108,6 +117,7 @@ pub fn expected(kind: Kind) -> String {
         Kind::Flag => "true or false".to_owned(),
         Kind::Whole(least) => format!("a whole number of at least {least}"),
         Kind::Seconds => "a number of seconds above 0".to_owned(),
+        Kind::Amount => "a number of at least 0".to_owned(),
         Kind::Text => "a text".to_owned(),
         Kind::Choice(words) => format!("one of {}", quoted(words)),
         Kind::Items => "a list of texts".to_owned(),

@@ -24,6 +24,8 @@ pub(crate) struct Life {
     pub(crate) narrowed: bool,
     /// The client's own name, where it gave one.
     pub(crate) client: Option<String>,
+    /// The finished run that it goes on with.
+    pub(crate) continues: Option<RunId>,
     /// Held while the run goes from one phase to the next.
     pub(crate) phase: AsyncMutex<Phase>,
 }
@@ -35,6 +37,7 @@ impl Life {
             session,
             narrowed,
             client: None,
+            continues: None,
             phase: AsyncMutex::new(Phase::Prepared),
         }
     }

@@ -6,8 +6,7 @@ use haft_app::nearest::nearest;
 use haft_app::problem::Problem;
 
 /// Words and the release that brings them.
-const LATER: [(&str, &str); 5] = [
-    ("run", "0.5 (models and the agent loop)"),
+const LATER: [(&str, &str); 4] = [
     (
         "tools --dialect openai-chat",
         "0.5 (models and the agent loop)",
@@ -39,7 +38,7 @@ const MCP: [&str; 11] = [
 ];
 
 /// The commands of this release.
-const NOW: [&str; 20] = [
+const NOW: [&str; 21] = [
     "help",
     "version",
     "init",
@@ -48,6 +47,7 @@ const NOW: [&str; 20] = [
     "tools",
     "call",
     "chain",
+    "run",
     "policy",
     "approvals",
     "runs",

@@ -1,0 +1,193 @@
+//! Runs of the agent loop: a model of the settings, the application's tools, and the conversation kept beside the run's record.
+//!
+//! ```no_run
+//! use haft_app::Haft;
+//! use haft_app::agent::AgentTask;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let haft = Haft::builder().build()?;
+//! let mut run = haft.agent(AgentTask::of_model("anthropic:claude-sonnet-4-6")).await?;
+//! let finished = run.agent_mut().run("Which files are here?").await?;
+//! println!("{}", finished.text);
+//! run.release().await;
+//! haft.shut().await;
+//! # Ok(()) }
+//! ```
+
+use std::sync::Arc;
+
+use haft::call::{Origin, RunId, ToolCall};
+use haft_agent::{Agent, AgentError, Model, ModelError, Watcher};
+
+use crate::agent::model::Asked;
+use crate::app::App;
+use crate::config::Settings;
+use crate::problem::{Problem, ProblemKind};
+use crate::run::{RunHandle, RunOptions};
+
+mod dial;
+mod instructions;
+mod kept;
+mod model;
+mod options;
+mod skills;
+
+pub use kept::is_kept;
+
+/// The entry point of an agent's run, as its record names it.
+pub const ENTRY: &str = "run";
+
+/// What an agent is to be.
+#[derive(Debug, Default)]
+pub struct AgentTask {
+    /// The model as `PROVIDER:MODEL`; `model.default` where nothing is said.
+    pub model: Option<String>,
+    /// A model of the program's own, in place of one that is named.
+    pub own_model: Option<Arc<dyn Model>>,
+    /// Another address than the provider's own; `model.base_url` where nothing is said.
+    pub base_url: Option<String>,
+    /// Skills that are loaded before the first prompt.
+    pub skills: Vec<String>,
+    /// The run to go on with, whatever became of it.
+    pub resume: Option<RunId>,
+    /// Replies to one prompt; `agent.max_turns` where nothing is said.
+    pub max_turns: Option<u32>,
+    /// Hears what happens.
+    pub watcher: Option<Arc<dyn Watcher>>,
+    /// The options of its run; those of a run with the entry `run` where nothing is said.
+    pub run: Option<RunOptions>,
+}
+
+impl AgentTask {
+    /// An agent that asks this model.
+    pub fn of_model(model: impl Into<String>) -> Self {
+        Self {
+            model: Some(model.into()),
+            ..Self::default()
+        }
+    }
+}
+
+/// An agent in a run of its own. Release it when it is done: a run of which something waits can be resumed then.
+#[derive(Debug)]
+pub struct AgentRun {
+    agent: Agent,
+    run: RunHandle,
+    /// The name of the model.
+    model: String,
+    notices: Vec<String>,
+    /// The scenario's server, where a scenario is asked.
+    _served: Option<haft_scripted::Server>,
+}
+
+impl AgentRun {
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        self.run.id()
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// What people should hear of how it began, a sentence each: what its skills ask for and forbid.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// The agent.
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// The agent, to be told something.
+    pub fn agent_mut(&mut self) -> &mut Agent {
+        &mut self.agent
+    }
+
+    /// Ends this process's part in the run: it is suspended where calls of it wait for decisions, and finished otherwise. It can be gone
+    /// on with in either case.
+    pub async fn release(self) {
+        drop(self.agent);
+        self.run.release().await;
+    }
+}
+
+impl App {
+    /// Makes an agent in a run of its own, or goes on with an earlier one. `settings` are those that the application was built with.
+    ///
+    /// # Errors
+    /// The model, its key, a skill or a setting of the agent is missing or wrong; or the run cannot be started or gone on with.
+    pub async fn agent(&self, settings: &Settings, task: AgentTask) -> Result<AgentRun, Problem> {
+        let Asked {
+            name,
+            model,
+            served,
+        } = self.model(settings, &task).await?;
+        let options = options::options(self, settings, &name, task.max_turns)?;
+        let run_options = task.run.unwrap_or_else(|| RunOptions::new(ENTRY));
+        let (run, conversation) = match &task.resume {
+            Some(earlier) => self.go_on_with(earlier, run_options).await?,
+            None => self.begin(run_options).await?,
+        };
+        let agent = Agent::new(model, self.executor().clone(), run.session().clone());
+        let mut agent = agent.with_options(options);
+        if let Some(watcher) = task.watcher {
+            agent = agent.with_watcher(watcher);
+        }
+        let agent = agent.keep_in(Arc::new(conversation)).await;
+        let mut agent = agent.map_err(|error| problem(&error))?;
+        if let Some(earlier) = &task.resume {
+            skills::load_again(self, earlier, &run).await?;
+        }
+        let mut notices = Vec::new();
+        for skill in &task.skills {
+            notices.push(skills::load(&run, &mut agent, skill).await?);
+        }
+        Ok(AgentRun {
+            agent,
+            run,
+            model: name,
+            notices,
+            _served: served,
+        })
+    }
+}
+
+/// Why an agent's run broke off, as a problem.
+pub fn problem(error: &AgentError) -> Problem {
+    match error {
+        AgentError::Model(error) => of_model(error),
+        AgentError::Open(_) => Problem::usage(error.to_string()),
+        _ => Problem::failed(error.to_string()),
+    }
+}
+
+/// Why a model did not answer, as a problem.
+fn of_model(error: &ModelError) -> Problem {
+    let kind = match error {
+        ModelError::Setting(_) => ProblemKind::Settings,
+        _ => ProblemKind::Failed,
+    };
+    let problem = Problem::new(kind, error.to_string());
+    match error {
+        ModelError::Status {
+            status: 401 | 403, ..
+        } => problem
+            .advise("the provider refuses the key: set another one, or name another provider"),
+        ModelError::Status { status: 404, .. } => problem.advise(
+            "the provider does not know the model or the address: see --model and --base-url",
+        ),
+        ModelError::Unreachable { .. } | ModelError::Timeout { .. } | ModelError::Status { .. } => {
+            problem.advise("nothing is lost: `haft run --resume RUN` goes on from here")
+        }
+        _ => problem,
+    }
+}
+
+/// A call that the host makes in an agent's run before the model does.
+fn host_call(name: &str, arguments: String) -> ToolCall {
+    ToolCall::new(name, arguments).from_origin(Origin::Host)
+}

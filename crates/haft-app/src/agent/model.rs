@@ -1,0 +1,130 @@
+//! The model that an agent asks: by its name and settings, a scenario that is served here, or a program's own.
+
+use std::sync::Arc;
+
+use haft_agent::provider::ModelNameError;
+use haft_agent::{HttpModel, HttpSettings, Model, ModelName};
+use haft_scripted::{Scenario, Server, scenarios, serve};
+
+use crate::agent::dial::ByProxy;
+use crate::agent::{AgentTask, of_model};
+use crate::app::App;
+use crate::config::Settings;
+use crate::problem::Problem;
+
+/// What stands before a scenario's name or file.
+const SCRIPTED: &str = "scripted:";
+/// The dialect in which a scenario is asked.
+const SCRIPTED_AS: &str = "anthropic:scripted";
+/// The name of the scenario that needs no file.
+const FIRST_TRY: &str = "first-try";
+/// How haft is tried without a model.
+const TRY: &str = "or try haft without a key: --model scripted:first-try";
+
+/// The model, by its name.
+pub(super) struct Asked {
+    pub(super) name: String,
+    pub(super) model: Arc<dyn Model>,
+    /// What serves it, as long as it is asked.
+    pub(super) served: Option<Server>,
+}
+
+impl App {
+    /// The model that the task or settings name.
+    pub(super) async fn model(
+        &self,
+        settings: &Settings,
+        task: &AgentTask,
+    ) -> Result<Asked, Problem> {
+        if let Some(model) = &task.own_model {
+            return Ok(Asked {
+                name: model.name().to_owned(),
+                model: Arc::clone(model),
+                served: None,
+            });
+        }
+        let default = settings.text("model.default");
+        let Some(text) = task.model.as_deref().or(default) else {
+            return Err(Problem::settings(format!(
+                "no model is named: write --model PROVIDER:MODEL or set `model.default`, {TRY}"
+            )));
+        };
+        if let Some(scenario) = text.strip_prefix(SCRIPTED) {
+            return self.scripted(scenario).await;
+        }
+        let name: ModelName = text
+            .parse()
+            .map_err(|e: ModelNameError| Problem::usage(e.to_string()))?;
+        let base_url = task.base_url.clone().or_else(|| {
+            // A key goes to no address that was set for another provider.
+            let default: Option<ModelName> = default.and_then(|text| text.parse().ok());
+            let same = default.is_none_or(|default| default.provider == name.provider);
+            let set = settings.text("model.base_url").filter(|_| same);
+            set.map(str::to_owned)
+        });
+        let environment = &self.site().environment;
+        let keys = name.provider.keys;
+        // No result, record or message shows the key, whoever repeats it.
+        self.redactor()
+            .learn(keys.iter().filter_map(|key| environment.get(key)));
+        let is_set = |key: &&str| {
+            environment
+                .get(key)
+                .is_some_and(|key| !key.trim().is_empty())
+        };
+        if !name.provider.key_optional && !keys.iter().any(is_set) {
+            let (provider, keys) = (name.provider.name, keys.join(" or "));
+            return Err(Problem::settings(format!(
+                "no key for {provider}: set {keys}, {TRY}"
+            )));
+        }
+        let model = self.http_model(&name, base_url, |key| {
+            environment.get(key).map(str::to_owned)
+        })?;
+        Ok(Asked {
+            name: name.to_string(),
+            model: Arc::new(model),
+            served: None,
+        })
+    }
+
+    /// A scenario by its name or file, served on this machine.
+    async fn scripted(&self, scenario: &str) -> Result<Asked, Problem> {
+        let read = match scenario {
+            FIRST_TRY => Scenario::from_toml(scenarios::FIRST_TRY),
+            file => Scenario::load(file),
+        };
+        let read = read.map_err(|e| {
+            Problem::usage(format!("the model {SCRIPTED}{scenario}: {e}")).advise(
+                "scripted:FILE takes a scenario (docs/guide/scripted-models.md), scripted:first-try needs none",
+            )
+        })?;
+        let key = read.key.clone().unwrap_or_else(|| "scripted".to_owned());
+        let server = serve(read).await;
+        let server = server.map_err(|e| Problem::failed(format!("serve the scenario: {e}")))?;
+        let name: ModelName = SCRIPTED_AS
+            .parse()
+            .map_err(|e: ModelNameError| Problem::failed(e.to_string()))?;
+        let model = self.http_model(&name, Some(server.url()), |_| Some(key.clone()))?;
+        Ok(Asked {
+            name: format!("{SCRIPTED}{scenario}"),
+            model: Arc::new(model),
+            served: Some(server),
+        })
+    }
+
+    fn http_model(
+        &self,
+        name: &ModelName,
+        base_url: Option<String>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<HttpModel, Problem> {
+        let proxy = self.upstream().cloned();
+        let settings = HttpSettings {
+            base_url,
+            dial: proxy.map(|proxy| Arc::new(ByProxy::new(proxy)) as _),
+            ..HttpSettings::default()
+        };
+        HttpModel::new(name, settings, variable).map_err(|error| of_model(&error))
+    }
+}

@@ -1,0 +1,86 @@
+//! How an agent asks, from settings: instructions, budgets, prices.
+
+use haft_agent::{Budget, Options, Prices};
+
+use crate::agent::instructions;
+use crate::app::App;
+use crate::config::{Settings, typed};
+use crate::problem::Problem;
+
+/// The options of an agent that asks the model of this name.
+pub(super) fn options(
+    app: &App,
+    settings: &Settings,
+    model: &str,
+    max_turns: Option<u32>,
+) -> Result<Options, Problem> {
+    let prices = prices(settings, model);
+    let money = settings.amount(&["agent", "max_cost"]);
+    if money.is_some() && prices.is_none() {
+        return Err(Problem::settings(format!(
+            "`agent.max_cost` needs to know what {model} costs"
+        ))
+        .advise(format!(
+            "set `models.\"{model}\".input_price` and `models.\"{model}\".output_price`, or take `agent.max_cost` out"
+        )));
+    }
+    let turns = u32::try_from(settings.get(typed::AGENT_TURNS)).unwrap_or(u32::MAX);
+    let most = settings.whole("agent.max_reply_tokens");
+    Ok(Options {
+        system: instructions::text(app, settings)?,
+        budget: Budget {
+            turns: Some(max_turns.unwrap_or(turns)),
+            tokens: settings.whole("agent.max_tokens"),
+            money,
+            time: settings.seconds("agent.max_time_s"),
+        },
+        prices,
+        max_tokens: most.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
+        ..Options::default()
+    })
+}
+
+/// What the model costs, where settings say what it reads or writes.
+fn prices(settings: &Settings, model: &str) -> Option<Prices> {
+    let price = |name| settings.amount(&["models", model, name]);
+    let (input, output) = (price("input_price"), price("output_price"));
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let input = input.unwrap_or_default();
+    Some(Prices {
+        input,
+        cached: price("cached_price").unwrap_or(input),
+        output: output.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prices;
+    use crate::config::Settings;
+
+    #[test]
+    fn prices_are_those_of_the_model_and_cached_tokens_cost_what_others_do_unless_said() {
+        let name = r#"models."openai:gpt-5.2""#;
+        for (options, expect) in [
+            (vec![], None),
+            (vec!["input_price=2".to_owned()], Some((2.0, 2.0, 0.0))),
+            (
+                vec![
+                    "input_price=2.5".to_owned(),
+                    "cached_price=0".to_owned(),
+                    "output_price=10".to_owned(),
+                ],
+                Some((2.5, 0.0, 10.0)),
+            ),
+        ] {
+            let options: Vec<String> = options.iter().map(|one| format!("{name}.{one}")).collect();
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            let settings = Settings::of_options(&options).unwrap();
+            let prices = prices(&settings, "openai:gpt-5.2");
+            let prices = prices.map(|prices| (prices.input, prices.cached, prices.output));
+            assert_eq!(prices, expect, "{options:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `haft run` as typed.
+
+use clap::Args;
+
+/// `haft run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The task; - reads it from stdin; without one, at a terminal, a conversation
+    pub(crate) prompt: Option<String>,
+    /// The model to ask [default: model.default]
+    #[arg(long, value_name = "PROVIDER:MODEL")]
+    pub(crate) model: Option<String>,
+    /// Where the provider is reached [default: model.base_url, or its own address]
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Load this skill first; may be given several times
+    #[arg(long = "skill", value_name = "NAME")]
+    pub(crate) skills: Vec<String>,
+    /// Go on with this run: suspended, interrupted or finished
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<String>,
+    /// At most so many replies of the model to a prompt [default: agent.max_turns]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Wait for a person's decision [default: limits.approval_timeout_s]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
+    #[expect(
+        clippy::option_option,
+        reason = "absent, given bare, given with a number: clap's own form"
+    )]
+    pub(crate) wait: Option<Option<u64>>,
+}
+
+impl Run {
+    /// Whether the prompt comes from stdin, which then cannot answer questions.
+    pub(crate) fn is_from_stdin(&self) -> bool {
+        self.prompt.as_deref() == Some("-")
+    }
+}

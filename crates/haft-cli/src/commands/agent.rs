@@ -1,0 +1,211 @@
+//! `haft run`: a task from prompt to answer; at a terminal without a prompt, a conversation.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+
+use haft::call::RunId;
+use haft_agent::{AgentError, End, Finished};
+use haft_app::agent::{AgentRun, AgentTask, ENTRY, problem};
+use haft_app::app::App;
+use haft_app::config::Settings;
+use haft_app::plain_file;
+use haft_app::problem::{Place, Problem};
+use haft_app::run::RunOptions;
+use haft_app::view::runs;
+use haft_wire::Message;
+
+use crate::args;
+use crate::commands::agent::cards::Cards;
+use crate::commands::agent::ndjson::Ndjson;
+use crate::commands::agent::view::View;
+use crate::commands::signals::{Signal, Signals};
+use crate::commands::{Done, call};
+use crate::exit::Exit;
+use crate::invocation::{Invocation, is_interactive};
+
+mod cards;
+mod conversation;
+mod ndjson;
+mod output;
+mod view;
+mod waiting;
+
+/// The largest prompt on stdin.
+const MOST: u64 = 4 << 20;
+
+/// Runs the agent in a run of its own.
+pub(crate) async fn run(at: &Invocation, settings: &Settings, app: &App, args: &args::Run) -> Done {
+    let signals = Signals::heard()?;
+    let prompt = prompt(args)?;
+    let view = view(at, app);
+    let resume = match &args.resume {
+        Some(run) => Some(runs::find(app, run).await?),
+        None => None,
+    };
+    let task = AgentTask {
+        model: args.model.clone(),
+        base_url: args.base_url.clone(),
+        skills: args.skills.clone(),
+        resume: resume.map(RunId::new),
+        max_turns: args.max_turns,
+        watcher: Some(Arc::clone(&view) as _),
+        run: Some(RunOptions {
+            progress: Some(Arc::clone(&view) as _),
+            wait: call::waits(args.wait, args.is_from_stdin()),
+            ..RunOptions::new(ENTRY)
+        }),
+        ..AgentTask::default()
+    };
+    let agent = app.agent(settings, task).await?;
+    view.begins(agent.id(), agent.model());
+    for notice in agent.notices() {
+        view.notice(notice);
+    }
+    let mut talk = Talk {
+        at,
+        agent,
+        view,
+        signals,
+        is_resumed: args.resume.is_some(),
+    };
+    let done = talk.all(prompt).await;
+    let (id, view) = (talk.agent.id().clone(), talk.view);
+    talk.agent.release().await;
+    done.map_err(|problem| {
+        view.failed(&problem);
+        match problem.advice() {
+            Some(_) => problem,
+            None => problem.advise(format!("`haft run --resume {id}` goes on from here")),
+        }
+    })
+}
+
+/// What is to be done; none where the user says it at the terminal, or where a run is gone on with.
+fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
+    match args.prompt.as_deref() {
+        Some("-") => {
+            let text = plain_file::bounded(io::stdin().lock(), MOST).map_err(|e| {
+                Problem::usage(format!("read the prompt: {e}")).at(Place::named("stdin"))
+            })?;
+            Ok(Some(text))
+        }
+        Some(text) => Ok(Some(text.to_owned())),
+        None if args.resume.is_some() || is_interactive() => Ok(None),
+        None => Err(Problem::usage("there is no prompt").advise(
+            "write it behind `haft run`, or - to read it from stdin; a conversation needs a terminal",
+        )),
+    }
+}
+
+fn view(at: &Invocation, app: &App) -> Arc<dyn View> {
+    if at.screen.json {
+        return Arc::new(Ndjson::new(at.screen));
+    }
+    Cards::watching(at.screen, app.redactor().clone(), &at.lines)
+}
+
+/// What is said next.
+enum Step {
+    Prompt(String),
+    /// Goes on with what is open.
+    Resume,
+}
+
+/// An agent and the user.
+struct Talk<'a> {
+    at: &'a Invocation,
+    agent: AgentRun,
+    view: Arc<dyn View>,
+    signals: Signals,
+    is_resumed: bool,
+}
+
+impl Talk<'_> {
+    /// Goes on with what is open, does what is asked, or talks.
+    async fn all(&mut self, prompt: Option<String>) -> Done {
+        let is_unfinished = self.is_unfinished();
+        if is_unfinished {
+            let exit = self.step(Step::Resume).await?;
+            if exit != Exit::Done {
+                return Ok(exit);
+            }
+        }
+        match prompt {
+            Some(prompt) => self.step(Step::Prompt(prompt)).await,
+            None if is_unfinished => Ok(Exit::Done),
+            None if is_interactive() && !self.at.screen.json => self.converse().await,
+            None => self.step(Step::Resume).await,
+        }
+    }
+
+    /// Whether a run that is gone on with has not come to its answer.
+    fn is_unfinished(&self) -> bool {
+        let agent = self.agent.agent();
+        let is_answered = matches!(agent.messages().last(), None | Some(Message::Model(_)));
+        self.is_resumed && (agent.is_open() || !is_answered)
+    }
+
+    /// One prompt, to its end. The first signal stops the tools that run, the next one the run.
+    async fn step(&mut self, step: Step) -> Done {
+        self.view.works(true);
+        let control = self.agent.agent().control();
+        let agent = self.agent.agent_mut();
+        let done = {
+            let mut running = pin!(async move {
+                match step {
+                    Step::Prompt(prompt) => agent.run(prompt).await,
+                    Step::Resume => agent.resume().await,
+                }
+            });
+            loop {
+                tokio::select! {
+                    done = &mut running => break done,
+                    signal = self.signals.next() => {
+                        if signal == Signal::Interrupt && control.stop_calls() {
+                            self.view.notice("the tools were stopped; Ctrl-C again ends the run");
+                        } else {
+                            control.cancel();
+                        }
+                    }
+                }
+            }
+        };
+        self.view.works(false);
+        self.ended(done)
+    }
+
+    fn ended(&self, done: Result<Finished, AgentError>) -> Done {
+        let finished = done.map_err(|error| problem(&error))?;
+        if let End::Suspended(waiting) = &finished.end {
+            for call in waiting {
+                let id = &call.approval;
+                self.at.screen.say(&format!(
+                    "  `haft approvals approve {id}` decides about {}",
+                    call.tool
+                ));
+            }
+            let id = self.agent.id();
+            self.at
+                .screen
+                .say(&format!("  `haft run --resume {id}` goes on then"));
+        }
+        Ok(self.exit(&finished.end))
+    }
+
+    fn exit(&self, end: &End) -> Exit {
+        match end {
+            End::Done => Exit::Done,
+            End::Suspended(_) => Exit::Suspended,
+            // A person said no, and that the run is to end.
+            End::Cancelled if self.view.was_denied() && self.is_ended() => Exit::Denied,
+            End::Cancelled => Exit::Interrupted,
+            _ => Exit::Failed,
+        }
+    }
+
+    /// Whether the session was ended, as a person can with a denial.
+    fn is_ended(&self) -> bool {
+        self.agent.agent().session().cancellation().is_cancelled()
+    }
+}

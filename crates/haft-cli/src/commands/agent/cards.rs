@@ -1,0 +1,429 @@
+//! `Cards`: a run on a person's screen: the model's text as it comes on stdout, and on stderr a line a call, with its output.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::audit::redact::Redactor;
+use haft::call::{CallId, RunId};
+use haft::progress::{ProgressEvent, ProgressSink};
+use haft::result::{Outcome, Status, milliseconds};
+use haft_agent::{AgentEvent, End, Finished, Spent, Watcher};
+use haft_app::problem::Problem;
+use haft_app::view::{argument, when};
+use haft_wire::Delta;
+use parking_lot::Mutex;
+
+use super::output::Partial;
+use super::view::View;
+use super::waiting::Waiting;
+use crate::commands::call::colour;
+use crate::screen::{self, DIM, GREEN, RED, Screen, YELLOW, is_terminal, styled, visible};
+use crate::terminal::typed::TypedLines;
+
+/// How often the line that says what is waited for is looked at.
+const TICK: Duration = Duration::from_millis(120);
+/// Columns of a call's status.
+const STATUS: usize = 9;
+/// Lines of a failure that are shown.
+const REASON: usize = 3;
+
+/// Shows a run to a person.
+pub(super) struct Cards {
+    screen: Screen,
+    redactor: Redactor,
+    /// Text goes to a terminal as it comes; elsewhere stdout gets the answer alone.
+    streams: bool,
+    /// Whether a person sees what tools print.
+    watched: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    run: String,
+    model: String,
+    works: bool,
+    /// The model's text is in the middle of a line.
+    in_line: bool,
+    /// A text that is the answer unless calls follow.
+    text: Option<String>,
+    calls: HashMap<CallId, Running>,
+    /// The call whose output was printed last.
+    last: Option<CallId>,
+    waiting: Waiting,
+    denied: bool,
+}
+
+/// A call that runs.
+#[derive(Debug)]
+struct Running {
+    /// The tool and the argument that says most.
+    head: String,
+    stdout: Partial,
+    stderr: Partial,
+}
+
+impl Cards {
+    /// Cards on this screen; what is waited for is drawn as long as they live.
+    pub(super) fn watching(screen: Screen, redactor: Redactor, lines: &TypedLines) -> Arc<Self> {
+        let cards = Arc::new(Self {
+            screen,
+            redactor,
+            streams: is_terminal(),
+            watched: std::io::stderr().is_terminal(),
+            state: Mutex::new(State {
+                run: String::new(),
+                model: String::new(),
+                works: false,
+                in_line: false,
+                text: None,
+                calls: HashMap::new(),
+                last: None,
+                waiting: Waiting::new(),
+                denied: false,
+            }),
+        });
+        if screen.is_lively() {
+            let weak = Arc::downgrade(&cards);
+            lines.before_prompts(move || {
+                if let Some(cards) = weak.upgrade() {
+                    cards.state.lock().waiting.clear();
+                }
+            });
+            let (weak, lines) = (Arc::downgrade(&cards), lines.clone());
+            tokio::spawn(async move {
+                while let Some(cards) = weak.upgrade() {
+                    if !lines.is_read() {
+                        cards.draw();
+                    }
+                    drop(cards);
+                    tokio::time::sleep(TICK).await;
+                }
+            });
+        }
+        cards
+    }
+
+    fn draw(&self) {
+        let mut state = self.state.lock();
+        if !state.works || state.in_line {
+            return;
+        }
+        let heads: Vec<&str> = state
+            .calls
+            .values()
+            .map(|call| call.head.as_str())
+            .collect();
+        let what = match heads.as_slice() {
+            [] => state.model.clone(),
+            [one] => (*one).to_owned(),
+            several => format!("{} calls: {}", several.len(), several.join(", ")),
+        };
+        state.waiting.draw(&what);
+    }
+
+    /// Begins a line of its own on stderr.
+    fn begin_line(&self, state: &mut State) {
+        state.waiting.clear();
+        if std::mem::take(&mut state.in_line) {
+            // A reader that is gone ends the command by itself.
+            let _ = self.screen.out("\n");
+        }
+    }
+
+    fn say(&self, state: &mut State, line: &str) {
+        self.begin_line(state);
+        self.screen.say(line);
+    }
+
+    /// A piece of the model's text.
+    fn stream(&self, state: &mut State, text: &str) {
+        state.waiting.clear();
+        state.last = None;
+        let _ = self.screen.out(&visible::block(text));
+        state.in_line = !text.ends_with('\n');
+    }
+
+    /// The text that was no answer: calls follow.
+    fn spend_text(&self, state: &mut State) {
+        if let Some(text) = state.text.take() {
+            self.say(state, &visible::block(text.trim_end()));
+        }
+    }
+
+    fn head(&self, tool: &str, arguments: &str) -> String {
+        let tool = visible::line(tool);
+        match argument::of_text(arguments, &self.redactor) {
+            Some(argument) => format!("{tool} {}", visible::line(&argument)),
+            None => tool,
+        }
+    }
+
+    /// The line of a call that has ended.
+    fn card(&self, state: &mut State, id: &CallId, tool: &str, ended: &Ended<'_>) {
+        let call = state.calls.remove(id);
+        let head = call
+            .as_ref()
+            .map_or_else(|| visible::line(tool), |call| call.head.clone());
+        if let Some(mut call) = call {
+            let rest: Vec<String> = [call.stdout.rest(), call.stderr.rest()]
+                .into_iter()
+                .flatten()
+                .collect();
+            self.output(state, &head, id, &rest);
+        }
+        state.last = None;
+        let mut tail = String::new();
+        if let Some(took) = ended.took {
+            let _ = write!(tail, " ({})", when::duration(took));
+        }
+        let room = screen::columns().saturating_sub(STATUS + 1 + tail.chars().count());
+        let head = visible::middle(&head, room.max(20));
+        let status = format!("{:<STATUS$}", ended.status);
+        let line = format!(
+            "{} {head}{}",
+            styled(ended.style, &status),
+            styled(DIM, &tail)
+        );
+        self.say(state, &line);
+        let indent = " ".repeat(STATUS + 1);
+        let room = screen::columns().saturating_sub(indent.len()).max(20);
+        for reason in ended
+            .reason
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(REASON)
+        {
+            let reason = self.redactor.redact(reason);
+            let reason = visible::clipped(&visible::line(&reason), room);
+            self.screen
+                .say(&format!("{indent}{}", styled(DIM, &reason)));
+        }
+    }
+
+    /// Lines that a call printed, below its name.
+    fn output(&self, state: &mut State, head: &str, id: &CallId, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        if state.last.as_ref() != Some(id) {
+            self.say(state, &styled(DIM, head));
+            state.last = Some(id.clone());
+        }
+        state.waiting.clear();
+        for line in lines {
+            self.screen
+                .say(&format!("  {}", styled(DIM, &visible::block(line))));
+        }
+    }
+
+    fn result(
+        &self,
+        state: &mut State,
+        call: (&CallId, &str),
+        outcome: Option<&Outcome>,
+        text: &str,
+    ) {
+        state.denied = outcome.is_some_and(|outcome| outcome.status == Status::Denied);
+        let ended = match outcome {
+            Some(outcome) => Ended::of(outcome),
+            None => Ended::without_outcome(text),
+        };
+        self.card(state, call.0, call.1, &ended);
+    }
+
+    fn done(&self, state: &mut State, finished: &Finished) {
+        let text = state.text.take();
+        match (text, &finished.end) {
+            (Some(text), _) if !self.streams => self.answer(&text),
+            // Nothing was left to do: the answer is the one of before.
+            (None, End::Done) if state.works && !self.streams && !finished.text.is_empty() => {
+                self.answer(&finished.text);
+            }
+            _ => {}
+        }
+        state.works = false;
+        let (style, word) = match finished.end {
+            End::Done => (GREEN, "done"),
+            End::Suspended(_) => (YELLOW, "suspended"),
+            _ => (RED, finished.end.as_str()),
+        };
+        let line = format!(
+            "{} {}",
+            styled(style, word),
+            styled(
+                DIM,
+                &format!("({}, run {})", spent(&finished.spent), state.run)
+            )
+        );
+        self.say(state, &line);
+        if !matches!(finished.end, End::Done | End::Suspended(_)) {
+            self.screen.say(&format!("  {}", finished.end.describe()));
+        }
+    }
+
+    fn answer(&self, text: &str) {
+        let _ = self
+            .screen
+            .out(&format!("{}\n", visible::block(text.trim_end())));
+    }
+}
+
+/// How a call ended.
+struct Ended<'a> {
+    style: anstyle::Style,
+    status: &'a str,
+    /// Milliseconds.
+    took: Option<f64>,
+    reason: &'a str,
+}
+
+impl<'a> Ended<'a> {
+    fn of(outcome: &'a Outcome) -> Self {
+        let failure = outcome.error.as_ref();
+        Self {
+            style: colour(outcome.status),
+            status: outcome.status.as_str(),
+            took: Some(milliseconds(outcome.duration)),
+            reason: failure.map_or("", |failure| &failure.message),
+        }
+    }
+
+    /// One that did not run, or of which no more is known than what the model reads: `cancelled: …`.
+    fn without_outcome(text: &'a str) -> Self {
+        let (status, reason) = text.split_once(": ").unwrap_or(("error", text));
+        let known = matches!(status, "not run" | "cancelled" | "unknown");
+        Self {
+            style: RED,
+            status: if known { status } else { "error" },
+            took: None,
+            reason: if known { reason } else { text },
+        }
+    }
+}
+
+/// What was used up, in words.
+fn spent(spent: &Spent) -> String {
+    let turns = match spent.turns {
+        1 => "1 turn".to_owned(),
+        turns => format!("{turns} turns"),
+    };
+    let mut text = format!("{turns}, {} tokens in, {} out", spent.input, spent.output);
+    if let Some(money) = spent.money {
+        let _ = write!(text, ", cost {money:.4}");
+    }
+    text
+}
+
+impl Watcher for Cards {
+    fn event(&self, event: AgentEvent<'_>) {
+        let state = &mut *self.state.lock();
+        match event {
+            AgentEvent::Delta(Delta::Text(text)) if self.streams => self.stream(state, text),
+            AgentEvent::Delta(Delta::Thinking(text)) if self.screen.is_verbose() => {
+                state.waiting.clear();
+                self.screen.err_text(&styled(DIM, &visible::block(text)));
+            }
+            AgentEvent::Message { text } if self.streams => {
+                let _ = text;
+                self.begin_line(state);
+            }
+            AgentEvent::Message { text } => {
+                self.spend_text(state);
+                state.text = (!text.trim().is_empty()).then(|| text.to_owned());
+            }
+            AgentEvent::ToolCall {
+                id,
+                tool,
+                arguments,
+            } => {
+                self.spend_text(state);
+                self.begin_line(state);
+                let running = Running {
+                    head: self.head(tool, arguments),
+                    stdout: Partial::default(),
+                    stderr: Partial::default(),
+                };
+                state.calls.insert(id.clone(), running);
+            }
+            AgentEvent::ToolResult {
+                id,
+                tool,
+                outcome,
+                text,
+                ..
+            } => self.result(state, (id, tool), outcome, text),
+            AgentEvent::Approval { id, tool, approval } => {
+                let ended = Ended {
+                    style: YELLOW,
+                    status: "waits",
+                    took: None,
+                    reason: approval,
+                };
+                self.card(state, id, tool, &ended);
+            }
+            AgentEvent::Retry { pause_ms, why } => {
+                #[expect(clippy::cast_precision_loss, reason = "milliseconds, for people")]
+                let pause = when::duration(pause_ms as f64);
+                let text = format!("{}; again in {pause}", visible::line(why));
+                self.say(state, &styled(DIM, &text));
+            }
+            AgentEvent::Notice { text } => self.say(state, &styled(DIM, &visible::line(text))),
+            AgentEvent::Done(finished) => self.done(state, finished),
+            _ => {}
+        }
+    }
+}
+
+impl ProgressSink for Cards {
+    fn progress(&self, event: ProgressEvent) {
+        use haft::progress::Stream;
+        if !self.watched {
+            return;
+        }
+        let state = &mut *self.state.lock();
+        let Some(call) = state.calls.get_mut(&event.call) else {
+            return;
+        };
+        let head = call.head.clone();
+        let lines = match event.stream {
+            Stream::Stdout => call.stdout.take(&event.text),
+            Stream::Stderr => call.stderr.take(&event.text),
+            Stream::Info => event.text.lines().map(str::to_owned).collect(),
+        };
+        self.output(state, &head, &event.call, &lines);
+    }
+}
+
+impl View for Cards {
+    fn begins(&self, run: &RunId, model: &str) {
+        let mut state = self.state.lock();
+        state.run = run.to_string();
+        state.model = model.to_owned();
+    }
+
+    fn notice(&self, text: &str) {
+        let state = &mut *self.state.lock();
+        self.say(state, &styled(DIM, &visible::line(text)));
+    }
+
+    fn works(&self, works: bool) {
+        let mut state = self.state.lock();
+        state.waiting.clear();
+        state.works = works;
+    }
+
+    fn failed(&self, _problem: &Problem) {
+        let state = &mut *self.state.lock();
+        self.spend_text(state);
+        self.begin_line(state);
+        state.works = false;
+    }
+
+    fn was_denied(&self) -> bool {
+        self.state.lock().denied
+    }
+}

@@ -1,0 +1,88 @@
+//! `Ndjson`: what happens in a run, a line of JSON each (contract §6), on stdout and nothing else there.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use haft::call::RunId;
+use haft::progress::{ProgressEvent, ProgressSink};
+use haft::result::Status;
+use haft_agent::{AgentEvent, Watcher};
+use haft_app::problem::Problem;
+use serde_json::{Value, json};
+
+use super::view::View;
+use crate::screen::Screen;
+
+/// Writes lines.
+#[derive(Debug)]
+pub(super) struct Ndjson {
+    screen: Screen,
+    run: OnceLock<RunId>,
+    denied: AtomicBool,
+}
+
+impl Ndjson {
+    pub(super) fn new(screen: Screen) -> Self {
+        Self {
+            screen,
+            run: OnceLock::new(),
+            denied: AtomicBool::new(false),
+        }
+    }
+
+    fn line(&self, mut line: Value) {
+        if let Some(run) = self.run.get() {
+            line["run"] = json!(run);
+        }
+        self.write(line.to_string().into_bytes());
+    }
+
+    fn write(&self, mut line: Vec<u8>) {
+        line.push(b'\n');
+        // A reader that is gone ends the command by itself.
+        let _ = self.screen.raw(&line);
+    }
+}
+
+impl Watcher for Ndjson {
+    fn event(&self, event: AgentEvent<'_>) {
+        if let AgentEvent::ToolResult {
+            outcome: Some(outcome),
+            ..
+        } = &event
+        {
+            let denied = outcome.status == Status::Denied;
+            self.denied.store(denied, Ordering::Relaxed);
+        }
+        if let Some(line) = event.to_json() {
+            self.line(line);
+        }
+    }
+}
+
+impl ProgressSink for Ndjson {
+    fn progress(&self, event: ProgressEvent) {
+        let mut line = Vec::new();
+        event.write_json(&mut line);
+        self.write(line);
+    }
+}
+
+impl View for Ndjson {
+    fn begins(&self, run: &RunId, _model: &str) {
+        // It is said once.
+        let _ = self.run.set(run.clone());
+    }
+
+    fn notice(&self, text: &str) {
+        self.line(json!({"type": "notice", "text": text}));
+    }
+
+    fn failed(&self, problem: &Problem) {
+        self.line(json!({"type": "done", "end": "failed", "message": problem.what()}));
+    }
+
+    fn was_denied(&self) -> bool {
+        self.denied.load(Ordering::Relaxed)
+    }
+}

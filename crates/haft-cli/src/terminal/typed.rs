@@ -1,0 +1,64 @@
+//! `TypedLines`: the lines that are typed at the terminal, one reader at a time: a prompt about a request, or a conversation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex as Held;
+use tokio::sync::{Mutex, MutexGuard, mpsc};
+
+use crate::terminal::read_lines;
+
+/// The lines of stdin. A thread reads them from the first reader on. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct TypedLines {
+    lines: Arc<Mutex<Option<mpsc::Receiver<String>>>>,
+    /// Clears the screen for a prompt.
+    clear: Arc<Held<Option<Clear>>>,
+}
+
+/// Takes what is drawn off the screen.
+type Clear = Box<dyn Fn() + Send + Sync>;
+
+impl fmt::Debug for TypedLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TypedLines")
+    }
+}
+
+impl TypedLines {
+    /// Calls this before a prompt is shown.
+    pub(crate) fn before_prompts(&self, clear: impl Fn() + Send + Sync + 'static) {
+        *self.clear.lock() = Some(Box::new(clear));
+    }
+
+    /// Whether somebody is reading.
+    pub(crate) fn is_read(&self) -> bool {
+        self.lines.try_lock().is_err()
+    }
+
+    /// The lines, once no other reads them, with the screen cleared for a prompt.
+    pub(crate) async fn for_a_prompt(&self) -> Reading<'_> {
+        let reading = self.read().await;
+        if let Some(clear) = &*self.clear.lock() {
+            clear();
+        }
+        reading
+    }
+
+    /// The lines, once no other reads them.
+    pub(crate) async fn read(&self) -> Reading<'_> {
+        let mut lines = self.lines.lock().await;
+        lines.get_or_insert_with(read_lines);
+        Reading(lines)
+    }
+}
+
+/// The lines, which no other reads meanwhile.
+pub(crate) struct Reading<'a>(MutexGuard<'a, Option<mpsc::Receiver<String>>>);
+
+impl Reading<'_> {
+    /// Where they come from.
+    pub(crate) fn receiver(&mut self) -> &mut mpsc::Receiver<String> {
+        self.0.get_or_insert_with(read_lines)
+    }
+}
