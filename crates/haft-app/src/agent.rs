@@ -180,9 +180,6 @@ fn of_model(error: &ModelError) -> Problem {
         ModelError::Status { status: 404, .. } => problem.advise(
             "the provider does not know the model or the address: see --model and --base-url",
         ),
-        ModelError::Unreachable { .. } | ModelError::Timeout { .. } | ModelError::Status { .. } => {
-            problem.advise("nothing is lost: `haft run --resume RUN` goes on from here")
-        }
         _ => problem,
     }
 }

@@ -218,6 +218,21 @@ impl Settings {
         self.entries.insert(given.path.clone(), merged);
     }
 
+    /// These settings without a key that has no built-in value.
+    pub fn without(mut self, dotted: &str) -> Self {
+        let path: Vec<String> = dotted.split('.').map(str::to_owned).collect();
+        self.entries.remove(&path);
+        self
+    }
+
+    /// Puts a value in the place of one that is there.
+    fn put_value(&mut self, dotted: &str, value: Value) {
+        let path: Vec<String> = dotted.split('.').map(str::to_owned).collect();
+        if let Some(entry) = self.entries.get_mut(&path) {
+            entry.value = value;
+        }
+    }
+
     /// The keys whose values differ in other settings.
     pub fn differences(&self, other: &Self) -> Vec<Vec<String>> {
         let value = |settings: &Self, path: &[String]| {

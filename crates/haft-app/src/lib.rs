@@ -54,6 +54,7 @@ pub mod decide;
 pub mod embed;
 pub mod environment;
 pub mod disk;
+pub mod dry_run;
 pub mod feed;
 pub mod others;
 pub mod remember;

@@ -79,6 +79,7 @@ fn values(kind: Kind) -> String {
         Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Whole(least) => format!("whole number, at least {least}"),
         Kind::Seconds => "seconds".to_owned(),
+        Kind::Amount => "a number, at least 0".to_owned(),
         Kind::Text => "text".to_owned(),
         Kind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::Screen;
 use haft_app::app::App;
+use haft_app::dry_run::DryRun;
 use haft_app::host::Host;
 use haft_app::problem::Problem;
 
@@ -114,14 +115,21 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             desktop: serves,
             ..at.host(asks(&command))
         };
-        let app = App::build(&at.site, &settings, host)?;
+        let dry = match &command {
+            Command::Run(args) if args.dry_run => Some(DryRun::prepare(&at.site, &settings)?),
+            _ => None,
+        };
+        let app = match &dry {
+            Some(dry) => App::build(dry.site(), dry.settings(), dry.host(host))?,
+            None => App::build(&at.site, &settings, host)?,
+        };
         // It ends with the runtime.
         let _ = app.sweep();
         let done = match command {
             Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
             Command::Call(args) => call::run(at, &app, &args).await,
             Command::Chain(args) => chain::run(at, &app, &args).await,
-            Command::Run(args) => agent::run(at, &settings, &app, &args).await,
+            Command::Run(args) => agent::run(at, &settings, &app, (&args, dry.as_ref())).await,
             Command::Tools(args) => tools::run(at, &app, &args),
             Command::Policy(args) => policy::run(at, &app, args.action.as_ref()).await,
             Command::Approvals(args) => approvals::run(at, &app, args.action.as_ref()).await,

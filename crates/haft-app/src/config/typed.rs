@@ -89,6 +89,12 @@ impl Settings {
         given.or_else(|| default_of(setting)).unwrap_or_default()
     }
 
+    /// These settings with another word for one that always has one.
+    pub fn with_text(mut self, setting: Setting<String>, text: &str) -> Self {
+        self.put_value(setting.key, Value::String(text.to_owned()));
+        self
+    }
+
     /// Where a setting's value comes from.
     pub fn source<T>(&self, setting: Setting<T>) -> Option<&Source> {
         self.at(setting.key)?.sources.first()

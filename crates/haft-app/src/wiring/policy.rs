@@ -169,7 +169,7 @@ fn over(
 }
 
 /// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.
-fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let readable = at.workspace.join(FILE_NAME);
     let home = at.home.path().to_owned();
     let files = settings.files.iter().map(|file| file.path.clone());

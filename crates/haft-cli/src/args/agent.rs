@@ -19,6 +19,9 @@ pub(crate) struct Run {
     /// Go on with this run: suspended, interrupted or finished
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,
+    /// Work on a copy of the folder and show what would have happened
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) dry_run: bool,
     /// At most so many replies of the model to a prompt [default: agent.max_turns]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,

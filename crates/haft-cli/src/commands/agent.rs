@@ -9,6 +9,7 @@ use haft_agent::{AgentError, End, Finished};
 use haft_app::agent::{AgentRun, AgentTask, ENTRY, problem};
 use haft_app::app::App;
 use haft_app::config::Settings;
+use haft_app::dry_run::DryRun;
 use haft_app::plain_file;
 use haft_app::problem::{Place, Problem};
 use haft_app::run::RunOptions;
@@ -26,6 +27,7 @@ use crate::invocation::{Invocation, is_interactive};
 
 mod cards;
 mod conversation;
+mod dry;
 mod ndjson;
 mod output;
 mod view;
@@ -35,10 +37,15 @@ mod waiting;
 const MOST: u64 = 4 << 20;
 
 /// Runs the agent in a run of its own.
-pub(crate) async fn run(at: &Invocation, settings: &Settings, app: &App, args: &args::Run) -> Done {
+pub(crate) async fn run(
+    at: &Invocation,
+    settings: &Settings,
+    app: &App,
+    (args, dry): (&args::Run, Option<&DryRun>),
+) -> Done {
     let signals = Signals::heard()?;
     let prompt = prompt(args)?;
-    let view = view(at, app);
+    let view = view(at, app, dry.is_some());
     let resume = match &args.resume {
         Some(run) => Some(runs::find(app, run).await?),
         None => None,
@@ -53,6 +60,7 @@ pub(crate) async fn run(at: &Invocation, settings: &Settings, app: &App, args: &
         run: Some(RunOptions {
             progress: Some(Arc::clone(&view) as _),
             wait: call::waits(args.wait, args.is_from_stdin()),
+            client: dry.map(|_| "dry run".to_owned()),
             ..RunOptions::new(ENTRY)
         }),
         ..AgentTask::default()
@@ -72,6 +80,9 @@ pub(crate) async fn run(at: &Invocation, settings: &Settings, app: &App, args: &
     let done = talk.all(prompt).await;
     let (id, view) = (talk.agent.id().clone(), talk.view);
     talk.agent.release().await;
+    if let Some(dry) = dry {
+        dry::report(at, app, dry, (&id, &*view))?;
+    }
     done.map_err(|problem| {
         view.failed(&problem);
         match problem.advice() {
@@ -98,9 +109,9 @@ fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
     }
 }
 
-fn view(at: &Invocation, app: &App) -> Arc<dyn View> {
+fn view(at: &Invocation, app: &App, is_dry: bool) -> Arc<dyn View> {
     if at.screen.json {
-        return Arc::new(Ndjson::new(at.screen));
+        return Arc::new(Ndjson::new(at.screen, is_dry));
     }
     Cards::watching(at.screen, app.redactor().clone(), &at.lines)
 }

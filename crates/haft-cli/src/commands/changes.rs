@@ -119,7 +119,7 @@ fn line(step: &Step) -> String {
     }
 }
 
-fn render(one: &FileReport) -> String {
+pub(super) fn render(one: &FileReport) -> String {
     let path = visible::line(&one.path);
     let mut out = match &one.from {
         Some(from) => format!("{:<8} {} from {}\n", one.action, path, visible::line(from)),

@@ -48,6 +48,8 @@ struct State {
     works: bool,
     /// The model's text is in the middle of a line.
     in_line: bool,
+    /// Something of a call was printed last: text after it begins a paragraph.
+    after_calls: bool,
     /// A text that is the answer unless calls follow.
     text: Option<String>,
     calls: HashMap<CallId, Running>,
@@ -79,6 +81,7 @@ impl Cards {
                 model: String::new(),
                 works: false,
                 in_line: false,
+                after_calls: false,
                 text: None,
                 calls: HashMap::new(),
                 last: None,
@@ -118,7 +121,7 @@ impl Cards {
             .map(|call| call.head.as_str())
             .collect();
         let what = match heads.as_slice() {
-            [] => state.model.clone(),
+            [] => format!("waiting for {}", state.model),
             [one] => (*one).to_owned(),
             several => format!("{} calls: {}", several.len(), several.join(", ")),
         };
@@ -136,6 +139,7 @@ impl Cards {
 
     fn say(&self, state: &mut State, line: &str) {
         self.begin_line(state);
+        state.after_calls = true;
         self.screen.say(line);
     }
 
@@ -143,6 +147,9 @@ impl Cards {
     fn stream(&self, state: &mut State, text: &str) {
         state.waiting.clear();
         state.last = None;
+        if std::mem::take(&mut state.after_calls) {
+            let _ = self.screen.out("\n");
+        }
         let _ = self.screen.out(&visible::block(text));
         state.in_line = !text.ends_with('\n');
     }
@@ -311,11 +318,25 @@ fn spent(spent: &Spent) -> String {
         1 => "1 turn".to_owned(),
         turns => format!("{turns} turns"),
     };
-    let mut text = format!("{turns}, {} tokens in, {} out", spent.input, spent.output);
+    let (input, output) = (grouped(spent.input), grouped(spent.output));
+    let mut text = format!("{turns}, {input} tokens in, {output} out");
     if let Some(money) = spent.money {
         let _ = write!(text, ", cost {money:.4}");
     }
     text
+}
+
+/// A number with a comma before each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 impl Watcher for Cards {
@@ -425,5 +446,17 @@ impl View for Cards {
 
     fn was_denied(&self) -> bool {
         self.state.lock().denied
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn numbers_are_grouped_by_three_digits() {
+        for (number, expect) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), expect);
+        }
     }
 }

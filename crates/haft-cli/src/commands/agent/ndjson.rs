@@ -8,6 +8,7 @@ use haft::progress::{ProgressEvent, ProgressSink};
 use haft::result::Status;
 use haft_agent::{AgentEvent, Watcher};
 use haft_app::problem::Problem;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::view::View;
@@ -19,14 +20,17 @@ pub(super) struct Ndjson {
     screen: Screen,
     run: OnceLock<RunId>,
     denied: AtomicBool,
+    /// The last line of a dry run, which gets its report.
+    held: Option<Mutex<Value>>,
 }
 
 impl Ndjson {
-    pub(super) fn new(screen: Screen) -> Self {
+    pub(super) fn new(screen: Screen, is_dry: bool) -> Self {
         Self {
             screen,
             run: OnceLock::new(),
             denied: AtomicBool::new(false),
+            held: is_dry.then(Mutex::default),
         }
     }
 
@@ -54,8 +58,10 @@ impl Watcher for Ndjson {
             let denied = outcome.status == Status::Denied;
             self.denied.store(denied, Ordering::Relaxed);
         }
-        if let Some(line) = event.to_json() {
-            self.line(line);
+        match (event.to_json(), &self.held) {
+            (Some(line), Some(held)) if matches!(event, AgentEvent::Done(_)) => *held.lock() = line,
+            (Some(line), _) => self.line(line),
+            (None, _) => {}
         }
     }
 }
@@ -76,6 +82,19 @@ impl View for Ndjson {
 
     fn notice(&self, text: &str) {
         self.line(json!({"type": "notice", "text": text}));
+    }
+
+    fn would_have(&self, report: Value) -> bool {
+        let Some(held) = &self.held else {
+            return false;
+        };
+        let mut line = std::mem::take(&mut *held.lock());
+        if line.is_null() {
+            line = json!({"type": "notice", "text": "the run broke off"});
+        }
+        line["dry_run"] = report;
+        self.line(line);
+        true
     }
 
     fn failed(&self, problem: &Problem) {

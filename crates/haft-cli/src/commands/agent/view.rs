@@ -4,6 +4,7 @@ use haft::call::RunId;
 use haft::progress::ProgressSink;
 use haft_agent::Watcher;
 use haft_app::problem::Problem;
+use serde_json::Value;
 
 /// Shows a run.
 pub(super) trait View: Watcher + ProgressSink {
@@ -15,6 +16,11 @@ pub(super) trait View: Watcher + ProgressSink {
 
     /// A prompt is being worked at, or no more.
     fn works(&self, _works: bool) {}
+
+    /// What a dry run would have done, where this is shown with how the run ended; false where somebody else has to.
+    fn would_have(&self, _report: Value) -> bool {
+        false
+    }
 
     /// The run broke off.
     fn failed(&self, problem: &Problem);

@@ -1,0 +1,188 @@
+//! A dry run: the application works on a copy of the workspace that is thrown away, and nothing leaves it.
+//!
+//! Files are written and commands run as ever, in the copy; what would be asked about is done there and noted. Calls that reach
+//! beyond it (pages, servers, memory, commands without a jail) are refused by a guard, and noted.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::future::BoxFuture;
+use haft::permission::{Effect, Permission};
+use haft::policy::{Guard, JudgedCall, MinimumVerdict};
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use crate::config::Settings;
+use crate::config::typed::SANDBOX_NETWORK;
+use crate::dry_run::copy::Copy;
+use crate::host::{ApproverParts, Host, MakeApprover, WhenAsked};
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::view::argument;
+use crate::wiring::policy;
+
+mod copy;
+
+/// Most notes of each kind.
+const MOST: usize = 1_000;
+
+/// A copy of a workspace, and what is noted of what is done in it. Dropping it removes the copy.
+#[derive(Debug)]
+pub struct DryRun {
+    copy: Copy,
+    site: Site,
+    settings: Settings,
+    notes: Arc<Mutex<Notes>>,
+}
+
+/// What would have happened beside changes to files.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Notes {
+    /// Calls about which a person would have been asked, with the reason.
+    pub asked: BTreeSet<String>,
+    /// Calls that would have reached beyond the folder, and were refused.
+    pub refused: BTreeSet<String>,
+}
+
+impl DryRun {
+    /// Copies the workspace of a site. What haft hides from tools is not copied.
+    ///
+    /// # Errors
+    /// The workspace is too large, or cannot be copied.
+    pub fn prepare(at: &Site, settings: &Settings) -> Result<Self, Problem> {
+        let hidden: Vec<PathBuf> = policy::hidden_paths(at, settings);
+        let place = at.environment.folder("TMPDIR");
+        let place = place.unwrap_or_else(|| PathBuf::from("/tmp"));
+        let copy = Copy::make(&at.workspace, &place, &hidden)?;
+        let site = Site::new(copy.root(), at.home.clone(), at.environment.clone())?;
+        // Commands would change these folders at once.
+        let mut settings = settings.clone().without("sandbox.write");
+        if settings.get(SANDBOX_NETWORK) == "full" {
+            // Then each connection is judged, and the guard refuses it.
+            settings = settings.with_text(SANDBOX_NETWORK, "ask");
+        }
+        Ok(Self {
+            copy,
+            site,
+            settings,
+            notes: Arc::default(),
+        })
+    }
+
+    /// Where the application works.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The settings to build it with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The host with the guard and the approver of a dry run. Questions of tools still go to the host's own approver.
+    pub fn host(&self, mut host: Host) -> Host {
+        host.guards.push(Arc::new(Inside(Arc::clone(&self.notes))));
+        host.when_asked = Some(WhenAsked::Wait);
+        let (own, notes) = (host.approver.take(), Arc::clone(&self.notes));
+        let make: MakeApprover = Box::new(move |parts: ApproverParts| {
+            let redactor = parts.redactor.clone();
+            Arc::new(DoneHere {
+                own: own.map(|make| make(parts)),
+                notes,
+                redactor,
+            })
+        });
+        host.approver = Some(make);
+        host
+    }
+
+    /// What was noted so far.
+    pub fn notes(&self) -> Notes {
+        self.notes.lock().clone()
+    }
+
+    /// What could not be copied: sockets, devices, other file systems.
+    pub fn left_out(&self) -> &[String] {
+        self.copy.left_out()
+    }
+}
+
+/// Refuses what reaches beyond the copy.
+struct Inside(Arc<Mutex<Notes>>);
+
+impl Guard for Inside {
+    fn name(&self) -> &'static str {
+        "dry-run"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        !matches!(effect, Effect::Read(_) | Effect::Write(_) | Effect::Remove(_) | Effect::Apply { .. } | Effect::Question)
+    }
+
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
+        let what = match &permission.effect {
+            Effect::Connect { url, .. } => url.as_str(),
+            Effect::Remember { .. } => "memory",
+            Effect::Run { command, jailed: false, .. } => command.as_str(),
+            Effect::Other { value, .. } => value.as_str(),
+            // A tool of a server or of the program says no more than that it is called.
+            Effect::Call if call.spec.source != "builtin" => "",
+            _ => return Ok(MinimumVerdict::NONE),
+        };
+        let mut notes = self.0.lock();
+        if notes.refused.len() < MOST {
+            let line = format!("{} {what}", call.spec.name);
+            notes.refused.insert(line.trim_end().to_owned());
+        }
+        Ok(MinimumVerdict::deny("this is a dry run: nothing leaves the folder")
+            .advise("go on without it, and say what it would have been for"))
+    }
+}
+
+/// Lets calls run that would be asked about: they reach the copy alone.
+struct DoneHere {
+    own: Option<Arc<dyn Approver>>,
+    notes: Arc<Mutex<Notes>>,
+    redactor: haft::audit::redact::Redactor,
+}
+
+impl Approver for DoneHere {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            if request.is_question() {
+                return match &self.own {
+                    Some(own) => own.ask(request).await,
+                    None => Answer::Nobody,
+                };
+            }
+            let argument = argument::of_text(&request.arguments, &self.redactor);
+            let argument = argument.map(|argument| format!(" {argument}"));
+            let reason = self.redactor.redact(&request.reason);
+            let line = format!("{}{}: {reason}", request.tool, argument.unwrap_or_default());
+            let mut notes = self.notes.lock();
+            if notes.asked.len() < MOST {
+                notes.asked.insert(line);
+            }
+            Decision::approve("nobody", "dry run").into()
+        })
+    }
+}
+
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inside")
+    }
+}
+
+impl fmt::Debug for DoneHere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DoneHere")
+    }
+}

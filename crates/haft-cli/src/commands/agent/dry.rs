@@ -1,0 +1,72 @@
+//! What a dry run would have done: files, questions, calls that it refused.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use haft::call::RunId;
+use haft_app::app::App;
+use haft_app::dry_run::DryRun;
+use haft_app::problem::Problem;
+use haft_app::view::changes::{FileReport, ReportLimits, Selection, report as changes_of};
+use haft_app::view::runs;
+use serde_json::json;
+
+use super::view::View;
+use crate::commands::changes;
+use crate::invocation::Invocation;
+use crate::screen::{BOLD, DIM, styled, visible};
+
+/// Prints it, or has it said with how the run ended.
+pub(super) fn report(
+    at: &Invocation,
+    app: &App,
+    dry: &DryRun,
+    (run, view): (&RunId, &dyn View),
+) -> Result<(), Problem> {
+    let of = Selection::find(app, run.as_str(), None).map_err(|e| runs::problem(&e))?;
+    let changes = changes_of(app, &of, &ReportLimits::NONE)?.changes;
+    let notes = dry.notes();
+    let whole = json!({
+        "changes": changes, "asked": notes.asked, "refused": notes.refused, "left_out": dry.left_out(),
+    });
+    if view.would_have(whole) {
+        return Ok(());
+    }
+    at.screen.out(&files(&changes))?;
+    for (head, lines) in [
+        ("you would have been asked about", &notes.asked),
+        ("refused, for nothing leaves a dry run", &notes.refused),
+    ] {
+        at.screen.out(&list(head, lines))?;
+    }
+    if let Some(first) = dry.left_out().first() {
+        let (first, count) = (visible::line(first), dry.left_out().len());
+        let line = format!("{count} sockets, devices or mounts were not in the copy, {first} first");
+        at.screen.say(&styled(DIM, &line));
+    }
+    Ok(())
+}
+
+fn files(changes: &[FileReport]) -> String {
+    let head = match changes.len() {
+        0 => "a dry run: no file would have been changed".to_owned(),
+        1 => "a dry run: one file would have been changed".to_owned(),
+        count => format!("a dry run: {count} files would have been changed"),
+    };
+    let mut out = format!("\n{}\n", styled(BOLD, &head));
+    for one in changes {
+        out.push_str(&changes::render(one));
+    }
+    out
+}
+
+fn list(head: &str, lines: &BTreeSet<String>) -> String {
+    let mut out = String::new();
+    if !lines.is_empty() {
+        let _ = writeln!(out, "{}", styled(BOLD, head));
+    }
+    for line in lines {
+        let _ = writeln!(out, "  {}", visible::line(line));
+    }
+    out
+}
