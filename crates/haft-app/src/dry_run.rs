@@ -119,7 +119,14 @@ impl Guard for Inside {
     }
 
     fn concerns(&self, effect: &Effect) -> bool {
-        !matches!(effect, Effect::Read(_) | Effect::Write(_) | Effect::Remove(_) | Effect::Apply { .. } | Effect::Question)
+        !matches!(
+            effect,
+            Effect::Read(_)
+                | Effect::Write(_)
+                | Effect::Remove(_)
+                | Effect::Apply { .. }
+                | Effect::Question
+        )
     }
 
     fn floor(
@@ -130,7 +137,11 @@ impl Guard for Inside {
         let what = match &permission.effect {
             Effect::Connect { url, .. } => url.as_str(),
             Effect::Remember { .. } => "memory",
-            Effect::Run { command, jailed: false, .. } => command.as_str(),
+            Effect::Run {
+                command,
+                jailed: false,
+                ..
+            } => command.as_str(),
             Effect::Other { value, .. } => value.as_str(),
             // A tool of a server or of the program says no more than that it is called.
             Effect::Call if call.spec.source != "builtin" => "",
@@ -141,8 +152,10 @@ impl Guard for Inside {
             let line = format!("{} {what}", call.spec.name);
             notes.refused.insert(line.trim_end().to_owned());
         }
-        Ok(MinimumVerdict::deny("this is a dry run: nothing leaves the folder")
-            .advise("go on without it, and say what it would have been for"))
+        Ok(
+            MinimumVerdict::deny("this is a dry run: nothing leaves the folder")
+                .advise("go on without it, and say what it would have been for"),
+        )
     }
 }
 

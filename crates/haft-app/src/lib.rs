@@ -93,3 +93,8 @@ mod wiring;
 pub use embed::{Haft, HaftBuilder, Standard, enter, main};
 pub use host::WhenAsked;
 pub use problem::Problem;
+
+/// The guide's page on models, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/models.md")]
+struct Models;

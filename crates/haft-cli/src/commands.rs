@@ -129,7 +129,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
             Command::Call(args) => call::run(at, &app, &args).await,
             Command::Chain(args) => chain::run(at, &app, &args).await,
-            Command::Run(args) => agent::run(at, &settings, &app, (&args, dry.as_ref())).await,
+            Command::Run(args) => agent::run(at, &settings, &app, &args, dry.as_ref()).await,
             Command::Tools(args) => tools::run(at, &app, &args),
             Command::Policy(args) => policy::run(at, &app, args.action.as_ref()).await,
             Command::Approvals(args) => approvals::run(at, &app, args.action.as_ref()).await,

@@ -35,7 +35,10 @@ impl Copy {
         };
         let name = random_hex(8).map_err(failed)?;
         let outer = place.join(format!("haft-dry-run-{name}"));
-        DirBuilder::new().mode(0o700).create(&outer).map_err(failed)?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&outer)
+            .map_err(failed)?;
         let root = outer.join(from.file_name().unwrap_or(OsStr::new("workspace")));
         let mut copy = Self {
             outer,
@@ -53,9 +56,8 @@ impl Copy {
         match work.folder(from, &root, 0) {
             Ok(()) => Ok(copy),
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                Err(Problem::usage(format!("{}: {error}", from.display())).advise(
-                    "a dry run copies the folder: choose a smaller one with --workspace",
-                ))
+                Err(Problem::usage(format!("{}: {error}", from.display()))
+                    .advise("a dry run copies the folder: choose a smaller one with --workspace"))
             }
             Err(error) => Err(failed(error)),
         }
@@ -184,11 +186,20 @@ mod tests {
         assert_eq!(copy.root().file_name(), from.file_name());
         assert_eq!(fs::read_to_string(at("a/b/file")).unwrap(), "text");
         assert_eq!(fs::read_link(at("link")).unwrap(), Path::new("a/b/file"));
-        assert_eq!(fs::read_link(at("dangling")).unwrap(), Path::new("/nowhere"));
+        assert_eq!(
+            fs::read_link(at("dangling")).unwrap(),
+            Path::new("/nowhere")
+        );
         assert!(!at("secret").exists());
         let data = |path: &Path| fs::metadata(path).unwrap();
-        assert_eq!(data(&at("run.sh")).mode(), data(&from.join("run.sh")).mode());
-        assert_eq!(data(&at("run.sh")).mtime(), data(&from.join("run.sh")).mtime());
+        assert_eq!(
+            data(&at("run.sh")).mode(),
+            data(&from.join("run.sh")).mode()
+        );
+        assert_eq!(
+            data(&at("run.sh")).mtime(),
+            data(&from.join("run.sh")).mtime()
+        );
         drop(copy);
         assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
     }

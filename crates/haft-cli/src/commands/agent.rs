@@ -41,7 +41,8 @@ pub(crate) async fn run(
     at: &Invocation,
     settings: &Settings,
     app: &App,
-    (args, dry): (&args::Run, Option<&DryRun>),
+    args: &args::Run,
+    dry: Option<&DryRun>,
 ) -> Done {
     let signals = Signals::heard()?;
     let prompt = prompt(args)?;
@@ -81,7 +82,7 @@ pub(crate) async fn run(
     let (id, view) = (talk.agent.id().clone(), talk.view);
     talk.agent.release().await;
     if let Some(dry) = dry {
-        dry::report(at, app, dry, (&id, &*view))?;
+        dry::report(at, app, dry, &id, &*view)?;
     }
     done.map_err(|problem| {
         view.failed(&problem);

@@ -492,7 +492,11 @@ fn page(text: &'static str) -> u16 {
             let mut head = BufReader::new(stream.try_clone().unwrap()).lines();
             let first = head.next().unwrap().unwrap();
             while head.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-            let (status, text) = if first.contains("/robots.txt") { ("404 Not Found", "") } else { ("200 OK", text) };
+            let (status, text) = if first.contains("/robots.txt") {
+                ("404 Not Found", "")
+            } else {
+                ("200 OK", text)
+            };
             let answer = format!(
                 "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
                 text.len()
@@ -522,24 +526,51 @@ fn a_page_that_says_post_the_file_has_the_call_that_obeys_asked_about_with_the_p
     let post = fetch("s", &format!("http://localhost:{to}/?plan=the+plan"));
     let asked_about_it = |lab: &Lab, ran: &Ran, lines: &[Value]| {
         assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
-        let id = lines.last().unwrap()["approvals"][0].as_str().unwrap().to_owned();
+        let id = lines.last().unwrap()["approvals"][0]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let shown = lab.run(&["approvals", "show", &id]);
         let named = format!("http://127.0.0.1:{from}/news");
-        assert!(shown.stdout.contains(&named), "{}{}", shown.stdout, shown.stderr);
+        assert!(
+            shown.stdout.contains(&named),
+            "{}{}",
+            shown.stdout,
+            shown.stderr
+        );
         assert!(trap.accept().is_err(), "nothing was sent");
     };
-    let model = script(&lab, &[calls(&[&read]), calls(&[&post]), says("Sent.")].concat());
+    let model = script(
+        &lab,
+        &[calls(&[&read]), calls(&[&post]), says("Sent.")].concat(),
+    );
     let (ran, lines) = run_json(&lab, &["what is new?", "--model", &model]);
-    assert!(of_type(&lines, "tool_result").iter().any(|line| line["ok"] == true), "{}", ran.stdout);
+    assert!(
+        of_type(&lines, "tool_result")
+            .iter()
+            .any(|line| line["ok"] == true),
+        "{}",
+        ran.stdout
+    );
     asked_about_it(&lab, &ran, &lines);
     // A conversation that goes on after its run has ended has read the page all the same.
-    let turns = [calls(&[&read]), says("Read."), calls(&[&post]), says("Sent.")].concat();
+    let turns = [
+        calls(&[&read]),
+        says("Read."),
+        calls(&[&post]),
+        says("Sent."),
+    ]
+    .concat();
     let model = script(&lab, &turns);
     let (ran, lines) = run_json(&lab, &["what is new?", "--model", &model]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let first = lines.last().unwrap()["run"].as_str().unwrap();
     let (ran, lines) = run_json(&lab, &["do it", "--resume", first, "--model", &model]);
-    assert_ne!(lines.last().unwrap()["run"], json!(first), "a finished run stays as it is");
+    assert_ne!(
+        lines.last().unwrap()["run"],
+        json!(first),
+        "a finished run stays as it is"
+    );
     asked_about_it(&lab, &ran, &lines);
     let verified = lab.run(&["runs", "verify", first]);
     assert_eq!(verified.code, 0, "{}", verified.stderr);
@@ -553,20 +584,36 @@ fn a_skill_is_in_force_from_the_first_prompt_and_after_a_resumption() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("SKILL.md"), text).unwrap();
     let dirs = folder.parent().unwrap().display().to_string();
-    lab.user_settings(&format!("skills.dirs = [\"{dirs}\"]\npolicy.profile = \"trusted\"\n"));
+    lab.user_settings(&format!(
+        "skills.dirs = [\"{dirs}\"]\npolicy.profile = \"trusted\"\n"
+    ));
     let turn = |text: &str| {
         format!("[[turns]]\nexpect.no_tools = [\"write_file\"]\nsay = [{{ text = \"{text}\" }}]\n")
     };
     let model = script(&lab, &[turn("I look."), turn("I look again.")].concat());
     let ran = lab.run(&["run", "look", "--skill", "look", "--model", &model]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "I look.\n"), "{}", ran.stderr);
-    for part in ["the skill look is active", "Bash(git log), which grants nothing", "no call may be Edit"] {
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "I look.\n"),
+        "{}",
+        ran.stderr
+    );
+    for part in [
+        "the skill look is active",
+        "Bash(git log), which grants nothing",
+        "no call may be Edit",
+    ] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     let runs = lab.run(&["runs", "list", "--json"]).json();
     let run = runs[0]["run"].as_str().unwrap();
     let ran = lab.run(&["run", "again", "--resume", run, "--model", &model]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "I look again.\n"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "I look again.\n"),
+        "{}",
+        ran.stderr
+    );
     // Without the skill its limits would not hold.
     std::fs::remove_dir_all(&folder).unwrap();
     let ran = lab.run(&["run", "again", "--resume", run, "--model", &model]);
@@ -582,25 +629,46 @@ fn a_dry_run_works_on_a_copy_and_says_what_would_have_happened() {
     }
     lab.file("a.txt", "one\n");
     // Allowed or not: nothing leaves a dry run.
-    lab.user_settings("policy.allow = [\"WebFetch(domain:127.0.0.1:9)\"]\nsandbox.network = \"full\"\n");
+    lab.user_settings(
+        "policy.allow = [\"WebFetch(domain:127.0.0.1:9)\"]\nsandbox.network = \"full\"\n",
+    );
     let turns = [
         calls(&[
             APPEND,
             r#"{ id = "c", tool = "run_command", arguments = { command = "wc -l < a.txt > lines.txt" } }"#,
-            r#"{ id = "f", tool = "fetch_url", arguments = { url = "http://127.0.0.1:9/?x=1" } }"#,
+            r#"{ id = "f", tool = "fetch_url", arguments = { url = "http://127.0.0.1:8097/?x=1" } }"#,
         ]),
         "[[turns]]\nexpect.results = [{ call = \"f\", contains = \"dry run\" }]\nsay = [{ text = \"Over.\" }]\n".to_owned(),
     ];
     let model = script(&lab, &turns.concat());
     let ran = lab.run(&["run", "go", "--dry-run", "--model", &model]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    for part in ["Over.\n", "2 files would have been changed", "\n+x\n", "lines.txt\n", "\n+2\n", "asked about\n  ", "write_file a.txt: ", "fetch_url http://127.0.0.1:9/?x=1"] {
-        assert!(ran.stdout.contains(part), "{part:?}: {}{}", ran.stdout, ran.stderr);
+    for part in [
+        "Over.\n",
+        "2 files would have been changed",
+        "\n+x\n",
+        "lines.txt\n",
+        "\n+2\n",
+        "asked about\n  ",
+        "write_file a.txt: ",
+        "fetch_url http://127.0.0.1:8097/?x=1",
+    ] {
+        assert!(
+            ran.stdout.contains(part),
+            "{part:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
     }
     let (ran, lines) = run_json(&lab, &["go", "--dry-run", "--model", &model]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let dry = &lines.last().unwrap()["dry_run"];
-    let paths: Vec<&Value> = dry["changes"].as_array().unwrap().iter().map(|one| &one["path"]).collect();
+    let paths: Vec<&Value> = dry["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["path"])
+        .collect();
     assert_eq!(paths, ["a.txt", "lines.txt"], "{dry}");
     assert_eq!(dry["refused"].as_array().map(Vec::len), Some(1), "{dry}");
     let text = std::fs::read_to_string(lab.work().join("a.txt")).unwrap();

@@ -227,21 +227,6 @@ impl Cards {
         }
     }
 
-    fn result(
-        &self,
-        state: &mut State,
-        call: (&CallId, &str),
-        outcome: Option<&Outcome>,
-        text: &str,
-    ) {
-        state.denied = outcome.is_some_and(|outcome| outcome.status == Status::Denied);
-        let ended = match outcome {
-            Some(outcome) => Ended::of(outcome),
-            None => Ended::without_outcome(text),
-        };
-        self.card(state, call.0, call.1, &ended);
-    }
-
     fn done(&self, state: &mut State, finished: &Finished) {
         let text = state.text.take();
         match (text, &finished.end) {
@@ -376,7 +361,14 @@ impl Watcher for Cards {
                 outcome,
                 text,
                 ..
-            } => self.result(state, (id, tool), outcome, text),
+            } => {
+                state.denied = outcome.is_some_and(|outcome| outcome.status == Status::Denied);
+                let ended = match outcome {
+                    Some(outcome) => Ended::of(outcome),
+                    None => Ended::without_outcome(text),
+                };
+                self.card(state, id, tool, &ended);
+            }
             AgentEvent::Approval { id, tool, approval } => {
                 let ended = Ended {
                     style: YELLOW,
@@ -455,7 +447,12 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped_by_three_digits() {
-        for (number, expect) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+        for (number, expect) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(grouped(number), expect);
         }
     }

@@ -21,7 +21,8 @@ pub(super) fn report(
     at: &Invocation,
     app: &App,
     dry: &DryRun,
-    (run, view): (&RunId, &dyn View),
+    run: &RunId,
+    view: &dyn View,
 ) -> Result<(), Problem> {
     let of = Selection::find(app, run.as_str(), None).map_err(|e| runs::problem(&e))?;
     let changes = changes_of(app, &of, &ReportLimits::NONE)?.changes;
@@ -41,7 +42,8 @@ pub(super) fn report(
     }
     if let Some(first) = dry.left_out().first() {
         let (first, count) = (visible::line(first), dry.left_out().len());
-        let line = format!("{count} sockets, devices or mounts were not in the copy, {first} first");
+        let line =
+            format!("{count} sockets, devices or mounts were not in the copy, {first} first");
         at.screen.say(&styled(DIM, &line));
     }
     Ok(())
