@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::Child;
 use std::thread;
 
+use haft_scripted::{Scenario, serve};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -225,6 +226,68 @@ fn lines_of_json_tell_all_that_happens_in_order_and_name_the_run() {
     );
     assert_eq!(done["total"]["turns"], 2, "{done}");
     assert_eq!(of_type(&lines, "usage").len(), 2, "{kinds:?}");
+}
+
+#[test]
+fn every_dialect_does_a_task_over_http_and_no_key_is_kept() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let key = "k-0123456789abcdef";
+    for (provider, variable) in [
+        ("openai", "OPENAI_API_KEY"),
+        ("openai-chat", "OPENAI_API_KEY"),
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("gemini", "GOOGLE_API_KEY"),
+    ] {
+        let mut lab = Lab::new();
+        lab.set(variable, key);
+        lab.file("a.txt", "one\n");
+        let read = r#"{ id = "r", tool = "read_file", arguments = { path = "a.txt" } }"#;
+        let list = r#"{ id = "l", tool = "list_files", arguments = { path = "." } }"#;
+        let turns = format!(
+            "title = \"A test\"\nkey = \"{key}\"\n{}[[turns]]\n\
+             expect.results = [{{ call = \"r\", contains = \"one\" }}, {{ call = \"l\", contains = \"a.txt\" }}]\n\
+             say = [{{ text = \"It says one.\" }}]\n",
+            calls(&[read, list])
+        );
+        let scenario = Scenario::from_toml(&turns).unwrap();
+        let server = runtime.block_on(serve(scenario)).unwrap();
+        let model = format!("{provider}:m");
+        let ran = lab.run(&[
+            "run",
+            "look",
+            "--model",
+            &model,
+            "--base-url",
+            &server.url(),
+        ]);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (0, "It says one.\n"),
+            "{provider}: {}",
+            ran.stderr
+        );
+        assert_eq!(server.problems(), [""; 0], "{provider}");
+        let kept = lab
+            .program("grep", &["-rlF", key, &lab.home().to_string_lossy()])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(kept.stdout).unwrap(), "", "{provider}");
+        lab.set(variable, "k-another-0123456789");
+        let ran = lab.run(&[
+            "run",
+            "look",
+            "--model",
+            &model,
+            "--base-url",
+            &server.url(),
+        ]);
+        assert_eq!(ran.code, 1, "{provider}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("401") && !ran.stderr.contains("k-another"),
+            "{provider}: {}",
+            ran.stderr
+        );
+    }
 }
 
 #[test]

@@ -5,13 +5,14 @@ use crate::harness::Lab;
 #[test]
 fn help_of_every_command() {
     let lab = Lab::new();
-    let commands: [&[&str]; 25] = [
+    let commands: [&[&str]; 26] = [
         &[],
         &["serve"],
         &["console"],
         &["tools"],
         &["call"],
         &["chain"],
+        &["run"],
         &["policy"],
         &["policy", "explain"],
         &["runs"],
