@@ -20,7 +20,7 @@ use std::sync::Arc;
 use haft::call::{Origin, RunId, ToolCall};
 use haft_agent::{Agent, AgentError, Model, ModelError, Watcher};
 
-use crate::agent::model::Asked;
+use crate::agent::model::ModelChoice;
 use crate::app::App;
 use crate::config::Settings;
 use crate::problem::{Problem, ProblemKind};
@@ -121,7 +121,7 @@ impl App {
     /// # Errors
     /// The model, its key, a skill or a setting of the agent is missing or wrong; or the run cannot be started or gone on with.
     pub async fn agent(&self, settings: &Settings, task: AgentTask) -> Result<AgentRun, Problem> {
-        let Asked {
+        let ModelChoice {
             name,
             model,
             served,

@@ -22,7 +22,7 @@ const FIRST_TRY: &str = "first-try";
 const TRY: &str = "or try haft without a key: --model scripted:first-try";
 
 /// The model, by its name.
-pub(super) struct Asked {
+pub(super) struct ModelChoice {
     pub(super) name: String,
     pub(super) model: Arc<dyn Model>,
     /// What serves it, as long as it is asked.
@@ -35,9 +35,9 @@ impl App {
         &self,
         settings: &Settings,
         task: &AgentTask,
-    ) -> Result<Asked, Problem> {
+    ) -> Result<ModelChoice, Problem> {
         if let Some(model) = &task.own_model {
-            return Ok(Asked {
+            return Ok(ModelChoice {
                 name: model.name().to_owned(),
                 model: Arc::clone(model),
                 served: None,
@@ -81,7 +81,7 @@ impl App {
         let model = self.http_model(&name, base_url, |key| {
             environment.get(key).map(str::to_owned)
         })?;
-        Ok(Asked {
+        Ok(ModelChoice {
             name: name.to_string(),
             model: Arc::new(model),
             served: None,
@@ -89,7 +89,7 @@ impl App {
     }
 
     /// A scenario by its name or file, served on this machine.
-    async fn scripted(&self, scenario: &str) -> Result<Asked, Problem> {
+    async fn scripted(&self, scenario: &str) -> Result<ModelChoice, Problem> {
         let read = match scenario {
             FIRST_TRY => Scenario::from_toml(scenarios::FIRST_TRY),
             file => Scenario::load(file),
@@ -106,7 +106,7 @@ impl App {
             .parse()
             .map_err(|e: ModelNameError| Problem::failed(e.to_string()))?;
         let model = self.http_model(&name, Some(server.url()), |_| Some(key.clone()))?;
-        Ok(Asked {
+        Ok(ModelChoice {
             name: format!("{SCRIPTED}{scenario}"),
             model: Arc::new(model),
             served: Some(server),

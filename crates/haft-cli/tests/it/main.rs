@@ -3,6 +3,7 @@
 
 mod advice;
 mod again;
+mod agent_goes_on;
 mod agent_run;
 mod approvals;
 mod bounds;
