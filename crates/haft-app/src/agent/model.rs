@@ -18,6 +18,9 @@ const SCRIPTED: &str = "scripted:";
 const SCRIPTED_AS: &str = "anthropic:scripted";
 /// The name of the scenario that needs no file.
 const FIRST_TRY: &str = "first-try";
+/// What a name can be beside a provider's model.
+const TRY_SCRIPT: &str =
+    "scripted:FILE is a model that follows a script; docs/guide/models.md lists the providers";
 /// How haft is tried without a model.
 const TRY: &str = "or try haft without a key: --model scripted:first-try";
 
@@ -54,7 +57,7 @@ impl App {
         }
         let name: ModelName = text
             .parse()
-            .map_err(|e: ModelNameError| Problem::usage(e.to_string()))?;
+            .map_err(|e: ModelNameError| Problem::usage(e.to_string()).advise(TRY_SCRIPT))?;
         let base_url = task.base_url.clone().or_else(|| {
             // A key goes to no address that was set for another provider.
             let default: Option<ModelName> = default.and_then(|text| text.parse().ok());

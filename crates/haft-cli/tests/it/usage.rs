@@ -7,7 +7,7 @@ fn wrong_usage_ends_with_two_and_says_what_to_do() {
     let lab = Lab::new();
     let rows: [(&[&str], &str); 17] = [
         (&["chain", "x.py"], "haft chain"),
-        (&["run", "hello", "--model", "x:y"], "release 0.5"),
+        (&["run", "hello", "--model", "x:y"], "PROVIDER:MODEL"),
         (&["approvals", "show", "ap-none"], "haft approvals list"),
         (&["approvals", "approve", "ap-none"], "haft approvals list"),
         (&["approvals", "deny", "ap-"], "haft approvals list"),
