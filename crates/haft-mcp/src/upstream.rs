@@ -70,6 +70,8 @@ pub struct UpstreamTerms {
     pub limits: ClientLimits,
     /// Whether what its tools say of themselves (`readOnlyHint` and the like) is believed.
     pub trusted: bool,
+    /// Whether it is a process in a jail without a network: what it is given stays on this machine, and what it answers comes from it.
+    pub is_confined: bool,
     /// Calls that it gets at the same time; more of them wait.
     pub concurrency: usize,
     /// How long a connection is kept that nobody uses.
@@ -96,6 +98,7 @@ impl Default for UpstreamTerms {
         Self {
             limits: ClientLimits::default(),
             trusted: false,
+            is_confined: false,
             concurrency: 16,
             idle: Duration::from_secs(300),
             prefix: None,

@@ -191,6 +191,9 @@ impl One<'_> {
                 ..usual
             },
             trusted: self.flag("trusted").unwrap_or(false),
+            is_confined: self.text("command").is_some()
+                && self.is_jailed()
+                && !self.has_network(),
             concurrency: at_once.unwrap_or(terms.concurrency),
             prefix: self.prefix()?,
             passing: Passing {
@@ -224,7 +227,7 @@ impl One<'_> {
             Some("none" | "pass") => Vec::new(),
             Some("workspace") => vec![self.basis.ground.workspace.root().to_owned()],
             _ if self.text("command").is_none()
-                || self.text("sandbox.backend") == Some("passthrough") =>
+                || !self.is_jailed() =>
             {
                 Vec::new()
             }
@@ -257,6 +260,15 @@ impl One<'_> {
         line
     }
 
+    fn is_jailed(&self) -> bool {
+        self.text("sandbox.backend") != Some("passthrough")
+    }
+
+    /// Whether its jail has the machine's network.
+    fn has_network(&self) -> bool {
+        self.text("sandbox.network") == Some("host")
+    }
+
     fn command(&self, program: &str) -> Result<Command, Problem> {
         let Basis {
             at,
@@ -264,7 +276,7 @@ impl One<'_> {
             confined,
             ..
         } = self.basis;
-        let is_jailed = self.text("sandbox.backend") != Some("passthrough");
+        let is_jailed = self.is_jailed();
         let backend = if is_jailed {
             Backend::Jail
         } else {
@@ -283,7 +295,7 @@ impl One<'_> {
                 read_write: self.folders("sandbox.write", true)?,
                 ..Mounts::default()
             };
-            if self.text("sandbox.network") == Some("host") {
+            if self.has_network() {
                 spec.network = Network::Host;
             }
         }

@@ -56,7 +56,8 @@ impl RemoteTool {
             risk: risk(hints, believed),
             annotations: hints,
             idempotent: believed && is_repeatable(hints),
-            open_world: !(believed && hints.open_world_hint == Some(false)),
+            open_world: !server.terms.is_confined
+                && !(believed && hints.open_world_hint == Some(false)),
             concurrency_safe: believed && hints.read_only_hint == Some(true),
             category: Some(server.name.clone()),
             source: format!("mcp:{}", server.name),

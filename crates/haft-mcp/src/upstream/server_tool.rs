@@ -94,7 +94,7 @@ impl ServerTool {
         let spec = ToolSpec {
             risk: if is_safe { Risk::Safe } else { Risk::High },
             // What a person completes is theirs, word by word.
-            open_world: verb != Verb::Complete,
+            open_world: verb != Verb::Complete && !server.terms.is_confined,
             concurrency_safe: true,
             idempotent: true,
             category: Some(server.name().to_owned()),
