@@ -270,6 +270,10 @@ pub const BUILTIN: &str = "builtin";
 
 /// What a tool says of itself. Everything but name and schemas has a safe default.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own that a tool has or has not"
+)]
 pub struct ToolSpec {
     /// The name callers use.
     pub name: ToolName,

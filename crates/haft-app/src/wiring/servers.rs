@@ -191,9 +191,7 @@ impl One<'_> {
                 ..usual
             },
             trusted: self.flag("trusted").unwrap_or(false),
-            is_confined: self.text("command").is_some()
-                && self.is_jailed()
-                && !self.has_network(),
+            is_confined: self.text("command").is_some() && self.is_jailed() && !self.has_network(),
             concurrency: at_once.unwrap_or(terms.concurrency),
             prefix: self.prefix()?,
             passing: Passing {
@@ -226,11 +224,7 @@ impl One<'_> {
         let folders = match self.text("roots") {
             Some("none" | "pass") => Vec::new(),
             Some("workspace") => vec![self.basis.ground.workspace.root().to_owned()],
-            _ if self.text("command").is_none()
-                || !self.is_jailed() =>
-            {
-                Vec::new()
-            }
+            _ if self.text("command").is_none() || !self.is_jailed() => Vec::new(),
             _ => {
                 let mut shown = self.folders("sandbox.write", true)?;
                 shown.extend(self.folders("sandbox.read", false)?);

@@ -50,14 +50,15 @@ impl RemoteTool {
             .unwrap_or_else(|| json!({"type": "object"}));
         let hints = described.annotations;
         let believed = server.terms.trusted;
+        let is_closed =
+            server.terms.is_confined || believed && hints.open_world_hint == Some(false);
         let spec = ToolSpec {
             title: described.title,
             output_schema: described.output_schema.map(Arc::new),
             risk: risk(hints, believed),
             annotations: hints,
             idempotent: believed && is_repeatable(hints),
-            open_world: !server.terms.is_confined
-                && !(believed && hints.open_world_hint == Some(false)),
+            open_world: !is_closed,
             concurrency_safe: believed && hints.read_only_hint == Some(true),
             category: Some(server.name.clone()),
             source: format!("mcp:{}", server.name),

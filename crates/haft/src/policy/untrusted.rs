@@ -30,7 +30,7 @@ impl UntrustedContent {
     }
 
     /// Where this effect could carry something; `None` where it carries nothing out.
-    fn destination(&self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
+    fn destination(self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
         match effect {
             Effect::Connect { host, .. } => Some(format!("host {host}")),
             Effect::Other { kind, .. } if kind == PROPOSED_RULE => None,
