@@ -17,7 +17,8 @@
 
 use std::sync::Arc;
 
-use haft::call::{Origin, RunId, ToolCall};
+use haft::call::RunId;
+use haft::skill::Skill;
 use haft_agent::{Agent, AgentError, Model, ModelError, Watcher};
 
 use crate::agent::model::ModelChoice;
@@ -31,7 +32,6 @@ mod instructions;
 mod kept;
 mod model;
 mod options;
-mod skills;
 
 pub use kept::is_kept;
 
@@ -133,18 +133,25 @@ impl App {
             None => self.begin(run_options).await?,
         };
         let agent = Agent::new(model, self.executor().clone(), run.session().clone());
-        let mut agent = agent.with_options(options);
+        let agent = agent.with_options(options);
+        let mut agent = agent.with_skills(Arc::clone(self.skills()));
         if let Some(watcher) = task.watcher {
             agent = agent.with_watcher(watcher);
         }
         let agent = agent.keep_in(Arc::new(conversation)).await;
         let mut agent = agent.map_err(|error| problem(&error))?;
-        if let Some(earlier) = &task.resume {
-            skills::load_again(self, earlier, &run).await?;
-        }
         let mut notices = Vec::new();
-        for skill in &task.skills {
-            notices.push(skills::load(&run, &mut agent, skill).await?);
+        for name in &task.skills {
+            agent
+                .load_skill(name)
+                .await
+                .map_err(|error| problem(&error))?;
+            notices.extend(
+                self.skills()
+                    .current()
+                    .find(name)
+                    .map(|skill| notice(skill)),
+            );
         }
         Ok(AgentRun {
             agent,
@@ -161,6 +168,8 @@ pub fn problem(error: &AgentError) -> Problem {
     match error {
         AgentError::Model(error) => of_model(error),
         AgentError::Open(_) => Problem::usage(error.to_string()),
+        AgentError::Skill { .. } => Problem::usage(error.to_string())
+            .advise("`haft skills` lists the skills that there are"),
         _ => Problem::failed(error.to_string()),
     }
 }
@@ -184,7 +193,24 @@ fn of_model(error: &ModelError) -> Problem {
     }
 }
 
-/// A call that the host makes in an agent's run before the model does.
-fn host_call(name: &str, arguments: String) -> ToolCall {
-    ToolCall::new(name, arguments).from_origin(Origin::Host)
+/// What people should know of a skill that is active.
+fn notice(skill: &Skill) -> String {
+    let mut text = format!("the skill {} is active", skill.name());
+    let lists = [
+        ("; it asks for ", skill.requests(), ", which grants nothing"),
+        (
+            "; only these calls are left: ",
+            skill.restricts_to().unwrap_or_default(),
+            "",
+        ),
+        ("; no call may be ", skill.excludes(), ""),
+    ];
+    for (before, rules, after) in lists {
+        if !rules.is_empty() {
+            text.push_str(before);
+            text.push_str(&rules.join(", "));
+            text.push_str(after);
+        }
+    }
+    text
 }

@@ -22,6 +22,8 @@ impl Agent {
     /// There is no such skill or it cannot be loaded, or the conversation cannot be kept.
     pub async fn load_skill(&mut self, name: &str) -> Result<(), AgentError> {
         self.check_closed()?;
+        // Those of an earlier process first: what is noted after is all that is active.
+        self.restore_skills().await?;
         let arguments = serde_json::json!({"skill": name}).to_string();
         let call = ToolCall::new(LOAD_SKILL, arguments).from_origin(Origin::Host);
         let outcome = self.executor.execute(&self.session, call).await;

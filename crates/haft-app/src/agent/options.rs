@@ -35,9 +35,14 @@ pub(super) fn options(
             time: settings.seconds("agent.max_time_s"),
         },
         prices,
+        window: whole(settings, &["models", model, "window"]),
         max_tokens: most.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
         ..Options::default()
     })
+}
+
+fn whole(settings: &Settings, path: &[&str]) -> Option<u64> {
+    u64::try_from(settings.entry(path)?.value.as_integer()?).ok()
 }
 
 /// What the model costs, where settings say what it reads or writes.

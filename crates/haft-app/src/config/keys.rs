@@ -188,6 +188,7 @@ pub const KEYS: &[Key] = &[
     key("models.*.input_price", Amount, "", Ignored, "what a million tokens cost that the model PROVIDER:MODEL reads, in any currency: `models.\"openai:gpt-5.2\".input_price`"),
     key("models.*.cached_price", Amount, "", Ignored, "what a million tokens cost that it reads from its provider's cache; as `input_price` where nothing is said"),
     key("models.*.output_price", Amount, "", Ignored, "what a million tokens cost that it writes"),
+    key("models.*.window", Whole(1000), "", Ignored, "tokens that it can read and write at once: a history that nears them is compressed, old results first"),
     key("agent.system", Text, "", Ignored, "the instructions of `haft run` in place of haft's own: a text, or @FILE below the workspace"),
     key("agent.max_turns", Whole(1), "100", Ignored, "replies of the model to one prompt"),
     key("agent.max_tokens", Whole(1), "", Ignored, "tokens that a conversation of the agent may read and write"),

@@ -226,7 +226,11 @@ fn a_skill_is_in_force_from_the_first_prompt_and_after_a_resumption() {
     std::fs::remove_dir_all(&folder).unwrap();
     let ran = lab.run(&["run", "again", "--resume", run, "--model", &model]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("load the skill look"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("skill look: it was active in the run"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
