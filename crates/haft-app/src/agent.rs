@@ -146,12 +146,7 @@ impl App {
                 .load_skill(name)
                 .await
                 .map_err(|error| problem(&error))?;
-            notices.extend(
-                self.skills()
-                    .current()
-                    .find(name)
-                    .map(|skill| notice(skill)),
-            );
+            notices.extend(self.skills().current().find(name).map(notice));
         }
         Ok(AgentRun {
             agent,

@@ -116,7 +116,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             ..at.host(asks(&command))
         };
         let dry = match &command {
-            Command::Run(args) if args.dry_run => Some(DryRun::prepare(&at.site, &settings)?),
+            Command::Run(args) if args.on_copy => Some(DryRun::prepare(&at.site, &settings)?),
             _ => None,
         };
         let app = match &dry {

@@ -20,8 +20,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,
     /// Work on a copy of the folder and show what would have happened
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) dry_run: bool,
+    #[arg(long = "dry-run", conflicts_with = "resume")]
+    pub(crate) on_copy: bool,
     /// At most so many replies of the model to a prompt [default: agent.max_turns]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,

@@ -158,6 +158,19 @@ fn the_first_try_needs_nothing_but_a_readme() {
     assert_eq!(verified.code, 0, "{}", verified.stderr);
 }
 
+/// Each result comes after its call, with the outcome of that call.
+fn results_follow_calls(lines: &[Value]) {
+    for result in of_type(lines, "tool_result") {
+        let id = &result["tool_call_id"];
+        let place = |kind: &str| {
+            let mut lines = lines.iter();
+            lines.position(|line| line["type"] == kind && line["tool_call_id"] == *id)
+        };
+        assert!(place("tool_call") < place("tool_result"), "{result}");
+        assert_eq!(result["outcome"]["call"], *id, "{result}");
+    }
+}
+
 #[test]
 fn lines_of_json_tell_all_that_happens_in_order_and_name_the_run() {
     let lab = Lab::new();
@@ -193,18 +206,7 @@ fn lines_of_json_tell_all_that_happens_in_order_and_name_the_run() {
         2,
         "{results:?}"
     );
-    for result in results {
-        let id = &result["tool_call_id"];
-        let called = kinds
-            .iter()
-            .zip(&lines)
-            .position(|(kind, line)| *kind == "tool_call" && line["tool_call_id"] == *id);
-        let ended = lines
-            .iter()
-            .position(|line| line["type"] == "tool_result" && line["tool_call_id"] == *id);
-        assert!(called < ended, "{kinds:?}");
-        assert_eq!(result["outcome"]["call"], *id, "{result}");
-    }
+    results_follow_calls(&lines);
     let run = lines[0]["run"].as_str().unwrap();
     assert!(
         lines.iter().all(|line| line["run"] == run),

@@ -46,10 +46,7 @@ struct State {
     run: String,
     model: String,
     works: bool,
-    /// The model's text is in the middle of a line.
-    in_line: bool,
-    /// Something of a call was printed last: text after it begins a paragraph.
-    after_calls: bool,
+    last_printed: Printed,
     /// A text that is the answer unless calls follow.
     text: Option<String>,
     calls: HashMap<CallId, Running>,
@@ -57,6 +54,17 @@ struct State {
     last: Option<CallId>,
     waiting: Waiting,
     denied: bool,
+}
+
+/// What was printed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Printed {
+    /// A whole line of the model's text, or nothing yet.
+    Line,
+    /// The beginning of a line of it.
+    Beginning,
+    /// Something of a call: text after it begins a paragraph.
+    Call,
 }
 
 /// A call that runs.
@@ -80,8 +88,7 @@ impl Cards {
                 run: String::new(),
                 model: String::new(),
                 works: false,
-                in_line: false,
-                after_calls: false,
+                last_printed: Printed::Line,
                 text: None,
                 calls: HashMap::new(),
                 last: None,
@@ -112,7 +119,7 @@ impl Cards {
 
     fn draw(&self) {
         let mut state = self.state.lock();
-        if !state.works || state.in_line {
+        if !state.works || state.last_printed == Printed::Beginning {
             return;
         }
         let heads: Vec<&str> = state
@@ -131,7 +138,8 @@ impl Cards {
     /// Begins a line of its own on stderr.
     fn begin_line(&self, state: &mut State) {
         state.waiting.clear();
-        if std::mem::take(&mut state.in_line) {
+        if state.last_printed == Printed::Beginning {
+            state.last_printed = Printed::Line;
             // A reader that is gone ends the command by itself.
             let _ = self.screen.out("\n");
         }
@@ -139,7 +147,7 @@ impl Cards {
 
     fn say(&self, state: &mut State, line: &str) {
         self.begin_line(state);
-        state.after_calls = true;
+        state.last_printed = Printed::Call;
         self.screen.say(line);
     }
 
@@ -147,11 +155,15 @@ impl Cards {
     fn stream(&self, state: &mut State, text: &str) {
         state.waiting.clear();
         state.last = None;
-        if std::mem::take(&mut state.after_calls) {
+        if state.last_printed == Printed::Call {
             let _ = self.screen.out("\n");
         }
         let _ = self.screen.out(&visible::block(text));
-        state.in_line = !text.ends_with('\n');
+        state.last_printed = if text.ends_with('\n') {
+            Printed::Line
+        } else {
+            Printed::Beginning
+        };
     }
 
     /// The text that was no answer: calls follow.
@@ -167,6 +179,17 @@ impl Cards {
             Some(argument) => format!("{tool} {}", visible::line(&argument)),
             None => tool,
         }
+    }
+
+    fn begin_call(&self, state: &mut State, id: &CallId, head: String) {
+        self.spend_text(state);
+        self.begin_line(state);
+        let running = Running {
+            head,
+            stdout: Partial::default(),
+            stderr: Partial::default(),
+        };
+        state.calls.insert(id.clone(), running);
     }
 
     /// The line of a call that has ended.
@@ -316,7 +339,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -345,16 +368,7 @@ impl Watcher for Cards {
                 id,
                 tool,
                 arguments,
-            } => {
-                self.spend_text(state);
-                self.begin_line(state);
-                let running = Running {
-                    head: self.head(tool, arguments),
-                    stdout: Partial::default(),
-                    stderr: Partial::default(),
-                };
-                state.calls.insert(id.clone(), running);
-            }
+            } => self.begin_call(state, id, self.head(tool, arguments)),
             AgentEvent::ToolResult {
                 id,
                 tool,
@@ -415,7 +429,7 @@ impl View for Cards {
     fn begins(&self, run: &RunId, model: &str) {
         let mut state = self.state.lock();
         state.run = run.to_string();
-        state.model = model.to_owned();
+        model.clone_into(&mut state.model);
     }
 
     fn notice(&self, text: &str) {
