@@ -1,5 +1,9 @@
 //! The dialects of OpenAI: tables written by hand, pieces of any size, and exchanges that were recorded.
-#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops where it cannot go on, and says what it skips"
+)]
 
 mod alike;
 mod declared;

@@ -207,7 +207,7 @@ fn responses(body: &Value, turns: &Turns) -> History {
                 .messages
                 .push(other(Item::Text(text(item, "content").to_owned()))),
             ("function_call_output" | "tool_search_output", _) => {
-                push_answer(&mut history.messages, answered(item))
+                push_answer(&mut history.messages, answered(item));
             }
             ("additional_tools", _) => {}
             ("function_call", _)
@@ -221,7 +221,7 @@ fn responses(body: &Value, turns: &Turns) -> History {
                         text(item, "call_id"),
                         text(item, "name"),
                     )
-                })))
+                })));
             }
             // The items of one reply go back together.
             _ => match turns

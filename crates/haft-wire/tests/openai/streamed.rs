@@ -133,7 +133,7 @@ fn events_that_come_twice_change_nothing() {
     let (whole, deltas) = cut(Dialect::OpenAiResponses, RESPONSES, &[1000]);
     let twice: String = RESPONSES
         .split_inclusive("\n\n")
-        .map(|event| format!("{event}{event}"))
+        .flat_map(|event| [event, event])
         .collect();
     assert_eq!(
         cut(Dialect::OpenAiResponses, &twice, &[1000]),
@@ -243,7 +243,7 @@ fn members_that_haft_does_not_read_come_together_as_they_were_cut() {
     ];
     let sse: String = deltas
         .iter()
-        .map(|delta| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n"))
+        .flat_map(|delta| ["data: {\"choices\":[{\"delta\":", delta, "}]}\n\n"])
         .collect();
     let mut reader = Dialect::OpenAiChat.reader(Limits::default());
     reader

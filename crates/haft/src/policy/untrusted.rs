@@ -113,7 +113,7 @@ impl Guard for UntrustedContent {
                 .advise("do without it, or have the user do it in a run of its own"),
         };
         Ok(floor.for_operator(
-            "policy.untrusted says whether such calls are asked about, denied or left to the rules",
+            "policy.untrusted_content says whether such calls are asked about, denied or left to the rules",
         ))
     }
 }
