@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use haft::call::RunId;
 use haft::skill::Skill;
-use haft_agent::{Agent, AgentError, Model, ModelError, Watcher};
+use haft_agent::{Agent, AgentError, Model, ModelError, Watcher, suggest};
 
 use crate::agent::model::ModelChoice;
 use crate::app::App;
@@ -127,7 +127,11 @@ impl App {
             served,
         } = self.model(settings, &task).await?;
         let options = options::options(self, settings, &name, task.max_turns)?;
-        let run_options = task.run.unwrap_or_else(|| RunOptions::new(ENTRY));
+        let mut run_options = task.run.unwrap_or_else(|| RunOptions::new(ENTRY));
+        if options.suggest && run_options.tools.is_none() && run_options.served.is_none() {
+            let tools = suggest::view(Arc::clone(self.tools()));
+            run_options.served = Some(Arc::new(tools));
+        }
         let (run, conversation) = match &task.resume {
             Some(earlier) => self.go_on_with(earlier, run_options).await?,
             None => self.begin(run_options).await?,

@@ -1,6 +1,6 @@
 //! How an agent asks, from settings: instructions, budgets, prices.
 
-use haft_agent::{Budget, Options, Prices};
+use haft_agent::{Budget, Options, Prices, Provided};
 
 use crate::agent::instructions;
 use crate::app::App;
@@ -35,10 +35,34 @@ pub(super) fn options(
             time: settings.seconds("agent.max_time_s"),
         },
         prices,
+        suggest: settings.get(typed::AGENT_SUGGEST),
+        provided: provided(settings)?,
         window: whole(settings, &["models", model, "window"]),
         max_tokens: most.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
         ..Options::default()
     })
+}
+
+/// The tools that providers define, by their words in settings.
+fn provided(settings: &Settings) -> Result<Vec<Provided>, Problem> {
+    let known = |word: &str| Provided::ALL.into_iter().find(|one| one.as_str() == word);
+    let mut all = Vec::new();
+    for (value, source) in settings.items("agent.provided") {
+        let word = value.as_str().unwrap_or_default();
+        let Some(one) = known(word) else {
+            let words: Vec<&str> = Provided::ALL.iter().map(|one| one.as_str()).collect();
+            let problem = Problem::settings(format!(
+                "`agent.provided`: {word:?} is no tool that a provider defines"
+            ));
+            let problem = problem.advise(format!("name some of {}", words.join(", ")));
+            return Err(match &source.place {
+                Some(place) => problem.at(place.clone()),
+                None => problem,
+            });
+        };
+        all.push(one);
+    }
+    Ok(all)
 }
 
 fn whole(settings: &Settings, path: &[&str]) -> Option<u64> {

@@ -194,6 +194,8 @@ pub const KEYS: &[Key] = &[
     key("agent.max_tokens", Whole(1), "", Ignored, "tokens that a conversation of the agent may read and write"),
     key("agent.max_cost", Amount, "", Ignored, "money that a conversation of the agent may cost, in the currency of the prices; the model needs prices then"),
     key("agent.max_time_s", Seconds, "", Ignored, "the longest that one prompt may take, waits for people included"),
+    key("agent.suggest", Flag, "true", Ignored, "of more than 15 tools, the model is declared a baseline and those that fit the prompt; it finds the others by `tool_search`"),
+    key("agent.provided", Items, "", Ignored, "tools that a provider defines and haft runs by its own: apply_patch, shell, local_shell (openai); bash, text_editor, memory (anthropic)"),
     key("agent.max_reply_tokens", Whole(1), "", Ignored, "tokens of one reply of the model"),
     key("store.url", Text, "", Ignored, "the database of runs and approvals: sqlite:PATH or postgres://…; the SQLite file under home where it is not set"),
     key("artifacts.url", Text, "", Ignored, "the artifacts' store, file:///PATH, s3://BUCKET/PREFIX (credentials in AWS_… variables) or memory:; the folder under home where it is not set"),

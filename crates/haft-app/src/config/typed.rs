@@ -202,6 +202,8 @@ settings! {
     SKILL_TOKENS: usize = "skills.max_tokens";
     /// `agent.max_turns`
     AGENT_TURNS: u64 = "agent.max_turns";
+    /// `agent.suggest`
+    AGENT_SUGGEST: bool = "agent.suggest";
     /// `artifacts.max_bytes`
     ARTIFACT_BYTES: u64 = "artifacts.max_bytes";
     /// `progress.enabled`

@@ -161,5 +161,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
 
   // Decided cards go after ten seconds, and nothing is left.
   await page.mouse.move(2, 2);
-  await until("the queue is empty", async () => (await page.locator(".queue-row").count()) === 0, 60_000);
+  await until("the queue is empty", async () => (await page.locator(".queue-row").count()) === 0, 60_000).catch(async (error) => {
+    throw new Error(`${error}: ${await page.locator(".queue-row").allInnerTexts()} of ${JSON.stringify((await server.api("GET", "/approvals")).value)}`);
+  });
 });

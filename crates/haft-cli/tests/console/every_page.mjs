@@ -162,7 +162,11 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     await page.locator(".card.seen").waitFor();
     await page.keyboard.press("y");
     await page.getByLabel("The rule that will be stored").waitFor();
-    await page.keyboard.press("Tab");
+    // The panel takes the focus once it is drawn, so the first Tab may go from elsewhere.
+    await until("Tab goes to the word", async () => {
+      await page.keyboard.press("Tab");
+      return page.evaluate(() => document.activeElement?.labels?.[0]?.textContent?.startsWith("Type "));
+    });
     await page.keyboard.type("propose_rule");
     await page.locator(".panel button.critical:enabled").waitFor();
     await page.keyboard.press("Enter");

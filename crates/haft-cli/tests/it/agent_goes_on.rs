@@ -136,7 +136,7 @@ fn a_page_that_says_post_the_file_has_the_call_that_obeys_asked_about_with_the_p
     let to = trap.local_addr().unwrap().port();
     // Both are allowed: the model may read either, and is asked about none of them by itself.
     lab.user_settings(&format!(
-        "policy.allow = [\"WebFetch(domain:127.0.0.1:{from})\", \"WebFetch(domain:localhost:{to})\"]\n"
+        "agent.suggest = false\npolicy.allow = [\"WebFetch(domain:127.0.0.1:{from})\", \"WebFetch(domain:localhost:{to})\"]\n"
     ));
     let fetch = |id: &str, url: &str| {
         format!(r#"{{ id = "{id}", tool = "fetch_url", arguments = {{ url = "{url}" }} }}"#)
@@ -239,7 +239,7 @@ fn a_dry_run_works_on_a_copy_and_says_what_would_have_happened() {
     lab.file("a.txt", "one\n");
     // Allowed or not: nothing leaves a dry run.
     lab.user_settings(
-        "policy.allow = [\"WebFetch(domain:127.0.0.1:9)\"]\nsandbox.network = \"full\"\n",
+        "agent.suggest = false\npolicy.allow = [\"WebFetch(domain:127.0.0.1:9)\"]\nsandbox.network = \"full\"\n",
     );
     let turns = [
         calls(&[

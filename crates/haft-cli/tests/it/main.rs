@@ -5,6 +5,7 @@ mod advice;
 mod again;
 mod agent_goes_on;
 mod agent_run;
+mod agent_six_turns;
 mod approvals;
 mod bounds;
 mod bucket;

@@ -109,14 +109,13 @@ mod tests {
 
     #[test]
     fn a_question_says_which_server_asks_and_is_else_as_it_was() {
-        let asked =
-            r#"{"requestedSchema":{"z":1.0,"a":{}},"message":"who?","x":12345678901234567890123}"#;
+        let asked = r#"{ "requestedSchema":{"z":1.0,"a":{}}, "message" : "who?","x":12345678901234567890123}"#;
         assert_eq!(
             marked(&raw(asked), "docs").unwrap().get(),
             asked.replace("who?", "[docs] who?")
         );
         let written_otherwise = marked(&raw(r#"{"mess\u0061ge":"who?"}"#), "docs").unwrap();
-        assert_eq!(written_otherwise.get(), r#"{"message":"[docs] who?"}"#);
+        assert_eq!(written_otherwise.get(), r#"{"mess\u0061ge":"[docs] who?"}"#);
         for odd in [
             "[]",
             "{}",

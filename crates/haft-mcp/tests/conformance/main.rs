@@ -97,6 +97,9 @@ fn the_suite_through_haft_in_front_of_its_server() {
             // What fails is listed; that the rest was checked at all is counted.
             let least = if legacy { least - 10 } else { least };
             assert!(passed >= least, "{revision}: {passed} checks passed");
+            for row in &report.warned {
+                eprintln!("  warned: {row:?}");
+            }
             for row in report.failed {
                 eprintln!("  {row:?}");
                 if !expected.clone().any(|name| name == row.0) {
