@@ -70,7 +70,7 @@ pub struct Answer {
     pub is_error: bool,
     /// Tools that a search found, by their wire names: a dialect that can load them is told so in its own words.
     pub loads: Vec<String>,
-    /// The whole item in the provider's own shape, for calls of [`CallKind::Provider`](crate::CallKind::Provider).
+    /// The whole item in the provider's own shape, for calls of [`CallKind::Provider`].
     pub item: Option<Box<RawValue>>,
 }
 

@@ -54,8 +54,15 @@ function inOrder(list: Approval[]): Approval[] {
   return list.sort((a, b) => (a.created < b.created ? -1 : a.created > b.created ? 1 : a.id < b.id ? -1 : 1));
 }
 
+/** Whether this says less than what is known: an answer that was overtaken by a later word. One that has ended stays ended. */
+function isOvertaken(id: string, status: string): boolean {
+  const known = approvals.value.find((approval) => approval.id === id) ?? details.value[id];
+  return known !== undefined && ENDED.has(known.status) && !ENDED.has(status);
+}
+
 /** Takes a new or changed approval into the list. */
 export function take(approval: Approval): void {
+  if (isOvertaken(approval.id, approval.status)) return;
   const known = approvals.value.some((other) => other.id === approval.id);
   if (!known && approval.status !== "pending") return;
   if (approval.status !== "pending" && !settled.has(approval.id)) settled.set(approval.id, Date.now());
@@ -109,6 +116,7 @@ export function settle(detail: ApprovalDetail): void {
 }
 
 function keep(detail: ApprovalDetail): void {
+  if (isOvertaken(detail.id, detail.status)) return;
   details.value = { ...details.value, [detail.id]: detail };
   const listed = approvals.value.find((approval) => approval.id === detail.id);
   if (!listed) return;

@@ -57,7 +57,7 @@ pub trait View: Toolset + Sized + 'static {
     }
 
     /// The same tools; where more than `most` are listed, those that do not stay are deferred: found by search, and callable once the
-    /// run has expanded them. Without [`EXPAND_TOOLS`](super::EXPAND_TOOLS) among the tools all stay as they are.
+    /// run has expanded them. Without [`EXPAND_TOOLS`] among the tools all stay as they are.
     fn deferring(
         self,
         most: usize,
