@@ -101,6 +101,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   await page.getByText("it covers this call").waitFor();
   await accessible(page, "a connection for good");
   await visit(page, server, `/waiting/${requests["a critical call"].id}`);
+  await page.locator(".card.seen").waitFor();
   await page.locator(".card").getByRole("button", { name: /^Approve/ }).click();
   await page.getByLabel("Type delete_file to approve").waitFor();
   await accessible(page, "a word to type");
