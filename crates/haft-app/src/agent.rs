@@ -8,7 +8,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let haft = Haft::builder().build()?;
 //! let mut run = haft.agent(AgentTask::of_model("anthropic:claude-sonnet-4-6")).await?;
-//! let finished = run.agent_mut().run("Which files are here?").await?;
+//! let finished = run.run("Which files are here?").await?;
 //! println!("{}", finished.text);
 //! run.release().await;
 //! haft.shut().await;
@@ -17,9 +17,9 @@
 
 use std::sync::Arc;
 
-use haft::call::RunId;
+use haft::call::{Principal, RunId};
 use haft::skill::Skill;
-use haft_agent::{Agent, AgentError, Model, ModelError, Watcher, suggest};
+use haft_agent::{Agent, AgentError, Finished, Model, ModelError, Watcher, suggest};
 
 use crate::agent::model::ModelChoice;
 use crate::app::App;
@@ -67,6 +67,14 @@ impl AgentTask {
             ..Self::default()
         }
     }
+
+    /// The same for this principal, whom the program has checked; otherwise its run is for the user of this process.
+    #[must_use]
+    pub fn for_principal(mut self, principal: Principal) -> Self {
+        let run = self.run.get_or_insert_with(|| RunOptions::new(ENTRY));
+        run.principal = Some(principal);
+        self
+    }
 }
 
 /// An agent in a run of its own. Release it when it is done: a run of which something waits can be resumed then.
@@ -100,6 +108,24 @@ impl AgentRun {
     /// The agent.
     pub fn agent(&self) -> &Agent {
         &self.agent
+    }
+
+    /// Does a task: asks the model and runs its calls until it answers, waits for a decision or a budget is used up.
+    ///
+    /// # Errors
+    /// The model does not answer, or the conversation cannot be kept: [`Agent::run`].
+    pub async fn run(&mut self, prompt: impl Into<String>) -> Result<Finished, Problem> {
+        let finished = self.agent.run(prompt).await;
+        finished.map_err(|error| problem(&error))
+    }
+
+    /// Goes on with what is open: calls that waited for a decision, a turn that was under way.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub async fn resume(&mut self) -> Result<Finished, Problem> {
+        let finished = self.agent.resume().await;
+        finished.map_err(|error| problem(&error))
     }
 
     /// The agent, to be told something.

@@ -6,6 +6,7 @@ use haft::approval::ApprovalId;
 use haft::call::{Principal, RunId};
 use haft::result::Outcome;
 use haft::toolset::Toolset;
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -16,9 +17,11 @@ use crate::follower;
 use crate::problem::Problem;
 use crate::resume::Resumed;
 use crate::run::RunOptions;
+use crate::view::timeline;
 
 mod approvals;
 mod builder;
+mod deciding;
 mod entry;
 mod new_run;
 mod standard;
@@ -91,6 +94,15 @@ impl Haft {
     /// As for [`App::agent`].
     pub async fn agent(&self, task: AgentTask) -> Result<AgentRun, Problem> {
         self.0.app.agent(&self.0.settings, task).await
+    }
+
+    /// The calls of a run as its record has them, in the order in which they came: `tool`, `arguments`, `status`, the `rule` that
+    /// judged it, who decided (`decided_by`), `result` or `error`, times.
+    ///
+    /// # Errors
+    /// There is no such run, or its record cannot be read.
+    pub async fn calls(&self, run: &RunId) -> Result<Vec<Value>, Problem> {
+        timeline::calls(&self.0.app, run.as_str()).await
     }
 
     /// The requests to those who decide.

@@ -94,7 +94,7 @@ pub use embed::{Haft, HaftBuilder, Standard, enter, main};
 pub use host::WhenAsked;
 pub use problem::Problem;
 
-/// The guide's page on models, compiled and run.
+/// The guide's page on agents in programs, compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/models.md")]
-struct Models;
+#[doc = include_str!("../../../docs/guide/from-rust.md")]
+struct FromRust;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::approval::Approver;
+use haft::approval::{ApprovalRequest, Approver, Decision};
 use haft::policy::{Commands, PolicyBuilder, PolicyParts, RuleText};
 use haft::tool::Tool;
 use haft::toolset::into_tool::{IntoTool, IntoTools};
@@ -13,6 +13,7 @@ use toml::Value;
 
 use crate::app::App;
 use crate::config::program::Program;
+use crate::embed::deciding::Deciding;
 use crate::embed::standard::Standard;
 use crate::embed::{Haft, Inner};
 use crate::environment::Environment;
@@ -107,6 +108,15 @@ impl HaftBuilder {
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
         self
+    }
+
+    /// A function that decides about calls that need approval, in place of a person or on their behalf. It must not block; an approver
+    /// that asks and waits is for [`approver`](Self::approver), and so are questions of tools, which no function answers.
+    pub fn decide(
+        self,
+        decide: impl Fn(&ApprovalRequest) -> Decision + Send + Sync + 'static,
+    ) -> Self {
+        self.approver(Deciding(decide))
     }
 
     /// What becomes of calls that need approval: they wait where there is an approver, and are denied at once otherwise, unless this says

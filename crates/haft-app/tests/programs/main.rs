@@ -12,6 +12,11 @@ use std::process::{Command, ExitCode};
 
 #[path = "../../examples/later.rs"]
 mod later;
+#[path = "../../examples/refunds.rs"]
+mod refunds;
+
+/// The page that shows `refunds`.
+const PAGE: &str = include_str!("../../../../docs/guide/from-rust.md");
 
 /// The variable that names the example which this process is.
 const PROGRAM: &str = "HAFT_TEST_PROGRAM";
@@ -20,22 +25,44 @@ fn main() -> ExitCode {
     if let Some(code) = haft_app::enter() {
         return code;
     }
-    if std::env::var_os(PROGRAM).is_some() {
-        return later::main();
+    match std::env::var(PROGRAM).as_deref() {
+        Ok("later") => return later::main(),
+        Ok(_) => {
+            refunds::main().unwrap();
+            return ExitCode::SUCCESS;
+        }
+        Err(_) => {}
     }
-    asked_decided_and_resumed_in_three_starts();
-    eprintln!("test asked_decided_and_resumed_in_three_starts ... ok");
+    for (name, test) in TESTS {
+        test();
+        eprintln!("test {name} ... ok");
+    }
     ExitCode::SUCCESS
 }
 
+const TESTS: [(&str, fn()); 2] = [
+    (
+        "asked_decided_and_resumed_in_three_starts",
+        asked_decided_and_resumed_in_three_starts,
+    ),
+    (
+        "the_agent_of_the_guide_prints_what_the_page_says",
+        the_agent_of_the_guide_prints_what_the_page_says,
+    ),
+];
+
 /// Starts `later` in a folder, and returns its exit code and what it printed.
 fn later(folder: &Path, words: &[&str]) -> (i32, String) {
+    start("later", folder, words)
+}
+
+fn start(program: &str, folder: &Path, words: &[&str]) -> (i32, String) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(words)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", folder.join("home"))
-        .env(PROGRAM, "later")
+        .env(PROGRAM, program)
         .current_dir(folder)
         .output()
         .unwrap();
@@ -94,4 +121,33 @@ fn asked_decided_and_resumed_in_three_starts() {
     }
     let (code, wrong) = later(at, &["decide", "ap-none"]);
     assert!(code == 1 && wrong.starts_with("error: "), "{wrong}");
+}
+
+/// The page's only block of this language that begins so.
+fn block(language: &str, begins: &str) -> &'static str {
+    let mark = format!("```{language}\n{begins}");
+    let at = PAGE
+        .find(&mark)
+        .unwrap_or_else(|| panic!("no block {mark}"));
+    let block = PAGE[at..].split_once('\n').unwrap().1;
+    block.split_once("```").unwrap().0
+}
+
+fn the_agent_of_the_guide_prints_what_the_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = include_str!("../../examples/refunds.toml");
+    assert_eq!(block("toml", "title"), scenario);
+    let program = include_str!("../../examples/refunds.rs").replace("pub(crate) async", "async");
+    let program = program.split_once("print\")]\n\n").unwrap().1;
+    assert_eq!(block("rust,no_run", "use haft::{Decision"), program);
+    // Short enough to be read at once: lines that say something.
+    let lines = program
+        .lines()
+        .filter(|line| line.contains(char::is_alphanumeric));
+    assert!(lines.count() <= 30);
+
+    fs::write(folder.path().join("refunds.toml"), scenario).unwrap();
+    let (code, printed) = start("refunds", folder.path(), &[]);
+    assert_eq!(code, 0, "{printed}");
+    assert_eq!(printed, block("text", "asked: "));
 }
