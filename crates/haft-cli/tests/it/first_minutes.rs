@@ -477,36 +477,3 @@ fn a_list_of_runs_refuses_unknown_words_and_has_each_member_once() {
         "a member twice: {text}"
     );
 }
-
-#[test]
-fn the_recording_of_the_first_minutes_can_be_made_anew() {
-    let lab = Lab::new();
-    let has = |program: &str, args: &[&str]| {
-        let ran = lab.program(program, args).output();
-        ran.is_ok_and(|ran| ran.status.success())
-    };
-    let space = ["--mount", "sh", "-c", "mount -t tmpfs tmpfs /home"];
-    if !has("unshare", &space) || !has("node", &["--version"]) || !has("git", &["--version"]) {
-        eprintln!("SKIPPED: it takes Node, git and a mount namespace as root");
-        return;
-    }
-    let cast = lab.work().join("cast");
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/first-minutes");
-    let args = [env!("CARGO_BIN_EXE_haft"), cast.to_str().unwrap()];
-    let recorded = lab.program(script, &args).output().unwrap();
-    let stderr = String::from_utf8_lossy(&recorded.stderr);
-    assert!(recorded.status.success(), "{stderr}");
-    let text = fs::read_to_string(cast).unwrap();
-    let mut lines = text.lines().map(serde_json::from_str::<Value>);
-    assert_eq!(lines.next().unwrap().unwrap()["version"], 2);
-    let output: String = lines
-        .map(|line| line.unwrap()[2].as_str().unwrap().to_owned())
-        .collect();
-    for part in [
-        "wrote /home/ana/shop/haft.toml",
-        "run it?",
-        "restored price.js",
-    ] {
-        assert!(output.contains(part), "no {part:?} in {output}");
-    }
-}

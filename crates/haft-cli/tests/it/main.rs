@@ -47,6 +47,7 @@ mod proposals;
 mod pty;
 mod reach;
 mod requests;
+mod recordings;
 mod reload;
 mod relocations;
 mod seed_faults;
