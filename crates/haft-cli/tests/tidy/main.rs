@@ -163,6 +163,7 @@ fn first_names(text: &str) -> BTreeSet<String> {
 const FLOORS: &[&[&str]] = &[
     // Engines: they know nothing of tools and are useful alone.
     &[
+        "haft-hook",
         "haft-json",
         "haft-search",
         "haft-shell",
@@ -186,6 +187,8 @@ const FLOORS: &[&[&str]] = &[
 
 /// The crates that name one of their own floor, and that one.
 const BESIDE: &[(&str, &str)] = &[
+    // Events of agents are read with the strict reader.
+    ("haft-hook", "haft-json"),
     // Bodies and names of a wire are written and read with the strict reader.
     ("haft-wire", "haft-json"),
     ("haft", "haft-macros"),

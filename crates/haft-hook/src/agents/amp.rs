@@ -1,0 +1,54 @@
+//! Amp, which has no hooks but plugins: haft's own runs `haft hook amp` and acts on its answer.
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::agents::plugin;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::Event;
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::tools;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: plugin::WAIT,
+    fails_open: false,
+    failure: "haft's plugin denies the call when `haft` crashes, is missing or is late; a version of Amp that does not load plugins runs \
+              it unseen",
+    can_ask: true,
+    can_rewrite: true,
+    allow_skips_prompt: true,
+    has_call_ids: true,
+    reports_failures: true,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "Amp's plugins are marked as experimental; early versions load them only with `PLUGINS=all` in the environment",
+    "without a screen the plugin cannot ask, and denies instead",
+];
+
+/// Reads what the plugin sent.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    plugin::read(Agent::Amp, actions, event)
+}
+
+/// What a call of a tool would do.
+fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+    if let Some(name) = tool.strip_prefix("mcp__") {
+        return mcp::double_underscore(name, None);
+    }
+    match tool {
+        "Bash" | "shell_command" => tools::command(input, &["cmd", "command"]),
+        "Read" | "view_media" => tools::read(input, &tools::PATHS),
+        "Grep" => tools::search(input),
+        "glob" | "Glob" => tools::glob(input),
+        "create_file" | "edit_file" | "undo_edit" => tools::edit(input, Change::Write),
+        "apply_patch" => tools::apply_patch(input),
+        "read_web_page" => tools::fetch(input, &["url"]),
+        "todo_write" => tools::note(input, &["todos"]),
+        "todo_read" => tools::note(input, &[]),
+        "web_search" | "Task" | "finder" | "oracle" | "librarian" => tools::ungoverned(),
+        _ => tools::unknown(),
+    }
+}

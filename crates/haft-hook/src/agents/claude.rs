@@ -1,0 +1,219 @@
+//! Claude Code.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Dialect, Event, Kind};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+use crate::verdict::Reply;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: Duration::from_secs(600),
+    fails_open: true,
+    failure: "the call runs when the hook crashes, is missing or is late, unless the entry says `onFailure: \"block\"`, which Claude Code \
+              honours since 2.1.295; haft's entry says so",
+    can_ask: true,
+    can_rewrite: true,
+    allow_skips_prompt: true,
+    has_call_ids: true,
+    reports_failures: true,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "files that the user names with `@` are read without a hook; a `Read` deny rule of Claude Code's own covers them",
+    "versions before 2.1.295 ignore `onFailure`, so the call runs when the hook fails",
+    "in a folder that is not trusted yet, an interactive session runs no hooks; `claude -p` runs a repository's hooks without asking",
+    "some versions were reported not to call hooks for, or not to hold their denial against, the tools of a subagent",
+    "`disableAllHooks` or `allowManagedHooksOnly` in other settings switches haft's hook off",
+];
+
+/// Reads an event.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    Shape::new(Agent::Claude, Dialect::Nested, actions).read(event)
+}
+
+/// What a call of a tool would do.
+pub(crate) fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
+    let server = event.object("mcp_server").ok().flatten();
+    let server = server.and_then(|server| server.text("name"));
+    if let Some(name) = tool.strip_prefix("mcp__") {
+        return mcp::double_underscore(name, server.as_deref());
+    }
+    if let Some(server) = server {
+        return vec![mcp::tool_of(Some(&server), tool)];
+    }
+    own_actions(tool, input)
+}
+
+/// The same for a tool that belongs to no server.
+pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
+    match tool {
+        "Bash" => tools::command(input, &["command"]),
+        "PowerShell" => tools::foreign_command(input, tools::POWERSHELL),
+        "Monitor" => monitor(input),
+        "Read" | "NotebookRead" => tools::read(input, &tools::PATHS),
+        "Glob" => tools::glob(input),
+        "Grep" | "LS" => tools::search(input),
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => tools::edit(input, Change::Write),
+        "WebFetch" => tools::fetch(input, &["url"]),
+        "ListMcpResourcesTool" => resources(input, "resources/list"),
+        "ReadMcpResourceTool" => resources(input, "resources/read"),
+        "TodoWrite" => tools::note(input, &["todos"]),
+        "AskUserQuestion" => tools::note(input, &["questions"]),
+        "TaskCreate" => tools::note(input, &["subject"]),
+        "TaskGet" | "TaskUpdate" => tools::note(input, &["taskId", "task_id"]),
+        "TaskList" | "EnterPlanMode" => tools::note(input, &[]),
+        "ExitPlanMode" => plan(input),
+        // What a background command of the agent's own wrote, and its end.
+        "BashOutput" | "TaskOutput" | "KillShell" | "TaskStop" => {
+            tools::note(input, &["bash_id", "task_id", "shell_id"])
+        }
+        "Agent" | "Task" | "WebSearch" | "Skill" | "SlashCommand" | "Workflow" | "CronCreate"
+        | "RemoteTrigger" | "EnterWorktree" => tools::ungoverned(),
+        _ => tools::unknown(),
+    }
+}
+
+/// A command or a socket whose output is followed.
+fn monitor(input: &Input<'_>) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if input.get("command").is_some() {
+        actions.extend(tools::command(input, &["command"]));
+    }
+    if let Some(socket) = input.get("ws") {
+        let url = socket.get("url").and_then(|url| url.as_str());
+        actions.push(
+            url.map_or(Action::other("a socket without an address"), |url| {
+                Action::Fetch {
+                    url: url.into_owned(),
+                }
+            }),
+        );
+    }
+    tools::or_other(actions, "it follows nothing that is named")
+}
+
+/// The resources of one server.
+fn resources(input: &Input<'_>, method: &str) -> Vec<Action> {
+    match input.text("server") {
+        Some(server) => vec![mcp::tool_of(Some(&server), method)],
+        None => vec![Action::other("it names no server")],
+    }
+}
+
+/// The end of planning; one that brings permissions for what follows is more than a note.
+fn plan(input: &Input<'_>) -> Vec<Action> {
+    let prompts = input.get("allowedPrompts");
+    let is_empty =
+        prompts.is_none_or(|list| list.text().starts_with('[') && list.items().next().is_none());
+    if input.is_object() && is_empty {
+        return vec![Action::Note];
+    }
+    vec![Action::other("a plan that brings permissions")]
+}
+
+/// An answer, the verdict within.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Answer<T> {
+    hook_specific_output: T,
+}
+
+impl<T: Serialize> Answer<T> {
+    pub(crate) fn reply(output: T) -> Reply {
+        Reply::json(&Self {
+            hook_specific_output: output,
+        })
+    }
+}
+
+/// What `PreToolUse` takes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Before<'d> {
+    hook_event_name: &'static str,
+    permission_decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<&'d RawValue>,
+}
+
+impl<'d> Before<'d> {
+    pub(crate) fn new(
+        decision: &'static str,
+        reason: Option<&'d str>,
+        input: Option<&'d RawValue>,
+    ) -> Self {
+        Self {
+            hook_event_name: "PreToolUse",
+            permission_decision: decision,
+            permission_decision_reason: reason,
+            updated_input: input,
+        }
+    }
+}
+
+/// What `PermissionRequest` takes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Permission<'d> {
+    hook_event_name: &'static str,
+    decision: PermissionDecision<'d>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PermissionDecision<'d> {
+    behavior: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<&'d RawValue>,
+}
+
+impl<'d> Permission<'d> {
+    pub(crate) fn new(
+        behavior: &'static str,
+        message: Option<&'d str>,
+        updated_input: Option<&'d RawValue>,
+    ) -> Self {
+        Self {
+            hook_event_name: "PermissionRequest",
+            decision: PermissionDecision {
+                behavior,
+                message,
+                updated_input,
+            },
+        }
+    }
+}
+
+/// The answer in Claude Code's form.
+pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
+    if matches!(event.kind, Kind::Permission(_)) {
+        return match decision {
+            Decision::Allow(input) => Answer::reply(Permission::new("allow", None, *input)),
+            Decision::Deny(reason) => Answer::reply(Permission::new("deny", Some(reason), None)),
+            // It is about to ask.
+            Decision::Nothing | Decision::Ask(_) => Reply::silent(),
+        };
+    }
+    match decision {
+        Decision::Nothing => Reply::silent(),
+        Decision::Allow(input) => Answer::reply(Before::new("allow", None, *input)),
+        Decision::Ask(reason) => Answer::reply(Before::new("ask", Some(reason), None)),
+        Decision::Deny(reason) => Answer::reply(Before::new("deny", Some(reason), None)),
+    }
+}

@@ -1,0 +1,253 @@
+//! Cline: the extension and the CLI.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Call, Dialect, Event, Kind, Report, Status};
+use crate::input::{Input, list_in};
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+use crate::verdict::Reply;
+
+pub(crate) const LIMITS: Limits = Limits {
+    // The extension's own; the CLI waits 120 s.
+    wait: Duration::from_secs(30),
+    fails_open: true,
+    failure: "the call runs when the hook crashes, is missing or is late, and no setting of Cline closes that",
+    can_ask: false,
+    can_rewrite: true,
+    allow_skips_prompt: false,
+    has_call_ids: false,
+    reports_failures: true,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "a denial stops the whole task, which its user can resume; the model gets no error of the tool",
+    "hooks run after the user's own approval in Cline, not before it",
+    "no hook runs when the model's provider runs the tools itself (Claude Code or Codex as providers), nor for `attempt_completion`",
+    "the time limit is Cline's own (30 s in the extension, 120 s in the CLI), so an approval in haft's inbox must come within it",
+    "only the CLI can change a call's input; the extension cannot",
+    "the setting `hooksEnabled` switches all hooks off",
+];
+
+/// How the CLI names the event before a tool.
+pub(crate) const CLI_EVENT: &str = "tool_call";
+
+/// Reads an event.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    let shape = Shape::new(Agent::Cline, Dialect::Cline, |_, _, _| tools::unknown());
+    let name = event.needs("hookName")?;
+    let kind = match name.as_str() {
+        CLI_EVENT => Kind::Before(cli_call(event)?),
+        "PreToolUse" => Kind::Before(call(event)?),
+        "PostToolUse" => Kind::After(report(event)?),
+        "tool_result" => Kind::After(cli_report(event)?),
+        "TaskStart" | "TaskResume" | "agent_start" | "agent_resume" => Kind::SessionStart,
+        "TaskComplete" | "TaskCancel" | "TaskError" | "SessionShutdown" | "agent_end"
+        | "session_shutdown" => Kind::SessionEnd,
+        "UserPromptSubmit" | "prompt_submit" => Kind::Prompt,
+        other => Kind::Other(other.to_owned()),
+    };
+    let mut read = shape.event(event, name, kind);
+    read.workspace_roots = event.folders("workspaceRoots");
+    if let (None, [root]) = (&read.cwd, read.workspace_roots.as_slice()) {
+        read.cwd = Some(root.clone());
+    }
+    Ok(read)
+}
+
+fn call(event: &Envelope<'_>) -> Result<Call, ReadError> {
+    // The extension nests what its older versions had; the CLI sends both.
+    if event.has(CLI_EVENT) {
+        return cli_call(event);
+    }
+    let before = event.needs_object("preToolUse")?;
+    let tool = before.any_text(&["toolName", "tool"]);
+    let tool = tool.map_or_else(|| before.needs("toolName"), Ok)?;
+    let input = before.unpacked_input("parameters")?;
+    Ok(Call {
+        id: None,
+        actions: actions(&tool, &input),
+        input: input.to_raw(),
+        tool,
+    })
+}
+
+fn cli_call(event: &Envelope<'_>) -> Result<Call, ReadError> {
+    let call = event.needs_object(CLI_EVENT)?;
+    let tool = call.needs("name")?;
+    let input = call.unpacked_input("input")?;
+    Ok(Call {
+        id: call.any_text(&["id"]),
+        actions: actions(&tool, &input),
+        input: input.to_raw(),
+        tool,
+    })
+}
+
+fn report(event: &Envelope<'_>) -> Result<Report, ReadError> {
+    let after = event.needs_object("postToolUse")?;
+    let tool = after.any_text(&["toolName", "tool"]);
+    let failed = after.flag("success") == Some(false);
+    Ok(Report {
+        id: None,
+        tool: tool.map_or_else(|| after.needs("toolName"), Ok)?,
+        input: after
+            .unpacked_input("parameters")
+            .ok()
+            .map(|input| input.to_raw()),
+        status: if failed { Status::Failed } else { Status::Ok },
+        duration_ms: after.milliseconds(&["executionTimeMs"]),
+        result: after.raw("result").map(ToOwned::to_owned),
+        error: None,
+    })
+}
+
+fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
+    let after = event.needs_object("tool_result")?;
+    let error = after.any_text(&["error"]);
+    Ok(Report {
+        id: after.any_text(&["id"]),
+        tool: after.needs("name")?,
+        input: after
+            .unpacked_input("input")
+            .ok()
+            .map(|input| input.to_raw()),
+        status: if error.is_some() {
+            Status::Failed
+        } else {
+            Status::Ok
+        },
+        duration_ms: after.milliseconds(&["durationMs", "executionTimeMs"]),
+        result: after.raw("output").map(ToOwned::to_owned),
+        error,
+    })
+}
+
+/// What a call of a tool would do: the tools of now, and those of older versions.
+fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
+    match tool {
+        "run_commands" => commands(input),
+        "execute_command" => tools::command(input, &["command"]),
+        "read_files" => files(input),
+        "read_file" => tools::read(input, &tools::PATHS),
+        "search_codebase" | "search_files" | "list_files" | "list_code_definition_names" => {
+            tools::search(input)
+        }
+        "editor" | "write_to_file" | "replace_in_file" | "new_rule" => {
+            tools::edit(input, Change::Write)
+        }
+        "apply_patch" => tools::apply_patch(input),
+        "fetch_web_content" | "web_fetch" => tools::fetch(input, &["url", "urls"]),
+        "use_mcp_tool" => server_tool(input),
+        "access_mcp_resource" => match input.text("server_name") {
+            Some(server) => vec![mcp::tool_of(Some(&server), "resources/read")],
+            None => vec![Action::other("it names no server")],
+        },
+        "ask_followup_question" | "ask_question" => tools::note(input, &["question", "questions"]),
+        "plan_mode_respond" => tools::note(input, &["response"]),
+        "browser_action" | "web_search" | "new_task" | "use_subagents" | "use_skill" => {
+            tools::ungoverned()
+        }
+        _ => tools::unknown(),
+    }
+}
+
+/// Several commands: lines, or programs with their arguments.
+fn commands(input: &Input<'_>) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for member in ["commands", "command"]
+        .iter()
+        .filter_map(|name| input.get(name))
+    {
+        if let Some(text) = member.as_str() {
+            let lines = list_in(&text).unwrap_or_else(|| vec![text.into_owned()]);
+            actions.extend(lines.into_iter().map(|line| Action::line(line, None)));
+            continue;
+        }
+        for item in member.items() {
+            let line = item
+                .as_str()
+                .map(|line| Action::line(line.into_owned(), None));
+            actions.push(line.unwrap_or_else(|| {
+                Action::unknown_command(None, "the command is not a line of text")
+            }));
+        }
+    }
+    tools::or_other(actions, "a command without a line")
+}
+
+/// Several files: paths, or objects with a path each.
+fn files(input: &Input<'_>) -> Vec<Action> {
+    let list = ["files", "file_paths"]
+        .iter()
+        .find_map(|name| input.get(name));
+    let Some(list) = list.filter(|list| list.text().starts_with('[')) else {
+        return tools::read(
+            input,
+            &["files", "file_paths", "paths", "path", "file_path"],
+        );
+    };
+    let paths = list.items().map(|item| {
+        let path = item.as_str().or_else(|| {
+            let names = ["path", "file_path", "filePath"];
+            names.iter().find_map(|name| item.get(name)?.as_str())
+        });
+        path.filter(|path| !path.is_empty()).map_or(
+            Action::other("it reads a file that it does not name"),
+            |path| Action::Read {
+                path: path.into_owned(),
+            },
+        )
+    });
+    tools::or_other(paths.collect(), "it reads a file that it does not name")
+}
+
+/// A tool of a server, named in the input.
+fn server_tool(input: &Input<'_>) -> Vec<Action> {
+    let (Some(server), Some(tool)) = (input.text("server_name"), input.text("tool_name")) else {
+        return vec![Action::other("it names no server and tool")];
+    };
+    let arguments = input.get("arguments").map(|arguments| {
+        let packed = arguments.as_str().map(std::borrow::Cow::into_owned);
+        packed.unwrap_or_else(|| arguments.text().to_owned())
+    });
+    let arguments = arguments.unwrap_or_else(|| "{}".to_owned());
+    vec![mcp::tool_with(Some(server), tool, &arguments)]
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'d> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancel: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    override_input: Option<&'d RawValue>,
+}
+
+/// The answer; the JSON counts at any exit code.
+pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
+    Reply::json(&match decision {
+        Decision::Nothing => Answer::default(),
+        Decision::Allow(input) => Answer {
+            override_input: *input,
+            ..Answer::default()
+        },
+        Decision::Ask(reason) | Decision::Deny(reason) => Answer {
+            cancel: Some(true),
+            error_message: Some(reason),
+            override_input: None,
+        },
+    })
+}

@@ -1,0 +1,102 @@
+//! The Codex CLI.
+//!
+//! Its answers have the form of Claude Code's, read strictly: an unknown key, an empty reason or a bare allow before a tool fails the hook,
+//! and the call runs. So nothing is written here that it does not know.
+
+use std::time::Duration;
+
+use crate::action::Action;
+use crate::agent::Agent;
+use crate::agents::claude::{Answer, Before, Permission};
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Dialect, Event, Kind};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+use crate::verdict::Reply;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: Duration::from_secs(600),
+    fails_open: true,
+    failure: "the call runs when the hook crashes, is missing, is late or is not trusted, and no setting of Codex closes that",
+    can_ask: false,
+    can_rewrite: true,
+    allow_skips_prompt: false,
+    has_call_ids: true,
+    reports_failures: false,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "Codex runs a hook only after it was reviewed in `/hooks`; one that is not trusted, or was changed since, is skipped without a word",
+    "input for a command that already runs (`write_stdin`) never reaches a hook before it is sent",
+    "tools called from Code Mode's `exec` and hosted tools such as web search reach no hook",
+    "the folder that a command names for itself (`workdir`) is not in the event",
+    "on Windows the denial of `apply_patch` was reported not to be enforced",
+    "`codex exec` was reported to skip trusted hooks of a project unless `--dangerously-bypass-hook-trust` is given",
+];
+
+/// How the prompt about a host that a command wants to reach begins its description.
+const NETWORK: &str = "network-access ";
+
+/// Reads an event.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    Shape::new(Agent::Codex, Dialect::Codex, actions).read(event)
+}
+
+/// What a call of a tool would do.
+fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+    if let Some(name) = tool.strip_prefix("mcp__") {
+        return mcp::double_underscore(name, None);
+    }
+    match tool {
+        "Bash" | "shell" | "exec_command" | "local_shell" => shell(input),
+        "apply_patch" | "Edit" | "Write" => tools::apply_patch(input),
+        "write_stdin" => vec![Action::unknown_command(
+            None,
+            "it is input for a command that already runs",
+        )],
+        "update_plan" => tools::note(input, &["plan"]),
+        "request_permissions" | "spawn_agent" | "send_input" | "web_search" => tools::ungoverned(),
+        _ => tools::unknown(),
+    }
+}
+
+/// A command; with a prompt about the network, the host that it wants to reach, too. The description may be the model's own words, so it
+/// adds to what is judged and takes nothing away.
+fn shell(input: &Input<'_>) -> Vec<Action> {
+    let mut actions = tools::command(input, &["command", "cmd"]);
+    let description = input.text("description").unwrap_or_default();
+    let Some(host) = description.strip_prefix(NETWORK).map(str::trim) else {
+        return actions;
+    };
+    let host = if host.contains("://") {
+        host.to_owned()
+    } else {
+        format!("https://{host}/")
+    };
+    actions.push(Action::Fetch { url: host });
+    actions
+}
+
+/// The answer.
+pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
+    if matches!(event.kind, Kind::Permission(_)) {
+        return match decision {
+            Decision::Allow(_) => Answer::reply(Permission::new("allow", None, None)),
+            Decision::Deny(reason) => Answer::reply(Permission::new("deny", Some(reason), None)),
+            Decision::Nothing | Decision::Ask(_) => Reply::silent(),
+        };
+    }
+    match decision {
+        // Codex fails a hook that allows and changes nothing; saying nothing is its allow.
+        Decision::Nothing | Decision::Allow(None) => Reply::silent(),
+        Decision::Allow(Some(input)) => Answer::reply(Before::new("allow", None, Some(input))),
+        Decision::Ask(reason) | Decision::Deny(reason) => {
+            Answer::reply(Before::new("deny", Some(reason), None))
+        }
+    }
+}

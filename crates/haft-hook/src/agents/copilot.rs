@@ -1,0 +1,180 @@
+//! The GitHub Copilot CLI.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::agents::claude;
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Dialect, Event, Kind, Status};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::shape::Shape;
+use crate::stage::Stage;
+use crate::tools;
+use crate::verdict::Reply;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: Duration::from_secs(600),
+    fails_open: true,
+    failure: "the call is denied when the hook crashes or is missing and runs when the hook is late, and no setting of Copilot closes that",
+    can_ask: true,
+    can_rewrite: true,
+    allow_skips_prompt: true,
+    has_call_ids: false,
+    reports_failures: true,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "a hook that is late lets the call run, with hooks of an administrator, too",
+    "versions before 1.0.49 ran no hooks for the tools of a subagent",
+    "a call has no id, so the same call made twice at once cannot be told apart",
+    "the name of an MCP tool does not say its server for certain, so such a tool is judged as one that is not known",
+    "the cloud agent reads `.github/hooks` of the default branch alone, and denies where a hook asks",
+    "a repository's hooks are loaded after its folder is trusted",
+];
+
+/// Reads an event: in Copilot's own spelling, or in Claude Code's, which it uses for hooks that are registered so.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    if event.has("hook_event_name") && !event.has("toolName") {
+        let name = event.needs("hook_event_name")?;
+        let dialect = match Stage::of(&name) {
+            Stage::Permission => Dialect::Copilot,
+            _ => Dialect::Nested,
+        };
+        return Shape::new(Agent::Copilot, dialect, claude_or_own).read(event);
+    }
+    let shape = Shape {
+        tool: "toolName",
+        input: "toolArgs",
+        id: &["toolCallId", "toolUseId"],
+        result: &["toolResult"],
+        ..Shape::new(Agent::Copilot, Dialect::Copilot, actions)
+    };
+    let (stage, name) = own_stage(event);
+    let mut read = shape.read_as(event, stage, name.to_owned())?;
+    if let Kind::After(report) = &mut read.kind
+        && let Some(result) = event.object("toolResult").ok().flatten()
+    {
+        report.status = match result.text("resultType").as_deref() {
+            Some("denied" | "rejected") => Status::Refused,
+            Some("failure" | "error" | "timeout") => Status::Failed,
+            _ => report.status,
+        };
+    }
+    Ok(read)
+}
+
+/// An event in Copilot's own spelling has no name: what it holds says what it is.
+fn own_stage(event: &Envelope<'_>) -> (Stage, &'static str) {
+    if event.has("toolName") {
+        if event.has("toolResult") {
+            return (Stage::After, "postToolUse");
+        }
+        if event.has("error") {
+            return (Stage::Failed, "postToolUseFailure");
+        }
+        if event.has("permissionRequest") || event.has("permissionSuggestions") {
+            return (Stage::Permission, "permissionRequest");
+        }
+        return (Stage::Before, "preToolUse");
+    }
+    if event.has("prompt") {
+        return (Stage::Prompt, "userPromptSubmitted");
+    }
+    if event.has("source") {
+        return (Stage::SessionStart, "sessionStart");
+    }
+    if event.has("reason") {
+        return (Stage::SessionEnd, "sessionEnd");
+    }
+    // Nothing that an event without a tool can decide; one about a tool that is spelled in a new way must not pass for it.
+    (Stage::Before, "unknown")
+}
+
+fn claude_or_own(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
+    let is_lower = tool.starts_with(|c: char| c.is_ascii_lowercase()) && !tool.starts_with("mcp__");
+    if is_lower {
+        return actions(tool, input, event);
+    }
+    claude::actions(tool, input, event)
+}
+
+/// What a call of a tool would do.
+fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+    match tool {
+        "bash" => tools::command(input, &["command"]),
+        "powershell" => tools::foreign_command(input, tools::POWERSHELL),
+        "write_bash" | "write_powershell" => {
+            tools::foreign_command(input, "it is input for a command that already runs")
+        }
+        "read_bash" | "stop_bash" | "read_powershell" | "stop_powershell" => {
+            tools::note(input, &["sessionId", "shellId"])
+        }
+        "view" => tools::read(input, &tools::PATHS),
+        "glob" => tools::glob(input),
+        "grep" | "rg" => tools::search(input),
+        "create" | "edit" => tools::edit(input, Change::Write),
+        "str_replace_editor" => editor(input),
+        "apply_patch" => tools::apply_patch(input),
+        "web_fetch" => tools::fetch(input, &["url"]),
+        "ask_user" => tools::note(input, &["question", "questions"]),
+        "update_todo" => tools::note(input, &["todos"]),
+        "report_intent" => tools::note(input, &["intent"]),
+        "task" | "web_search" | "skill" => tools::ungoverned(),
+        _ => tools::unknown(),
+    }
+}
+
+/// One tool for several things: its command says which.
+fn editor(input: &Input<'_>) -> Vec<Action> {
+    match input.text("command").as_deref() {
+        Some("view") => tools::read(input, &tools::PATHS),
+        _ => tools::edit(input, Change::Write),
+    }
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Before<'d> {
+    permission_decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified_args: Option<&'d RawValue>,
+}
+
+#[derive(Debug, Serialize)]
+struct Permission<'d> {
+    behavior: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'d str>,
+}
+
+/// The answer.
+pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
+    if matches!(event.kind, Kind::Permission(_)) {
+        let (behavior, message) = match decision {
+            Decision::Nothing => return Reply::silent(),
+            Decision::Allow(_) => ("allow", None),
+            Decision::Ask(reason) | Decision::Deny(reason) => ("deny", Some(reason.as_str())),
+        };
+        return Reply::json(&Permission { behavior, message });
+    }
+    let (permission_decision, reason, modified_args) = match decision {
+        Decision::Nothing => return Reply::silent(),
+        Decision::Allow(input) => ("allow", None, *input),
+        Decision::Ask(reason) => ("ask", Some(reason.as_str()), None),
+        Decision::Deny(reason) => ("deny", Some(reason.as_str()), None),
+    };
+    Reply::json(&Before {
+        permission_decision,
+        permission_decision_reason: reason,
+        modified_args,
+    })
+}

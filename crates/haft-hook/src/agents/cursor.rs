@@ -1,0 +1,191 @@
+//! Cursor: the editor's agent and `cursor-agent`.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::agents::claude;
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Call, Dialect, Event, Kind, Status};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+use crate::verdict::Reply;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: Duration::from_secs(600),
+    fails_open: true,
+    failure: "the call runs when the hook crashes, is missing or is late, unless the entry says `failClosed: true`; haft's entry says so",
+    // `ask` is taken and not enforced before a tool; before a command, Auto-review runs the command without asking.
+    can_ask: false,
+    can_rewrite: true,
+    allow_skips_prompt: false,
+    has_call_ids: true,
+    reports_failures: true,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "`cursor-agent` fires fewer events than the editor, and which ones differs between its versions",
+    "an event that this version of Cursor does not know makes it refuse the whole hooks file, without a word",
+    "a project's hooks run in a trusted workspace alone",
+    "the server of an MCP tool is not in the event, so a rule can name the tool only",
+    "what Tab completion reads is not governed",
+];
+
+/// Reads an event. Cursor also runs Claude Code's hooks, with its own events; their answer is an exit code, which both forms share.
+pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<Event, ReadError> {
+    let dialect = match invoked_as {
+        Agent::Claude => Dialect::ExitCode,
+        _ => Dialect::Cursor,
+    };
+    let shape = Shape {
+        result: &["tool_output", "tool_response", "result_json", "output"],
+        ..Shape::new(Agent::Cursor, dialect, actions)
+    };
+    let name = event.needs("hook_event_name")?;
+    let mut read = match granular(&name, event)? {
+        Some(call) => shape.event(event, name, Kind::Before(call)),
+        None => shape.read(event)?,
+    };
+    let roots = read.workspace_roots.iter_mut();
+    roots.for_each(|root| *root = drive_path(root));
+    read.cwd = read.cwd.map(|cwd| drive_path(&cwd));
+    // It is often empty in the event; one open folder is where tools work then.
+    if let (None, [root]) = (&read.cwd, read.workspace_roots.as_slice()) {
+        read.cwd = Some(root.clone());
+    }
+    if let Kind::After(report) = &mut read.kind
+        && event.text("failure_type").as_deref() == Some("permission_denied")
+    {
+        report.status = Status::Refused;
+    }
+    Ok(read)
+}
+
+/// `/C:/Users/x` as Windows has it: `C:/Users/x`.
+fn drive_path(path: &std::path::Path) -> PathBuf {
+    let text = path.to_string_lossy();
+    let drive = text.strip_prefix('/').filter(|rest| {
+        let bytes = rest.as_bytes();
+        bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':')
+    });
+    drive.map_or_else(|| path.to_owned(), PathBuf::from)
+}
+
+/// The call of an event that speaks of one kind of tool, without the tool's own name and input.
+fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<Call>, ReadError> {
+    #[derive(Serialize)]
+    struct Line {
+        command: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    }
+    #[derive(Serialize)]
+    struct File {
+        file_path: String,
+    }
+    let (tool, input) = match name {
+        "beforeShellExecution" => {
+            let line = Line {
+                command: event.needs("command")?,
+                cwd: event.any_text(&["cwd"]),
+            };
+            ("Shell".to_owned(), to_raw_value(&line))
+        }
+        "beforeReadFile" | "beforeTabFileRead" => {
+            let file = File {
+                file_path: event.needs("file_path")?,
+            };
+            ("Read".to_owned(), to_raw_value(&file))
+        }
+        "beforeMCPExecution" => {
+            let tool = format!("MCP:{}", event.needs("tool_name")?);
+            (tool, Ok(event.unpacked_input("tool_input")?.to_raw()))
+        }
+        _ => return Ok(None),
+    };
+    // A text as a member of an object has a JSON form.
+    let input = input.unwrap_or_default();
+    let actions = actions(&tool, &Input::new(Cow::Borrowed(input.get())), event);
+    Ok(Some(Call {
+        id: event.any_text(&["tool_use_id"]),
+        tool,
+        input,
+        actions,
+    }))
+}
+
+/// What a call of a tool would do.
+fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+    if let Some(tool) = tool.strip_prefix("MCP:") {
+        return vec![mcp::tool_of(None, tool)];
+    }
+    if let Some(name) = tool.strip_prefix("mcp__") {
+        return mcp::double_underscore(name, None);
+    }
+    match tool {
+        "Shell" => tools::command(input, &["command"]),
+        "Delete" => tools::edit(input, Change::Remove),
+        "StrReplace" | "EditNotebook" => tools::edit(input, Change::Write),
+        "Glob" => tools::glob(input),
+        // The names of the tools that Cursor shares with Claude Code.
+        "Read" | "Write" | "Edit" | "MultiEdit" | "Grep" | "LS" | "Bash" | "WebFetch"
+        | "TodoWrite" | "Task" => claude::own_actions(tool, input),
+        _ => tools::unknown(),
+    }
+}
+
+/// The answer: never nothing, since an entry with `failClosed` takes empty output for a failure.
+#[derive(Debug, Default, Serialize)]
+struct Answer<'d> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_message: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_message: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<&'d RawValue>,
+}
+
+impl<'d> Answer<'d> {
+    /// The reason stands twice: versions differ in which one reaches the model.
+    fn deny(reason: &'d str) -> Self {
+        Self {
+            permission: Some("deny"),
+            user_message: Some(reason),
+            agent_message: Some(reason),
+            updated_input: None,
+        }
+    }
+}
+
+pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
+    Reply::json(&match decision {
+        Decision::Nothing => Answer::default(),
+        Decision::Allow(input) => Answer {
+            permission: Some("allow"),
+            updated_input: *input,
+            ..Answer::default()
+        },
+        Decision::Ask(reason) | Decision::Deny(reason) => Answer::deny(reason),
+    })
+}
+
+/// Exit code 2 blocks whatever the event is; the answer beside it says why to those that read it.
+pub(crate) fn refusal(reason: String) -> Reply {
+    Reply {
+        stdout: Reply::json(&Answer::deny(&reason)).stdout,
+        stderr: reason,
+        exit: 2,
+    }
+}

@@ -1,0 +1,54 @@
+//! The Devin CLI: Claude Code's events with tools of its own.
+
+use std::time::Duration;
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::agents::claude;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Dialect, Event};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: Duration::from_secs(600),
+    fails_open: true,
+    failure: "the call runs when the hook exits with anything but 2, crashes or is missing, and no setting of the Devin CLI is known that \
+              closes that",
+    can_ask: false,
+    can_rewrite: false,
+    allow_skips_prompt: false,
+    has_call_ids: false,
+    reports_failures: false,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "the folder that it works in is not in the event but in the variable `DEVIN_PROJECT_DIR`",
+    "a project's hooks are read after its folder is trusted",
+    "what a changed input or a question would have to look like is not documented, so haft denies instead",
+];
+
+/// Reads an event.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    Shape::new(Agent::Devin, Dialect::Block, actions).read(event)
+}
+
+/// What a call of a tool would do.
+fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
+    if let Some(name) = tool.strip_prefix("mcp__") {
+        return mcp::double_underscore(name, None);
+    }
+    match tool {
+        "exec" => tools::command(input, &["command", "cmd"]),
+        "read" => tools::read(input, &tools::PATHS),
+        "write" | "edit" | "notebook_edit" => tools::edit(input, Change::Write),
+        "apply_patch" => tools::apply_patch(input),
+        "grep" => tools::search(input),
+        "glob" => tools::glob(input),
+        _ => claude::actions(tool, input, event),
+    }
+}

@@ -1,0 +1,56 @@
+//! Factory Droid: Claude Code's events and answers with tools of its own.
+
+use std::time::Duration;
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Dialect, Event};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: Duration::from_secs(600),
+    fails_open: true,
+    failure: "the call runs when the hook exits with anything but 2, crashes or is missing, and no setting of Factory Droid is known that \
+              closes that",
+    can_ask: true,
+    can_rewrite: true,
+    allow_skips_prompt: true,
+    has_call_ids: false,
+    reports_failures: false,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "once there is a `hooks.json`, hooks that stand in `settings.json` are not read",
+    "what happens when a hook is late is not documented",
+];
+
+/// Reads an event.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    Shape::new(Agent::Droid, Dialect::Nested, actions).read(event)
+}
+
+/// What a call of a tool would do.
+fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+    if let Some(name) = tool.strip_prefix("mcp__") {
+        return mcp::double_underscore(name, None);
+    }
+    match tool {
+        "Execute" => tools::command(input, &["command"]),
+        "Read" => tools::read(input, &tools::PATHS),
+        "LS" | "Grep" => tools::search(input),
+        "Glob" => tools::glob(input),
+        "Edit" | "Create" | "MultiEdit" => tools::edit(input, Change::Write),
+        "ApplyPatch" => tools::apply_patch(input),
+        "FetchUrl" => tools::fetch(input, &["url"]),
+        "TodoWrite" => tools::note(input, &["todos"]),
+        "AskUser" => tools::note(input, &["question", "questions", "questionnaire"]),
+        "WebSearch" | "Task" => tools::ungoverned(),
+        _ => tools::unknown(),
+    }
+}

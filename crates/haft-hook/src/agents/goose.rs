@@ -1,0 +1,99 @@
+//! goose.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Dialect, Event};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+use crate::verdict::Reply;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: Duration::from_secs(600),
+    fails_open: true,
+    failure: "the call runs when the hook crashes, is missing or is late, unless the entry says `on_failure: \"block\"`, which goose \
+              honours since 1.48; haft's entry says so",
+    can_ask: false,
+    can_rewrite: false,
+    allow_skips_prompt: false,
+    has_call_ids: true,
+    reports_failures: true,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "versions before 1.48 ignore `on_failure`, so the call runs when the hook fails; versions before 1.38 have no hooks",
+    "the user's prompt can be seen and not stopped",
+];
+
+/// Reads an event. The granular events (`BeforeReadFile`, `BeforeShellExecution`) decide nothing and are not registered.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    let shape = Shape {
+        name: "event",
+        id: &["tool_call_id"],
+        result: &["tool_response", "tool_output", "tool_result"],
+        ..Shape::new(Agent::Goose, Dialect::Block, actions)
+    };
+    shape.read(event)
+}
+
+/// What a call of a tool would do. Every tool belongs to an extension, which is a server to goose.
+fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+    match tool {
+        "developer__shell" => tools::command(input, &["command"]),
+        "developer__write" | "developer__edit" => tools::edit(input, Change::Write),
+        "developer__text_editor" => match input.text("command").as_deref() {
+            Some("view") => tools::read(input, &tools::PATHS),
+            _ => tools::edit(input, Change::Write),
+        },
+        "developer__tree" => tools::search(input),
+        "developer__read_image" => image(input),
+        "todo__todo_write" => tools::note(input, &["content", "todos"]),
+        _ if tool.contains("__") => mcp::double_underscore(tool, None),
+        _ => tools::unknown(),
+    }
+}
+
+/// An image from a file or an address.
+fn image(input: &Input<'_>) -> Vec<Action> {
+    match input.text("source") {
+        Some(url) if url.contains("://") && !url.starts_with("file:") => {
+            vec![Action::Fetch { url }]
+        }
+        _ => tools::read(input, &["source", "path"]),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Answer<'d> {
+    decision: &'static str,
+    reason: &'d str,
+}
+
+/// The answer: empty output allows.
+pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
+    match decision {
+        Decision::Nothing | Decision::Allow(_) => Reply::silent(),
+        Decision::Ask(reason) | Decision::Deny(reason) => Reply::json(&Answer {
+            decision: "block",
+            reason,
+        }),
+    }
+}
+
+/// Exit code 2 denies, with its text; the object beside it is what an agent that reads output at any exit code finds.
+pub(crate) fn refusal(reason: String) -> Reply {
+    Reply {
+        stdout: answer(&Decision::Deny(reason.clone())).stdout,
+        stderr: reason,
+        exit: 2,
+    }
+}

@@ -1,0 +1,53 @@
+//! `OpenCode`, which has no hooks but plugins: haft's own runs `haft hook opencode` and acts on its answer.
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::agents::plugin;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::Event;
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::tools;
+
+pub(crate) const LIMITS: Limits = Limits {
+    wait: plugin::WAIT,
+    fails_open: false,
+    failure: "haft's plugin denies the call when `haft` crashes, is missing or is late",
+    can_ask: false,
+    can_rewrite: true,
+    allow_skips_prompt: false,
+    has_call_ids: true,
+    reports_failures: false,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "tools called from Code Mode's `execute` were reported to bypass plugins",
+    "version 2, a beta, does not load plugins of version 1",
+    "a tool of an MCP server is named `SERVER_TOOL`, which cannot be told from a tool of another plugin, so it is judged as one that is \
+     not known",
+    "a call that fails has no event afterwards",
+];
+
+/// Reads what the plugin sent.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    plugin::read(Agent::OpenCode, actions, event)
+}
+
+/// What a call of a tool would do.
+fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+    match tool {
+        "bash" => tools::command(input, &["command"]),
+        "read" => tools::read(input, &tools::PATHS),
+        "write" | "edit" | "multiedit" => tools::edit(input, Change::Write),
+        "apply_patch" | "patch" => tools::apply_patch(input),
+        "webfetch" => tools::fetch(input, &["url"]),
+        "glob" => tools::glob(input),
+        "grep" | "list" => tools::search(input),
+        "todowrite" => tools::note(input, &["todos"]),
+        "todoread" => tools::note(input, &[]),
+        "question" => tools::note(input, &["questions", "question"]),
+        "websearch" | "task" | "skill" | "codesearch" => tools::ungoverned(),
+        _ => tools::unknown(),
+    }
+}

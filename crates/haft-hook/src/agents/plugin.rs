@@ -1,0 +1,52 @@
+//! What haft's own plugins send and read: an object with the event's name, and one with a decision.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::agent::Agent;
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Dialect, Event};
+use crate::shape::{Actions, Shape};
+use crate::verdict::Reply;
+
+/// How long a plugin waits for `haft`: as long as the entries of other agents do.
+pub(crate) const WAIT: Duration = Duration::from_secs(600);
+
+/// Reads what a plugin sent. It uses the names that Claude Code uses.
+pub(crate) fn read(
+    agent: Agent,
+    actions: Actions,
+    event: &Envelope<'_>,
+) -> Result<Event, ReadError> {
+    let mut read = Shape::new(agent, Dialect::Plugin, actions).read(event)?;
+    read.headless = event.flag("headless");
+    Ok(read)
+}
+
+#[derive(Debug, Serialize)]
+struct Answer<'d> {
+    decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'d RawValue>,
+}
+
+/// The answer: never nothing, since a plugin denies then.
+pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
+    let (decision, reason, input) = match decision {
+        Decision::Nothing => ("none", None, None),
+        Decision::Allow(input) => ("allow", None, *input),
+        Decision::Ask(reason) => ("ask", Some(reason.as_str()), None),
+        Decision::Deny(reason) => ("deny", Some(reason.as_str()), None),
+    };
+    Reply::json(&Answer {
+        decision,
+        reason,
+        input,
+    })
+}

@@ -1,0 +1,127 @@
+//! Windsurf, since renamed Devin Desktop (Cascade): the event's name says the kind of tool, and exit code 2 denies.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::action::{Action, Change};
+use crate::agent::Agent;
+use crate::decision::Decision;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Call, Dialect, Event, Kind, Report, Status};
+use crate::input::Input;
+use crate::limits::Limits;
+use crate::mcp;
+use crate::shape::Shape;
+use crate::tools;
+use crate::verdict::Reply;
+
+pub(crate) const LIMITS: Limits = Limits {
+    // Neither a setting nor the agent's own limit is documented; this is short enough for those of its neighbours.
+    wait: Duration::from_secs(30),
+    fails_open: true,
+    failure: "the call runs when the hook exits with anything but 2, crashes or is missing, and no setting of Windsurf closes that",
+    can_ask: false,
+    can_rewrite: false,
+    allow_skips_prompt: false,
+    has_call_ids: true,
+    reports_failures: false,
+};
+
+pub(crate) const GAPS: &[&str] = &[
+    "there is no event for fetching pages, for searches and for listing folders",
+    "how long Windsurf waits for a hook is not documented; haft answers within 30 s",
+    "the events were marked as a beta in older versions",
+];
+
+/// Reads an event.
+pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+    let name = event.needs("agent_action_name")?;
+    let shape = Shape::new(Agent::Windsurf, Dialect::ExitCode, |_, _, _| {
+        tools::unknown()
+    });
+    let kind = match name.as_str() {
+        "pre_user_prompt" => Kind::Prompt,
+        _ => match name.strip_prefix("pre_") {
+            Some(tool) => Kind::Before(call(tool, event)?),
+            None => match name.strip_prefix("post_") {
+                Some(tool) if event.has("tool_info") && is_tool(tool) => {
+                    Kind::After(report(tool, event)?)
+                }
+                _ => Kind::Other(name.clone()),
+            },
+        },
+    };
+    let mut read = shape.event(event, name, kind);
+    if let Ok(Some(info)) = event.object("tool_info") {
+        read.cwd = info.any_text(&["cwd"]).map(PathBuf::from);
+    }
+    Ok(read)
+}
+
+fn is_tool(tool: &str) -> bool {
+    matches!(
+        tool,
+        "read_code" | "write_code" | "run_command" | "mcp_tool_use"
+    )
+}
+
+/// An event before a tool of a newer version is one about a tool that is not known.
+fn call(tool: &str, event: &Envelope<'_>) -> Result<Call, ReadError> {
+    let input = event.unpacked_input("tool_info")?;
+    Ok(Call {
+        id: event.any_text(&["execution_id"]),
+        tool: tool.to_owned(),
+        actions: actions(tool, &input),
+        input: input.to_raw(),
+    })
+}
+
+fn report(tool: &str, event: &Envelope<'_>) -> Result<Report, ReadError> {
+    let info = event.needs_object("tool_info")?;
+    Ok(Report {
+        id: event.any_text(&["execution_id"]),
+        tool: tool.to_owned(),
+        input: event
+            .unpacked_input("tool_info")
+            .ok()
+            .map(|input| input.to_raw()),
+        status: Status::Ok,
+        duration_ms: None,
+        result: info.raw("mcp_result").map(ToOwned::to_owned),
+        error: None,
+    })
+}
+
+fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
+    match tool {
+        "run_command" => tools::command(input, &["command_line"]),
+        "read_code" => tools::read(input, &tools::PATHS),
+        "write_code" => tools::edit(input, Change::Write),
+        "mcp_tool_use" => {
+            let Some(name) = input.text("mcp_tool_name") else {
+                return vec![Action::other("it names no tool")];
+            };
+            let arguments = input.get("mcp_tool_arguments");
+            let arguments = arguments.map_or("{}", |arguments| arguments.text());
+            vec![mcp::tool_with(
+                input.text("mcp_server_name"),
+                name,
+                arguments,
+            )]
+        }
+        _ => tools::unknown(),
+    }
+}
+
+/// The answer by exit code. Cursor gets it, too, where it runs Claude Code's hooks, and an object, since nothing may be a failure to it.
+pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
+    match decision {
+        Decision::Ask(reason) | Decision::Deny(reason) => Reply::blocked(reason),
+        Decision::Nothing | Decision::Allow(_) if event.agent == Agent::Cursor => Reply {
+            stdout: "{}".to_owned(),
+            ..Reply::silent()
+        },
+        Decision::Nothing | Decision::Allow(_) => Reply::silent(),
+    }
+}

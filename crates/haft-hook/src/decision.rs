@@ -1,0 +1,141 @@
+//! A verdict brought into what an agent can do at an event.
+
+use serde_json::value::RawValue;
+
+use crate::agent::Agent;
+use crate::event::{Dialect, Event, Kind};
+use crate::verdict::Verdict;
+
+/// The most bytes of a reason that an agent gets.
+pub const MAX_REASON: usize = 4 * 1024;
+
+/// A verdict that the agent can carry out.
+#[derive(Debug)]
+pub(crate) enum Decision<'v> {
+    Nothing,
+    Allow(Option<&'v RawValue>),
+    Ask(String),
+    Deny(String),
+}
+
+/// How an agent can be made to ask its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// By an answer that says so.
+    ByAnswer,
+    /// It is about to ask: no opinion leaves it at that.
+    ByItself,
+    /// Not at all.
+    Never,
+}
+
+fn asking(event: &Event) -> Asking {
+    let is_permission = matches!(event.kind, Kind::Permission(_));
+    match event.dialect {
+        Dialect::Nested if is_permission && event.agent == Agent::Claude => Asking::ByItself,
+        Dialect::Codex if is_permission => Asking::ByItself,
+        Dialect::Nested | Dialect::Gemini | Dialect::Copilot if !is_permission => Asking::ByAnswer,
+        Dialect::Plugin if event.agent == Agent::Amp => Asking::ByAnswer,
+        _ => Asking::Never,
+    }
+}
+
+/// Whether the answer to this event can change the input of the call.
+pub(crate) fn can_rewrite(event: &Event) -> bool {
+    let is_permission = matches!(event.kind, Kind::Permission(_));
+    match event.dialect {
+        // Copilot reads Claude Code's form of a verdict; that it reads a changed input in it is not documented.
+        Dialect::Nested => {
+            event.agent == Agent::Claude || (event.agent == Agent::Droid && !is_permission)
+        }
+        Dialect::Codex | Dialect::Gemini | Dialect::Copilot => !is_permission,
+        Dialect::Cursor => event.name.eq_ignore_ascii_case("preToolUse"),
+        // The extension has no word for it.
+        Dialect::Cline => event.name == crate::agents::cline::CLI_EVENT,
+        Dialect::Plugin => true,
+        Dialect::ExitCode | Dialect::Block => false,
+    }
+}
+
+impl<'v> Decision<'v> {
+    /// What is left of a verdict at this event: never more than it says.
+    pub(crate) fn of(event: &Event, verdict: &'v Verdict) -> Self {
+        match verdict {
+            Verdict::NoOpinion => Self::Nothing,
+            Verdict::Allow { input: None } => Self::Allow(None),
+            Verdict::Allow { input: Some(input) } => {
+                if can_rewrite(event) && input.get().trim_ascii_start().starts_with('{') {
+                    return Self::Allow(Some(input));
+                }
+                Self::Deny(format!(
+                    "haft lets this call run with a changed input alone, and {} cannot change the input of this call",
+                    event.agent
+                ))
+            }
+            Verdict::Ask { reason } => match asking(event) {
+                Asking::ByAnswer => Self::Ask(bounded(reason)),
+                Asking::ByItself => Self::Nothing,
+                Asking::Never => Self::Deny(bounded(&format!(
+                    "{} cannot ask its user from a hook, so haft denied a call that its user must approve: {}",
+                    event.agent,
+                    worded(reason)
+                ))),
+            },
+            Verdict::Deny { reason } => Self::Deny(bounded(reason)),
+        }
+    }
+}
+
+/// A reason that is never empty, has no control characters but line breaks and tabs, and is at most [`MAX_REASON`] bytes long.
+pub(crate) fn bounded(reason: &str) -> String {
+    const CUT: &str = "…";
+    // Only so much is looked at, however long the reason is.
+    let end = reason.floor_char_boundary(MAX_REASON);
+    let mut text: String = worded(&reason[..end])
+        .chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' && c != '\t' {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect();
+    if end < reason.len() || text.len() > MAX_REASON {
+        text.truncate(text.floor_char_boundary(MAX_REASON - CUT.len()));
+        text.push_str(CUT);
+    }
+    text
+}
+
+/// The reason, or a sentence where there is none.
+fn worded(reason: &str) -> &str {
+    match reason.trim() {
+        "" => "haft denied this call; its record says why",
+        reason => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_REASON, bounded};
+
+    #[test]
+    fn a_reason_is_never_empty_and_never_long() {
+        assert!(!bounded(" \n").is_empty());
+        assert_eq!(bounded("a\u{1b}[31mb\r\n\tc\u{0}d"), "a [31mb \n\tc d");
+        for long in [
+            "x".repeat(MAX_REASON + 1),
+            "ä".repeat(MAX_REASON),
+            "\u{85}".repeat(MAX_REASON),
+        ] {
+            let text = bounded(&long);
+            assert!(
+                text.len() <= MAX_REASON && text.ends_with('…'),
+                "{}",
+                text.len()
+            );
+        }
+        assert_eq!(bounded(&"x".repeat(MAX_REASON)).len(), MAX_REASON);
+    }
+}

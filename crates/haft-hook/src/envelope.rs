@@ -1,0 +1,163 @@
+//! The outer object of an event, read member by member: nothing that is not needed is built.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use haft_json::members::{Member, members};
+use haft_json::scan::scan;
+use serde_json::value::RawValue;
+
+use crate::agent::Agent;
+use crate::error::ReadError;
+use crate::input::Input;
+
+/// An object whose members are looked up by name. No name comes twice.
+#[derive(Debug)]
+pub(crate) struct Envelope<'t> {
+    agent: Agent,
+    members: Vec<Member<'t>>,
+}
+
+impl<'t> Envelope<'t> {
+    /// Reads an object that `agent` sent.
+    pub(crate) fn read(agent: Agent, text: &'t str) -> Result<Self, ReadError> {
+        let members = members(text).map_err(|error| ReadError::NotJson(error.to_string()))?;
+        let mut names = HashSet::with_capacity(members.len());
+        for member in &members {
+            let name = name_of(member);
+            if !names.insert(name.clone()) {
+                return Err(ReadError::Ambiguous {
+                    agent,
+                    member: bounded(&name),
+                    reason: "it comes twice".to_owned(),
+                });
+            }
+        }
+        Ok(Self { agent, members })
+    }
+
+    /// The same object, sent by another agent than it was thought.
+    pub(crate) fn with_agent(mut self, agent: Agent) -> Self {
+        self.agent = agent;
+        self
+    }
+
+    /// A member as it is written; `null` counts as missing.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'t RawValue> {
+        let member = self.members.iter().find(|member| member.is(name))?;
+        Some(member.value()).filter(|value| value.get() != "null")
+    }
+
+    /// Whether there is such a member.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.raw(name).is_some()
+    }
+
+    /// A member that is a text.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        serde_json::from_str(self.raw(name)?.get()).ok()
+    }
+
+    /// The first of these members that is a text, and not an empty one.
+    pub(crate) fn any_text(&self, names: &[&str]) -> Option<String> {
+        let mut texts = names.iter().filter_map(|name| self.text(name));
+        texts.find(|text| !text.is_empty())
+    }
+
+    /// A member that is a text and must be there.
+    pub(crate) fn needs(&self, name: &'static str) -> Result<String, ReadError> {
+        let text = self.text(name).filter(|text| !text.is_empty());
+        text.ok_or(ReadError::Missing {
+            agent: self.agent,
+            member: name,
+            expected: "a text",
+        })
+    }
+
+    /// A member that is `true` or `false`.
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
+        serde_json::from_str(self.raw(name)?.get()).ok()
+    }
+
+    /// The first of these members that is a number of milliseconds, rounded.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a duration that is no whole number in range becomes the nearest one"
+    )]
+    pub(crate) fn milliseconds(&self, names: &[&str]) -> Option<u64> {
+        let numbers = names.iter().filter_map(|name| self.raw(name));
+        let mut numbers = numbers.filter_map(|raw| serde_json::from_str::<f64>(raw.get()).ok());
+        numbers.next().map(|number| number.round() as u64)
+    }
+
+    /// The folders that a member lists.
+    pub(crate) fn folders(&self, name: &str) -> Vec<PathBuf> {
+        let list = self
+            .raw(name)
+            .and_then(|raw| serde_json::from_str::<Vec<String>>(raw.get()).ok());
+        let list = list.unwrap_or_default().into_iter();
+        list.filter(|folder| !folder.is_empty())
+            .map(PathBuf::from)
+            .collect()
+    }
+
+    /// The object that a member holds.
+    pub(crate) fn object(&self, name: &str) -> Result<Option<Envelope<'t>>, ReadError> {
+        let Some(raw) = self.raw(name).filter(|raw| raw.get().starts_with('{')) else {
+            return Ok(None);
+        };
+        Envelope::read(self.agent, raw.get()).map(Some)
+    }
+
+    /// The object that a member holds and must hold.
+    pub(crate) fn needs_object(&self, name: &'static str) -> Result<Envelope<'t>, ReadError> {
+        self.object(name)?.ok_or(ReadError::Missing {
+            agent: self.agent,
+            member: name,
+            expected: "an object",
+        })
+    }
+
+    /// The input of a tool, in which every reader must read the same; `null` where there is none.
+    pub(crate) fn input(&self, name: &str) -> Result<Input<'t>, ReadError> {
+        let text = self.raw(name).map_or("null", RawValue::get);
+        self.checked(name, Cow::Borrowed(text))
+    }
+
+    /// The input of a tool that is an object, or a text that holds one.
+    pub(crate) fn unpacked_input(&self, name: &str) -> Result<Input<'t>, ReadError> {
+        let outer = self.input(name)?;
+        let Some(inner) = outer.packed() else {
+            return Ok(outer);
+        };
+        self.checked(name, Cow::Owned(inner))
+    }
+
+    fn checked(&self, name: &str, text: Cow<'t, str>) -> Result<Input<'t>, ReadError> {
+        scan(&text).map_err(|error| ReadError::Ambiguous {
+            agent: self.agent,
+            member: name.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(Input::new(text))
+    }
+}
+
+/// The name of a member, read.
+fn name_of<'t>(member: &Member<'t>) -> Cow<'t, str> {
+    let key = member.key();
+    let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
+    if inner.contains('\\') {
+        // A name that is no text, a lone surrogate in it, is one that nothing looks for; its spelling tells it from others.
+        return Cow::Owned(serde_json::from_str(key).unwrap_or_else(|_| key.to_owned()));
+    }
+    Cow::Borrowed(inner)
+}
+
+/// The beginning of a name, for an error.
+fn bounded(name: &str) -> String {
+    let end = name.floor_char_boundary(100);
+    name[..end].to_owned()
+}

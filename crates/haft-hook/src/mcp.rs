@@ -1,0 +1,100 @@
+//! Names that stand for a server and its tool.
+
+use serde_json::value::RawValue;
+
+use crate::action::Action;
+
+/// The most ways in which one name may be read; one that has more is not read.
+const MAX_READINGS: usize = 8;
+
+/// The actions of a tool called `SERVER__TOOL`, which a server's name may make ambiguous: every way to read it is judged.
+///
+/// `server` is the server's name where the agent says it: only the reading that fits it counts then.
+pub(crate) fn double_underscore(name: &str, server: Option<&str>) -> Vec<Action> {
+    if let Some(server) = server
+        && let Some(tool) = name
+            .strip_prefix(&*plain(server))
+            .and_then(|rest| rest.strip_prefix("__"))
+            .filter(|tool| !tool.is_empty())
+    {
+        return vec![tool_of(Some(server), tool)];
+    }
+    let mut actions = Vec::new();
+    for (at, _) in name.char_indices() {
+        let Some(tool) = name[at..].strip_prefix("__") else {
+            continue;
+        };
+        if at > 0 && !tool.is_empty() {
+            actions.push(tool_of(Some(&name[..at]), tool));
+        }
+        if actions.len() > MAX_READINGS {
+            return vec![Action::other("its name can be read in too many ways")];
+        }
+    }
+    if actions.is_empty() {
+        return vec![Action::other("its name holds no server and tool")];
+    }
+    actions
+}
+
+/// A tool of a server, whose arguments are the whole input.
+pub(crate) fn tool_of(server: Option<&str>, tool: &str) -> Action {
+    Action::Mcp {
+        server: server.map(str::to_owned),
+        tool: tool.to_owned(),
+        arguments: None,
+    }
+}
+
+/// The same with arguments of their own.
+pub(crate) fn tool_with(server: Option<String>, tool: String, arguments: &str) -> Action {
+    Action::Mcp {
+        server,
+        tool,
+        arguments: Some(RawValue::from_string(arguments.to_owned()).unwrap_or_default()),
+    }
+}
+
+/// A server's name as names of tools hold it: letters, digits, `_` and `-`.
+fn plain(server: &str) -> String {
+    let stays = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    server
+        .chars()
+        .map(|c| if stays(c) { c } else { '_' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::double_underscore;
+
+    #[test]
+    fn every_reading_of_a_name_is_judged_unless_the_server_is_known() {
+        let rows = [
+            ("a__b", None, "a.b"),
+            ("a__b__c", None, "a.b__c a__b.c"),
+            ("a__b__c", Some("a__b"), "a__b.c"),
+            ("my_s__t", Some("my s"), "my s.t"),
+            // The agent says another server than the name: the name counts.
+            ("a__b", Some("c"), "a.b"),
+            ("a___b", None, "a._b a_.b"),
+            ("__b", None, "-"),
+            ("a__", None, "-"),
+            ("ab", None, "-"),
+            ("a__b__c__d__e__f__g__h__i__j__k", None, "-"),
+        ];
+        for (name, server, expect) in rows {
+            let actions = double_underscore(name, server);
+            let words: Vec<String> = actions
+                .iter()
+                .map(|action| match action {
+                    crate::Action::Mcp { server, tool, .. } => {
+                        format!("{}.{tool}", server.as_deref().unwrap_or_default())
+                    }
+                    _ => "-".to_owned(),
+                })
+                .collect();
+            assert_eq!(words.join(" "), expect, "{name}");
+        }
+    }
+}

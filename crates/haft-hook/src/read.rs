@@ -1,0 +1,49 @@
+//! `read`: the bytes that an agent sent become an event.
+
+use crate::agent::Agent;
+use crate::agents;
+use crate::caller;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::Event;
+
+/// The most bytes of an event that are read: 16 MiB. The largest tool inputs that agents were seen to send have 10 MB.
+pub const MAX_EVENT: usize = 16 * 1024 * 1024;
+
+/// Reads what an agent wrote to the standard input of `haft hook`.
+///
+/// `invoked_as` is the agent in the command; [`Event::agent`] is the one that sent it, which may be another.
+///
+/// Members and tools of newer versions do not matter to it: what is not known is carried along or is [`Action::Other`](crate::Action::Other).
+///
+/// ```
+/// use haft_hook::{Action, Agent, Kind, read};
+///
+/// let event = read(Agent::Claude, br#"{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"/etc/hosts"}}"#)?;
+/// let Kind::Before(call) = &event.kind else { panic!("{event:?}") };
+/// assert!(matches!(&call.actions[..], [Action::Read { path }] if path == "/etc/hosts"));
+/// # Ok::<(), haft_hook::ReadError>(())
+/// ```
+///
+/// # Errors
+///
+/// The bytes are more than [`MAX_EVENT`], not UTF-8, or not one JSON object; a member that is needed is missing; or two readers could read
+/// the event in two ways (a name comes twice, the tool's input fails the strict scan of `haft-json`). The call must be denied then:
+/// [`refusal`](crate::refusal) says how.
+pub fn read(invoked_as: Agent, bytes: &[u8]) -> Result<Event, ReadError> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+    if bytes.len() > MAX_EVENT {
+        return Err(ReadError::TooLarge {
+            size: bytes.len(),
+            limit: MAX_EVENT,
+        });
+    }
+    // Cursor was seen to write one on Windows.
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| ReadError::NotUtf8(error.valid_up_to()))?;
+    let event = Envelope::read(invoked_as, text)?;
+    let agent = caller::of(invoked_as, &event);
+    let event = event.with_agent(agent);
+    agents::read(agent, invoked_as, &event)
+}

@@ -1,0 +1,108 @@
+//! What an agent wants to hear.
+
+use serde_json::value::RawValue;
+
+use haft_json::amend::Amended;
+
+use crate::action::{Action, Command};
+use crate::agent::Agent;
+use crate::agents::{claude, cline, codex, copilot, cursor, gemini, goose, plugin, windsurf};
+use crate::decision::{self, Decision, bounded};
+use crate::event::{Dialect, Event};
+use crate::verdict::{Reply, Verdict};
+
+/// What an agent reads as this verdict about this event.
+///
+/// The agent never does more than the verdict says: where it cannot ask, or cannot change a call's input, the call is denied, and the
+/// reason says why. Reasons are bounded ([`MAX_REASON`](crate::MAX_REASON)) and never empty. An event that is about no call that is
+/// still to run gets the reply that changes nothing, whatever the verdict.
+///
+/// ```
+/// use haft_hook::{Agent, Verdict, read, reply};
+///
+/// let event = read(Agent::Codex, br#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"}}"#)?;
+/// let deny = Verdict::Deny { reason: "not today".to_owned() };
+/// let reply = reply(&event, &deny);
+/// assert_eq!(reply.exit, 0);
+/// assert_eq!(
+///     reply.stdout,
+///     r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"not today"}}"#,
+/// );
+/// # Ok::<(), haft_hook::ReadError>(())
+/// ```
+pub fn reply(event: &Event, verdict: &Verdict) -> Reply {
+    let decision = match event.call() {
+        Some(_) => Decision::of(event, verdict),
+        None => Decision::Nothing,
+    };
+    match event.dialect {
+        Dialect::Nested => claude::answer(event, &decision),
+        Dialect::Codex => codex::answer(event, &decision),
+        Dialect::Cursor => cursor::answer(&decision),
+        Dialect::Gemini => gemini::answer(&decision),
+        Dialect::Copilot => copilot::answer(event, &decision),
+        Dialect::Cline => cline::answer(&decision),
+        Dialect::ExitCode => windsurf::answer(event, &decision),
+        Dialect::Block => goose::answer(&decision),
+        Dialect::Plugin => plugin::answer(&decision),
+    }
+}
+
+/// What denies a call where there is no event to answer: it could not be read, or haft failed. It denies in the way that the agent
+/// honours whatever the event was.
+pub fn refusal(invoked_as: Agent, reason: &str) -> Reply {
+    let reason = bounded(reason);
+    match invoked_as {
+        // Claude Code's hooks are also run by agents that read its JSON in part; all of them read exit code 2.
+        Agent::Claude | Agent::Codex | Agent::Copilot | Agent::Droid | Agent::Windsurf => {
+            Reply::blocked(&reason)
+        }
+        Agent::Cursor => cursor::refusal(reason),
+        Agent::Gemini => gemini::refusal(reason),
+        Agent::Cline => cline::answer(&Decision::Deny(reason)),
+        Agent::Devin | Agent::Goose => goose::refusal(reason),
+        Agent::OpenCode | Agent::Amp => plugin::answer(&Decision::Deny(reason)),
+    }
+}
+
+/// The input of a call with `line` in place of its shell line, and every other byte as it was. `None` where the event is about no call
+/// of one shell line, or the agent cannot change it.
+///
+/// ```
+/// use haft_hook::{Agent, read, rewritten};
+///
+/// let event = read(Agent::Claude, br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls", "timeout":1.0}}"#)?;
+/// let input = rewritten(&event, "haft exec -- ls").unwrap();
+/// assert_eq!(input.get(), r#"{"command":"haft exec -- ls", "timeout":1.0}"#);
+/// # Ok::<(), haft_hook::ReadError>(())
+/// ```
+pub fn rewritten(event: &Event, line: &str) -> Option<Box<RawValue>> {
+    let call = event.call()?;
+    let [
+        Action::Command(Command {
+            line: Some(now),
+            argv: None,
+            why_unknown: None,
+            ..
+        }),
+    ] = call.actions.as_slice()
+    else {
+        return None;
+    };
+    if !decision::can_rewrite(event) {
+        return None;
+    }
+    let mut input = Amended::read(call.input.get()).ok()?;
+    let says_it = |member: &haft_json::members::Member<'_>| {
+        let value = serde_json::from_str::<String>(member.value().get());
+        value.is_ok_and(|text| text == *now)
+    };
+    // The member that holds the line; a description that repeats it is not changed.
+    let names = ["command", "cmd"];
+    let nth = names.iter().find_map(|name| input.position(name))?;
+    if !says_it(&input.members()[nth]) {
+        return None;
+    }
+    input.say(nth, line);
+    input.to_raw()
+}

@@ -1,0 +1,133 @@
+//! The shape of an event that Claude Code set and most agents follow: flat members, a tool's name, its input, its response.
+
+use std::path::PathBuf;
+
+use crate::action::Action;
+use crate::agent::Agent;
+use crate::envelope::Envelope;
+use crate::error::ReadError;
+use crate::event::{Call, Dialect, Event, Kind, Report, Status};
+use crate::input::Input;
+use crate::stage::Stage;
+
+/// What a call of a tool would do, by the agent that reads its names: the tool, its input, and the event for what stands beside them.
+pub(crate) type Actions = fn(&str, &Input<'_>, &Envelope<'_>) -> Vec<Action>;
+
+/// How an agent fills the shape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) agent: Agent,
+    pub(crate) dialect: Dialect,
+    pub(crate) actions: Actions,
+    /// The member with the event's name.
+    pub(crate) name: &'static str,
+    /// The member with the tool's name.
+    pub(crate) tool: &'static str,
+    /// The member with the tool's input.
+    pub(crate) input: &'static str,
+    /// The members with the call's id.
+    pub(crate) id: &'static [&'static str],
+    /// The members with what came of a call.
+    pub(crate) result: &'static [&'static str],
+}
+
+impl Shape {
+    /// The names that Claude Code uses.
+    pub(crate) const fn new(agent: Agent, dialect: Dialect, actions: Actions) -> Self {
+        Self {
+            agent,
+            dialect,
+            actions,
+            name: "hook_event_name",
+            tool: "tool_name",
+            input: "tool_input",
+            id: &["tool_use_id"],
+            result: &["tool_response"],
+        }
+    }
+
+    /// Reads an event whose name says what it is.
+    pub(crate) fn read(&self, event: &Envelope<'_>) -> Result<Event, ReadError> {
+        let name = event.needs(self.name)?;
+        let stage = Stage::of(&name);
+        self.read_as(event, stage, name)
+    }
+
+    /// Reads an event that is known to be of a stage.
+    pub(crate) fn read_as(
+        &self,
+        event: &Envelope<'_>,
+        stage: Stage,
+        name: String,
+    ) -> Result<Event, ReadError> {
+        let kind = match stage {
+            Stage::Before => Kind::Before(self.call(event)?),
+            Stage::Permission => Kind::Permission(self.call(event)?),
+            Stage::After => Kind::After(self.report(event, Status::Ok)?),
+            Stage::Failed => Kind::After(self.report(event, Status::Failed)?),
+            Stage::Refused => Kind::After(self.report(event, Status::Refused)?),
+            Stage::SessionStart => Kind::SessionStart,
+            Stage::SessionEnd => Kind::SessionEnd,
+            Stage::Prompt => Kind::Prompt,
+            Stage::Other => Kind::Other(name.clone()),
+        };
+        Ok(self.event(event, name, kind))
+    }
+
+    /// An event with what stands around every kind of it.
+    pub(crate) fn event(&self, event: &Envelope<'_>, name: String, kind: Kind) -> Event {
+        const SESSION: [&str; 5] = [
+            "session_id",
+            "sessionId",
+            "conversation_id",
+            "trajectory_id",
+            "taskId",
+        ];
+        let mode = event.any_text(&["permission_mode"]);
+        Event {
+            agent: self.agent,
+            dialect: self.dialect,
+            name,
+            session: event.any_text(&SESSION).unwrap_or_default(),
+            cwd: event.any_text(&["cwd", "working_dir"]).map(PathBuf::from),
+            workspace_roots: event.folders("workspace_roots"),
+            model: event.any_text(&["model"]),
+            headless: (mode.as_deref() == Some("dontAsk")).then_some(true),
+            mode,
+            subagent: event.any_text(&["agent_id", "agentId", "agent_type"]),
+            kind,
+        }
+    }
+
+    fn call(&self, event: &Envelope<'_>) -> Result<Call, ReadError> {
+        let tool = event.needs(self.tool)?;
+        let input = event.unpacked_input(self.input)?;
+        Ok(Call {
+            id: event.any_text(self.id),
+            actions: (self.actions)(&tool, &input, event),
+            input: input.to_raw(),
+            tool,
+        })
+    }
+
+    fn report(&self, event: &Envelope<'_>, status: Status) -> Result<Report, ReadError> {
+        let stopped = event.flag("is_interrupt").unwrap_or_default();
+        let results = self.result.iter();
+        Ok(Report {
+            id: event.any_text(self.id),
+            tool: event.needs(self.tool)?,
+            // The call ran; that its input is not to be read is no reason to lose how it ended.
+            input: event
+                .unpacked_input(self.input)
+                .ok()
+                .map(|input| input.to_raw()),
+            status: if stopped { Status::Interrupted } else { status },
+            duration_ms: event.milliseconds(&["duration_ms", "duration"]),
+            result: results
+                .filter_map(|name| event.raw(name))
+                .map(ToOwned::to_owned)
+                .next(),
+            error: event.any_text(&["error", "error_message", "reason"]),
+        })
+    }
+}

@@ -1,0 +1,318 @@
+//! Kinds of tools that most agents have, under whatever name: what a call of each would do, from its input.
+//!
+//! Versions of an agent spell members differently (`file_path`, `path`, `filePath`), and which one counts is theirs to know. So every
+//! spelling that is there is judged. A call whose input lacks what its kind of tool needs is [`Action::Other`], never a note.
+
+use haft_json::view::View;
+
+use crate::action::{Action, Change, Command};
+use crate::input::{Input, Texts, list_in};
+use crate::patch;
+
+/// The members that hold one path.
+pub(crate) const PATHS: [&str; 8] = [
+    "file_path",
+    "path",
+    "filePath",
+    "absolute_path",
+    "notebook_path",
+    "target_file",
+    "filename",
+    "file",
+];
+
+/// The members that hold the folder of a search or a list.
+const FOLDERS: [&str; 7] = [
+    "path",
+    "dir_path",
+    "file_path",
+    "directory",
+    "directory_path",
+    "folder",
+    "target_directory",
+];
+
+/// The members that hold patterns of paths. What a pattern of a line's text says is no path.
+const PATTERNS: [&str; 6] = [
+    "glob",
+    "include",
+    "include_pattern",
+    "glob_pattern",
+    "file_pattern",
+    "filePattern",
+];
+
+/// The members that hold the folder in which a command starts.
+const STARTS_IN: [&str; 6] = [
+    "cwd",
+    "workdir",
+    "dir_path",
+    "working_directory",
+    "workingDirectory",
+    "directory",
+];
+
+/// The members that hold a patch.
+const PATCHES: [&str; 6] = [
+    "command",
+    "patch",
+    "patchText",
+    "input",
+    "patch_text",
+    "diff",
+];
+
+/// Why a line of another shell is not read.
+pub(crate) const POWERSHELL: &str = "it is a line of PowerShell, which haft does not read";
+
+/// A tool that starts one command, or several.
+pub(crate) fn command(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
+    let cwd = input.any_text(&STARTS_IN);
+    let mut actions = Vec::new();
+    for member in names.iter().filter_map(|name| input.get(name)) {
+        if let Some(line) = member.as_str() {
+            actions.extend(lines(&line, cwd.as_ref()));
+        } else {
+            actions.push(argv(member, cwd.as_ref()));
+        }
+    }
+    or_other(actions, "a command without a line")
+}
+
+/// A text that is a line, or lists lines in JSON: an extension that knows texts alone sends lists so.
+fn lines(text: &str, cwd: Option<&String>) -> Vec<Action> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let lines = list_in(text).unwrap_or_else(|| vec![text.to_owned()]);
+    let lines = lines
+        .into_iter()
+        .map(|line| Action::line(line, cwd.cloned()));
+    lines.collect()
+}
+
+/// A program and its arguments, as a list of texts.
+fn argv(member: View<'_>, cwd: Option<&String>) -> Action {
+    let words = member.items().map(|item| Some(item.as_str()?.into_owned()));
+    match words.collect::<Option<Vec<String>>>() {
+        Some(words) if !words.is_empty() => Action::Command(Command {
+            argv: Some(words),
+            cwd: cwd.cloned(),
+            ..Command::default()
+        }),
+        _ => Action::unknown_command(None, "the command is neither a line nor a list of words"),
+    }
+}
+
+/// A tool that starts commands of a shell that haft does not read.
+pub(crate) fn foreign_command(input: &Input<'_>, why: &'static str) -> Vec<Action> {
+    vec![Action::unknown_command(
+        input.any_text(&["command", "input"]),
+        why,
+    )]
+}
+
+/// A tool that reads files.
+pub(crate) fn read(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
+    let Texts { texts, is_odd } = input.texts(names);
+    let mut actions = Vec::new();
+    for text in texts {
+        let paths = list_in(&text).unwrap_or_else(|| vec![text]);
+        actions.extend(paths.into_iter().map(|path| Action::Read { path }));
+    }
+    finish(actions, is_odd, "it reads a file that it does not name")
+}
+
+/// A tool that changes files.
+pub(crate) fn edit(input: &Input<'_>, change: Change) -> Vec<Action> {
+    let Texts { texts, is_odd } = input.texts(&PATHS);
+    let actions = texts.into_iter().map(|path| Action::Edit { path, change });
+    let why = "it changes a file that it does not name";
+    finish(actions.collect(), is_odd, why)
+}
+
+/// A tool that lists or searches what lies below folders, by patterns of paths.
+pub(crate) fn search(input: &Input<'_>) -> Vec<Action> {
+    if !input.is_object() {
+        return vec![Action::other("its input is no object")];
+    }
+    let folders = input.texts(&FOLDERS);
+    let patterns = input.texts(&PATTERNS);
+    below(folders, &patterns)
+}
+
+/// A tool whose `pattern` is one of paths: it lists files.
+pub(crate) fn glob(input: &Input<'_>) -> Vec<Action> {
+    if !input.is_object() {
+        return vec![Action::other("its input is no object")];
+    }
+    let mut names = PATTERNS.to_vec();
+    names.push("pattern");
+    below(input.texts(&FOLDERS), &input.texts(&names))
+}
+
+/// A tool that reads every file that patterns name, without a folder beside them.
+pub(crate) fn read_patterns(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
+    let Texts { texts, is_odd } = input.texts(names);
+    let mut actions = Vec::new();
+    for text in texts {
+        for pattern in list_in(&text).unwrap_or_else(|| vec![text.clone()]) {
+            if reaches_by_choice(&pattern) {
+                actions.push(Action::other("a pattern with a choice of folders"));
+            }
+            if pattern.contains(['*', '?', '[', '{']) {
+                actions.push(Action::Read {
+                    path: fixed_part(&pattern),
+                });
+            }
+            actions.push(Action::Read { path: pattern });
+        }
+    }
+    finish(actions, is_odd, "it reads files that it does not name")
+}
+
+fn below(folders: Texts, patterns: &Texts) -> Vec<Action> {
+    let is_odd = folders.is_odd || patterns.is_odd;
+    let mut folders = folders.texts;
+    if folders.is_empty() {
+        folders.push(".".to_owned());
+    }
+    let mut actions: Vec<Action> = Vec::new();
+    for pattern in &patterns.texts {
+        if reaches_by_choice(pattern) {
+            actions.push(Action::other("a pattern with a choice of folders"));
+        }
+        for folder in &folders {
+            let path = join(folder, pattern);
+            if leaves(pattern) {
+                actions.push(Action::Read {
+                    path: fixed_part(&path),
+                });
+            }
+            actions.push(Action::Read { path });
+        }
+    }
+    actions.extend(folders.into_iter().map(|path| Action::Read { path }));
+    finish(
+        actions,
+        is_odd,
+        "it searches a folder that it does not name",
+    )
+}
+
+/// A pattern below a folder; one that is absolute stands alone.
+fn join(folder: &str, pattern: &str) -> String {
+    if folder == "." || is_absolute(pattern) {
+        return pattern.to_owned();
+    }
+    format!("{}/{pattern}", folder.trim_end_matches('/'))
+}
+
+fn is_absolute(path: &str) -> bool {
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    path.starts_with(['/', '\\', '~']) || drive
+}
+
+/// Whether what a pattern finds may lie outside the folder that it is for.
+fn leaves(pattern: &str) -> bool {
+    is_absolute(pattern) || pattern.split(['/', '\\']).any(|part| part == "..")
+}
+
+/// Whether a pattern names folders within `{…}`: what it reaches is not seen from its beginning.
+fn reaches_by_choice(pattern: &str) -> bool {
+    let mut choices = pattern.split('{').skip(1);
+    choices.any(|choice| choice.contains(['/', '\\', '~']) || choice.contains(".."))
+}
+
+/// The folders before the first one that a pattern leaves open.
+fn fixed_part(pattern: &str) -> String {
+    let fixed: Vec<&str> = pattern
+        .split('/')
+        .take_while(|part| !part.contains(['*', '?', '[', '{']))
+        .collect();
+    match fixed.join("/") {
+        fixed if !fixed.is_empty() => fixed,
+        _ if pattern.starts_with('/') => "/".to_owned(),
+        _ => ".".to_owned(),
+    }
+}
+
+/// A tool that fetches pages by their addresses.
+pub(crate) fn fetch(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
+    let Texts { texts, is_odd } = input.texts(names);
+    let mut actions = Vec::new();
+    for text in texts {
+        let urls = list_in(&text).unwrap_or_else(|| vec![text]);
+        actions.extend(urls.into_iter().map(|url| Action::Fetch { url }));
+    }
+    finish(actions, is_odd, "it fetches a page that it does not name")
+}
+
+/// The addresses within a text that a model wrote.
+pub(crate) fn addresses(text: &str) -> Vec<Action> {
+    let words = text.split_whitespace();
+    let urls = words.filter(|word| word.contains("://"));
+    urls.map(|word| Action::Fetch {
+        url: address_in(word).to_owned(),
+    })
+    .collect()
+}
+
+/// An address without what stands around it: `(https://a.example/b),` is `https://a.example/b`.
+fn address_in(word: &str) -> &str {
+    let scheme_end = word.find("://").unwrap_or_default();
+    let before = &word[..scheme_end];
+    let scheme = before
+        .rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'))
+        .and_then(|at| before[at..].chars().next().map(|c| at + c.len_utf8()))
+        .unwrap_or_default();
+    word[scheme..].trim_end_matches(['.', ',', ';', '!', ')', ']', '}', '>', '"', '\'', '`'])
+}
+
+/// A tool that applies a patch.
+pub(crate) fn apply_patch(input: &Input<'_>) -> Vec<Action> {
+    if let Some(text) = input.view().as_str() {
+        return patch::files(&text);
+    }
+    let Texts { texts, is_odd } = input.texts(&PATCHES);
+    let actions = texts.iter().flat_map(|text| patch::files(text)).collect();
+    finish(actions, is_odd, "a patch without its text")
+}
+
+/// A tool that touches nothing outside the conversation, if its input has one of these members. No name stands for an empty object.
+pub(crate) fn note(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
+    let fits = match names {
+        [] => input.is_object() && input.view().members().next().is_none(),
+        names => names.iter().any(|name| input.get(name).is_some()),
+    };
+    if fits {
+        return vec![Action::Note];
+    }
+    vec![Action::other("its input is not what this tool takes")]
+}
+
+/// A tool that this crate does not know.
+pub(crate) fn unknown() -> Vec<Action> {
+    vec![Action::other("the tool is not known to haft")]
+}
+
+/// A tool that is known, and does what no rule of haft's speaks of.
+pub(crate) fn ungoverned() -> Vec<Action> {
+    vec![Action::other("no kind of rule covers this tool")]
+}
+
+fn finish(mut actions: Vec<Action>, is_odd: bool, why: &'static str) -> Vec<Action> {
+    if is_odd {
+        actions.push(Action::other(
+            "a member of its input is of an unexpected type",
+        ));
+    }
+    or_other(actions, why)
+}
+
+pub(crate) fn or_other(actions: Vec<Action>, why: &'static str) -> Vec<Action> {
+    if actions.is_empty() {
+        return vec![Action::other(why)];
+    }
+    actions
+}
