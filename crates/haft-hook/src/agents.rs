@@ -5,6 +5,7 @@ use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::Event;
 use crate::limits::Limits;
+use crate::setup::Setup;
 
 pub(crate) mod amp;
 pub(crate) mod claude;
@@ -77,5 +78,24 @@ pub fn gaps(agent: Agent) -> &'static [&'static str] {
         Agent::Goose => goose::GAPS,
         Agent::Droid => droid::GAPS,
         Agent::Amp => amp::GAPS,
+    }
+}
+
+/// How haft is registered with an agent. `program` is the full path of haft's program: with a name alone, an agent whose `PATH` differs
+/// would let calls run, or deny them all.
+pub fn registrations(agent: Agent, program: &str) -> Setup {
+    match agent {
+        Agent::Claude => claude::setup(program),
+        Agent::Codex => codex::setup(program),
+        Agent::Cursor => cursor::setup(program),
+        Agent::Gemini => gemini::setup(program),
+        Agent::Copilot => copilot::setup(program),
+        Agent::Cline => cline::setup(program),
+        Agent::Windsurf => windsurf::setup(program),
+        Agent::Devin => devin::setup(program),
+        Agent::OpenCode => opencode::setup(program),
+        Agent::Goose => goose::setup(program),
+        Agent::Droid => droid::setup(program),
+        Agent::Amp => amp::setup(program),
     }
 }

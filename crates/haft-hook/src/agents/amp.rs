@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{Place, Scope, SettingsFile, Setup};
 use crate::tools;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -27,6 +28,27 @@ pub(crate) const GAPS: &[&str] = &[
     "Amp's plugins are marked as experimental; early versions load them only with `PLUGINS=all` in the environment",
     "without a screen the plugin cannot ask, and denies instead",
 ];
+
+/// Where haft's plugin goes.
+pub(crate) fn setup(program: &str) -> Setup {
+    let content = plugin::file(Agent::Amp, include_str!("../plugins/amp.js"), program);
+    let user = SettingsFile::new(".config/amp/plugins/haft.ts", content.clone());
+    Setup::new(
+        vec![
+            Place::new(
+                Scope::User,
+                vec![user.moved_by("XDG_CONFIG_HOME", ".config")],
+            ),
+            Place::new(
+                Scope::Project,
+                vec![SettingsFile::new(".amp/plugins/haft.ts", content)],
+            ),
+        ],
+        &[
+            "start Amp again, or enter `plugins: reload`; an early version loads plugins with `PLUGINS=all` in the environment alone",
+        ],
+    )
+}
 
 /// Reads what the plugin sent.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

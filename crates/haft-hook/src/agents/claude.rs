@@ -14,9 +14,13 @@ use crate::event::{Dialect, Event, Kind};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{
+    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -37,6 +41,45 @@ pub(crate) const GAPS: &[&str] = &[
     "some versions were reported not to call hooks for, or not to hold their denial against, the tools of a subagent",
     "`disableAllHooks` or `allowManagedHooksOnly` in other settings switches haft's hook off",
 ];
+
+/// Where haft is registered. The command is a line for a shell and no list of words: older versions, and agents that run these settings,
+/// know no `args`. `PermissionRequest` is not registered: it comes after `PreToolUse` for the same call, without its id.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Claude);
+    let decides = json!({
+        "type": "command",
+        "command": command,
+        "timeout": LIMITS.wait.as_secs(),
+        "onFailure": "block",
+    });
+    let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
+    let mut entries = vec![Entry::new("PreToolUse", group(&decides))];
+    for event in [
+        "PostToolUse",
+        "PostToolUseFailure",
+        "SessionStart",
+        "SessionEnd",
+    ] {
+        entries.push(Entry::new(event, group(&reports)));
+    }
+    let file = |path| {
+        let content = Content::Shared {
+            format: Format::Json,
+            root: Vec::new(),
+            entries: entries.clone(),
+        };
+        SettingsFile::new(path, content)
+    };
+    let user = file(".claude/settings.json").moved_by("CLAUDE_CONFIG_DIR", ".claude");
+    Setup::new(
+        vec![
+            Place::new(Scope::User, vec![user]),
+            Place::new(Scope::Project, vec![file(".claude/settings.json")]),
+            Place::new(Scope::Private, vec![file(".claude/settings.local.json")]),
+        ],
+        &["sessions that run already read the settings when they are started again"],
+    )
+}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

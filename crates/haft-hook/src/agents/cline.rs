@@ -14,6 +14,7 @@ use crate::event::{Call, Dialect, Event, Kind, Report, Status};
 use crate::input::{Input, list_in};
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{Content, OWN_FILE, Place, Scope, SettingsFile, Setup, command_line};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
@@ -41,6 +42,37 @@ pub(crate) const GAPS: &[&str] = &[
 
 /// How the CLI names the event before a tool.
 pub(crate) const CLI_EVENT: &str = "tool_call";
+
+/// Where haft is registered: scripts whose name is the event. A file that is there and is not haft's is the user's own hook.
+pub(crate) fn setup(program: &str) -> Setup {
+    let script = |path| {
+        let command = command_line(program, Agent::Cline);
+        let content = Content::Own {
+            text: format!("#!/bin/sh\n# {OWN_FILE}\nexec {command}\n"),
+            executable: true,
+        };
+        SettingsFile::new(path, content)
+    };
+    Setup::new(
+        vec![
+            Place::new(
+                Scope::User,
+                vec![
+                    script("Documents/Cline/Hooks/PreToolUse"),
+                    script("Documents/Cline/Hooks/PostToolUse"),
+                ],
+            ),
+            Place::new(
+                Scope::Project,
+                vec![
+                    script(".clinerules/hooks/PreToolUse"),
+                    script(".clinerules/hooks/PostToolUse"),
+                ],
+            ),
+        ],
+        &["hooks are scripts of a shell here, so on Windows haft is not registered with Cline"],
+    )
+}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

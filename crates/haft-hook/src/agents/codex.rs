@@ -15,9 +15,14 @@ use crate::event::{Dialect, Event, Kind};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{
+    Condition, Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup,
+    command_line, group,
+};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -41,6 +46,45 @@ pub(crate) const GAPS: &[&str] = &[
 
 /// How the prompt about a host that a command wants to reach begins its description.
 const NETWORK: &str = "network-access ";
+
+/// Where haft is registered. Codex trusts a hook by its text and its place, so the entries go behind all others, and what they say
+/// must not change between versions of haft.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Codex);
+    let decides = json!({"type": "command", "command": command, "timeout": LIMITS.wait.as_secs()});
+    let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
+    let mut entries = vec![
+        Entry::new("PreToolUse", group(&decides)),
+        Entry::new("PermissionRequest", group(&decides)),
+    ];
+    for event in ["PostToolUse", "SessionStart", "SessionEnd"] {
+        entries.push(Entry::new(event, group(&reports)));
+    }
+    let file = |path, format| {
+        let content = Content::Shared {
+            format,
+            root: Vec::new(),
+            entries: entries.clone(),
+        };
+        SettingsFile::new(path, content)
+    };
+    let json = || file(".codex/hooks.json", Format::Json);
+    let toml = || file(".codex/config.toml", Format::Toml);
+    let moved = |file: SettingsFile| file.moved_by("CODEX_HOME", ".codex");
+    Setup::new(
+        vec![
+            Place::new(Scope::User, vec![moved(json())]).when(Condition::FileExists),
+            Place::new(Scope::User, vec![moved(toml())]).when(Condition::HasHooks),
+            Place::new(Scope::User, vec![moved(json())]),
+            Place::new(Scope::Project, vec![json()]).when(Condition::FileExists),
+            Place::new(Scope::Project, vec![toml()]).when(Condition::HasHooks),
+            Place::new(Scope::Project, vec![json()]),
+        ],
+        &[
+            "start Codex, enter `/hooks` and trust haft's hooks: until then Codex skips them without a word",
+        ],
+    )
+}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

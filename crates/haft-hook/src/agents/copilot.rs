@@ -14,10 +14,12 @@ use crate::error::ReadError;
 use crate::event::{Dialect, Event, Kind, Status};
 use crate::input::Input;
 use crate::limits::Limits;
+use crate::setup::{Content, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line};
 use crate::shape::Shape;
 use crate::stage::Stage;
 use crate::tools;
 use crate::verdict::Reply;
+use serde_json::{Map, Value, json};
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -38,6 +40,46 @@ pub(crate) const GAPS: &[&str] = &[
     "the cloud agent reads `.github/hooks` of the default branch alone, and denies where a hook asks",
     "a repository's hooks are loaded after its folder is trusted",
 ];
+
+/// Where haft is registered: a file of its own.
+pub(crate) fn setup(program: &str) -> Setup {
+    let handler = |seconds: u64| {
+        json!([{
+            "type": "command",
+            "bash": command_line(program, Agent::Copilot),
+            "powershell": format!("& '{}' hook copilot", program.replace('\'', "''")),
+            "timeoutSec": seconds,
+        }])
+    };
+    let mut hooks = Map::new();
+    hooks.insert("preToolUse".to_owned(), handler(LIMITS.wait.as_secs()));
+    for event in [
+        "postToolUse",
+        "postToolUseFailure",
+        "sessionStart",
+        "sessionEnd",
+    ] {
+        hooks.insert(event.to_owned(), handler(REPORT_SECONDS));
+    }
+    let content = Content::Own {
+        text: format!(
+            "{:#}\n",
+            json!({"version": 1, "hooks": Value::Object(hooks)})
+        ),
+        executable: false,
+    };
+    let user = SettingsFile::new(".copilot/hooks/haft.json", content.clone());
+    Setup::new(
+        vec![
+            Place::new(Scope::User, vec![user.moved_by("COPILOT_HOME", ".copilot")]),
+            Place::new(
+                Scope::Project,
+                vec![SettingsFile::new(".github/hooks/haft.json", content)],
+            ),
+        ],
+        &["hooks of a project run after its folder is trusted"],
+    )
+}
 
 /// Reads an event: in Copilot's own spelling, or in Claude Code's, which it uses for hooks that are registered so.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

@@ -17,9 +17,13 @@ use crate::event::{Call, Dialect, Event, Kind, Status};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{
+    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line,
+};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -40,6 +44,35 @@ pub(crate) const GAPS: &[&str] = &[
     "the server of an MCP tool is not in the event, so a rule can name the tool only",
     "what Tab completion reads is not governed",
 ];
+
+/// Where haft is registered. Only the events of any tool: those of one kind of tool fire for the same calls again.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Cursor);
+    let decides = json!({"command": command, "timeout": LIMITS.wait.as_secs(), "failClosed": true});
+    let reports = json!({"command": command, "timeout": REPORT_SECONDS});
+    let mut entries = vec![Entry::new("preToolUse", decides)];
+    for event in [
+        "postToolUse",
+        "postToolUseFailure",
+        "sessionStart",
+        "sessionEnd",
+    ] {
+        entries.push(Entry::new(event, reports.clone()));
+    }
+    let content = Content::Shared {
+        format: Format::Json,
+        root: vec![("version", json!(1))],
+        entries,
+    };
+    let file = SettingsFile::new(".cursor/hooks.json", content);
+    Setup::new(
+        vec![
+            Place::new(Scope::User, vec![file.clone()]),
+            Place::new(Scope::Project, vec![file]),
+        ],
+        &["start Cursor again: it may not read the file before"],
+    )
+}
 
 /// Reads an event. Cursor also runs Claude Code's hooks, with its own events; their answer is an exit code, which both forms share.
 pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<Event, ReadError> {

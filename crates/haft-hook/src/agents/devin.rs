@@ -11,8 +11,12 @@ use crate::event::{Dialect, Event};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{
+    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+};
 use crate::shape::Shape;
 use crate::tools;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -31,6 +35,41 @@ pub(crate) const GAPS: &[&str] = &[
     "a project's hooks are read after its folder is trusted",
     "what a changed input or a question would have to look like is not documented, so haft denies instead",
 ];
+
+/// Where haft is registered: the events stand at the top of a project's file, and below `hooks` in the user's.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Devin);
+    let handler =
+        |seconds| group(&json!({"type": "command", "command": command, "timeout": seconds}));
+    let events = [
+        ("PreToolUse", LIMITS.wait.as_secs()),
+        ("PostToolUse", REPORT_SECONDS),
+        ("SessionStart", REPORT_SECONDS),
+        ("SessionEnd", REPORT_SECONDS),
+    ];
+    let file = |path, entry: fn(&'static str, serde_json::Value) -> Entry| {
+        let entries = events.map(|(event, seconds)| entry(event, handler(seconds)));
+        let content = Content::Shared {
+            format: Format::Json,
+            root: Vec::new(),
+            entries: entries.to_vec(),
+        };
+        SettingsFile::new(path, content)
+    };
+    Setup::new(
+        vec![
+            Place::new(
+                Scope::User,
+                vec![file(".config/devin/config.json", Entry::new)],
+            ),
+            Place::new(
+                Scope::Project,
+                vec![file(".devin/hooks.v1.json", Entry::at_the_top)],
+            ),
+        ],
+        &["a project's hooks run after its folder is trusted"],
+    )
+}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

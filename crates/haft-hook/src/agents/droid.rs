@@ -10,8 +10,13 @@ use crate::event::{Dialect, Event};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{
+    Condition, Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup,
+    command_line, group,
+};
 use crate::shape::Shape;
 use crate::tools;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -29,6 +34,36 @@ pub(crate) const GAPS: &[&str] = &[
     "once there is a `hooks.json`, hooks that stand in `settings.json` are not read",
     "what happens when a hook is late is not documented",
 ];
+
+/// Where haft is registered: in the settings, unless there is a file of hooks, which hides what the settings say.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Droid);
+    let handler =
+        |seconds| group(&json!({"type": "command", "command": command, "timeout": seconds}));
+    let events = [
+        ("PreToolUse", LIMITS.wait.as_secs()),
+        ("PostToolUse", REPORT_SECONDS),
+        ("SessionStart", REPORT_SECONDS),
+        ("SessionEnd", REPORT_SECONDS),
+    ];
+    let file = |path, entry: fn(&'static str, serde_json::Value) -> Entry| {
+        let entries = events.map(|(event, seconds)| entry(event, handler(seconds)));
+        let content = Content::Shared {
+            format: Format::Json,
+            root: Vec::new(),
+            entries: entries.to_vec(),
+        };
+        SettingsFile::new(path, content)
+    };
+    let mut places = Vec::new();
+    for scope in [Scope::User, Scope::Project] {
+        let hooks = file(".factory/hooks.json", Entry::at_the_top);
+        let settings = file(".factory/settings.json", Entry::new);
+        places.push(Place::new(scope, vec![hooks]).when(Condition::FileExists));
+        places.push(Place::new(scope, vec![settings]));
+    }
+    Setup::new(places, &[])
+}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

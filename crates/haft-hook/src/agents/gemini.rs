@@ -14,9 +14,13 @@ use crate::event::{Dialect, Event, Kind, Status};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{
+    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -37,6 +41,33 @@ pub(crate) const GAPS: &[&str] = &[
     "a call that haft denies has no event afterwards",
     "Antigravity CLI, its successor, has other hooks; haft does not read them",
 ];
+
+/// Where haft is registered. Times are in milliseconds here.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Gemini);
+    let handler = |seconds: u64| {
+        group(
+            &json!({"name": "haft", "type": "command", "command": command, "timeout": seconds * 1000}),
+        )
+    };
+    let mut entries = vec![Entry::new("BeforeTool", handler(LIMITS.wait.as_secs()))];
+    for event in ["AfterTool", "SessionStart", "SessionEnd"] {
+        entries.push(Entry::new(event, handler(REPORT_SECONDS)));
+    }
+    let content = Content::Shared {
+        format: Format::Jsonc,
+        root: Vec::new(),
+        entries,
+    };
+    let file = SettingsFile::new(".gemini/settings.json", content);
+    Setup::new(
+        vec![
+            Place::new(Scope::User, vec![file.clone()]),
+            Place::new(Scope::Project, vec![file]),
+        ],
+        &["hooks of a project run in a trusted folder alone"],
+    )
+}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

@@ -13,9 +13,13 @@ use crate::event::{Dialect, Event};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{
+    Content, OWN_FILE, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -33,6 +37,46 @@ pub(crate) const GAPS: &[&str] = &[
     "versions before 1.48 ignore `on_failure`, so the call runs when the hook fails; versions before 1.38 have no hooks",
     "the user's prompt can be seen and not stopped",
 ];
+
+/// Where haft is registered: a folder of its own, as a plugin.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Goose);
+    let decides = json!({
+        "type": "command",
+        "command": command,
+        "timeout": LIMITS.wait.as_secs(),
+        "on_failure": "block",
+    });
+    let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
+    let hooks = json!({"hooks": {
+        "PreToolUse": [group(&decides)],
+        "PostToolUse": [group(&reports)],
+        "PostToolUseFailure": [group(&reports)],
+        "SessionStart": [group(&reports)],
+        "SessionEnd": [group(&reports)],
+    }});
+    let plugin = json!({"name": "haft", "version": "1.0.0", "description": OWN_FILE});
+    let file = |path, text: &serde_json::Value| {
+        let content = Content::Own {
+            text: format!("{text:#}\n"),
+            executable: false,
+        };
+        SettingsFile::new(path, content)
+    };
+    let files = vec![
+        file(".agents/plugins/haft/plugin.json", &plugin),
+        file(".agents/plugins/haft/hooks/hooks.json", &hooks),
+    ];
+    Setup::new(
+        vec![
+            Place::new(Scope::User, files.clone()),
+            Place::new(Scope::Project, files),
+        ],
+        &[
+            "another agent that reads `.agents/plugins` may run these hooks, too; haft reads its events as goose's then",
+        ],
+    )
+}
 
 /// Reads an event. The granular events (`BeforeReadFile`, `BeforeShellExecution`) decide nothing and are not registered.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

@@ -8,6 +8,7 @@ use crate::error::ReadError;
 use crate::event::Event;
 use crate::input::Input;
 use crate::limits::Limits;
+use crate::setup::{Place, Scope, SettingsFile, Setup};
 use crate::tools;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -28,6 +29,29 @@ pub(crate) const GAPS: &[&str] = &[
      not known",
     "a call that fails has no event afterwards",
 ];
+
+/// Where haft's plugin goes.
+pub(crate) fn setup(program: &str) -> Setup {
+    let content = plugin::file(
+        Agent::OpenCode,
+        include_str!("../plugins/opencode.js"),
+        program,
+    );
+    let user = SettingsFile::new(".config/opencode/plugins/haft.js", content.clone());
+    Setup::new(
+        vec![
+            Place::new(
+                Scope::User,
+                vec![user.moved_by("XDG_CONFIG_HOME", ".config")],
+            ),
+            Place::new(
+                Scope::Project,
+                vec![SettingsFile::new(".opencode/plugins/haft.js", content)],
+            ),
+        ],
+        &["start OpenCode again: it loads plugins when it starts"],
+    )
+}
 
 /// Reads what the plugin sent.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

@@ -10,11 +10,29 @@ use crate::decision::Decision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::{Dialect, Event};
+use crate::setup::{Content, OWN_FILE};
 use crate::shape::{Actions, Shape};
 use crate::verdict::Reply;
 
 /// How long a plugin waits for `haft`: as long as the entries of other agents do.
 pub(crate) const WAIT: Duration = Duration::from_secs(600);
+
+/// The part that both plugins share: `haft` is run and its answer read.
+const DECIDE: &str = include_str!("../plugins/decide.js");
+
+/// A plugin's file: the version, what is shared, and what is the agent's own.
+pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
+    // A text of JSON is one of JavaScript, too.
+    let program = serde_json::Value::from(program).to_string();
+    let shared = DECIDE
+        .replace("\"@PROGRAM@\"", &program)
+        .replace("@AGENT@", agent.name());
+    let note = "written by `haft hook install`, which writes it anew: change nothing here";
+    Content::Own {
+        text: format!("// {OWN_FILE}: {note}.\n{shared}{own}"),
+        executable: false,
+    }
+}
 
 /// Reads what a plugin sent. It uses the names that Claude Code uses.
 pub(crate) fn read(

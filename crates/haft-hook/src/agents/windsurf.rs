@@ -12,9 +12,11 @@ use crate::event::{Call, Dialect, Event, Kind, Report, Status};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
+use crate::setup::{Content, Entry, Format, Place, Scope, SettingsFile, Setup, command_line};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
+use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     // Neither a setting nor the agent's own limit is documented; this is short enough for those of its neighbours.
@@ -33,6 +35,35 @@ pub(crate) const GAPS: &[&str] = &[
     "how long Windsurf waits for a hook is not documented; haft answers within 30 s",
     "the events were marked as a beta in older versions",
 ];
+
+/// Where haft is registered.
+pub(crate) fn setup(program: &str) -> Setup {
+    let command = command_line(program, Agent::Windsurf);
+    let events = [
+        "pre_run_command",
+        "pre_read_code",
+        "pre_write_code",
+        "pre_mcp_tool_use",
+        "post_run_command",
+        "post_read_code",
+        "post_write_code",
+        "post_mcp_tool_use",
+    ];
+    let entry = |event| Entry::new(event, json!({"command": command, "show_output": false}));
+    let content = Content::Shared {
+        format: Format::Json,
+        root: Vec::new(),
+        entries: events.map(entry).to_vec(),
+    };
+    let file = |path| SettingsFile::new(path, content.clone());
+    Setup::new(
+        vec![
+            Place::new(Scope::User, vec![file(".codeium/windsurf/hooks.json")]),
+            Place::new(Scope::Project, vec![file(".windsurf/hooks.json")]),
+        ],
+        &["start Windsurf again: it may not read the file before"],
+    )
+}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {

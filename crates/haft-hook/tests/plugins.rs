@@ -1,0 +1,291 @@
+//! haft's plugins for OpenCode and Amp, run by node with a program in haft's place: what it decides happens, and where it decides nothing the
+//! call is denied.
+//!
+//! Without `node` on the path the tests are skipped and say so.
+#![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test starts real programs and stops where it cannot go on"
+)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use haft_hook::setup::Content;
+use haft_hook::{Action, Agent, Event, Kind, Verdict, read, registrations, reply, rewritten};
+use serde_json::{Value, json};
+
+/// Loads a plugin, makes one call and prints what came of it.
+const OPENCODE: &str = r#"
+const { Haft } = await import(process.argv[2]);
+const hooks = await Haft({ directory: "/w" });
+const output = { args: { command: "ls", timeout: 5 } };
+const args = output.args;
+let thrown = null;
+try {
+  await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID: "c1" }, output);
+} catch (error) {
+  thrown = error.message;
+}
+console.log(JSON.stringify({ thrown, args }));
+if (process.argv[3] === "after") {
+  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID: "c1", args }, { output: "a" });
+}
+"#;
+
+/// The same for Amp; the third argument is what its user answers.
+const AMP: &str = r#"
+const handlers = {};
+(await import(process.argv[2])).default({ on: (name, handler) => { handlers[name] = handler; } });
+const confirm = { yes: async () => true, no: async () => false, odd: async () => "yes" }[process.argv[3]];
+const ctx = confirm ? { ui: { confirm } } : {};
+const event = { tool: "Bash", input: { cmd: "ls" }, toolUseID: "c1", thread: { id: "s1" } };
+console.log(JSON.stringify(await handlers["tool.call"](event, ctx)));
+if (process.argv[3] === "after") {
+  await handlers["tool.result"]({ ...event, status: "error", error: { message: "exit 1" } }, ctx);
+}
+"#;
+
+/// A folder with a plugin and what stands in haft's place.
+struct Scene {
+    folder: tempfile::TempDir,
+    agent: Agent,
+}
+
+impl Scene {
+    /// Writes the plugin and a script that keeps what it reads and then runs `script`.
+    fn new(agent: Agent, script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // A quote and a blank: the path is one text of JavaScript.
+        let program = folder.path().join("my \"own\" haft");
+        let text = format!(
+            "#!/bin/sh\necho \"$@\" > {0}/args\ncat > {0}/event\n{script}\n",
+            folder.path().display()
+        );
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let setup = registrations(agent, program.to_str().unwrap());
+        let Content::Own { text, .. } = &setup.places[0].files[0].content else {
+            panic!("{setup:?}");
+        };
+        assert!(text.contains("DECIDE_MS = 600_000"), "{text}");
+        let text = text.replace("DECIDE_MS = 600_000", "DECIDE_MS = 2_000");
+        fs::write(folder.path().join("plugin.mjs"), text).unwrap();
+        let driver = if agent == Agent::Amp { AMP } else { OPENCODE };
+        fs::write(folder.path().join("driver.mjs"), driver).unwrap();
+        Self { folder, agent }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What the driver printed.
+    fn run(&self, word: &str) -> Value {
+        let output = Command::new("node")
+            .arg(self.path("driver.mjs"))
+            .arg(self.path("plugin.mjs"))
+            .arg(word)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// What the plugin sent, as this crate reads it.
+    fn event(&self) -> Event {
+        let args = fs::read_to_string(self.path("args")).unwrap();
+        assert_eq!(args.trim(), format!("hook {}", self.agent.name()));
+        read(self.agent, &fs::read(self.path("event")).unwrap()).unwrap()
+    }
+}
+
+fn has_node() -> bool {
+    let found = Command::new("node").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("SKIPPED: there is no `node` on the path");
+    }
+    found
+}
+
+/// A script that prints this.
+fn prints(text: &str) -> String {
+    format!("cat <<'END'\n{text}\nEND")
+}
+
+/// An event as the plugin of an agent sends it before a call.
+fn sample(agent: Agent) -> Event {
+    let scene = Scene::new(agent, "exit 1");
+    scene.run("no");
+    scene.event()
+}
+
+#[test]
+fn a_plugin_sends_what_is_read_here() {
+    if !has_node() {
+        return;
+    }
+    for agent in [Agent::OpenCode, Agent::Amp] {
+        let event = sample(agent);
+        assert_eq!(event.session, "s1");
+        assert!(
+            event.cwd.as_deref().is_some_and(Path::is_absolute),
+            "{event:?}"
+        );
+        let call = event.call().unwrap();
+        assert_eq!(call.id.as_deref(), Some("c1"));
+        let line = |action: &Action| matches!(action, Action::Command(command) if command.line.as_deref() == Some("ls"));
+        assert!(
+            matches!(&call.actions[..], [action] if line(action)),
+            "{call:?}"
+        );
+
+        let scene = Scene::new(agent, &prints(r#"{"decision":"none"}"#));
+        scene.run("after");
+        let event = scene.event();
+        let Kind::After(report) = &event.kind else {
+            panic!("{event:?}")
+        };
+        assert_eq!(report.id.as_deref(), Some("c1"));
+        let expect = if agent == Agent::Amp { "Failed" } else { "Ok" };
+        assert_eq!(format!("{:?}", report.status), expect);
+    }
+}
+
+#[test]
+fn a_verdict_is_what_happens_in_opencode() {
+    if !has_node() {
+        return;
+    }
+    let event = sample(Agent::OpenCode);
+    let unchanged = json!({"command": "ls", "timeout": 5});
+    let jailed = json!({"command": "haft exec -- ls", "timeout": 5});
+    let input = rewritten(&event, "haft exec -- ls");
+    let reason = || "no <b>\"quotes\"</b>".to_owned();
+    for (verdict, thrown, args) in [
+        (Verdict::NoOpinion, None, &unchanged),
+        (Verdict::Allow { input: None }, None, &unchanged),
+        (Verdict::Allow { input }, None, &jailed),
+        (
+            Verdict::Deny { reason: reason() },
+            Some("no <b>\"quotes\"</b>"),
+            &unchanged,
+        ),
+        (
+            Verdict::Ask { reason: reason() },
+            Some("OpenCode cannot ask its user"),
+            &unchanged,
+        ),
+    ] {
+        let scene = Scene::new(Agent::OpenCode, &prints(&reply(&event, &verdict).stdout));
+        let outcome = scene.run("no");
+        let says = outcome["thrown"].as_str();
+        assert_eq!(says.is_some(), thrown.is_some(), "{verdict:?}: {outcome}");
+        assert!(
+            says.unwrap_or_default()
+                .starts_with(thrown.unwrap_or_default()),
+            "{outcome}"
+        );
+        assert_eq!(&outcome["args"], args, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_verdict_is_what_happens_in_amp() {
+    if !has_node() {
+        return;
+    }
+    let event = sample(Agent::Amp);
+    let allow = json!({"action": "allow"});
+    let jailed = json!({"action": "modify", "input": {"cmd": "haft exec -- ls"}});
+    let input = rewritten(&event, "haft exec -- ls");
+    let ask = || Verdict::Ask {
+        reason: "it pushes".to_owned(),
+    };
+    let deny = Verdict::Deny {
+        reason: "it pushes".to_owned(),
+    };
+    let rejected = |message: &str| json!({"action": "reject-and-continue", "message": message});
+    for (verdict, user, expect) in [
+        (Verdict::NoOpinion, "no", allow.clone()),
+        (Verdict::Allow { input: None }, "no", allow.clone()),
+        (Verdict::Allow { input }, "no", jailed),
+        (deny, "yes", rejected("it pushes")),
+        (ask(), "yes", allow),
+        (
+            ask(),
+            "no",
+            rejected("the user did not approve this call: it pushes"),
+        ),
+        // Only `true` approves.
+        (
+            ask(),
+            "odd",
+            rejected("the user did not approve this call: it pushes"),
+        ),
+        (
+            ask(),
+            "absent",
+            rejected(
+                "Amp could not ask its user, so haft denied a call that its user must approve: it pushes",
+            ),
+        ),
+    ] {
+        let scene = Scene::new(Agent::Amp, &prints(&reply(&event, &verdict).stdout));
+        assert_eq!(scene.run(user), expect, "{verdict:?}, {user}");
+    }
+}
+
+#[test]
+fn a_plugin_denies_when_haft_does_not_decide() {
+    if !has_node() {
+        return;
+    }
+    let scripts = [
+        ("exit 3", "it ended with 3"),
+        ("echo broken >&2; exit 101", "it ended with 101: broken"),
+        ("kill -9 $$", "it ended with SIGKILL"),
+        // An answer that would allow, from a program that failed.
+        ("echo '{\"decision\":\"allow\"}'; exit 1", "it ended with 1"),
+        ("true", "its answer is not JSON"),
+        ("echo allow", "its answer is not JSON"),
+        (
+            "echo '{\"decision\":\"allow\"}{}'",
+            "its answer is not JSON",
+        ),
+        ("echo null", "its answer is not known"),
+        ("echo '{}'", "its answer is not known"),
+        (
+            "echo '{\"decision\":\"perhaps\"}'",
+            "its answer is not known",
+        ),
+        ("exec tail -f /dev/null", "no answer within 2 s"),
+    ];
+    for agent in [Agent::OpenCode, Agent::Amp] {
+        for (script, expect) in scripts {
+            let scene = Scene::new(agent, script);
+            let outcome = scene.run("yes");
+            assert!(
+                denial(agent, &outcome).contains(expect),
+                "{script}: {outcome}"
+            );
+        }
+        let scene = Scene::new(agent, "true");
+        fs::remove_file(scene.path("my \"own\" haft")).unwrap();
+        let outcome = scene.run("yes");
+        assert!(denial(agent, &outcome).contains("ENOENT"), "{outcome}");
+    }
+}
+
+/// Why a call was denied.
+fn denial(agent: Agent, outcome: &Value) -> &str {
+    if agent == Agent::Amp {
+        assert_eq!(outcome["action"], "reject-and-continue");
+        return outcome["message"].as_str().unwrap();
+    }
+    outcome["thrown"].as_str().unwrap()
+}
