@@ -20,12 +20,12 @@ mod connect;
 mod connections;
 mod copy;
 mod covers;
-mod git;
+pub(crate) mod git;
 mod git_changes;
 mod git_folders;
-mod index;
+pub(crate) mod index;
 mod launch;
-mod lexical;
+pub(crate) mod lexical;
 mod network;
 mod output;
 mod packages;
@@ -381,6 +381,28 @@ impl TypedTool for RunCommand {
 }
 
 impl RunCommandInput {
+    /// A command line in the workspace's root.
+    pub(crate) fn of_line(command: &str) -> Self {
+        Self {
+            command: Some(command.to_owned()),
+            argv: None,
+            cwd: crate::search::list::root(),
+            env: BTreeMap::new(),
+            timeout_s: thirty(),
+            background: false,
+            on_timeout: OnTimeout::default(),
+        }
+    }
+
+    /// Program and arguments in the workspace's root.
+    pub(crate) fn of_argv(words: &[String]) -> Self {
+        Self {
+            command: None,
+            argv: Some(words.to_vec()),
+            ..Self::of_line("")
+        }
+    }
+
     /// Whether the command ends within the call.
     pub(crate) fn ends(&self) -> bool {
         self.on_timeout == OnTimeout::Kill && !self.background

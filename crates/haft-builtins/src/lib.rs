@@ -49,6 +49,8 @@ pub mod files;
 pub mod image;
 pub mod memory;
 #[cfg(feature = "commands")]
+pub mod outside;
+#[cfg(feature = "commands")]
 pub mod proxy;
 pub mod propose;
 pub mod question;

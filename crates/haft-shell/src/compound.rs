@@ -5,6 +5,7 @@ use crate::command::SimpleCommand;
 use crate::error::{DEEPEST, ParseError};
 use crate::extent::{Bracket, end_of};
 use crate::lexer::{Sign, Token};
+use crate::line::Loop;
 use crate::parser::Parser;
 use crate::variables::{is_number, is_private};
 use crate::walk::ReadWord;
@@ -67,6 +68,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn each(&mut self) -> Result<(), ParseError> {
+        self.found.repeats = true;
         self.take()?;
         if self.at_sign(Sign::Open)? {
             self.counting()?;
@@ -109,11 +111,19 @@ impl<'a> Parser<'a> {
         self.skip_lines()?;
         let listed = self.eat_word("in")?;
         let mut numbers = listed;
+        let mut words = Vec::new();
         while listed && let Token::Word(word) = self.peek()? {
             numbers &= is_counted(word);
+            words.push(word.word.clone());
             self.take()?;
         }
         self.lexer.walk.variables.set(name, numbers);
+        if listed {
+            self.found.loops.push(Loop {
+                name: name.to_owned(),
+                words,
+            });
+        }
         Ok(())
     }
 
@@ -163,6 +173,8 @@ impl<'a> Parser<'a> {
     }
 
     fn function_body(&mut self, name: &ReadWord) -> Result<(), ParseError> {
+        // It may call itself.
+        self.found.repeats = true;
         if !name.word.expansions.is_empty() {
             return Err(ParseError::Syntax("a function without a name"));
         }

@@ -27,6 +27,21 @@ pub struct Line {
     pub writes: Vec<Word>,
     /// Files that redirections open for reading alone.
     pub reads: Vec<Word>,
+    /// Loops over words, with what their variables are set to.
+    pub loops: Vec<Loop>,
+    /// Something in it may run more than once: in a loop or a function.
+    pub repeats: bool,
+    /// Something in it is started and not waited for.
+    pub background: bool,
+}
+
+/// A loop over words: `for NAME in WORDS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loop {
+    /// The variable.
+    pub name: String,
+    /// What it is set to, one after another.
+    pub words: Vec<Word>,
 }
 
 /// Takes a line apart. The cost is bounded for every text: its length and nesting are, and so is what the grammar may spend.
@@ -63,6 +78,9 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
         add(&mut found.commands, one.commands);
         add(&mut found.writes, one.writes);
         add(&mut found.reads, one.reads);
+        add(&mut found.loops, one.loops);
+        found.repeats |= one.repeats;
+        found.background |= one.background;
         if found.commands.len() + found.writes.len() + found.reads.len() > MOST_PARTS {
             return Err(ParseError::TooMany);
         }

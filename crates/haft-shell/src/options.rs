@@ -19,6 +19,33 @@ pub struct Options {
     pub number: bool,
 }
 
+/// What stands beside the options of a command.
+#[derive(Debug)]
+pub struct Operands<'w, W> {
+    /// The words that are no options and no values of options.
+    pub words: Vec<&'w W>,
+    /// The options that have a value.
+    pub values: Vec<Given<'w, W>>,
+}
+
+/// An option with its value.
+#[derive(Debug)]
+pub struct Given<'w, W> {
+    /// Its letter, or its long name without `--`.
+    pub name: &'w str,
+    /// What it is set to.
+    pub value: Value<'w, W>,
+}
+
+/// The value of an option.
+#[derive(Debug)]
+pub enum Value<'w, W> {
+    /// A word of its own.
+    Word(&'w W),
+    /// The rest of the option's word.
+    Text(&'w str),
+}
+
 impl Options {
     /// No option is known.
     pub const NONE: Self = Self {
@@ -60,6 +87,63 @@ impl Options {
             let text = word.text();
             !text.starts_with('-') || text == "-" || self.takes_next(text).is_some()
         })
+    }
+
+    /// Returns what the words name beside options, options standing anywhere; `None` where an option, or a word that may be one, is not
+    /// known.
+    pub fn split<'w, W: AsWord>(&self, words: &'w [W]) -> Option<Operands<'w, W>> {
+        let mut found = Operands {
+            words: Vec::new(),
+            values: Vec::new(),
+        };
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            let text = word.text();
+            if text == "--" {
+                found.words.extend(rest);
+                break;
+            }
+            if !text.starts_with('-') || text == "-" {
+                found.words.push(word);
+                continue;
+            }
+            if !word.is_known() {
+                return None;
+            }
+            let next = self.takes_next(text)?;
+            let (name, joined) = self.named(text);
+            if next {
+                let word = rest.next()?;
+                found.values.push(Given {
+                    name,
+                    value: Value::Word(word),
+                });
+            } else if let Some(text) = joined {
+                found.values.push(Given {
+                    name,
+                    value: Value::Text(text),
+                });
+            }
+        }
+        Some(found)
+    }
+
+    /// The name of a known option whose value may be behind it in the same word, and that value.
+    fn named<'t>(&self, text: &'t str) -> (&'t str, Option<&'t str>) {
+        if let Some(long) = text.strip_prefix("--") {
+            return match long.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (long, None),
+            };
+        }
+        let letters = &text[1..];
+        let takes = |c: char| self.valued.contains(c) || self.joined.contains(c);
+        let Some(at) = letters.find(takes) else {
+            return (letters, None);
+        };
+        let end = at + letters[at..].chars().next().map_or(0, char::len_utf8);
+        let value = &letters[end..];
+        (&letters[at..end], (!value.is_empty()).then_some(value))
     }
 
     /// Whether the option takes the next word as its value; `None` for one that is not known.

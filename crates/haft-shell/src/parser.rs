@@ -3,6 +3,7 @@
 use crate::command::SimpleCommand;
 use crate::error::{DEEPEST, ParseError};
 use crate::lexer::{Lexer, Redirect, Sign, Token};
+use crate::line::Loop;
 use crate::variables::{Variables, is_number};
 use crate::walk::Inner;
 use crate::walk::ReadWord;
@@ -17,6 +18,11 @@ pub(crate) struct TextParts {
     pub(crate) commands: Vec<SimpleCommand>,
     pub(crate) writes: Vec<Word>,
     pub(crate) reads: Vec<Word>,
+    pub(crate) loops: Vec<Loop>,
+    /// Something in it may run more than once.
+    pub(crate) repeats: bool,
+    /// Something in it is not waited for.
+    pub(crate) background: bool,
     pub(crate) inner: Vec<Inner>,
     /// More than words and lists of them: the grammar is asked, too.
     pub(crate) structured: bool,
@@ -158,6 +164,7 @@ impl<'a> Parser<'a> {
             }
             self.and_or()?;
             any = true;
+            self.found.background |= self.at_sign(Sign::Ampersand)?;
             let separated = matches!(
                 self.peek()?,
                 Token::Sign(Sign::Semicolon | Sign::Ampersand) | Token::Newline
@@ -240,6 +247,7 @@ impl<'a> Parser<'a> {
             }
             Some("if") => self.deeper(Self::conditional)?,
             Some("while" | "until") => self.deeper(|p| {
+                p.found.repeats = true;
                 p.take()?;
                 p.some_list()?;
                 p.body()

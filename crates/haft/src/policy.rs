@@ -17,6 +17,7 @@ mod judge;
 mod judged_call;
 mod names;
 mod network;
+mod own_commands;
 mod parts;
 mod paths;
 mod pattern;
@@ -33,10 +34,12 @@ mod rules;
 mod ruling;
 mod secret_files;
 mod secret_names;
+mod spelled;
 mod subject;
 mod suggest;
 mod touched;
 mod untrusted;
+mod uses;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -71,6 +74,7 @@ pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
 pub use names::UnknownName;
 pub use network::NetworkBundle;
+pub use own_commands::OwnCommands;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use places::Places;
 pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal, rule_coverage};
@@ -84,6 +88,7 @@ pub use ruling::{Label, Ruling};
 pub use secret_files::SecretFiles;
 pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use untrusted::UntrustedContent;
+pub use uses::{How, Known, Use, Uses};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -372,6 +377,7 @@ fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
         Arc::new(PrivateAddresses),
         Arc::new(RuleProposals),
         Arc::new(CommandLines::new(places.clone())),
+        Arc::new(OwnCommands),
     ]
 }
 

@@ -252,11 +252,16 @@ pub fn command_verdict(policy: &Policy, read: CommandLine) -> Verdict {
         .collect();
     let reads: Vec<Permission> = read.reads.iter().map(claim).map(Permission::read).collect();
     let permissions: Vec<Permission> = read.runs(true, false).chain(writes).chain(reads).collect();
+    stated_verdict(policy, &permissions)
+}
+
+/// What a policy says of a call that runs a command and states these effects.
+pub fn stated_verdict(policy: &Policy, permissions: &[Permission]) -> Verdict {
     let spec = ToolSpec {
         class: Some(ToolClass::Bash),
         ..TestTool::echo("run_command")
     };
     let arguments = Arguments::new("{}".to_owned());
-    let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, &permissions));
+    let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, permissions));
     ruling.verdict
 }

@@ -11,6 +11,8 @@ use std::path::Path;
 use haft::workspace::Workspace;
 use haft_sandbox::CommandSpec;
 
+use crate::command::index;
+
 /// The largest settings file that is looked through, in bytes.
 const LARGEST: u64 = 256 * 1024;
 
@@ -88,6 +90,65 @@ pub(super) fn settings(workspace: &Workspace) -> Settings {
         text(workspace, file).map_or(Settings::Programs, |text| look_through(&text))
     });
     each.max().unwrap_or(Settings::Inert)
+}
+
+/// Settings of a repository that name programs, or lead elsewhere, where no jail turns them off.
+const PROGRAMS: &[&str] = &[
+    "fsmonitor",
+    "pager",
+    "sshcommand",
+    "editor",
+    "worktree",
+    "alternaterefscommand",
+    "askpass",
+    "gitproxy",
+];
+
+/// The hook that a reading command runs when it notes what it saw of the files.
+const INDEX_HOOK: &str = "post-index-change";
+
+/// Does git in the workspace's root run no program that the workspace names, started by somebody who turns nothing off?
+pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> bool {
+    let root = workspace.root();
+    if root.join(".git").symlink_metadata().is_err() {
+        // A parent's repository is none of the workspace.
+        let mut parents = root.ancestors().skip(1);
+        return !parents.any(|parent| parent.join(".git").symlink_metadata().is_ok());
+    }
+    let Some(text) = text(workspace, &Path::new(".git").join("config")) else {
+        return false;
+    };
+    let text = text.to_ascii_lowercase();
+    let inert =
+        settings(workspace) == Settings::Inert && !PROGRAMS.iter().any(|name| text.contains(name));
+    inert
+        && !(compares_files(argv)
+            && (index::may_hold_repositories(workspace) || has_index_hook(workspace, &text)))
+}
+
+/// Is there a hook in the folder that the settings name, or in the usual one?
+fn has_index_hook(workspace: &Workspace, settings: &str) -> bool {
+    let folders = settings.lines().filter_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        name.trim()
+            .ends_with("hookspath")
+            .then(|| value.trim().trim_matches('"'))
+    });
+    let mut folders = std::iter::once(".git/hooks").chain(folders);
+    // Letters of other cases were made alike: where there are folders, each file in them counts.
+    folders.any(|folder| match folder {
+        ".git/hooks" => workspace
+            .root()
+            .join(folder)
+            .join(INDEX_HOOK)
+            .symlink_metadata()
+            .is_ok(),
+        folder if folder.starts_with(['/', '~']) => true,
+        folder => {
+            let hook = workspace.root().join(folder).join(INDEX_HOOK);
+            hook.symlink_metadata().is_ok() || !workspace.root().join(folder).is_dir()
+        }
+    })
 }
 
 fn text(workspace: &Workspace, file: &Path) -> Option<String> {

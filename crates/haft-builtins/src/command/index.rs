@@ -19,7 +19,7 @@ const OBJECT_BYTES: usize = 20;
 const EXTENDED: u16 = 0x4000;
 
 /// May the index of the workspace's repository hold other repositories? One that cannot be read may.
-pub(super) fn may_hold_repositories(workspace: &Workspace) -> bool {
+pub(crate) fn may_hold_repositories(workspace: &Workspace) -> bool {
     let folder = workspace.root().join(".git");
     if folder.join("index").symlink_metadata().is_err() {
         return false;
@@ -35,7 +35,7 @@ pub(super) fn may_hold_repositories(workspace: &Workspace) -> bool {
 }
 
 /// The files that the workspace's repository tracks; none where that cannot be told.
-pub(super) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let folder = workspace.root().join(".git");
     let config =
         String::from_utf8_lossy(&read(workspace, ".git/config", LARGEST)?).to_ascii_lowercase();
@@ -63,7 +63,7 @@ pub(super) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
 pub(super) type Recorded = (u32, [u8; OBJECT_BYTES]);
 
 /// What the index at this path records of each file; none where that cannot be told.
-pub(super) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
+pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
     let index = read(folder, path.to_str()?, LARGEST)?;
     let (mut files, mut all) = (BTreeMap::new(), true);
     each_entry(&index, &mut |mode, object, name| {

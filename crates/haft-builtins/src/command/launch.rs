@@ -174,7 +174,7 @@ impl Commands {
     }
 
     /// The command line, taken apart.
-    pub(super) fn line(input: &RunCommandInput) -> Result<CommandLine, ToolError> {
+    pub(crate) fn line(input: &RunCommandInput) -> Result<CommandLine, ToolError> {
         let (command, argv) = Self::words(input)?;
         Ok(match argv {
             Some(argv) => CommandLine::of_argv(command, argv),

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// An absolute path without `.` and `..`.
-pub(super) fn cleaned(path: &Path) -> PathBuf {
+pub(crate) fn cleaned(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

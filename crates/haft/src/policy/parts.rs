@@ -10,6 +10,8 @@ use haft_shell::{
 use super::command::{command_risk, harmless, keeps_nothing, risk};
 use super::folders::{folder_of, may_move};
 use super::remembered::take_apart;
+use super::spelled::Spelled;
+use super::uses::{How, Use, Uses, uses};
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 
@@ -22,6 +24,12 @@ pub struct CommandLine {
     pub writes: Vec<Target>,
     /// Files that redirections open for reading, without `/dev/null`.
     pub reads: Vec<Target>,
+    /// Something in it may run more than once.
+    repeats: bool,
+    /// Something in it is not waited for.
+    background: bool,
+    /// Words that loops go over.
+    looped: Vec<Spelled>,
 }
 
 /// One simple command of a line.
@@ -35,6 +43,10 @@ pub struct CommandPart {
     pub risk: Risk,
     /// The program within its wrappers, where that is known.
     program: Option<String>,
+    /// Its words, as far as they can be told.
+    words: Vec<Spelled>,
+    /// Nothing before it or beside it changes what its words mean.
+    settled: bool,
 }
 
 impl CommandPart {
@@ -64,6 +76,8 @@ impl CommandLine {
             argv: None,
             risk: Risk::High,
             program: None,
+            words: Vec::new(),
+            settled: false,
         };
         let Ok(read) = take_apart(line) else {
             return Self::of(vec![whole()], Line::default());
@@ -74,7 +88,17 @@ impl CommandLine {
         let unsettled = parts.iter().any(|part| alters_shell(&part.words));
         let parts: Vec<CommandPart> = parts
             .iter()
-            .map(|part| stated(part, elsewhere, unsettled))
+            .map(|part| {
+                let words = part.words.iter();
+                let words = words
+                    .flat_map(|word| Spelled::of(word, &read.loops))
+                    .collect();
+                CommandPart {
+                    words,
+                    settled: !unsettled && harmless(&part.assignments),
+                    ..stated(part, elsewhere, unsettled)
+                }
+            })
             .collect();
         if parts.is_empty() && read.writes.is_empty() {
             return Self::of(vec![whole()], read);
@@ -88,6 +112,8 @@ impl CommandLine {
             command,
             risk: command_risk(&argv),
             program: program(&argv),
+            words: argv.iter().map(|word| Spelled::known(word)).collect(),
+            settled: !alters_shell(&argv),
             argv: Some(argv),
         };
         Self::of(vec![part], Line::default())
@@ -106,11 +132,40 @@ impl CommandLine {
                 .filter(|target| !free(target))
                 .collect()
         };
+        let looped = line.loops.iter().flat_map(|one| &one.words);
         Self {
             parts,
+            looped: looped.flat_map(|word| Spelled::of(word, &[])).collect(),
+            repeats: line.repeats,
+            background: line.background,
             writes: targets(line.writes),
             reads: targets(line.reads),
         }
+    }
+
+    /// What each part does with files, as far as its words tell; in their order.
+    ///
+    /// It is for a judge who has no jail: only a part that is understood does nothing else.
+    pub fn uses(&self) -> Vec<Uses> {
+        let mut each: Vec<Uses> = self.parts.iter().map(|part| uses(&part.words)).collect();
+        // What starts itself over and over takes the whole machine, whatever it runs.
+        let multiplies = self.repeats && self.background;
+        // Names of files that the shell makes of what a command prints are told for what that command says itself.
+        let printed = each
+            .iter()
+            .all(|uses| uses.prints_words || uses.globs_output);
+        for (part, uses) in self.parts.iter().zip(&mut each) {
+            let moves = self.repeats && uses.paths.iter().any(|place| place.how == How::Goes);
+            uses.understood &=
+                part.settled && !multiplies && !moves && (printed || !uses.globs_output);
+        }
+        each
+    }
+
+    /// The words that its loops go over: a later line may use what a loop leaves in its variable.
+    pub fn looped(&self) -> Vec<Use> {
+        let each = self.looped.iter();
+        each.map(|word| Use::new(word, How::MayUse)).collect()
     }
 
     /// The highest risk of its parts; one that writes a file is at least high.
@@ -167,6 +222,8 @@ fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart
         argv,
         risk,
         program,
+        words: Vec::new(),
+        settled: false,
     }
 }
 

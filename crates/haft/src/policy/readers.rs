@@ -11,7 +11,7 @@ const ALWAYS: &[&str] = &[
 ];
 
 /// Options of `diff`. Those that paginate (`-l`) run another program.
-const DIFF: Options = Options {
+pub(super) const DIFF: Options = Options {
     flags: "abBcdeEHinNpqrstTuvwyZ",
     valued: "CFILSUWxX",
     joined: "",

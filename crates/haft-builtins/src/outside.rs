@@ -1,0 +1,247 @@
+//! `Outside`: what the tools of another program do, stated for the policy. Nothing confines them.
+//!
+//! In a jail a command sees the workspace and nothing of the user's, so its words say little of the harm that it can do. Here they must
+//! say all of it. What leads out of the workspace, or cannot be known, is an effect of its own that a person is asked about; and a
+//! command runs unasked only where its program and all of its options are known ([`CommandLine::uses`]), or a rule names it.
+
+use std::path::{Path, PathBuf};
+
+use haft::error::ToolError;
+use haft::permission::{Effect, PathClaim, Permission};
+use haft::policy::address::check_host;
+use haft::policy::{CommandLine, How, Target, Use, Uses};
+use haft::spec::Risk;
+use haft::workspace::Workspace;
+use url::Url;
+
+use crate::command::{Commands, RunCommandInput, git};
+
+mod below;
+mod effects;
+mod pattern;
+mod places;
+
+use effects::Effects;
+use places::Bases;
+
+/// What the tools of another program do, stated for the policy: nothing confines them.
+///
+/// ```
+/// use haft::policy::{JudgedCall, Policy};
+/// use haft::permission::Verdict;
+/// use haft::workspace::Workspace;
+/// use haft_builtins::outside::Outside;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// let outside = Outside::new(Workspace::open(dir.path())?);
+/// let stated = outside.line("cat README.md && cat ~/.ssh/id_rsa", None)?;
+/// assert!(stated.iter().any(|one| one.effect.kind() == "read" && one.effect.value().ends_with("/.ssh/id_rsa")));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Outside {
+    workspace: Workspace,
+    home: Option<PathBuf>,
+}
+
+impl Outside {
+    /// Over this workspace; `~` is the home folder of the user that this process runs as.
+    pub fn new(workspace: Workspace) -> Self {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        Self { workspace, home }
+    }
+
+    /// The same, for which `~` is another folder.
+    pub fn with_home(self, home: Option<PathBuf>) -> Self {
+        Self { home, ..self }
+    }
+
+    /// The folder that a call runs in, as rules see it: relative to the workspace's root, absolute elsewhere. It belongs into the call's
+    /// argument `cwd`, where the policy looks for it.
+    ///
+    /// # Errors
+    /// It cannot be known where that is.
+    pub fn folder(&self, cwd: Option<&str>) -> Result<String, ToolError> {
+        let folder = places::start(self, cwd);
+        folder.ok_or_else(|| {
+            let cwd: String = cwd.unwrap_or_default().chars().take(200).collect();
+            ToolError::invalid_arguments(format!("cwd: {cwd:?} is no folder that can be known"))
+                .with_advice("give an absolute path")
+        })
+    }
+
+    /// What a command line does that the program hands to a shell.
+    ///
+    /// # Errors
+    /// The line is empty.
+    pub fn line(&self, command: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+        let line = Commands::line(&RunCommandInput::of_line(command))?;
+        Ok(self.stated(line, cwd))
+    }
+
+    /// What a command does that the program starts without a shell.
+    ///
+    /// # Errors
+    /// There is no program among the words.
+    pub fn argv(&self, words: &[String], cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+        let line = Commands::line(&RunCommandInput::of_argv(words))?;
+        Ok(self.stated(line, cwd))
+    }
+
+    /// Reading a file, or listing a folder.
+    ///
+    /// # Errors
+    /// The path is empty.
+    pub fn read(&self, path: &str, cwd: Option<&str>) -> Result<Permission, ToolError> {
+        self.file(path, cwd, How::Reads)
+    }
+
+    /// Reading all files below a folder, as a search does.
+    ///
+    /// # Errors
+    /// The path is empty.
+    pub fn search(&self, path: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+        let first = self.read(path, cwd)?;
+        let mut effects = self.effects(Bases::at(places::start(self, cwd)));
+        effects.add(&Use::of_path(path, How::ReadsBelow { follows: false }));
+        Ok(effects.with(first))
+    }
+
+    /// Writing a file, or taking it away.
+    ///
+    /// # Errors
+    /// The path is empty.
+    pub fn change(
+        &self,
+        path: &str,
+        cwd: Option<&str>,
+        removes: bool,
+    ) -> Result<Permission, ToolError> {
+        self.file(path, cwd, if removes { How::Moves } else { How::Writes })
+    }
+
+    /// Reading what a URL gives. One of a file (`file:///…`) reads that file.
+    ///
+    /// # Errors
+    /// It is no URL.
+    pub fn fetch(&self, url: &str) -> Result<Permission, ToolError> {
+        let text = url.trim();
+        let whole = if text.contains("://") || text.starts_with("data:") {
+            text.to_owned()
+        } else {
+            // As a person writes it.
+            format!("https://{text}")
+        };
+        let parsed = Url::parse(&whole).map_err(|error| {
+            let shown: String = text.chars().take(200).collect();
+            ToolError::invalid_arguments(format!("url: {shown:?} is no URL: {error}"))
+        })?;
+        if parsed.scheme() == "file" {
+            return self.read(parsed.path(), None);
+        }
+        Ok(match parsed.host_str() {
+            Some(host) => connection(&whole, host),
+            None => unknown(&whole),
+        })
+    }
+
+    fn file(&self, path: &str, cwd: Option<&str>, how: How) -> Result<Permission, ToolError> {
+        if path.is_empty() {
+            return Err(ToolError::invalid_arguments("path is empty"));
+        }
+        let mut effects = self.effects(Bases::at(places::start(self, cwd)));
+        effects.add_file(&Use::of_path(path, how));
+        // One path in one folder is one effect.
+        let first = effects.done().into_iter().next();
+        Ok(first.unwrap_or_else(|| unknown(path)))
+    }
+
+    fn effects(&self, bases: Bases) -> Effects<'_> {
+        Effects::new(self, bases)
+    }
+
+    /// What the parts of a line do, and its redirections.
+    fn stated(&self, mut line: CommandLine, cwd: Option<&str>) -> Vec<Permission> {
+        let uses = line.uses();
+        let mut bases = Bases::at(places::start(self, cwd));
+        for (part, uses) in line.parts.iter().zip(&uses) {
+            bases.follow(part, uses);
+        }
+        let quiet = |part, uses: &Uses| !uses.git || self.git_is_quiet(&bases, part);
+        for (part, uses) in line.parts.iter_mut().zip(&uses) {
+            let understood = uses.understood && quiet(part.argv.as_deref(), uses);
+            let least = if understood { Risk::Safe } else { Risk::High };
+            // What would be critical stays so.
+            part.risk = if part.risk == Risk::Critical {
+                Risk::Critical
+            } else {
+                least
+            };
+        }
+        let mut effects = self.effects(bases);
+        // A command in another folder uses what lies there, named or not.
+        effects.add(&Use::of_path(".", How::Goes));
+        let looped = line.looped();
+        for one in uses.iter().flat_map(|uses| &uses.paths).chain(&looped) {
+            effects.add(one);
+        }
+        for target in &line.writes {
+            effects.add(&redirected(target, How::Writes));
+        }
+        for target in &line.reads {
+            effects.add(&redirected(target, How::Reads));
+        }
+        line.runs(false, false).chain(effects.done()).collect()
+    }
+
+    /// Does git, started in these folders without the settings that a jail adds, run no program that the workspace names?
+    fn git_is_quiet(&self, bases: &Bases, argv: Option<&[String]>) -> bool {
+        bases.are_root() && git::is_quiet_alone(&self.workspace, argv)
+    }
+}
+
+/// The target of a redirection.
+fn redirected(target: &Target, how: How) -> Use {
+    if target.known || target.path.starts_with('~') {
+        Use::of_path(&target.path, how)
+    } else {
+        Use::unknown(&target.path, how)
+    }
+}
+
+/// What cannot be told: a person is asked, whatever rules say of files.
+fn unknown(value: &str) -> Permission {
+    let effect = Effect::Other {
+        kind: "using what is not known before it runs:".to_owned(),
+        value: value.to_owned(),
+    };
+    Permission {
+        effect,
+        risk: Risk::High,
+    }
+}
+
+/// A path that is not in the workspace.
+fn away(path: &Path) -> PathClaim {
+    PathClaim::plain(path.to_string_lossy())
+}
+
+/// Connecting to a host.
+fn connection(url: &str, host: &str) -> Permission {
+    Permission {
+        effect: Effect::connect(url, host.to_ascii_lowercase()),
+        risk: Risk::High,
+    }
+}
+
+/// The same for a word of a command. What answers at a private address may be a server that the user develops: it is asked about.
+fn connected(url: &str) -> Permission {
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(Url::host_str);
+    match host {
+        Some(host) if check_host(host).is_ok() => connection(url, host),
+        _ => unknown(url),
+    }
+}

@@ -1,0 +1,75 @@
+//! What lies below a folder that a command goes through: secrets, and links that lead out.
+
+use std::collections::VecDeque;
+
+use haft::permission::PathClaim;
+
+use super::Outside;
+use super::places::{Spot, spot};
+
+/// Most entries that are looked at: a search of more is asked about.
+const MOST_ENTRIES: usize = 5_000;
+/// Most of what is found that is named.
+const MOST_NAMED: usize = 8;
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub(super) struct Below {
+    /// Secrets, by their names.
+    pub(super) secrets: Vec<PathClaim>,
+    /// Links that lead out of the workspace, and where to.
+    pub(super) away: Vec<Spot>,
+    /// There is more than was looked at.
+    pub(super) more: bool,
+}
+
+/// Looks through a folder of the workspace, by its path from the root.
+pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> Below {
+    let mut found = Below::default();
+    let names = outside.workspace.secret_names();
+    let mut todo = VecDeque::from([folder.to_owned()]);
+    let mut left = MOST_ENTRIES;
+    while let Some(folder) = todo.pop_front() {
+        let Ok(entries) = std::fs::read_dir(outside.workspace.root().join(&folder)) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let full = found.secrets.len() + found.away.len() >= MOST_NAMED;
+            let Some(rest) = left.checked_sub(1).filter(|_| !full) else {
+                found.more = true;
+                return found;
+            };
+            left = rest;
+            let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else {
+                continue;
+            };
+            let name = name.to_string_lossy();
+            let path = match folder.as_str() {
+                "." => name.into_owned(),
+                folder => format!("{folder}/{name}"),
+            };
+            if kind.is_dir() {
+                todo.push_back(path);
+            } else if kind.is_symlink() && follows {
+                match spot(outside, ".", &path, false) {
+                    Spot::Inside(claim, _) if covers(outside, &claim) => found.secrets.push(claim),
+                    Spot::Inside(..) => {}
+                    away => found.away.push(away),
+                }
+            } else if names.covers(&path) {
+                found.secrets.push(PathClaim::plain(path));
+            }
+        }
+    }
+    found
+}
+
+/// Is it a secret by its own name, or by the name of what a link leads to?
+pub(super) fn covers(outside: &Outside, claim: &PathClaim) -> bool {
+    let names = outside.workspace.secret_names();
+    names.covers(&claim.path)
+        || claim
+            .target
+            .as_deref()
+            .is_some_and(|target| names.covers(target))
+}

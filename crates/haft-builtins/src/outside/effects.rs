@@ -1,0 +1,202 @@
+//! The effects of what a command uses: one for each place, and one for what nobody knows.
+
+use haft::permission::{PathClaim, Permission};
+use haft::policy::{How, Use, protected_from_commands};
+use haft::spec::Risk;
+use haft::workspace::Kind;
+
+use super::below::{covers, walk};
+use super::places::{Bases, Spot, spot, spots};
+use super::{Outside, away, connected, unknown};
+use crate::command::index;
+
+/// Most effects that are stated of one call; more are one that is asked about.
+const MOST: usize = 256;
+/// Most uses that are looked at.
+const MOST_USES: usize = 1_024;
+
+/// Effects that are being collected.
+pub(super) struct Effects<'a> {
+    outside: &'a Outside,
+    bases: Bases,
+    found: Vec<Permission>,
+    uses: usize,
+}
+
+impl<'a> Effects<'a> {
+    /// None yet.
+    pub(super) fn new(outside: &'a Outside, bases: Bases) -> Self {
+        Self {
+            outside,
+            bases,
+            found: Vec::new(),
+            uses: 0,
+        }
+    }
+
+    /// All of them.
+    pub(super) fn done(self) -> Vec<Permission> {
+        self.found
+    }
+
+    /// All of them, behind this one.
+    pub(super) fn with(self, first: Permission) -> Vec<Permission> {
+        let more = self.found.into_iter().filter(|one| *one != first);
+        std::iter::once(first.clone()).chain(more).collect()
+    }
+
+    fn note(&mut self, permission: Permission) {
+        if self.found.contains(&permission) {
+            return;
+        }
+        if self.found.len() < MOST {
+            self.found.push(permission);
+        } else if self.found.len() == MOST {
+            self.found.push(unknown("more paths than are looked at"));
+        }
+    }
+
+    /// Adds what comes of one use.
+    pub(super) fn add(&mut self, place: &Use) {
+        self.uses += 1;
+        if self.uses > MOST_USES {
+            return self.note(unknown("more words than are looked at"));
+        }
+        match place.how {
+            How::Connects => self.note(connected(&place.path)),
+            How::ReadsTracked => self.tracked(),
+            _ => self.add_file(place),
+        }
+    }
+
+    /// Adds what comes of one path.
+    pub(super) fn add_file(&mut self, place: &Use) {
+        let entry = matches!(place.how, How::Removes | How::Moves);
+        for found in spots(self.outside, &self.bases, place, entry) {
+            match found {
+                Spot::Unknown => self.note(unknown(&place.path)),
+                Spot::Away(path) => {
+                    let claim = away(&path);
+                    self.note(match place.how {
+                        How::Writes => Permission::write(claim),
+                        How::Removes | How::Moves => Permission::remove(claim),
+                        _ => Permission::read(claim).at(Risk::High),
+                    });
+                }
+                Spot::Inside(claim, kind) => self.inside(place, claim, kind),
+            }
+        }
+    }
+
+    fn inside(&mut self, place: &Use, claim: PathClaim, kind: Option<Kind>) {
+        match place.how {
+            How::Reads | How::ReadsHistory => self.note(Permission::read(claim)),
+            How::ReadsBelow { follows } => {
+                if kind == Some(Kind::Directory) {
+                    self.below(&claim, follows);
+                }
+                self.note(Permission::read(claim));
+            }
+            How::Writes => self.written(place, claim, kind),
+            How::Removes | How::Moves => {
+                // All that lies in a folder would go with it.
+                let folder = place.how == How::Moves && kind == Some(Kind::Directory);
+                let risk = if folder { Risk::Critical } else { risk(&claim) };
+                self.note(Permission::remove(claim).at(risk));
+            }
+            How::MayUse => {
+                let file = kind.is_some_and(|kind| kind != Kind::Directory);
+                if file && covers(self.outside, &claim) {
+                    self.note(Permission::read(claim.clone()));
+                }
+                if protected_from_commands(&claim.path).is_some() {
+                    self.note(Permission::write(claim));
+                }
+            }
+            How::Names | How::Goes | How::ReadsTracked | How::Connects => {}
+        }
+    }
+
+    /// A file is written, or put into the folder that is there.
+    fn written(&mut self, place: &Use, claim: PathClaim, kind: Option<Kind>) {
+        let is_folder = kind == Some(Kind::Directory);
+        if let Some(name) = &place.puts {
+            let path = claim.target.as_deref().unwrap_or(&claim.path);
+            match spot(self.outside, path, name, false) {
+                Spot::Inside(into, _) => {
+                    // An earlier part of the line may make the folder.
+                    let sensitive = protected_from_commands(&into.path).is_some()
+                        || covers(self.outside, &into);
+                    if is_folder || (kind.is_none() && sensitive) {
+                        self.write(into);
+                    }
+                }
+                Spot::Away(path) => self.note(Permission::write(away(&path))),
+                Spot::Unknown if is_folder => self.note(unknown(&place.path)),
+                Spot::Unknown => {}
+            }
+            if is_folder {
+                return;
+            }
+        }
+        self.write(claim);
+    }
+
+    fn write(&mut self, claim: PathClaim) {
+        let risk = risk(&claim);
+        self.note(Permission::write(claim).at(risk));
+    }
+
+    fn below(&mut self, claim: &PathClaim, follows: bool) {
+        let folder = claim.target.as_deref().unwrap_or(&claim.path);
+        let found = walk(self.outside, folder, follows);
+        for secret in found.secrets {
+            self.note(Permission::read(secret));
+        }
+        for place in found.away {
+            self.note(match place {
+                Spot::Away(path) => Permission::read(away(&path)).at(Risk::High),
+                Spot::Inside(..) | Spot::Unknown => unknown(&claim.path),
+            });
+        }
+        if found.more {
+            let value = format!("more files in {} than are looked at", claim.path);
+            self.note(unknown(&value));
+        }
+    }
+
+    /// Git shows changes of files that it tracks: of secrets, too, where it tracks some.
+    fn tracked(&mut self) {
+        let workspace = &self.outside.workspace;
+        if workspace.root().join(".git").symlink_metadata().is_err() {
+            return;
+        }
+        let Some(names) = index::tracked(workspace) else {
+            return self.note(unknown("which files the repository tracks"));
+        };
+        let secret = workspace.secret_names();
+        let names = names
+            .iter()
+            .filter_map(|name| std::str::from_utf8(name).ok());
+        let secrets: Vec<String> = names
+            .filter(|name| secret.covers(name))
+            .map(str::to_owned)
+            .collect();
+        for path in secrets.into_iter().take(MOST) {
+            self.note(Permission::read(PathClaim::plain(path)));
+        }
+    }
+}
+
+/// What git keeps is not brought back by git: no rule that allows files covers it.
+fn risk(claim: &PathClaim) -> Risk {
+    let of_git = |path: &str| {
+        let mut parts = path.split('/');
+        parts.any(|part| part.to_ascii_lowercase().ends_with(".git"))
+    };
+    if of_git(&claim.path) || claim.target.as_deref().is_some_and(of_git) {
+        Risk::Critical
+    } else {
+        Risk::High
+    }
+}

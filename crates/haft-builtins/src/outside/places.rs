@@ -1,0 +1,181 @@
+//! Where a path leads that another program names: into the workspace, out of it, or nobody knows.
+
+use std::path::{Path, PathBuf};
+
+use haft::permission::PathClaim;
+use haft::policy::{CommandPart, How, Known, Use, Uses};
+use haft::workspace::{Kind, WorkspaceError};
+
+use super::{Outside, pattern};
+use crate::command::lexical::cleaned;
+
+/// Most folders that one line may start relative paths in.
+const MOST_FOLDERS: usize = 16;
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(super) enum Spot {
+    /// Into the workspace.
+    Inside(PathClaim, Option<Kind>),
+    /// Out of it, to this place; or to what is haft's own.
+    Away(PathBuf),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// The folders that relative paths of a line may start at; `None` for one that is not known.
+#[derive(Debug, Clone)]
+pub(super) struct Bases(Vec<Option<String>>);
+
+impl Bases {
+    /// One folder.
+    pub(super) fn at(folder: Option<String>) -> Self {
+        Self(vec![folder])
+    }
+
+    /// Is it the workspace's root alone?
+    pub(super) fn are_root(&self) -> bool {
+        self.0.iter().all(|base| base.as_deref() == Some("."))
+    }
+
+    /// Goes where a part of the line goes. It may fail to, so that the folders before it stay.
+    pub(super) fn follow(&mut self, part: &CommandPart, uses: &Uses) {
+        let Some(name) = part.program() else {
+            // Whatever it is, the policy asks about it.
+            return;
+        };
+        if !matches!(name, "cd" | "pushd" | "popd") {
+            return;
+        }
+        let goes = uses.paths.iter().find(|place| place.how == How::Goes);
+        let known = goes.filter(|place| uses.understood && place.known == Known::Whole);
+        let Some(place) = known.filter(|_| self.0.len() < MOST_FOLDERS) else {
+            self.0.push(None);
+            return;
+        };
+        let more: Vec<_> = self
+            .0
+            .iter()
+            .map(|base| Some(joined(base.as_deref()?, &place.path)))
+            .collect();
+        for base in more {
+            if !self.0.contains(&base) {
+                self.0.push(base);
+            }
+        }
+    }
+}
+
+/// A path from a folder.
+fn joined(base: &str, path: &str) -> String {
+    let whole = match base {
+        "." => path.to_owned(),
+        base => Path::new(base).join(path).to_string_lossy().into_owned(),
+    };
+    let trimmed = whole.trim_end_matches('/');
+    match trimmed {
+        "" if whole.is_empty() => ".".to_owned(),
+        "" => "/".to_owned(),
+        trimmed => trimmed.to_owned(),
+    }
+}
+
+/// The folder that a call names, relative to the root or absolute.
+pub(super) fn start(outside: &Outside, cwd: Option<&str>) -> Option<String> {
+    let cwd = cwd.unwrap_or(".");
+    let cwd = if cwd.is_empty() { "." } else { cwd };
+    let path = if cwd.starts_with('~') {
+        at_home(outside, cwd)?
+    } else {
+        cwd.to_owned()
+    };
+    match spot(outside, ".", &path, false) {
+        // Where links lead: from there `..` is taken.
+        Spot::Inside(claim, _) => Some(claim.target.unwrap_or(claim.path)),
+        Spot::Away(path) => Some(path.to_string_lossy().into_owned()),
+        Spot::Unknown => None,
+    }
+}
+
+/// A path that begins with `~`.
+fn at_home(outside: &Outside, path: &str) -> Option<String> {
+    let rest = path.strip_prefix('~')?;
+    let home = outside.home.as_ref()?.to_string_lossy();
+    (rest.is_empty() || rest.starts_with('/')).then(|| format!("{home}{rest}"))
+}
+
+/// Where a path leads from each folder. `entry`: a link at its end is what is meant.
+pub(super) fn spots(outside: &Outside, bases: &Bases, place: &Use, entry: bool) -> Vec<Spot> {
+    let path = match place.known {
+        Known::Nothing => return vec![Spot::Unknown],
+        Known::Home => match at_home(outside, &place.path) {
+            Some(path) => path,
+            None => return vec![Spot::Unknown],
+        },
+        Known::Whole | Known::Pattern => place.path.clone(),
+    };
+    let absolute = path.starts_with('/');
+    let bases = bases.0.iter().take(if absolute { 1 } else { usize::MAX });
+    let from = |base: &Option<String>| {
+        let base = if absolute { Some(".") } else { base.as_deref() };
+        let Some(base) = base else {
+            return vec![Spot::Unknown];
+        };
+        if place.known == Known::Pattern {
+            let whole = joined(base, &path);
+            return match pattern::matches(outside, &whole) {
+                pattern::Matches::These(paths) => {
+                    let each = paths.iter();
+                    each.map(|path| spot(outside, ".", path, entry)).collect()
+                }
+                pattern::Matches::Away(path) => vec![Spot::Away(path)],
+                pattern::Matches::TooMany => vec![Spot::Unknown],
+            };
+        }
+        vec![spot(outside, base, &path, entry)]
+    };
+    bases.flat_map(from).collect()
+}
+
+/// Where one path leads from one folder.
+pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Spot {
+    let workspace = &outside.workspace;
+    let whole = joined(base, path);
+    let place = if entry {
+        workspace.entry(&whole)
+    } else {
+        workspace.place(&whole)
+    };
+    let claim = place.and_then(|place| Ok((place.claim()?, place.kind())));
+    match claim {
+        Ok((claim, kind)) => Spot::Inside(claim, kind),
+        Err(WorkspaceError::Own(_)) => Spot::Away(cleaned(&workspace.root().join(&whole))),
+        Err(WorkspaceError::Outside(_)) => beyond(outside, &workspace.root().join(&whole)),
+        Err(_) => Spot::Unknown,
+    }
+}
+
+/// A place that is not in the workspace, by its path or by a link on it.
+fn beyond(outside: &Outside, path: &Path) -> Spot {
+    let root = outside.workspace.root();
+    let clean = cleaned(path);
+    if !clean.starts_with(root) {
+        return Spot::Away(clean);
+    }
+    // A link leads there. What does not exist lies in a folder that does.
+    let mut folder = Some(path);
+    while let Some(at) = folder {
+        if let Ok(real) = at.canonicalize() {
+            let rest = path.strip_prefix(at).unwrap_or(Path::new(""));
+            let real = cleaned(&real.join(rest));
+            let away = !real.starts_with(root);
+            return if away {
+                Spot::Away(real)
+            } else {
+                Spot::Unknown
+            };
+        }
+        folder = at.parent();
+    }
+    Spot::Unknown
+}

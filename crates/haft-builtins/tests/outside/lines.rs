@@ -1,0 +1,317 @@
+//! Lines that pass, and lines that are asked about, each for a reason of its own.
+
+use haft::permission::Verdict::{self, Allow, Ask};
+
+use crate::scene::Scene;
+
+#[track_caller]
+fn check(scene: &Scene, expect: Verdict, lines: &[&str]) {
+    for line in lines {
+        let stated = scene.outside.line(line, None).unwrap();
+        assert_eq!(scene.line(line, &[]), expect, "{line:?} states {stated:#?}");
+    }
+}
+
+#[test]
+fn reading_commands_in_the_workspace_pass() {
+    let scene = Scene::new();
+    check(
+        &scene,
+        Allow,
+        &[
+            "ls",
+            "ls -la src",
+            "cat src/lib.rs",
+            "cat src/*.rs",
+            "head -n 5 src/lib.rs | tail -2",
+            "grep -rn 'fn main' src",
+            "grep '^/usr' README.md",
+            "rg -n TODO src",
+            "sort -u README.md | uniq -c",
+            "find src -name '*.rs' -type f",
+            "wc -l src/lib.rs && echo done",
+            "cd src && cat lib.rs",
+            "for f in src/lib.rs README.md; do stat \"$f\"; done",
+            "if [ -f README.md ]; then echo yes; fi",
+            "date +%F",
+            "echo \"$(date)\"",
+            "echo $(date)",
+            "echo 'rm -rf /'",
+            "printf '%s\\n' a b | cat -",
+            "jq -r '.name' package.json",
+            "git log --oneline -5",
+            "git show HEAD",
+            "git blame src/lib.rs",
+            "node --version",
+            "cat < README.md",
+            "ls nothing-there 2>/dev/null",
+            "tee",
+        ],
+    );
+    let root = scene.root.to_string_lossy();
+    check(
+        &scene,
+        Allow,
+        &[
+            &format!("cat {root}/README.md"),
+            &format!("cd {root} && git status"),
+            "cat ~/app/README.md",
+            "cat ../app/README.md",
+        ],
+    );
+}
+
+#[test]
+fn what_leads_out_or_is_not_known_is_asked_about() {
+    let scene = Scene::new();
+    check(
+        &scene,
+        Ask,
+        &[
+            "cat /etc/passwd",
+            "cat ~/.ssh/id_rsa",
+            "cat \"$HOME\"/.ssh/id_rsa",
+            "cat $HOME/other/file",
+            "cat ../other/file",
+            "cat linked/away/file",
+            "cat linked/*/file",
+            "cat src/../../other/file",
+            "cat \"$FILE\"",
+            "cat $(echo README.md)",
+            "cat ~root/x",
+            "ls /",
+            "ls linked/away",
+            "echo $AWS_SECRET_ACCESS_KEY",
+            "echo \"${TOKEN}\"",
+            "echo ~",
+            "echo /etc/*",
+            "echo $(echo '/etc/*')",
+            "echo $(cat README.md)",
+            "cat =ls",
+            "cat **/id_rsa",
+            "cd .. && cat other/file",
+            "cd linked/away && cat file",
+            "cd; cat other/file",
+            "cd - && ls",
+            "while true; do cd linked && ls; done",
+            "pushd /tmp",
+            "for f in /etc/passwd; do true; done",
+            "for f in $(ls); do cat \"$f\"; done",
+            "cat \"$f\"; for f in /etc/passwd; do true; done",
+            "cat < /etc/passwd",
+            "cat < \"$x\"",
+            "grep -f/etc/passwd x README.md",
+            "grep -R text linked",
+            "diff -r linked src",
+            "rg --follow text linked",
+            "find -L src",
+            "wc --files0-from=README.md",
+            "ls | xargs cat",
+            "date -s tomorrow",
+            "date 01010000",
+            "sort -o src/lib.rs README.md",
+            "sort --compress-program=./x README.md",
+            "uniq README.md src/lib.rs",
+            "rg --pre ./x text src",
+            "jq 'include \"m\"; .' package.json",
+            "jq -n env package.json",
+            "jq -n '$ENV' package.json",
+            "git diff --output=x",
+            "git -c core.pager=./x log",
+            "git push",
+            "git fetch origin",
+            "npm install",
+            "curl https://example.com/",
+            "python -c 'print(1)'",
+            "bash -c ls",
+            "env",
+            "printenv",
+            "./ls",
+            "while true; do cat README.md & done",
+            "f() { ls; }; f",
+            "kill 1",
+        ],
+    );
+}
+
+#[test]
+fn secrets_are_asked_about_however_they_are_read() {
+    let scene = Scene::new();
+    check(
+        &scene,
+        Ask,
+        &[
+            "cat .env",
+            "cat plain.txt",
+            "cat id_*",
+            "cat .e*",
+            "grep -r text .",
+            "grep -r text",
+            "rg text",
+            "diff . src",
+            "sort --files0-from .env",
+            "base64 id_rsa",
+            "cat < .env",
+            "cp .env copy",
+            "mv id_rsa loot",
+            "git show HEAD:.env",
+            "git log -p -- .env",
+            "for f in .env; do cat $f; done",
+        ],
+    );
+    // A rule for a command opens no secret.
+    assert_eq!(scene.line("make .env", &["Bash(make *)"]), Ask);
+    assert_eq!(scene.line("make all", &["Bash(make *)"]), Allow);
+}
+
+#[test]
+fn a_rule_for_a_command_covers_no_word_that_leads_out() {
+    let scene = Scene::new();
+    let rules = [
+        "Bash(npm test *)",
+        "Bash(npm test)",
+        "Bash(git commit *)",
+        "Bash(curl *)",
+        "Read",
+        "Edit",
+        "Edit(/**)",
+    ];
+    for (line, expect) in [
+        ("npm test", Allow),
+        ("npm test -- src/lib.rs", Allow),
+        ("npm test -- /etc/passwd", Ask),
+        ("npm test --config=/etc/x", Ask),
+        ("npm test -c/etc/x", Ask),
+        ("npm test ~/x", Ask),
+        ("npm test \"$x\"", Ask),
+        ("npm test $(cat README.md)", Ask),
+        ("npm test ../other", Ask),
+        ("npm test linked/away/file", Ask),
+        ("npm test a,/etc/passwd", Ask),
+        ("npm test \"require('/etc/passwd')\"", Ask),
+        ("npm test > out.txt", Allow),
+        ("npm test > /tmp/out.txt", Ask),
+        ("npm test > .git/config", Ask),
+        ("npm test .claude/settings.json", Ask),
+        ("npm test && curl https://example.com/", Ask),
+        ("curl http://localhost:3000/", Ask),
+        ("curl file:///etc/passwd", Ask),
+        ("git commit -m 'Fix /api and ~/x'", Allow),
+        ("git commit -m \"$(cat <<'E'\nText of $x\nE\n)\"", Allow),
+        ("git commit -F /etc/passwd", Ask),
+        ("PATH=. npm test", Ask),
+    ] {
+        let stated = scene.outside.line(line, None).unwrap();
+        assert_eq!(
+            scene.line(line, &rules),
+            expect,
+            "{line:?} states {stated:#?}"
+        );
+    }
+    let rules = ["Bash(curl *)", "WebFetch(domain:example.com)"];
+    assert_eq!(scene.line("curl https://example.com/", &rules), Allow);
+}
+
+#[test]
+fn changes_are_effects_that_rules_on_files_decide() {
+    let scene = Scene::new();
+    let rules = ["Edit(/**)"];
+    for (line, expect) in [
+        ("echo x > out.txt", Allow),
+        ("{ echo x; date; } >> notes/out.txt", Allow),
+        ("echo x | tee out.txt", Allow),
+        ("cp src/lib.rs copy.rs", Allow),
+        ("cp src/lib.rs src/main.rs notes", Allow),
+        ("mv README.md moved.md", Allow),
+        ("rm README.md", Allow),
+        ("mkdir -p a/b", Allow),
+        ("touch new.txt", Allow),
+        ("rm -r notes", Ask),
+        ("mv notes elsewhere", Ask),
+        ("cp -r notes elsewhere", Ask),
+        ("cp README.md /tmp", Ask),
+        ("cp README.md .claude", Ask),
+        ("cp README.md new/.claude/settings.json", Ask),
+        ("mkdir x; cp a/.mcp.json x", Ask),
+        ("echo x > .git/index", Ask),
+        ("rm .git/objects/aa", Ask),
+        ("rm backup.git/objects", Ask),
+        ("echo x > .env", Ask),
+        ("rm .env", Ask),
+        ("echo x > linked/away/file", Ask),
+        ("ln -s /etc x", Ask),
+        ("chmod +x README.md", Ask),
+        ("cp \"$x\" y", Ask),
+    ] {
+        let stated = scene.outside.line(line, None).unwrap();
+        assert_eq!(
+            scene.line(line, &rules),
+            expect,
+            "{line:?} states {stated:#?}"
+        );
+        assert_eq!(scene.line(line, &[]), Ask, "{line:?}");
+    }
+}
+
+#[test]
+fn settings_of_agents_and_haft_itself_are_never_changed_unasked() {
+    let scene = Scene::new();
+    let rules = [
+        "Edit",
+        "Edit(/**)",
+        "Bash",
+        "Bash(haft *)",
+        "Bash(cp *)",
+        "Bash(sed *)",
+        "Bash(pkill *)",
+    ];
+    for path in [
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".codex/config.toml",
+        ".cursor/hooks.json",
+        ".gemini/settings.json",
+        ".github/hooks/x.json",
+        ".github/copilot/settings.local.json",
+        ".opencode/plugins/x.js",
+        ".cline/hooks/x",
+        ".factory/settings.json",
+        ".windsurf/hooks.json",
+        ".devin/config.json",
+        ".agents/plugins/x",
+        ".amp/plugins/x.ts",
+        ".copilot/hooks/x.json",
+        ".config/opencode/plugins/x.js",
+        ".config/amp/plugins/x.ts",
+        ".config/devin/config.json",
+        ".config/goose/config.yaml",
+        "haft.toml",
+    ] {
+        for line in [
+            format!("echo x > {path}"),
+            format!("echo x > ~/{path}"),
+            format!("rm {path}"),
+            format!("cp README.md {path}"),
+            format!("sed -i s/a/b/ {path}"),
+        ] {
+            assert_eq!(scene.line(&line, &rules), Ask, "{line}");
+        }
+    }
+    for line in [
+        "haft approvals approve 1",
+        "haft trust",
+        "haft hook uninstall claude",
+        "/usr/local/bin/haft trust",
+        "timeout 5 haft trust",
+        "env X=1 haft trust",
+        "ls; haft -C . trust",
+        "sh -c 'haft trust'",
+        "bash -c \"ls && haft approvals approve 1\"",
+        "echo | xargs haft trust",
+        "pkill haft",
+        "pkill -f 'haft serve'",
+        "killall haft",
+    ] {
+        assert_eq!(scene.line(line, &rules), Ask, "{line}");
+    }
+}

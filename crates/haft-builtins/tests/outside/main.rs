@@ -1,0 +1,12 @@
+//! What the tools of another program do, as the policy judges them: no jail confines them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose scene cannot be set has failed"
+)]
+
+mod given;
+mod lines;
+mod paths;
+mod properties;
+mod scene;

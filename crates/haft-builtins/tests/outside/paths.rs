@@ -1,0 +1,181 @@
+//! The calls that name one path or one URL, and where a call runs.
+
+use std::fs;
+
+use haft::permission::Verdict::{Allow, Ask, Deny};
+use haft::permission::{Effect, Permission};
+use haft::spec::Risk;
+
+use crate::scene::Scene;
+
+fn value(permission: &Permission) -> (&str, &str, Risk) {
+    (
+        permission.effect.kind(),
+        permission.effect.value(),
+        permission.risk,
+    )
+}
+
+#[test]
+fn a_path_is_relative_to_the_root_or_absolute() {
+    let scene = Scene::new();
+    let (root, home) = (scene.root.to_string_lossy(), scene.home.to_string_lossy());
+    let in_home = |path: &str| format!("{home}/{path}");
+    for (path, cwd, expect, risk) in [
+        ("README.md", None, "README.md".to_owned(), Risk::Safe),
+        ("lib.rs", Some("src"), "src/lib.rs".to_owned(), Risk::Safe),
+        (
+            "lib.rs",
+            Some(&*format!("{root}/src")),
+            "src/lib.rs".to_owned(),
+            Risk::Safe,
+        ),
+        (
+            &*format!("{root}/README.md"),
+            Some("/tmp"),
+            "README.md".to_owned(),
+            Risk::Safe,
+        ),
+        (
+            "../README.md",
+            Some("src"),
+            "README.md".to_owned(),
+            Risk::Safe,
+        ),
+        ("~/app/README.md", None, "README.md".to_owned(), Risk::Safe),
+        ("../other/file", None, in_home("other/file"), Risk::High),
+        (
+            "file",
+            Some(&*in_home("other")),
+            in_home("other/file"),
+            Risk::High,
+        ),
+        ("linked/away/file", None, in_home("other/file"), Risk::High),
+        ("linked/away/new", None, in_home("other/new"), Risk::High),
+        ("~/.ssh/id_rsa", None, in_home(".ssh/id_rsa"), Risk::High),
+        ("/etc/passwd", None, "/etc/passwd".to_owned(), Risk::High),
+    ] {
+        let read = scene.outside.read(path, cwd).unwrap();
+        assert_eq!(value(&read), ("read", &*expect, risk), "{path} in {cwd:?}");
+        let write = scene.outside.change(path, cwd, false).unwrap();
+        assert_eq!(
+            value(&write),
+            ("write", &*expect, Risk::High),
+            "{path} in {cwd:?}"
+        );
+    }
+    for path in ["~root/x", "nothing/../../x"] {
+        let read = scene.outside.read(path, None).unwrap();
+        assert!(matches!(read.effect, Effect::Other { .. }), "{read:?}");
+    }
+    assert!(scene.outside.read("", None).is_err());
+    assert!(scene.outside.line(" ", None).is_err());
+    assert!(scene.outside.argv(&[], None).is_err());
+}
+
+#[test]
+fn a_command_elsewhere_reads_what_lies_there() {
+    let scene = Scene::new();
+    let elsewhere = scene.home.join("other");
+    let elsewhere = elsewhere.to_string_lossy();
+    for (line, cwd, expect) in [
+        ("cat file", Some(&*elsewhere), Ask),
+        ("ls", Some(&*elsewhere), Ask),
+        ("git log", Some(&*elsewhere), Ask),
+        ("cat lib.rs", Some("src"), Allow),
+        ("cat file", Some("linked/away"), Ask),
+        ("cat file", Some("~root"), Ask),
+    ] {
+        let stated = scene.outside.line(line, cwd).unwrap();
+        assert_eq!(
+            scene.verdict(&[], &stated),
+            expect,
+            "{line} in {cwd:?}: {stated:#?}"
+        );
+    }
+    assert_eq!(
+        scene.outside.folder(Some("linked/away")).unwrap(),
+        *elsewhere
+    );
+    assert_eq!(
+        scene
+            .outside
+            .folder(Some(&scene.root.to_string_lossy()))
+            .unwrap(),
+        "."
+    );
+    assert!(scene.outside.folder(Some("~root")).is_err());
+}
+
+#[test]
+fn a_search_reads_the_secrets_below() {
+    let scene = Scene::new();
+    let stated = scene.outside.search(".", None).unwrap();
+    assert!(
+        stated.iter().any(|one| one.effect.value() == ".env"),
+        "{stated:?}"
+    );
+    assert_eq!(scene.outside.search("src", None).unwrap().len(), 1);
+}
+
+#[test]
+fn a_url_is_a_connection_or_a_file() {
+    let scene = Scene::new();
+    for (url, expect) in [
+        (
+            "https://Example.com/x",
+            ("connect", "https://Example.com/x", Risk::High),
+        ),
+        (
+            "example.com/x",
+            ("connect", "https://example.com/x", Risk::High),
+        ),
+        ("file:///etc/passwd", ("read", "/etc/passwd", Risk::High)),
+    ] {
+        assert_eq!(value(&scene.outside.fetch(url).unwrap()), expect, "{url}");
+    }
+    assert_eq!(
+        scene
+            .outside
+            .fetch("data:text/plain,x")
+            .unwrap()
+            .effect
+            .kind(),
+        "using what is not known before it runs:"
+    );
+    assert!(scene.outside.fetch("https://").is_err());
+    let private = scene
+        .outside
+        .fetch("http://169.254.169.254/latest")
+        .unwrap();
+    assert_eq!(scene.verdict(&[], &[private]), Deny);
+}
+
+#[test]
+fn git_reads_quietly_only_where_the_repository_names_no_program() {
+    let scene = Scene::new();
+    let git = scene.root.join(".git");
+    fs::create_dir_all(git.join("hooks")).unwrap();
+    for (config, log, status) in [
+        ("[core]\n\tbare = false\n", Allow, Allow),
+        ("[core]\n\tfsmonitor = ./x\n", Ask, Ask),
+        ("[core]\n\tpager = ./x\n", Ask, Ask),
+        ("[core]\n\tsshCommand = ./x\n", Ask, Ask),
+        ("[core]\n\tworktree = ../other\n", Ask, Ask),
+        ("[gpg]\n\tprogram = ./x\n", Ask, Ask),
+        ("[diff \"x\"]\n\ttextconv = ./x\n", Ask, Ask),
+        ("[include]\n\tpath = ../x\n", Ask, Ask),
+        ("[core]\n\thooksPath = notes\n", Allow, Allow),
+        ("[core]\n\thooksPath = ../other\n", Allow, Allow),
+        ("[core]\n\thooksPath = /other\n", Allow, Ask),
+        ("[core]\n\thooksPath = missing\n", Allow, Ask),
+    ] {
+        fs::write(git.join("config"), config).unwrap();
+        assert_eq!(scene.line("git log --oneline", &[]), log, "{config:?}");
+        assert_eq!(scene.line("git status", &[]), status, "{config:?}");
+    }
+    fs::write(git.join("config"), "[core]\n").unwrap();
+    fs::write(git.join("hooks/post-index-change"), "").unwrap();
+    assert_eq!(scene.line("git status", &[]), Ask);
+    assert_eq!(scene.line("git log", &[]), Allow);
+}

@@ -1,0 +1,82 @@
+//! `OwnCommands`: haft's own commands are not run by those whose calls haft judges.
+
+use haft_shell::{AsWord, base_name, fragments, layers, may_spell, plain_words};
+
+use super::JudgedCall;
+use super::guard::{Guard, MinimumVerdict};
+use super::remembered::take_apart;
+use crate::permission::{Effect, Permission};
+
+/// The program.
+const HAFT: &str = "haft";
+/// Programs that end others by name.
+const ENDING: &[&str] = &["pkill", "killall", "systemctl", "launchctl", "service"];
+/// Most texts within texts (`sh -c "sh -c …"`) that are looked into; more count as haft.
+const DEEPEST_SCRIPT: usize = 8;
+
+/// Outside a jail, haft itself is never started or ended unasked: an agent could approve its own requests, trust a folder or take its
+/// hook away. In a jail haft's own state is not there.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnCommands;
+
+impl Guard for OwnCommands {
+    fn name(&self) -> &'static str {
+        "own-commands"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        matches!(effect, Effect::Run { jailed: false, .. })
+    }
+
+    fn floor(
+        &self,
+        _call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
+        let Effect::Run { command, argv, .. } = &permission.effect else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        let runs = match argv {
+            Some(words) => by_words(words, 0),
+            None => by_line(command, 0),
+        };
+        Ok(if runs {
+            MinimumVerdict::ask("it runs or ends haft itself, which judges this call")
+        } else {
+            MinimumVerdict::NONE
+        })
+    }
+}
+
+fn by_line(line: &str, depth: usize) -> bool {
+    if !may_spell(line, HAFT) {
+        return false;
+    }
+    if let Some(words) = plain_words(line) {
+        return by_words(&words, depth);
+    }
+    match take_apart(line) {
+        Ok(read) => read
+            .commands
+            .iter()
+            .any(|part| by_words(&part.words, depth)),
+        Err(_) => fragments(line)
+            .commands
+            .iter()
+            .any(|words| by_words(words, depth)),
+    }
+}
+
+fn by_words<W: AsWord>(words: &[W], depth: usize) -> bool {
+    let all = layers(words);
+    let direct = all.commands.iter().any(|layer| {
+        let Some((name, rest)) = layer.words.split_first() else {
+            return false;
+        };
+        let name = base_name(name.text());
+        name == HAFT
+            || (ENDING.contains(&name) && rest.iter().any(|word| word.text().contains(HAFT)))
+    });
+    let mut scripts = all.scripts.iter();
+    direct || scripts.any(|text| depth >= DEEPEST_SCRIPT || by_line(text, depth + 1))
+}

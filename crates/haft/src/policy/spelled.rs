@@ -1,0 +1,128 @@
+//! `Spelled`: a word of a command as far as it can be told before the command runs, with what loops of the line put into it.
+
+use haft_shell::{AsWord, Expansions, Loop, Word};
+
+/// Most values of a loop's variable that are looked at.
+const MOST_VALUES: usize = 64;
+
+/// How much of a word is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All of it.
+    Known,
+    /// A pattern of files; the rest is known.
+    Pattern,
+    /// A path in the user's home folder: its text begins with `~`, the rest is known.
+    Home,
+    /// What commands of the same line print.
+    Printed {
+        /// It may become several words, and patterns of files.
+        splits: bool,
+    },
+    /// Nothing.
+    Unknown,
+}
+
+/// A word, or one that it may become.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spelled {
+    pub(crate) text: String,
+    pub(crate) form: Form,
+}
+
+impl AsWord for Spelled {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn expansions(&self) -> Expansions {
+        match self.form {
+            Form::Known => Expansions::NONE,
+            Form::Pattern => Expansions::GLOB | Expansions::SPLIT,
+            Form::Home => Expansions::TILDE,
+            Form::Printed { splits: false } => Expansions::OUTPUT,
+            Form::Printed { splits: true } => Expansions::OUTPUT | Expansions::SPLIT,
+            Form::Unknown => Expansions::VALUE | Expansions::SPLIT,
+        }
+    }
+}
+
+impl Spelled {
+    fn new(text: impl Into<String>, form: Form) -> Self {
+        let text = text.into();
+        Self { text, form }
+    }
+
+    /// A word that is known.
+    pub(crate) fn known(text: &str) -> Self {
+        Self::new(text, Form::Known)
+    }
+
+    /// What a word of a line may be. A variable that loops of the line set stands for each of its values.
+    pub(crate) fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
+        let form = match word.expansions {
+            Expansions::NONE => Form::Known,
+            open if open == Expansions::GLOB | Expansions::SPLIT => Form::Pattern,
+            Expansions::TILDE if is_home(&word.text) => Form::Home,
+            Expansions::OUTPUT => Form::Printed { splits: false },
+            open if open == Expansions::OUTPUT | Expansions::SPLIT => {
+                Form::Printed { splits: true }
+            }
+            open if open == Expansions::VALUE || open == Expansions::VALUE | Expansions::SPLIT => {
+                let values = of_variable(word, loops);
+                return values.unwrap_or_else(|| vec![Self::new(&word.text, Form::Unknown)]);
+            }
+            _ => Form::Unknown,
+        };
+        vec![Self::new(&word.text, form)]
+    }
+}
+
+/// `~` or `~/…`, and not another user's.
+fn is_home(text: &str) -> bool {
+    text == "~" || text.starts_with("~/")
+}
+
+/// The values of a word that holds one variable, where they can be told.
+fn of_variable(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
+    let (before, rest) = word.text.split_once('$')?;
+    if rest.contains(['$', '`']) {
+        return None;
+    }
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let (name, after) = match rest.strip_prefix('{') {
+        Some(braced) => braced.split_once('}')?,
+        None => rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len())),
+    };
+    if name.is_empty() || !name.chars().all(is_part) {
+        return None;
+    }
+    if name == "HOME" {
+        let home = before.is_empty() && (after.is_empty() || after.starts_with('/'));
+        return home.then(|| vec![Spelled::new(format!("~{after}"), Form::Home)]);
+    }
+    let splits = word.expansions.intersects(Expansions::SPLIT);
+    let values: Vec<&Word> = loops
+        .iter()
+        .filter(|one| one.name == name)
+        .flat_map(|one| &one.words)
+        .collect();
+    let pattern = Expansions::GLOB | Expansions::SPLIT;
+    let can = |value: &&Word| {
+        let plain =
+            value.is_known() && !(splits && value.text.contains([' ', '\t', '\n', '*', '?', '[']));
+        plain || (value.expansions == pattern && before.is_empty() && after.is_empty())
+    };
+    let fine = !values.is_empty() && values.len() <= MOST_VALUES && values.iter().all(can);
+    fine.then(|| {
+        let of = |value: &Word| {
+            let form = if value.is_known() {
+                Form::Known
+            } else {
+                Form::Pattern
+            };
+            Spelled::new(format!("{before}{}{after}", value.text), form)
+        };
+        values.into_iter().map(of).collect()
+    })
+}

@@ -1,0 +1,48 @@
+//! Commands that change files and do nothing else: each change is an effect of its own, for rules on files.
+
+use haft_shell::{AsWord, Options};
+
+use super::tables::{CP, MKDIR, MV, RM, TEE, TOUCH};
+use super::{How, Use, Uses};
+use crate::policy::spelled::Spelled;
+
+/// What such a command uses.
+pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
+    let each = |options: &Options, how| Some(Uses::each(options.split(words)?.words, how));
+    match name {
+        "cp" => put(CP.split(words)?.words, How::Reads),
+        "mv" => put(MV.split(words)?.words, How::Moves),
+        "rm" => each(&RM, How::Removes),
+        "rmdir" | "unlink" => each(&Options::NONE, How::Removes),
+        "mkdir" => each(&MKDIR, How::Writes),
+        "touch" => each(&TOUCH, How::Writes),
+        "tee" => each(&TEE, How::Writes),
+        _ => None,
+    }
+}
+
+/// The last operand is a file, or a folder that the others are put into.
+fn put(operands: Vec<&Spelled>, how: How) -> Option<Uses> {
+    let (to, from) = operands.split_last()?;
+    if from.is_empty() || !operands.iter().all(|word| word.is_known()) {
+        return None;
+    }
+    let mut paths = Vec::new();
+    for file in from {
+        let name = file
+            .text
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
+        if matches!(name, "" | "." | "..") {
+            return None;
+        }
+        paths.push(Use::new(file, how));
+        paths.push(Use {
+            puts: Some(name.to_owned()),
+            ..Use::new(to, How::Writes)
+        });
+    }
+    Some(Uses::of(paths))
+}

@@ -1,0 +1,87 @@
+//! Commands whose words are data: they print them, or something of the system, and touch no file.
+
+use haft_shell::{AsWord, Options};
+
+use super::{How, Use, Uses};
+use crate::policy::spelled::{Form, Spelled};
+
+/// Their words mean nothing else.
+const ANY_WORDS: &[&str] = &[
+    "echo", "true", "false", ":", "seq", "sleep", "basename", "dirname",
+];
+
+/// They say something of the system; with words some of them would change it.
+const NO_WORDS: &[&str] = &[
+    "pwd", "whoami", "uname", "nproc", "arch", "uptime", "hostname", "id", "date", "wait",
+];
+
+/// Options of `date` that only choose what is shown.
+const DATE: Options = Options {
+    flags: "uR",
+    valued: "d",
+    joined: "I",
+    long: &["utc", "universal", "rfc-email", "iso-8601"],
+    long_valued: &["date", "iso-8601", "rfc-3339"],
+    number: false,
+};
+
+/// Programs whose version can be asked for: none of them starts what a workspace names before it answers.
+const VERSIONED: &[&str] = &[
+    "bash", "clang", "cmake", "curl", "docker", "g++", "gcc", "git", "java", "jq", "less", "make",
+    "node", "npm", "perl", "php", "python", "python3", "rg", "ruby", "wget", "zsh",
+];
+
+/// What such a command uses.
+pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
+    let known = || words.iter().all(AsWord::is_known);
+    match name {
+        _ if ANY_WORDS.contains(&name) => Some(said(words)),
+        "printf" => prints_plainly(words).then(|| said(words)),
+        _ if NO_WORDS.contains(&name) && words.is_empty() => Some(quiet(words)),
+        "date" if known() => {
+            let operands = DATE.split(words)?.words;
+            let formats = operands.iter().all(|word| word.text.starts_with('+'));
+            formats.then(|| quiet(words))
+        }
+        "tr" if known() => Some(Uses::of(Vec::new())),
+        _ => match words {
+            [version] if version.text() == "--version" && version.is_known() => {
+                VERSIONED.contains(&name).then(|| quiet(words))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// A format that is no option: one could set a variable.
+fn prints_plainly(words: &[Spelled]) -> bool {
+    words
+        .first()
+        .is_some_and(|format| format.is_known() && !format.text.starts_with('-'))
+}
+
+/// It prints its words; patterns among them become names of files.
+fn said(words: &[Spelled]) -> Uses {
+    let open = words
+        .iter()
+        .filter(|word| matches!(word.form, Form::Pattern | Form::Home));
+    let paths: Vec<Use> = open.map(|word| Use::new(word, How::Names)).collect();
+    Uses {
+        globs_output: words
+            .iter()
+            .any(|word| word.form == Form::Printed { splits: true }),
+        ..Uses {
+            paths,
+            ..quiet(words)
+        }
+    }
+}
+
+fn quiet(words: &[Spelled]) -> Uses {
+    Uses {
+        prints_words: words
+            .iter()
+            .all(|word| word.is_known() && !word.text.contains(['*', '?', '['])),
+        ..Uses::of(Vec::new())
+    }
+}

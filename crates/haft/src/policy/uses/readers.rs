@@ -1,0 +1,218 @@
+//! Commands that read the files that their words name, and print something of them.
+
+use haft_shell::{AsWord, Operands, Options, Value};
+
+use super::scan::behind_option;
+use super::tables::{JQ, RG, SORT, UNIQ};
+use super::{How, Use, Uses};
+use crate::policy::readers::DIFF;
+use crate::policy::spelled::Spelled;
+
+/// They read files and print, whatever their options: the value of one may be a file, too.
+const FILES: &[&str] = &[
+    "cat",
+    "head",
+    "tail",
+    "wc",
+    "cut",
+    "nl",
+    "tac",
+    "rev",
+    "paste",
+    "fold",
+    "expand",
+    "unexpand",
+    "cmp",
+    "comm",
+    "join",
+    "cksum",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "od",
+    "base64",
+    "strings",
+];
+
+/// They say names, kinds and sizes of files, whatever their options.
+const NAMES: &[&str] = &[
+    "ls", "stat", "du", "which", "readlink", "realpath", "test", "[",
+];
+
+/// Options, also shortened ones, that read the names of further files from a file.
+const LISTS: &[&str] = &["--f", "--c", "-c"];
+
+/// Words of a filter of `jq` that read more than the input, or the environment.
+const FILTER_READS: &[&str] = &[
+    "env",
+    "include",
+    "import",
+    "input",
+    "inputs",
+    "input_filename",
+    "debug",
+    "stderr",
+    "halt",
+    "halt_error",
+    "get_search_list",
+    "modulemeta",
+    "getpath",
+    "input_line_number",
+    "limit",
+];
+
+/// What such a command uses.
+pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
+    match name {
+        _ if FILES.contains(&name) => files(name, words, How::Reads),
+        _ if NAMES.contains(&name) => files(name, words, How::Names),
+        "grep" | "egrep" | "fgrep" => Some(grep(words)),
+        "diff" => diff(words),
+        "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
+        "uniq" => {
+            let operands = plain(&UNIQ, words)?.words;
+            // A second file would be written.
+            (operands.len() < 2).then(|| Uses::each(operands, How::Reads))
+        }
+        "jq" => jq(words),
+        "rg" => rg(words),
+        _ => None,
+    }
+}
+
+/// The operands, where every option is known and none has a value that names a place.
+fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Operands<'w, Spelled>> {
+    let operands = options.split(words)?;
+    let known = |value: &Value<'_, Spelled>| match value {
+        Value::Word(word) => word.is_known(),
+        Value::Text(_) => true,
+    };
+    operands
+        .values
+        .iter()
+        .all(|given| known(&given.value))
+        .then_some(operands)
+}
+
+/// Every word may be a file: by itself, or behind an option.
+fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
+    let lists = |word: &Spelled| LISTS.iter().any(|option| word.text.starts_with(option));
+    let sums = name.ends_with("sum");
+    if matches!(name, "wc" | "du") && words.iter().any(|word| word.text.starts_with("--f"))
+        || sums && words.iter().any(lists)
+    {
+        return None;
+    }
+    Some(Uses::of(
+        words.iter().flat_map(|word| paths(word, how)).collect(),
+    ))
+}
+
+/// What of a word may be a path.
+fn paths(word: &Spelled, how: How) -> Vec<Use> {
+    if !word.text.starts_with('-') {
+        return vec![Use::new(word, how)];
+    }
+    let behind = behind_option(&word.text);
+    behind.map(|text| Use::known(text, how)).collect()
+}
+
+/// `grep`: the pattern comes first unless an option gives it, or may.
+fn grep(words: &[Spelled]) -> Uses {
+    let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
+    let long =
+        |word: &Spelled, names: &[&str]| names.iter().any(|name| word.text.starts_with(name));
+    let gives = |word: &Spelled| {
+        (short(word) && word.text.contains(['e', 'f'])) || long(word, &["--e", "--f", "--reg"])
+    };
+    let descends = |word: &Spelled| {
+        (short(word) && word.text.contains(['r', 'R', 'd'])) || long(word, &["--r", "--d"])
+    };
+    let follows =
+        |word: &Spelled| (short(word) && word.text.contains(['R', 'd'])) || long(word, &["--d"]);
+    let below = words.iter().any(descends);
+    let how = if below {
+        let follows = words.iter().any(follows);
+        How::ReadsBelow { follows }
+    } else {
+        How::Reads
+    };
+    let end = words
+        .iter()
+        .position(|word| word.text == "--")
+        .unwrap_or(words.len());
+    let operands = words[..end]
+        .iter()
+        .filter(|word| !word.text.starts_with('-') || word.text == "-");
+    let mut operands: Vec<&Spelled> = operands
+        .chain(words.get(end + 1..).unwrap_or_default())
+        .collect();
+    if !words[..end].iter().any(gives) && !operands.is_empty() {
+        operands.remove(0);
+    }
+    let mut uses = Uses::each(operands.iter().copied(), how);
+    if below && operands.is_empty() {
+        uses.paths.push(Use::known(".", how));
+    }
+    let options = words[..end]
+        .iter()
+        .filter(|word| word.text.starts_with('-'));
+    let values = options.flat_map(|word| behind_option(&word.text));
+    uses.paths
+        .extend(values.map(|text| Use::known(text, How::Reads)));
+    uses
+}
+
+/// `diff` goes through folders, and through links in them.
+fn diff(words: &[Spelled]) -> Option<Uses> {
+    if !words.iter().all(AsWord::is_known) || !DIFF.know(words) {
+        return None;
+    }
+    let follows = !words.iter().any(|word| word.text == "--no-dereference");
+    let each = words
+        .iter()
+        .flat_map(|word| paths(word, How::ReadsBelow { follows }));
+    Some(Uses::of(each.collect()))
+}
+
+fn jq(words: &[Spelled]) -> Option<Uses> {
+    let operands = plain(&JQ, words)?.words;
+    let (filter, files) = operands.split_first()?;
+    is_plain_filter(filter).then(|| Uses::each(files.iter().copied(), How::Reads))
+}
+
+/// A filter that reads nothing but its input: no variable, no format, no word that reads more.
+fn is_plain_filter(filter: &Spelled) -> bool {
+    let signs = "_.[]|,:\"' (){}?-+*/=<>!;#%";
+    let fine = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let mut names = filter.text.split(|c| !is_part(c));
+    filter.is_known()
+        && filter.text.chars().all(fine)
+        && !names.any(|name| FILTER_READS.contains(&name))
+}
+
+/// `rg`: searches all that lies below.
+fn rg(words: &[Spelled]) -> Option<Uses> {
+    let given = plain(&RG, words)?;
+    let mut operands = given.words;
+    let has = |names: &[&str]| given.values.iter().any(|one| names.contains(&one.name));
+    let lists = words.iter().any(|word| word.text == "--files");
+    if !has(&["e", "regexp"]) && !lists {
+        if operands.is_empty() {
+            return None;
+        }
+        operands.remove(0);
+    }
+    let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
+    let follows = words
+        .iter()
+        .any(|word| word.text == "--follow" || short(word) && word.text.contains('L'));
+    let how = How::ReadsBelow { follows };
+    let mut uses = Uses::each(operands.iter().copied(), how);
+    if operands.is_empty() {
+        uses.paths.push(Use::known(".", how));
+    }
+    Some(uses)
+}

@@ -1,0 +1,126 @@
+//! Words of a command that is not understood: what of each may name a place.
+
+use haft_shell::{AsWord, base_name};
+
+use super::{How, Known, Use};
+use crate::policy::spelled::{Form, Spelled};
+
+/// Signs that a path may stand behind, within a word.
+const BEFORE: [char; 4] = ['=', ':', '@', ','];
+/// Signs that end a path within a text, such as a program for an interpreter.
+const BETWEEN: &[char] = &[
+    ' ', '\t', '\n', '"', '\'', '(', ')', '[', ']', '{', '}', ';', '&', '|', '<', '>', '`', ',',
+];
+
+/// The places that words behind the first may name, each once.
+pub(super) fn places(words: &[Spelled]) -> Vec<Use> {
+    let mut found = Vec::new();
+    let mut note = |place: Use| {
+        if !place.path.is_empty() && !found.contains(&place) {
+            found.push(place);
+        }
+    };
+    for (at, word) in words.iter().enumerate().skip(1) {
+        if is_message(words, at) {
+            continue;
+        }
+        if matches!(word.form, Form::Unknown | Form::Printed { .. }) {
+            note(Use::new(word, How::MayUse));
+            continue;
+        }
+        if let Some(url) = url(&word.text) {
+            note(url);
+            continue;
+        }
+        if !word.text.starts_with('-') {
+            note(Use::new(word, How::MayUse));
+        }
+        for text in within(&word.text) {
+            let known = if word.form == Form::Known {
+                Known::Whole
+            } else {
+                Known::Pattern
+            };
+            note(Use {
+                known: if text.starts_with('~') {
+                    Known::Home
+                } else {
+                    known
+                },
+                ..Use::known(text, How::MayUse)
+            });
+        }
+    }
+    found
+}
+
+/// The text of a commit is no place, whoever writes it: `git commit -m TEXT`.
+fn is_message(words: &[Spelled], at: usize) -> bool {
+    let git = words
+        .first()
+        .is_some_and(|name| base_name(name.text()) == "git");
+    let command = words.get(1).map(AsWord::text);
+    let before = at
+        .checked_sub(1)
+        .and_then(|at| words.get(at))
+        .map(AsWord::text);
+    git && matches!(command, Some("commit" | "tag"))
+        && before.is_some_and(|option| option == "--message" || is_short_message(option))
+        && !words[at].text.starts_with('-')
+        && !matches!(words[at].form, Form::Unknown | Form::Pattern)
+}
+
+/// `-m`, `-am`.
+fn is_short_message(option: &str) -> bool {
+    matches!(option, "-m" | "-am")
+}
+
+/// A URL, or the path of one that names a file.
+fn url(text: &str) -> Option<Use> {
+    let (before, rest) = text.split_once("://")?;
+    let scheme = before
+        .rsplit(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    if scheme.eq_ignore_ascii_case("file") {
+        let path = rest.find('/').map_or(rest, |at| &rest[at..]);
+        return Some(Use::known(path, How::MayUse));
+    }
+    (!scheme.is_empty()).then(|| Use::known(&text[before.len() - scheme.len()..], How::Connects))
+}
+
+/// What stands behind a sign or an option in a word, and what looks like a path elsewhere in it.
+fn within(text: &str) -> impl Iterator<Item = &str> {
+    let behind = BEFORE.into_iter().flat_map(|sign| {
+        let parts = text.match_indices(sign);
+        parts.map(|(at, sign)| &text[at + sign.len()..])
+    });
+    let before = text.split_once(':').map(|(first, _)| first);
+    let pieces = text.split(BETWEEN).filter(|piece| leads_away(piece));
+    behind
+        .chain(before)
+        .chain(behind_option(text))
+        .chain(pieces)
+}
+
+/// By its text alone it may lead out of the folder.
+fn leads_away(piece: &str) -> bool {
+    (piece.starts_with('/') && piece.len() > 1)
+        || piece.starts_with('~')
+        || piece.split('/').any(|part| part == "..")
+}
+
+/// What may be the value of an option within its own word: `--from-file=x`, `-nfx`. Empty for a word that is no option.
+pub(super) fn behind_option(text: &str) -> impl Iterator<Item = &str> {
+    let long = text
+        .strip_prefix("--")
+        .and_then(|rest| rest.split_once('='));
+    let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let ends = short.into_iter().flat_map(|letters| {
+        letters
+            .char_indices()
+            .skip(1)
+            .map(move |(at, _)| &letters[at..])
+    });
+    long.map(|(_, value)| value).into_iter().chain(ends)
+}
