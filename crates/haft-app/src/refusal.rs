@@ -27,6 +27,7 @@ impl App {
             rule: None,
             decided_by: None,
             untrusted: Vec::new(),
+            uses: haft::budget::Uses::NONE,
             approval: None,
         };
         let end = CallEnd {

@@ -119,5 +119,6 @@ fn call(n: u32) -> Arc<CallRecord> {
         decided_by: None,
         approval: None,
         untrusted: Vec::new(),
+        uses: haft::budget::Uses::NONE,
     })
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::budget::BUDGET_RULE;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
@@ -123,10 +124,15 @@ impl ApprovalRequest {
         self.form.is_some()
     }
 
-    /// Whether an approval holds for this one call alone: it is critical, and there is no rule that could be kept for it. For
-    /// a connection to a private place there is one, which names host and port.
+    /// Whether an approval holds for this one call alone: a budget is used up, or it is critical, and there is no rule that could be kept
+    /// for it. For a connection to a private place there is one, which names host and port.
     pub fn is_decided_each_time(&self) -> bool {
-        self.risk == Risk::Critical && self.suggested.is_empty()
+        self.is_over_budget() || self.risk == Risk::Critical && self.suggested.is_empty()
+    }
+
+    /// Whether it is made because a budget is used up: an approval lets this one call through, and no rule or grant lets another one.
+    pub fn is_over_budget(&self) -> bool {
+        self.rule == BUDGET_RULE
     }
 
     /// What of this request is not as it was shown, where `now` is what the same call would be asked about at this moment;
@@ -245,7 +251,8 @@ impl Approver for AutoApprove {
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
-        let yes = request.risk <= self.up_to && !request.is_question();
+        // How much there may be without a person is what a budget says.
+        let yes = request.risk <= self.up_to && !request.is_question() && !request.is_over_budget();
         yes.then(|| Decision::approve(format!("auto:{}", self.up_to), "auto"))
     }
 }

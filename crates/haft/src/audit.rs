@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approval::id::ApprovalId;
+use crate::budget::Uses;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::{ErrorKind, Failure};
 use crate::future::BoxFuture;
@@ -91,6 +92,8 @@ pub struct CallRecord {
     pub approval: Option<ApprovalId>,
     /// What strangers may have written of its result: [`UntrustedSource`](crate::untrusted::UntrustedSource)s as text.
     pub untrusted: Vec<String>,
+    /// What it took of the budgets of effects.
+    pub uses: Uses,
 }
 
 /// How a call ended.

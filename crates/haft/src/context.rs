@@ -389,9 +389,10 @@ impl CallContext {
         self.rules().verdicts(name, permissions)
     }
 
-    /// What the policy says, also when the call has ended. It holds nothing of the call or its session.
+    /// What the policy says, also when the call has ended. It holds nothing of the call or its session but what the run
+    /// has used of the budgets.
     pub fn rules(&self) -> CurrentRules {
-        CurrentRules::of(&self.host)
+        CurrentRules::of(&self.host, self.session.run_uses())
     }
 
     /// Notes that this call reads what strangers may have written beyond what its effects say, by [`UntrustedSource`]s as they were recorded: a

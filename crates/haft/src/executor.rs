@@ -10,6 +10,7 @@ use crate::approval::suspended::{self, MemorySuspended, SuspendedCalls};
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditSink, Event, EventKind, RunStart};
+use crate::budget::Uses;
 use crate::call::{Principal, ToolCall};
 use crate::change::ChangeLog;
 use crate::clock;
@@ -29,6 +30,7 @@ mod again;
 mod approve;
 mod ask;
 mod batch;
+mod budgets;
 mod call_result;
 mod claim;
 mod clear;
@@ -331,6 +333,7 @@ impl Executor {
             let unstated = input.unstated(arguments.as_str(), &permissions)?;
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
+                used: Some(Uses::NONE),
                 ..JudgedCall::new(entry.spec(), arguments, &permissions)
             }))
         };
@@ -553,7 +556,12 @@ async fn stages(
         .then(|| again::of(parts, session, entry, admitted.written()));
     let judged = judge::judge(open, admitted)?;
     let cleared = if judged.ruling().verdict == Verdict::Allow && !settlement.has_ticket() {
-        judged.allowed()?
+        match budgets::take(open, &judged, false).await {
+            Ok(taken) => judged.allowed(taken)?,
+            Err(no_room) => {
+                Box::pin(clear::without_room(open, settlement, judged, &no_room)).await?
+            }
+        }
     } else {
         Box::pin(clear::clear(open, settlement, judged)).await?
     };
@@ -575,6 +583,7 @@ async fn stages(
     let session = resumed.as_ref().unwrap_or(session);
     let strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
     open.record.untrusted(&strangers);
+    open.record.uses = cleared.uses();
     if open.is_internal() {
         // Such as a connection of a command: what it brings is read while the call around it runs.
         session.note_untrusted(strangers.clone());

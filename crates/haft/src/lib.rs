@@ -33,6 +33,7 @@ pub mod permission;
 pub mod clock;
 mod file_lock;
 pub mod bounds;
+pub mod budget;
 pub mod caller;
 pub mod call;
 pub mod artifact;

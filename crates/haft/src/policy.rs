@@ -1,6 +1,7 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
 pub mod address;
+mod budgets;
 mod classes;
 mod command;
 mod command_lines;
@@ -52,11 +53,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
+use crate::budget::Budgets;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::secret_files::SecretRule;
 use crate::spec::{Risk, ToolClass, ToolSpec};
 use crate::workspace::Workspace;
 
+pub use budgets::EffectBudgets;
 pub use classes::Classes;
 pub use command::command_risk;
 pub use command_lines::CommandLines;
@@ -183,6 +186,7 @@ pub struct Policy {
     hidden: Arc<[PathBuf]>,
     secrets: SecretRule,
     commands: Commands,
+    budgets: Option<Arc<EffectBudgets>>,
 }
 
 impl Default for Policy {
@@ -206,6 +210,7 @@ impl Policy {
             hidden: Arc::default(),
             secrets: SecretRule::default(),
             commands: Commands::default(),
+            budgets: None,
         }
     }
 
@@ -283,7 +288,11 @@ impl Policy {
             tools: None,
             commands: self.commands,
         };
-        builder.workspace(workspace).build()
+        let policy = builder.workspace(workspace).build()?;
+        Ok(match &self.budgets {
+            Some(guard) => policy.with_budgets(guard.budgets().clone()),
+            None => policy,
+        })
     }
 
     /// The root of the workspace that it judges, if it has one.
@@ -302,6 +311,29 @@ impl Policy {
             .collect();
         self.added.push(one);
         self
+    }
+
+    /// The same policy with these budgets, in place of those that it has: what would exceed one is asked about, whatever rules allow.
+    pub fn with_budgets(mut self, budgets: Budgets) -> Self {
+        let place = |guard: &Arc<dyn Guard>| Arc::as_ptr(guard).cast::<()>();
+        let before = self.budgets.take();
+        let before = before.map(|guard| Arc::as_ptr(&guard).cast::<()>());
+        let others = self.guards.iter().cloned();
+        let mut guards: Vec<Arc<dyn Guard>> = others
+            .filter(|guard| Some(place(guard)) != before)
+            .collect();
+        if !budgets.is_none() {
+            let guard = Arc::new(EffectBudgets::new(budgets));
+            guards.push(Arc::clone(&guard) as _);
+            self.budgets = Some(guard);
+        }
+        self.guards = guards.into();
+        self
+    }
+
+    /// Its budgets, if it has any.
+    pub fn budgets(&self) -> Option<&Budgets> {
+        self.budgets.as_ref().map(|guard| guard.budgets())
     }
 
     /// The profile.
@@ -545,6 +577,7 @@ impl PolicyBuilder {
             hidden: self.hidden,
             secrets: self.secrets,
             commands: self.commands,
+            budgets: None,
         };
         let unknown = self.tools.map(|tools| policy.unknown_names(&tools, &[]));
         let unknown = unknown.into_iter().flatten().find(|name| !name.of_server);

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::suspended::OtherRuns;
 use crate::approval::{Approver, Grant};
 use crate::artifact::Owner;
+use crate::budget::RunUses;
 use crate::call::{CallId, Principal, RunId};
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Fan, Pace, ProgressSink};
@@ -96,6 +97,8 @@ struct RunState {
     released: Mutex<Arc<[String]>>,
     /// What was read that strangers may have written.
     untrusted: Sources,
+    /// What its calls have used of the budgets of effects.
+    uses: Arc<RunUses>,
     expanded: Expanded,
     opened: AtomicBool,
     closed: AtomicBool,
@@ -168,6 +171,7 @@ impl Session {
                 grants: Mutex::default(),
                 released: Mutex::default(),
                 untrusted: Sources::default(),
+                uses: Arc::default(),
                 expanded: Expanded::default(),
                 opened: AtomicBool::new(false),
                 closed: AtomicBool::new(false),

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::budget::BUDGET_EFFECT;
 use crate::permission::{Effect, Permission};
+use crate::policy::PROPOSED_RULE;
 use crate::spec::ToolSpec;
 
 /// Most sources that a run keeps apart; of those beyond, only that there were more is kept.
@@ -111,6 +113,56 @@ pub(crate) fn sources(spec: &ToolSpec, permissions: &[Permission]) -> Vec<Untrus
         sources.push(UntrustedSource::new(format!("tool {tool}"), tool));
     }
     sources
+}
+
+/// To whom an effect could carry something, out of the workspace and by itself: what a command or a file does is judged otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recipient<'a> {
+    /// The host of a connection.
+    Host(&'a str),
+    /// A server behind haft.
+    Server(&'a str),
+    /// Whoever is behind a tool.
+    Tool(&'a str),
+}
+
+/// As the origin of a source is written, so that both can be compared.
+impl fmt::Display for Recipient<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, name) = match self {
+            Self::Host(name) => ("host", name),
+            Self::Server(name) => ("server", name),
+            Self::Tool(name) => ("tool", name),
+        };
+        write!(f, "{kind} {name}")
+    }
+}
+
+/// To whom an effect of a call could carry something; `None` where it sends nothing.
+pub(crate) fn recipient<'a>(
+    spec: &'a ToolSpec,
+    permissions: &[Permission],
+    effect: &'a Effect,
+) -> Option<Recipient<'a>> {
+    match effect {
+        Effect::Connect { host, .. } => Some(Recipient::Host(host)),
+        Effect::Other { kind, .. } if kind == PROPOSED_RULE || kind == BUDGET_EFFECT => None,
+        Effect::Other { kind, value } if kind == SERVER_EFFECT => {
+            spec.open_world.then_some(Recipient::Server(value))
+        }
+        Effect::Other { .. } => Some(Recipient::Tool(spec.name.as_str())),
+        Effect::Call => {
+            let stated = |permission: &Permission| {
+                matches!(
+                    permission.effect,
+                    Effect::Connect { .. } | Effect::Other { .. }
+                )
+            };
+            let unstated = spec.open_world && !permissions.iter().any(stated);
+            unstated.then_some(Recipient::Tool(spec.name.as_str()))
+        }
+        _ => None,
+    }
 }
 
 /// The kind of the effect that a call of a server's tool has ([`Effect::Other`]); its value is the server's name.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::id::ApprovalId;
 use crate::audit::redact::Redactor;
 use crate::audit::{CallEnd, CallRecord, Event, EventKind, RunStart};
+use crate::budget::Uses;
 use crate::clock;
 use crate::json::canonical::args_digest;
 use crate::permission::Verdict;
@@ -99,6 +100,8 @@ struct Line<'a> {
     approval: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     untrusted: Vec<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Uses::is_none")]
+    uses: Uses,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -322,6 +325,7 @@ impl<'a> Pen<'a> {
             decided_by: call.decided_by.as_deref().map(|by| self.name(by)),
             approval: call.approval.as_ref().map(ApprovalId::as_str),
             untrusted: self.names(&call.untrusted),
+            uses: call.uses,
             ..Line::new(self.place, ts, kind)
         }
     }
@@ -388,6 +392,8 @@ pub(super) struct ReadLine<'a> {
     pub(super) profile: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) untrusted: Vec<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) uses: Uses,
     #[serde(borrow, default)]
     pub(super) status: Option<Cow<'a, str>>,
     #[serde(default)]

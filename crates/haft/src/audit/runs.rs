@@ -11,6 +11,7 @@ use crate::audit::RunStart;
 use crate::audit::index::{Closed, RunEntry, RunState};
 use crate::audit::layout::{self, RECORD, TOOLS};
 use crate::audit::line::{self, LONGEST_LINE, ReadLine, kind};
+use crate::budget::Uses;
 use crate::call::{Principal, RunId};
 use crate::result::Status;
 use crate::untrusted::UntrustedSource;
@@ -199,6 +200,23 @@ pub fn untrusted(home: &Path, run: &str) -> Result<Vec<UntrustedSource>, RunsErr
             if !all.contains(&source) {
                 all.push(source);
             }
+        }
+    }
+    Ok(all)
+}
+
+/// What the calls of a run that started took of the budgets of effects, as its record says.
+///
+/// # Errors
+/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// record cannot be read.
+pub fn uses(home: &Path, run: &str) -> Result<Uses, RunsError> {
+    let mut all = Uses::NONE;
+    for line in events(home, run)? {
+        let line = line?;
+        let read = ReadLine::parse(line.as_bytes());
+        if let Some(line) = read.filter(|line| line.kind == kind::CALL_STARTED) {
+            all = all.plus(line.uses);
         }
     }
     Ok(all)

@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use crate::approval::{ApprovalId, ApprovalRequest, Choice, Grant, HoldFor, Snapshot};
+use crate::budget::{NoRoom, Reservation};
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::admit::{self, Admitted};
 use crate::executor::again;
 use crate::executor::ask::{self, ClaimedDecision, Decided};
+use crate::executor::budgets;
 use crate::executor::call_result::CallResult;
 use crate::executor::draft::Caller;
 use crate::executor::early_end::EarlyEnd;
@@ -31,15 +33,26 @@ pub(super) async fn ask_user(
     if !ask::somebody(parts, session) {
         return Err(nobody(judged.ruling()));
     }
-    let (admitted, judgement) = (&judged.admitted, &judged.judgement);
-    if let Some(rule) = proposal_in(judgement.permissions()) {
+    if let Some(rule) = proposal_in(judged.judgement.permissions()) {
         check_proposal(parts, session, rule)?;
     }
-    let request = request(parts, session, open.caller(), admitted, judgement)?;
-    if let Some(decision) = ask::automatic(parts, session, &request) {
-        let decided = Decided { request, decision };
-        return settle(open, judged, decided, false).await;
-    }
+    let mut judged = judged;
+    let request = loop {
+        let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+        let request = request(parts, session, open.caller(), admitted, judgement)?;
+        let Some(decision) = ask::automatic(parts, session, &request) else {
+            break request;
+        };
+        // Whoever decides by itself agrees to more than there is room for where that is what it was asked.
+        match budgets::take(open, &judged, request.is_over_budget()).await {
+            Ok(reservation) => {
+                let decided = Decided { request, decision };
+                return settle(open, judged, decided, Some(reservation)).await;
+            }
+            Err(no_room) => judged = judged.raised(open, &no_room),
+        }
+    };
+    let admitted = &judged.admitted;
     let entry = admitted.entry();
     again::asked_before(open, settlement, entry, &request.arguments).await?;
     let taken = {
@@ -186,15 +199,16 @@ async fn take(
 ) -> Result<Cleared, EarlyEnd> {
     open.record.approval = Some(taken.decided.request.id.clone());
     settlement.claim(taken.claimed);
-    settle(open, judged, taken.decided, true).await
+    settle(open, judged, taken.decided, None).await
 }
 
-/// Acts on what was decided; `claimed` says whether it was decided about this very call.
+/// Acts on what was decided: about this very call, unless it was decided without asking, with what the call has taken of the budgets
+/// already.
 async fn settle(
     open: &mut OpenCall<'_>,
     judged: Judged,
     decided: Decided,
-    claimed: bool,
+    reservation: Option<Reservation>,
 ) -> Result<Cleared, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     let Decided {
@@ -203,7 +217,7 @@ async fn settle(
     } = decided;
     let by = decision.by.clone();
     open.record.decided_by = Some(by.clone());
-    let approval = claimed.then(|| shown.id.clone());
+    let approval = reservation.is_none().then(|| shown.id.clone());
     match decision.choice {
         Choice::Deny { message, stop } => {
             if stop {
@@ -220,7 +234,13 @@ async fn settle(
             let judged = edited(open, judged, text).await?;
             let (admitted, judgement) = (&judged.admitted, &judged.judgement);
             let seen = request(parts, session, open.caller(), admitted, judgement)?;
-            consented(open, judged, Consent { by, approval }, seen.snapshot)
+            let agreed = Agreed {
+                decision: Consent { by, approval },
+                shown: seen.snapshot,
+                // They agreed to what they typed, not to what was asked.
+                reservation: None,
+            };
+            agreed.consented(open, judged).await
         }
         Choice::Approve { scope, rule, .. } => {
             let lasts = !shown.is_decided_each_time();
@@ -230,23 +250,42 @@ async fn settle(
             if lasts && scope == HoldFor::Always {
                 parts.policy.keep(&shown, rule.as_deref(), &by);
             }
-            consented(open, judged, Consent { by, approval }, shown.snapshot)
+            let agreed = Agreed {
+                decision: Consent { by, approval },
+                shown: shown.snapshot,
+                reservation,
+            };
+            agreed.consented(open, judged).await
         }
     }
 }
 
-/// The call that was approved. The secrets that it reads may be read in its run from now on.
-fn consented(
-    open: &OpenCall<'_>,
-    judged: Judged,
+/// Who agreed, and to what.
+struct Agreed {
     decision: Consent,
     shown: Snapshot,
-) -> Result<Cleared, EarlyEnd> {
-    let policy = open.parts().policy.now();
-    let secrets = policy.secrets_read(judged.judgement.permissions());
-    let cleared = judged.consented(decision, Some(shown))?;
-    open.session().release(secrets);
-    Ok(cleared)
+    /// What the call has taken of the budgets already.
+    reservation: Option<Reservation>,
+}
+
+impl Agreed {
+    /// The call that was approved. The secrets that it reads may be read in its run from now on.
+    async fn consented(self, open: &OpenCall<'_>, judged: Judged) -> Result<Cleared, EarlyEnd> {
+        let reservation = match self.reservation {
+            Some(reservation) => reservation,
+            None => {
+                let taken = budgets::take(open, &judged, true).await;
+                let failed =
+                    |why: NoRoom| EarlyEnd::failed(ErrorKind::Unavailable, why.to_string());
+                taken.map_err(failed)?
+            }
+        };
+        let policy = open.parts().policy.now();
+        let secrets = policy.secrets_read(judged.judgement.permissions());
+        let cleared = judged.consented(self.decision, Some(self.shown), reservation)?;
+        open.session().release(secrets);
+        Ok(cleared)
+    }
 }
 
 /// What a person said in place of the tool.

@@ -1,7 +1,9 @@
 //! Clear: the policy's verdict on a call, and the user where one must be asked.
 
 use crate::approval::Extent;
+use crate::budget::NoRoom;
 use crate::executor::approve;
+use crate::executor::budgets;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{Cleared, Judged, denied};
@@ -24,13 +26,35 @@ pub(super) async fn clear(
         return approve::resumed(open, settlement, judged, ticket).await;
     }
     if verdict == Verdict::Allow {
-        return judged.allowed();
+        return match budgets::take(open, &judged, false).await {
+            Ok(taken) => judged.allowed(taken),
+            Err(no_room) => without_room(open, settlement, judged, &no_room).await,
+        };
+    }
+    if let Some(no_room) = budgets::no_room(open, &judged) {
+        return without_room(open, settlement, judged, &no_room).await;
     }
     if let Some(by) = granted(open.session(), &judged)? {
-        open.record.decided_by = Some(by.clone());
-        let grant = Consent { by, approval: None };
-        return judged.consented(grant, None);
+        return match budgets::take(open, &judged, false).await {
+            Ok(taken) => {
+                open.record.decided_by = Some(by.clone());
+                let grant = Consent { by, approval: None };
+                judged.consented(grant, None, taken)
+            }
+            Err(no_room) => without_room(open, settlement, judged, &no_room).await,
+        };
     }
+    approve::ask_user(open, settlement, judged).await
+}
+
+/// Clears a call for which the budgets have no room: neither a rule nor a grant lets it pass, a person decides.
+pub(super) async fn without_room(
+    open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
+    judged: Judged,
+    no_room: &NoRoom,
+) -> Result<Cleared, EarlyEnd> {
+    let judged = judged.raised(open, no_room);
     approve::ask_user(open, settlement, judged).await
 }
 

@@ -48,8 +48,10 @@ pub(super) async fn invoke(
     parts: &Arc<Parts>,
     session: &Session,
     open: &mut OpenCall<'_>,
-    cleared: Cleared,
+    mut cleared: Cleared,
 ) -> Result<Invoked, EarlyEnd> {
+    // From here on it may run, whatever becomes of it.
+    cleared.spend();
     if open.is_recorded() {
         started(parts, session, open, cleared.judgement().ruling().risk).await?;
     }

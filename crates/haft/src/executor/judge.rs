@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::approval::{ApprovalRequest, Snapshot};
+use crate::budget::{NoRoom, Reservation, Uses};
 use crate::error::{ErrorKind, bounded};
 use crate::executor::Parts;
 use crate::executor::admit::Admitted;
+use crate::executor::budgets;
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::Runnable;
@@ -21,9 +23,20 @@ use crate::toolset::ToolEntry;
 pub(super) struct Cleared {
     admitted: Admitted,
     judgement: Arc<Judgement>,
+    reservation: Reservation,
 }
 
 impl Cleared {
+    /// What it took of the budgets of effects.
+    pub(super) fn uses(&self) -> Uses {
+        self.reservation.uses()
+    }
+
+    /// The call starts: what it took of the budgets is used.
+    pub(super) fn spend(&mut self) {
+        std::mem::take(&mut self.reservation).spend();
+    }
+
     /// The tool and the arguments as the caller wrote them.
     pub(super) fn known_as(&self) -> (&ToolEntry, &str) {
         (self.admitted.entry(), self.admitted.written())
@@ -68,14 +81,27 @@ impl Judged {
         self.judgement.ruling()
     }
 
-    /// The call, where the policy allows it.
-    pub(super) fn allowed(self) -> Result<Cleared, EarlyEnd> {
+    /// The same, which a person decides about: there is no room for it in the budgets.
+    pub(super) fn raised(self, open: &mut OpenCall<'_>, no_room: &NoRoom) -> Self {
+        let ruling = budgets::raised(self.ruling(), no_room);
+        open.record.judge(self.admitted.written());
+        open.record.rule(&ruling);
+        let permissions = self.judgement.permissions().to_vec();
+        Self {
+            admitted: self.admitted,
+            judgement: Arc::new(Judgement::new(permissions, ruling)),
+        }
+    }
+
+    /// The call, where the policy allows it and the budgets have room for it.
+    pub(super) fn allowed(self, reservation: Reservation) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict != Verdict::Allow {
             return Err(denied(self.ruling()));
         }
         Ok(Cleared {
             admitted: self.admitted,
             judgement: self.judgement,
+            reservation,
         })
     }
 
@@ -84,6 +110,7 @@ impl Judged {
         self,
         decision: Consent,
         shown: Option<Snapshot>,
+        reservation: Reservation,
     ) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict == Verdict::Deny {
             return Err(denied(self.ruling()));
@@ -92,6 +119,7 @@ impl Judged {
         Ok(Cleared {
             admitted: self.admitted,
             judgement: Arc::new(judgement),
+            reservation,
         })
     }
 }
@@ -129,6 +157,7 @@ pub(super) fn judgement(
         unstated: unstated.as_deref(),
         released: &released,
         untrusted: &untrusted,
+        used: Some(session.uses()),
         ..JudgedCall::new(admitted.entry().spec(), input.arguments(), &permissions)
     };
     let mut ruling = policy.judge(&call);
@@ -180,6 +209,7 @@ pub(super) fn request(
         unstated: Some(&unstated),
         released: &released,
         untrusted: &untrusted,
+        used: Some(session.uses()),
         ..JudgedCall::new(admitted.entry().spec(), input.arguments(), permissions)
     };
     let policy = parts.policy.now();

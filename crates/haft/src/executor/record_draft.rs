@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::approval::ApprovalId;
 use crate::audit::CallRecord;
+use crate::budget::Uses;
 use crate::call::{CallId, Origin};
 use crate::permission::Verdict;
 use crate::policy::Ruling;
@@ -29,6 +30,8 @@ pub(super) struct RecordDraft {
     pub(super) approval: Option<ApprovalId>,
     /// What strangers may have written of its result.
     untrusted: Vec<String>,
+    /// What it takes of the budgets of effects.
+    pub(super) uses: Uses,
     made: Option<Arc<CallRecord>>,
 }
 
@@ -47,6 +50,7 @@ impl RecordDraft {
             decided_by: None,
             approval: None,
             untrusted: Vec::new(),
+            uses: Uses::NONE,
             made: None,
         }
     }
@@ -122,6 +126,7 @@ impl RecordDraft {
             decided_by: self.decided_by.clone(),
             approval: self.approval.clone(),
             untrusted: std::mem::take(&mut self.untrusted),
+            uses: self.uses,
         });
         self.made = Some(Arc::clone(&record));
         record

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 use crate::arguments::Arguments;
+use crate::budget::{Budgets, Standing, Uses};
 use crate::permission::Permission;
 use crate::spec::ToolSpec;
 use crate::untrusted::UntrustedSource;
@@ -25,6 +26,10 @@ pub struct JudgedCall<'a> {
     pub released: &'a [String],
     /// What the call's run has read that strangers may have written.
     pub untrusted: &'a [UntrustedSource],
+    /// What the calls of its run have used of the budgets of effects; `None` for what is no call that would be counted.
+    pub used: Option<Uses>,
+    /// How it stands with the budgets, once it was looked at.
+    pub(crate) standing: OnceCell<Standing>,
     /// The arguments as a value, once a rule asks for it.
     pub(crate) value: OnceCell<Value>,
 }
@@ -43,6 +48,8 @@ impl<'a> JudgedCall<'a> {
             unstated: None,
             released: &[],
             untrusted: &[],
+            used: None,
+            standing: OnceCell::new(),
             value: OnceCell::new(),
         }
     }
@@ -50,6 +57,13 @@ impl<'a> JudgedCall<'a> {
     /// Whether reading this secret was approved in the call's run.
     pub(crate) fn is_released(&self, path: &str) -> bool {
         self.released.iter().any(|released| released == path)
+    }
+
+    /// How it stands with these budgets; looked at once, however many effects it has. `None` for what is not counted.
+    pub(crate) fn standing(&self, budgets: &Budgets) -> Option<&Standing> {
+        let used = self.used?;
+        let look = || budgets.standing(used, Uses::of(self.spec, self.permissions));
+        Some(self.standing.get_or_init(look))
     }
 
     /// The arguments as a value; parsed at most once.

@@ -2,9 +2,8 @@
 
 use super::guard::{Guard, MinimumVerdict};
 use super::judged_call::JudgedCall;
-use super::proposal::PROPOSED_RULE;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
-use crate::untrusted::SERVER_EFFECT;
+use crate::untrusted::recipient;
 
 /// Asks about, or denies, what a run that has read untrusted content would send out of the workspace and the jail, even where a rule
 /// allows it (`policy.untrusted`). What came from one place may go back to that same place: nothing new leaves by that.
@@ -32,22 +31,6 @@ impl UntrustedContent {
     /// Where this effect could carry something; `None` where it carries nothing out.
     fn destination(self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
         match effect {
-            Effect::Connect { host, .. } => Some(format!("host {host}")),
-            Effect::Other { kind, .. } if kind == PROPOSED_RULE => None,
-            Effect::Other { kind, value } if kind == SERVER_EFFECT => {
-                call.spec.open_world.then(|| format!("server {value}"))
-            }
-            Effect::Other { .. } => Some(format!("tool {}", call.spec.name)),
-            Effect::Call => {
-                let stated = |permission: &Permission| {
-                    matches!(
-                        permission.effect,
-                        Effect::Connect { .. } | Effect::Other { .. }
-                    )
-                };
-                let unstated = call.spec.open_world && !call.permissions.iter().any(stated);
-                unstated.then(|| format!("tool {}", call.spec.name))
-            }
             Effect::Run {
                 jailed, on_copy, ..
             } => {
@@ -57,9 +40,7 @@ impl UntrustedContent {
             Effect::Write(claim) | Effect::Remove(claim) => {
                 leaves_workspace(claim).then(|| "folder".to_owned())
             }
-            Effect::Read(_) | Effect::Apply { .. } | Effect::Remember { .. } | Effect::Question => {
-                None
-            }
+            other => recipient(call.spec, call.permissions, other).map(|to| to.to_string()),
         }
     }
 }

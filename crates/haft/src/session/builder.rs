@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approval::suspended::OtherRuns;
 use crate::bounds::Class;
+use crate::budget::Uses;
 use crate::call::{Principal, RunId};
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
@@ -48,6 +49,12 @@ impl SessionBuilder {
     /// What the run has read already that strangers may have written, for one that is resumed.
     pub fn with_untrusted(self, sources: Vec<UntrustedSource>) -> Self {
         self.run.untrusted.note(sources);
+        self
+    }
+
+    /// What the run has used of the budgets of effects already, for one that is resumed.
+    pub fn with_uses(self, uses: Uses) -> Self {
+        self.run.uses.add(uses);
         self
     }
 

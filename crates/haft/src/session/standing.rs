@@ -1,7 +1,9 @@
-//! What stays with a run once it has happened: secrets whose reading was approved, and untrusted content that was read.
+//! What stays with a run once it has happened: secrets whose reading was approved, untrusted content that was read, effects that were
+//! counted.
 
 use std::sync::Arc;
 
+use crate::budget::{RunUses, Uses};
 use crate::session::Session;
 use crate::untrusted::UntrustedSource;
 
@@ -32,5 +34,14 @@ impl Session {
     /// Notes what was read that strangers may have written.
     pub(crate) fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
         self.parts.run.untrusted.note(sources);
+    }
+    /// What its calls have used of the budgets of effects.
+    pub fn uses(&self) -> Uses {
+        self.parts.run.uses.now()
+    }
+
+    /// Where that is counted.
+    pub(crate) fn run_uses(&self) -> &Arc<RunUses> {
+        &self.parts.run.uses
     }
 }

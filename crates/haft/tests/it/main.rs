@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod asking;
+mod budgets;
 mod callers;
 mod embedding;
 mod faulty;

@@ -82,6 +82,7 @@ fn call(id: &str, arguments: &str) -> Arc<CallRecord> {
         decided_by: None,
         approval: None,
         untrusted: Vec::new(),
+        uses: crate::budget::Uses::NONE,
     })
 }
 

@@ -48,6 +48,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             decided_by: None,
             approval: None,
             untrusted: Vec::new(),
+            uses: crate::budget::Uses::NONE,
         });
         record(EventKind::CallStarted(Arc::clone(&call)));
         let failed = n == 2;

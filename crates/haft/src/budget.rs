@@ -1,0 +1,383 @@
+//! Budgets of effects: how much calls may delete, send and run, in a run and in a day, before a person is asked about more.
+//!
+//! A call is counted when it is cleared, at once with the look whether there is room for it, so that of calls side by side no two take
+//! the last unit. What a call took is given back where the call provably never started. The run's counts are in its
+//! [`Session`](crate::session::Session) and its record, the day's in a [`Ledger`] that all processes of a user share.
+//! The guard [`EffectBudgets`](crate::policy::EffectBudgets) judges by them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::permission::{Effect, Permission};
+use crate::spec::ToolSpec;
+use crate::untrusted::recipient;
+
+mod day;
+pub mod ledger;
+mod reservation;
+mod run;
+
+pub use day::Today;
+pub use ledger::{Ledger, LedgerError};
+pub(crate) use reservation::{Reservation, Want};
+pub(crate) use run::RunUses;
+
+/// The kind of the effect that stands for going on beyond a budget of money ([`Effect::Other`]); its value says which one is used up.
+pub const BUDGET_EFFECT: &str = "budget";
+
+/// The rule that a request names which is made because a budget is used up.
+pub const BUDGET_RULE: &str = "guard budgets";
+
+/// What is counted of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Counted {
+    /// Files, links and folders that are taken away, those that are moved among them.
+    Deletions,
+    /// What could carry something out of the workspace to a host, a server or a tool of the open world.
+    Sends,
+    /// Commands that are run.
+    Commands,
+}
+
+impl Counted {
+    /// All of them, in the order of their words in settings.
+    pub const ALL: [Self; 3] = [Self::Deletions, Self::Sends, Self::Commands];
+
+    /// The word in settings and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deletions => "deletions",
+            Self::Sends => "sends",
+            Self::Commands => "commands",
+        }
+    }
+
+    /// As what an effect of a call counts, if it does.
+    pub(crate) fn of(spec: &ToolSpec, permissions: &[Permission], effect: &Effect) -> Option<Self> {
+        match effect {
+            Effect::Remove(_) => Some(Self::Deletions),
+            Effect::Run { .. } => Some(Self::Commands),
+            Effect::Connect { .. } | Effect::Other { .. } | Effect::Call => {
+                recipient(spec, permissions, effect).map(|_| Self::Sends)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How often.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Uses {
+    /// [`Counted::Deletions`].
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deletions: u64,
+    /// [`Counted::Sends`].
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sends: u64,
+    /// [`Counted::Commands`].
+    #[serde(skip_serializing_if = "is_zero")]
+    pub commands: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands a field over by reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Uses {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        deletions: 0,
+        sends: 0,
+        commands: 0,
+    };
+
+    /// What a call with these effects uses up.
+    pub(crate) fn of(spec: &ToolSpec, permissions: &[Permission]) -> Self {
+        let mut uses = Self::NONE;
+        let stated = permissions.iter().map(|permission| &permission.effect);
+        for effect in std::iter::once(&Effect::Call).chain(stated) {
+            if let Some(counted) = Counted::of(spec, permissions, effect) {
+                *uses.of_mut(counted) += 1;
+            }
+        }
+        uses
+    }
+
+    /// Whether it is nothing.
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+
+    /// How often this.
+    pub fn get(&self, counted: Counted) -> u64 {
+        match counted {
+            Counted::Deletions => self.deletions,
+            Counted::Sends => self.sends,
+            Counted::Commands => self.commands,
+        }
+    }
+
+    fn of_mut(&mut self, counted: Counted) -> &mut u64 {
+        match counted {
+            Counted::Deletions => &mut self.deletions,
+            Counted::Sends => &mut self.sends,
+            Counted::Commands => &mut self.commands,
+        }
+    }
+
+    /// Both together.
+    pub fn plus(mut self, more: Self) -> Self {
+        for counted in Counted::ALL {
+            let count = self.of_mut(counted);
+            *count = count.saturating_add(more.get(counted));
+        }
+        self
+    }
+
+    /// What is left of it without these.
+    pub(crate) fn minus(mut self, less: Self) -> Self {
+        for counted in Counted::ALL {
+            let count = self.of_mut(counted);
+            *count = count.saturating_sub(less.get(counted));
+        }
+        self
+    }
+}
+
+/// How much there may be; `None` is no budget.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct EffectLimits {
+    /// [`Counted::Deletions`].
+    pub deletions: Option<u64>,
+    /// [`Counted::Sends`].
+    pub sends: Option<u64>,
+    /// [`Counted::Commands`].
+    pub commands: Option<u64>,
+    /// Money that models cost, in the currency of their prices. The agent loop counts it and asks.
+    pub money: Option<f64>,
+}
+
+impl EffectLimits {
+    /// How often this may be.
+    pub fn get(&self, counted: Counted) -> Option<u64> {
+        match counted {
+            Counted::Deletions => self.deletions,
+            Counted::Sends => self.sends,
+            Counted::Commands => self.commands,
+        }
+    }
+
+    /// Whether there is no budget at all.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The first budget in which there is no room for these.
+    pub(crate) fn without_room(&self, period: Period, used: Uses, wanted: Uses) -> Option<UsedUp> {
+        let over = |counted: Counted| self.used_up(counted, period, used, wanted);
+        Counted::ALL.into_iter().find_map(over)
+    }
+
+    fn used_up(
+        &self,
+        counted: Counted,
+        period: Period,
+        used: Uses,
+        wanted: Uses,
+    ) -> Option<UsedUp> {
+        let (limit, wanted) = (self.get(counted)?, wanted.get(counted));
+        let used = used.get(counted);
+        (wanted > 0 && used.saturating_add(wanted) > limit).then_some(UsedUp {
+            counted,
+            period,
+            limit,
+            used,
+            wanted,
+        })
+    }
+}
+
+/// For how long a budget is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    /// A run.
+    Run,
+    /// A day in UTC.
+    Day,
+}
+
+impl Period {
+    /// The word in settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// A budget in which there is no room for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsedUp {
+    /// What it counts.
+    pub counted: Counted,
+    /// For how long it is.
+    pub period: Period,
+    /// How much it is.
+    pub limit: u64,
+    /// What was used before.
+    pub used: u64,
+    /// What the call would use.
+    pub wanted: u64,
+}
+
+/// In a sentence, for the person who decides.
+impl fmt::Display for UsedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            limit,
+            used,
+            wanted,
+            ..
+        } = self;
+        let (what, period) = (self.counted.as_str(), self.period.as_str());
+        let what = match limit {
+            1 => what.strip_suffix('s').unwrap_or(what),
+            _ => what,
+        };
+        write!(f, "the budget of {limit} {what} a {period} ")?;
+        if used >= limit {
+            write!(f, "is used up: {used} of {limit}")
+        } else {
+            let left = limit - used;
+            write!(f, "has room for {left} more, and the call has {wanted}")
+        }
+    }
+}
+
+/// Why a call does not fit into the budgets.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NoRoom {
+    /// One is used up.
+    #[error("{0}")]
+    UsedUp(UsedUp),
+    /// What was used today is not known.
+    #[error("the budgets of the day cannot be counted: {0}")]
+    Unknown(#[from] LedgerError),
+}
+
+impl NoRoom {
+    /// What the person who runs haft can do about it.
+    pub(crate) fn operator(&self) -> String {
+        match self {
+            Self::UsedUp(used_up) => format!(
+                "budgets.{}.{} says how much there may be",
+                used_up.period.as_str(),
+                used_up.counted.as_str()
+            ),
+            Self::Unknown(error) => error.operator(),
+        }
+    }
+}
+
+/// What is said of each kind of effect of one call.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    each: [Option<NoRoom>; 3],
+}
+
+impl Standing {
+    /// Why there is no room for what counts as this.
+    pub(crate) fn of(&self, counted: Counted) -> Option<&NoRoom> {
+        self.each.get(counted as usize)?.as_ref()
+    }
+
+    /// Why there is no room for the call.
+    pub(crate) fn first(self) -> Option<NoRoom> {
+        self.each.into_iter().flatten().next()
+    }
+}
+
+/// The budgets of a policy.
+#[derive(Debug, Clone, Default)]
+pub struct Budgets {
+    run: EffectLimits,
+    day: EffectLimits,
+    ledger: Option<Ledger>,
+}
+
+impl Budgets {
+    /// Budgets of each run.
+    pub fn of_run(run: EffectLimits) -> Self {
+        Self {
+            run,
+            ..Self::default()
+        }
+    }
+
+    /// The same with budgets of each day, which are counted in this ledger.
+    pub fn with_day(mut self, day: EffectLimits, ledger: Ledger) -> Self {
+        self.day = day;
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        self.run.is_none() && self.day.is_none()
+    }
+
+    /// Those of each run.
+    pub fn run(&self) -> &EffectLimits {
+        &self.run
+    }
+
+    /// Those of each day.
+    pub fn day(&self) -> &EffectLimits {
+        &self.day
+    }
+
+    /// Where days are counted: none where no day has a budget.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref().filter(|_| !self.day.is_none())
+    }
+
+    /// Where a call is counted for the day: none where the day has no budget for anything that it uses.
+    pub(crate) fn ledger_for(&self, wanted: Uses) -> Option<&Ledger> {
+        let counts =
+            |counted: &Counted| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
+        self.ledger().filter(|_| Counted::ALL.iter().any(counts))
+    }
+
+    /// Whether there is room for a call, kind by kind. Nothing is counted.
+    pub(crate) fn standing(&self, of_run: Uses, wanted: Uses) -> Standing {
+        let looks =
+            |counted: &Counted| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
+        let today = self.ledger_for(wanted).map(Ledger::today);
+        let one = |counted: Counted| {
+            let of_run = self.run.used_up(counted, Period::Run, of_run, wanted);
+            if let Some(used_up) = of_run {
+                return Some(NoRoom::UsedUp(used_up));
+            }
+            match today.as_ref().filter(|_| looks(&counted))? {
+                Err(error) => Some(NoRoom::Unknown(error.clone())),
+                Ok(today) => {
+                    let used_up = self.day.used_up(counted, Period::Day, today.uses, wanted);
+                    used_up.map(NoRoom::UsedUp)
+                }
+            }
+        };
+        Standing {
+            each: Counted::ALL.map(one),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! `Today`: what a day has used up, as the ledger's file says it.
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use super::Uses;
+
+/// The version of the file.
+const VERSION: u32 = 1;
+
+/// What was used up on a day.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Today {
+    /// The day in UTC.
+    pub day: Date,
+    /// What calls used.
+    pub uses: Uses,
+    /// Money that models cost.
+    pub money: f64,
+}
+
+/// The file's one object.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    v: u32,
+    day: String,
+    deletions: u64,
+    sends: u64,
+    commands: u64,
+    money: f64,
+}
+
+impl Today {
+    /// A day on which nothing was used.
+    pub(super) fn begun(day: Date) -> Self {
+        Self {
+            day,
+            uses: Uses::NONE,
+            money: 0.0,
+        }
+    }
+
+    /// What the file says, if this wrote it.
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        let written: Written = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+        if written.v != VERSION {
+            return Err(format!(
+                "it is of version {}, and this haft reads version {VERSION}",
+                written.v
+            ));
+        }
+        if !written.money.is_finite() || written.money < 0.0 {
+            return Err(format!("{} is no amount of money", written.money));
+        }
+        let day = written.day.parse();
+        let day = day.map_err(|_| format!("{:?} is no day", written.day))?;
+        Ok(Self {
+            day,
+            uses: Uses {
+                deletions: written.deletions,
+                sends: written.sends,
+                commands: written.commands,
+            },
+            money: written.money,
+        })
+    }
+
+    /// The file's text.
+    pub(super) fn write(&self) -> Result<Vec<u8>, String> {
+        let Uses {
+            deletions,
+            sends,
+            commands,
+        } = self.uses;
+        let written = Written {
+            v: VERSION,
+            day: self.day.to_string(),
+            deletions,
+            sends,
+            commands,
+            money: self.money,
+        };
+        let mut text = serde_json::to_vec(&written).map_err(|e| e.to_string())?;
+        text.push(b'\n');
+        Ok(text)
+    }
+}

@@ -1,0 +1,227 @@
+//! `Ledger`: what a day has used up, in a small file that all processes of a user share.
+//!
+//! Days are those of UTC: processes in several time zones count the same day. A count is written to a file beside it that takes its
+//! place, under a lock; a reader needs none. It is not synced to disk: a power cut may lose what was counted last.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+use parking_lot::Mutex;
+use rustix::fs::OFlags;
+
+use super::day::Today;
+use super::{EffectLimits, NoRoom, Period, Uses};
+use crate::clock;
+use crate::error::Failure;
+use crate::file_lock::try_lock;
+
+/// Most bytes of the file.
+const MOST: u64 = 4096;
+/// The longest wait for other processes that count, which is far longer than one of them takes.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Counts days in a folder. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    folder: Arc<Path>,
+    /// Held while this process counts: it waits here rather than for the file.
+    counting: Arc<Mutex<()>>,
+}
+
+/// Why a day cannot be counted.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct LedgerError {
+    why: Failure,
+}
+
+impl LedgerError {
+    /// What the person who runs haft can do about it.
+    pub(super) fn operator(&self) -> String {
+        "make the file readable and writable, or remove it: the day begins at nothing then"
+            .to_owned()
+    }
+}
+
+impl Ledger {
+    /// One in this folder, which is made when something is counted.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into().into(),
+            counting: Arc::default(),
+        }
+    }
+
+    /// The file with the counts.
+    pub fn file(&self) -> PathBuf {
+        self.folder.join("day.json")
+    }
+
+    /// What was used up today.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is none that this wrote.
+    pub fn today(&self) -> Result<Today, LedgerError> {
+        self.on(day())
+    }
+
+    /// Counts money that a model cost today, and says what there is today with it.
+    ///
+    /// # Errors
+    /// It cannot be counted.
+    pub fn spend(&self, money: f64) -> Result<Today, LedgerError> {
+        let money = if money.is_finite() {
+            money.max(0.0)
+        } else {
+            0.0
+        };
+        self.change(day(), |today| {
+            today.money += money;
+            Ok(())
+        })
+        .map_err(|no_room| match no_room {
+            NoRoom::Unknown(error) => error,
+            NoRoom::UsedUp(used_up) => self.error(used_up.to_string()),
+        })
+    }
+
+    /// Counts these where there is room for all of them; without limits in any case. Says on which day.
+    pub(super) fn take(&self, uses: Uses, limits: Option<&EffectLimits>) -> Result<Date, NoRoom> {
+        self.take_on(day(), uses, limits)
+    }
+
+    fn take_on(
+        &self,
+        day: Date,
+        uses: Uses,
+        limits: Option<&EffectLimits>,
+    ) -> Result<Date, NoRoom> {
+        let counted = self.change(day, |today| {
+            let no_room = limits.and_then(|limits| {
+                let used = today.uses;
+                limits.without_room(Period::Day, used, uses)
+            });
+            match no_room {
+                Some(used_up) => Err(NoRoom::UsedUp(used_up)),
+                None => {
+                    today.uses = today.uses.plus(uses);
+                    Ok(())
+                }
+            }
+        });
+        counted.map(|today| today.day)
+    }
+
+    /// Counts these no longer, where that day is not over.
+    pub(super) fn give_back(&self, uses: Uses, day: Date) -> Result<(), NoRoom> {
+        self.change(day, |today| {
+            if today.day == day {
+                today.uses = today.uses.minus(uses);
+            }
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    /// The day's counts, on this day.
+    fn on(&self, day: Date) -> Result<Today, LedgerError> {
+        let text = match self.read() {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Today::begun(day)),
+            Err(error) => return Err(self.error(error.to_string())),
+        };
+        let known = Today::read(&text).map_err(|why| self.error(why))?;
+        if known.day < day {
+            return Ok(Today::begun(day));
+        }
+        // A clock that is set back begins no day anew.
+        let tomorrow = day.checked_add(1.day()).unwrap_or(day);
+        if known.day > tomorrow {
+            return Err(self.error(format!("it is of {}, and today is {day}", known.day)));
+        }
+        Ok(known)
+    }
+
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).custom_flags(flags.bits().cast_signed());
+        let file = options.open(self.file())?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        let mut text = Vec::new();
+        file.take(MOST + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > MOST {
+            return Err(io::Error::other(format!("it has more than {MOST} bytes")));
+        }
+        Ok(text)
+    }
+
+    /// Changes the day's counts, one process at a time.
+    fn change(
+        &self,
+        day: Date,
+        change: impl FnOnce(&mut Today) -> Result<(), NoRoom>,
+    ) -> Result<Today, NoRoom> {
+        let _counting = self.counting.lock();
+        let _locked = self.lock().map_err(|e| self.error(e.to_string()))?;
+        let mut today = self.on(day)?;
+        change(&mut today)?;
+        let text = today.write().map_err(|why| self.error(why))?;
+        self.write(&text).map_err(|e| self.error(e.to_string()))?;
+        Ok(today)
+    }
+
+    /// The lock, which ends with the file.
+    fn lock(&self) -> io::Result<File> {
+        let mut folder = DirBuilder::new();
+        folder.recursive(true).mode(0o700).create(&self.folder)?;
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(false).mode(0o600);
+        let options = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        let file = options.open(self.folder.join("lock"))?;
+        let begun = Instant::now();
+        while !try_lock(&file)? {
+            if begun.elapsed() > PATIENCE {
+                let seconds = PATIENCE.as_secs();
+                return Err(io::Error::other(format!(
+                    "other processes have it locked for more than {seconds} s"
+                )));
+            }
+        }
+        Ok(file)
+    }
+
+    fn write(&self, text: &[u8]) -> io::Result<()> {
+        let new = self.folder.join("day.json.new");
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let options = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        options.open(&new)?.write_all(text)?;
+        std::fs::rename(&new, self.file())
+    }
+
+    pub(super) fn error(&self, why: String) -> LedgerError {
+        let file = self.file();
+        LedgerError {
+            why: Failure::new(format!("{}: {why}", file.display())),
+        }
+    }
+}
+
+/// The day that it is, in UTC.
+fn day() -> Date {
+    let now = Timestamp::from_nanosecond(clock::now()).unwrap_or(Timestamp::UNIX_EPOCH);
+    now.to_zoned(TimeZone::UTC).date()
+}
+
+#[cfg(test)]
+mod tests;

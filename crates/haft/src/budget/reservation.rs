@@ -1,0 +1,111 @@
+//! `Reservation`: what a cleared call has taken of the budgets, given back where the call never starts.
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use super::{Budgets, Ledger, NoRoom, RunUses, Uses};
+use crate::future::run_blocking;
+
+/// What a call has taken. Dropping it gives it back, unless the call has started.
+#[derive(Debug, Default)]
+pub(crate) struct Reservation {
+    uses: Uses,
+    run: Option<Arc<RunUses>>,
+    day: Option<(Ledger, Date)>,
+}
+
+/// What a call wants of the budgets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Want<'a> {
+    /// What it would use up.
+    pub(crate) uses: Uses,
+    /// The counts of its run.
+    pub(crate) run: &'a Arc<RunUses>,
+    /// The budgets, if there are any.
+    pub(crate) budgets: Option<&'a Budgets>,
+    /// A person agreed: it is counted, and there is room for it in any case.
+    pub(crate) agreed: bool,
+}
+
+impl Reservation {
+    /// Takes what a call wants, all of it or nothing.
+    ///
+    /// # Errors
+    /// There is no room for it, or what was used today is not known.
+    pub(crate) async fn take(want: Want<'_>) -> Result<Self, NoRoom> {
+        let mut reserved = Self::of_run(want)?;
+        let ledger = |budgets: &'_ Budgets| budgets.ledger_for(want.uses).cloned();
+        let (Some(ledger), Some(budgets)) = (want.budgets.and_then(ledger), want.budgets) else {
+            return Ok(reserved);
+        };
+        let limits = (!want.agreed).then_some(*budgets.day());
+        let uses = want.uses;
+        let counting = ledger.clone();
+        let counted = run_blocking(move || counting.take(uses, limits.as_ref())).await;
+        let counted = counted.map_err(|error| ledger.error(error.to_string()))?;
+        match counted {
+            Ok(day) => reserved.day = Some((ledger, day)),
+            Err(NoRoom::Unknown(error)) if want.agreed => {
+                tracing::warn!(%error, "a call that a person agreed to was not counted for the day");
+            }
+            Err(no_room) => return Err(no_room),
+        }
+        Ok(reserved)
+    }
+
+    /// Takes it where only the run counts; `None` where the day does, too.
+    pub(crate) fn take_now(want: Want<'_>) -> Option<Result<Self, NoRoom>> {
+        if want.uses.is_none() {
+            return Some(Ok(Self::default()));
+        }
+        let needs_day = |budgets: &Budgets| budgets.ledger_for(want.uses).is_some();
+        if want.budgets.is_some_and(needs_day) {
+            return None;
+        }
+        Some(Self::of_run(want))
+    }
+
+    fn of_run(want: Want<'_>) -> Result<Self, NoRoom> {
+        match want.budgets.filter(|_| !want.agreed) {
+            Some(budgets) => {
+                let counted = want.run.add_within(budgets.run(), want.uses);
+                counted.map_err(NoRoom::UsedUp)?;
+            }
+            None => want.run.add(want.uses),
+        }
+        Ok(Self {
+            uses: want.uses,
+            run: Some(Arc::clone(want.run)),
+            day: None,
+        })
+    }
+
+    /// What was taken.
+    pub(crate) fn uses(&self) -> Uses {
+        self.uses
+    }
+
+    /// The call starts: what it took is used.
+    pub(crate) fn spend(mut self) {
+        self.run = None;
+        self.day = None;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let uses = self.uses;
+        if let Some(run) = self.run.take() {
+            run.give_back(uses);
+        }
+        if let Some((ledger, day)) = self.day.take() {
+            // It goes on where nobody waits for it.
+            drop(run_blocking(move || {
+                if let Err(error) = ledger.give_back(uses, day) {
+                    tracing::warn!(%error, "a call that did not run stays counted for the day");
+                }
+            }));
+        }
+    }
+}

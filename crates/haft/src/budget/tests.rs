@@ -1,0 +1,129 @@
+use serde_json::json;
+
+use super::*;
+use crate::permission::PathClaim;
+use crate::policy::PROPOSED_RULE;
+use crate::spec::{Risk, ToolName};
+use crate::untrusted::SERVER_EFFECT;
+
+fn spec(open_world: bool) -> ToolSpec {
+    let name = ToolName::new("tool").unwrap();
+    ToolSpec {
+        open_world,
+        ..ToolSpec::new(name, "A tool.", json!({"type": "object"}))
+    }
+}
+
+fn other(kind: &str) -> Effect {
+    Effect::Other {
+        kind: kind.to_owned(),
+        value: "x".to_owned(),
+    }
+}
+
+fn uses(deletions: u64, sends: u64, commands: u64) -> Uses {
+    Uses {
+        deletions,
+        sends,
+        commands,
+    }
+}
+
+#[test]
+fn each_effect_counts_as_what_it_does() {
+    let file = || PathClaim::plain("a");
+    let run = Effect::Run {
+        command: "make".to_owned(),
+        argv: None,
+        jailed: true,
+        on_copy: true,
+    };
+    let page = Effect::connect("https://example.com/", "example.com");
+    let rows = [
+        (false, vec![], Uses::NONE),
+        (true, vec![], uses(0, 1, 0)),
+        (
+            false,
+            vec![Effect::Read(file()), Effect::Write(file())],
+            Uses::NONE,
+        ),
+        (
+            false,
+            vec![Effect::Remove(file()), Effect::Remove(file())],
+            uses(2, 0, 0),
+        ),
+        (false, vec![run], uses(0, 0, 1)),
+        // A connection is one send, also of a tool of the open world.
+        (true, vec![page.clone()], uses(0, 1, 0)),
+        (false, vec![page.clone(), page], uses(0, 2, 0)),
+        (true, vec![other(SERVER_EFFECT)], uses(0, 1, 0)),
+        (false, vec![other(SERVER_EFFECT)], Uses::NONE),
+        (false, vec![other("search")], uses(0, 1, 0)),
+        (
+            false,
+            vec![other(PROPOSED_RULE), other(BUDGET_EFFECT)],
+            Uses::NONE,
+        ),
+        (false, vec![Effect::Question], Uses::NONE),
+    ];
+    for (open_world, effects, expected) in rows {
+        let permission = |effect: &Effect| Permission {
+            effect: effect.clone(),
+            risk: Risk::High,
+        };
+        let permissions: Vec<_> = effects.iter().map(permission).collect();
+        let found = Uses::of(&spec(open_world), &permissions);
+        assert_eq!(found, expected, "{open_world} {effects:?}");
+    }
+}
+
+#[test]
+fn a_budget_that_is_used_up_is_said_with_its_numbers() {
+    let limits = EffectLimits {
+        deletions: Some(20),
+        commands: Some(1),
+        ..EffectLimits::default()
+    };
+    let rows = [
+        (uses(19, 0, 0), uses(1, 0, 0), None),
+        (uses(0, 99, 0), uses(0, 99, 0), None),
+        (uses(99, 0, 0), uses(0, 1, 0), None),
+        (
+            uses(20, 0, 0),
+            uses(1, 0, 0),
+            Some("the budget of 20 deletions a day is used up: 20 of 20"),
+        ),
+        (
+            uses(22, 0, 0),
+            uses(1, 0, 0),
+            Some("the budget of 20 deletions a day is used up: 22 of 20"),
+        ),
+        (
+            uses(18, 0, 0),
+            uses(5, 0, 0),
+            Some("the budget of 20 deletions a day has room for 2 more, and the call has 5"),
+        ),
+        (
+            uses(0, 0, 1),
+            uses(0, 0, 1),
+            Some("the budget of 1 command a day is used up: 1 of 1"),
+        ),
+        (uses(u64::MAX, 0, 0), uses(0, 0, 1), None),
+    ];
+    for (used, wanted, said) in rows {
+        let used_up = limits.without_room(Period::Day, used, wanted);
+        let found = used_up.map(|used_up| used_up.to_string());
+        assert_eq!(found.as_deref(), said, "{used:?} {wanted:?}");
+    }
+}
+
+#[test]
+fn what_the_record_has_of_a_call_is_read_back() {
+    for (uses, text) in [
+        (Uses::NONE, "{}"),
+        (uses(3, 0, 1), r#"{"deletions":3,"commands":1}"#),
+    ] {
+        assert_eq!(serde_json::to_string(&uses).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Uses>(text).unwrap(), uses);
+    }
+}

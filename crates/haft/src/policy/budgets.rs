@@ -1,0 +1,59 @@
+//! The guard of budgets: what would exceed how much there may be of it, in a run or a day, is asked about.
+
+use super::JudgedCall;
+use super::guard::{Guard, MinimumVerdict};
+use crate::budget::{BUDGET_EFFECT, Budgets, Counted};
+use crate::permission::{Effect, Permission};
+
+/// Asks about deletions, sends and commands beyond the budgets ([`Policy::with_budgets`](super::Policy::with_budgets)), even where a
+/// rule allows them. It looks at the counts; the executor takes from them when it clears a call.
+#[derive(Debug, Clone)]
+pub struct EffectBudgets(Budgets);
+
+impl EffectBudgets {
+    pub(super) fn new(budgets: Budgets) -> Self {
+        Self(budgets)
+    }
+
+    pub(super) fn budgets(&self) -> &Budgets {
+        &self.0
+    }
+}
+
+impl Guard for EffectBudgets {
+    fn name(&self) -> &'static str {
+        "budgets"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        matches!(
+            effect,
+            Effect::Call
+                | Effect::Remove(_)
+                | Effect::Run { .. }
+                | Effect::Connect { .. }
+                | Effect::Other { .. }
+        )
+    }
+
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
+        if let Effect::Other { kind, value } = &permission.effect
+            && kind == BUDGET_EFFECT
+        {
+            return Ok(MinimumVerdict::ask(value.clone()));
+        }
+        let counted = Counted::of(call.spec, call.permissions, &permission.effect);
+        let Some(counted) = counted else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        let standing = call.standing(&self.0);
+        let Some(no_room) = standing.and_then(|standing| standing.of(counted)) else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        Ok(MinimumVerdict::ask(no_room.to_string()).for_operator(no_room.operator()))
+    }
+}
