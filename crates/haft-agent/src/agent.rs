@@ -8,6 +8,7 @@ use haft_wire::request::Choice;
 use haft_wire::{Message, Part, Stop};
 use tokio::time::Instant;
 
+use crate::agent::money::Money;
 use crate::control::Control;
 use crate::conversation::{Conversation, Entry};
 use crate::end::{End, Exceeded, Finished};
@@ -19,6 +20,7 @@ use crate::options::Options;
 
 mod calls;
 mod composed;
+mod money;
 mod prepare;
 mod settle;
 mod unknown;
@@ -38,6 +40,7 @@ pub struct Agent {
     control: Control,
     history: History,
     offer: Offer,
+    money: Money,
     skills: Option<Arc<SkillSet>>,
     /// The instructions of this run.
     system: String,
@@ -89,6 +92,7 @@ impl Agent {
             control: Control::default(),
             history: History::default(),
             offer,
+            money: Money::default(),
             skills: None,
             system: String::new(),
         }
@@ -130,6 +134,7 @@ impl Agent {
         // What was declared stays declared, as far as the session's view has it.
         self.session
             .expand(history.offered.iter().map(String::as_str));
+        self.money = Money::spent(history.spent.money);
         self.history = history;
         self.conversation = Some(conversation);
         Ok(self)
@@ -226,6 +231,7 @@ impl Agent {
         self.restore_skills().await?;
         self.instruct().await?;
         let end = self.turns(&stop, deadline).await;
+        self.count_money().await;
         if let Some(conversation) = &self.conversation {
             conversation.sync().await?;
         }
@@ -257,7 +263,12 @@ impl Agent {
                     if let Some(end) = self.stopped(stop).or_else(|| self.exceeded(deadline)) {
                         return Ok(end);
                     }
-                    if let Some(end) = self.ask(stop, deadline).await? {
+                    if let Some(end) = self.out_of_money().await {
+                        return Ok(end);
+                    }
+                    let asked_end = self.ask(stop, deadline).await;
+                    self.count_money().await;
+                    if let Some(end) = asked_end? {
                         return Ok(end);
                     }
                     asked = true;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use haft::CallId;
+use haft::budget::Period;
 
 use crate::budget::Spent;
 
@@ -109,6 +110,13 @@ pub enum Exceeded {
     Tokens(u64),
     /// Money.
     Money(f64),
+    /// Money in a run or a day, as the policy has it: no person let the run go on.
+    MoneyOf {
+        /// The budget.
+        limit: f64,
+        /// For how long it is.
+        period: Period,
+    },
     /// Wall time.
     Time(Duration),
 }
@@ -127,6 +135,12 @@ impl Exceeded {
             }
             Self::Money(limit) => {
                 format!("the budget of {limit} (money) is used up; raise it to go on")
+            }
+            Self::MoneyOf { limit, period } => {
+                let period = period.as_str();
+                format!(
+                    "the budget of {limit} of money a {period} is used up, and no person let the run go on; raise budgets.{period}.money to go on"
+                )
             }
             Self::Time(limit) => format!(
                 "the budget of {} s for one prompt is used up; prompt again to go on",

@@ -44,6 +44,7 @@ mod answers;
 mod skills;
 mod compress;
 mod offer;
+mod spend_more;
 mod agent;
 mod end;
 
@@ -58,3 +59,4 @@ pub use model::{Model, ModelError, ModelEvent, ModelRequest};
 pub use options::Options;
 pub use provided::Provided;
 pub use provider::{ModelName, Provider};
+pub use spend_more::spend_more;

@@ -5,6 +5,7 @@ mod calls;
 mod compress;
 mod ends;
 mod http;
+mod money;
 mod provided;
 mod resume;
 mod skills;
