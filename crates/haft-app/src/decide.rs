@@ -82,9 +82,11 @@ impl App {
         rule: Option<&str>,
     ) -> Result<(), Refused> {
         if scope != HoldFor::Once && request.is_decided_each_time() {
-            return Err(unfit(
-                "a critical call is approved each time: approve it once",
-            ));
+            return Err(unfit(if request.is_over_budget() {
+                "a budget is used up, and each further call is approved by itself: approve it once"
+            } else {
+                "a critical call is approved each time: approve it once"
+            }));
         }
         if scope != HoldFor::Always {
             return Ok(());

@@ -375,8 +375,10 @@ fn is_live(path: &[String]) -> bool {
             "deny",
             "secret_files",
             "secret_names",
+            "untrusted_content",
         ]
         .contains(key),
+        ["budgets", ..] => true,
         // What is filled in may hold a secret that nothing redacts yet.
         ["tools", _, key] => *key != "bind",
         ["limits", key] => *key != "inline_media_bytes",

@@ -20,6 +20,7 @@ use haft::audit::archive::Archive;
 use haft::audit::index::{RunEntry, RunIndex, RunNotes};
 use haft::audit::{RunStart, runs};
 use haft::bounds::Class;
+use haft::budget::Uses;
 use haft::call::{Principal, RunId, ToolCall};
 use haft::clock;
 use haft::executor::Executor;
@@ -70,7 +71,8 @@ pub struct RunOptions {
     pub served: Option<Arc<dyn Toolset>>,
     /// Ends it with this token, as [`Session::cancel`] does.
     pub cancellation: Option<CancellationToken>,
-    /// The finished run that this one goes on with: it has that run's tools, and what that run has read counts as read here.
+    /// The finished run that this one goes on with: it has that run's tools, and what that run has read and
+    /// used of the budgets counts here, too.
     pub continues: Option<RunId>,
 }
 
@@ -178,18 +180,21 @@ impl Runs {
     pub fn prepare(&self, options: RunOptions) -> Result<RunHandle, Problem> {
         let mut options = options;
         let mut read = Vec::new();
+        let mut used = Uses::NONE;
         if let Some(earlier) = &options.continues {
             let home = self.parts.archive.home();
             let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
             let folder = runs::run_dir(home, earlier.as_str()).map_err(unreadable)?;
             read = continued::untrusted(home, earlier).map_err(unreadable)?;
+            used = continued::uses(home, earlier).map_err(unreadable)?;
             if let (None, Some(names)) = (&options.tools, names_of(earlier, &folder)?) {
                 options.tools = Some(Arc::new(Arc::clone(&self.parts.tools).only(names)));
             }
         }
         let (narrowed, client) = (options.tools.is_some(), options.client.clone());
         let continues = options.continues.clone();
-        let builder = self.builder(options).with_untrusted(read);
+        let builder = self.builder(options);
+        let builder = builder.with_untrusted(read).with_uses(used);
         let mut run = self.handle(builder, narrowed)?;
         if let Some(life) = Arc::get_mut(&mut run.life) {
             life.client = client;
@@ -244,7 +249,9 @@ impl Runs {
         let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
         let calls = calls.max(least);
         let untrusted = continued::untrusted(home, run).map_err(unreadable)?;
-        let builder = builder.resume(run.clone(), calls).with_untrusted(untrusted);
+        let used = continued::uses(home, run).map_err(unreadable)?;
+        let builder = builder.resume(run.clone(), calls);
+        let builder = builder.with_untrusted(untrusted).with_uses(used);
         let handle = self.handle(builder, false)?;
         {
             let mut phase = handle.life.phase.lock().await;

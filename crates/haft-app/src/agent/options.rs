@@ -16,12 +16,14 @@ pub(super) fn options(
 ) -> Result<Options, Problem> {
     let prices = prices(settings, model);
     let money = settings.amount(&["agent", "max_cost"]);
-    if money.is_some() && prices.is_none() {
+    if prices.is_none()
+        && let Some(key) = budget_of_money(settings)
+    {
         return Err(Problem::settings(format!(
-            "`agent.max_cost` needs to know what {model} costs"
+            "`{key}` needs to know what {model} costs"
         ))
         .advise(format!(
-            "set `models.\"{model}\".input_price` and `models.\"{model}\".output_price`, or take `agent.max_cost` out"
+            "set `models.\"{model}\".input_price` and `models.\"{model}\".output_price`, or take `{key}` out"
         )));
     }
     let turns = u32::try_from(settings.get(typed::AGENT_TURNS)).unwrap_or(u32::MAX);
@@ -41,6 +43,21 @@ pub(super) fn options(
         max_tokens: most.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
         ..Options::default()
     })
+}
+
+/// The setting that says how much money there may be, if one does.
+fn budget_of_money(settings: &Settings) -> Option<&'static str> {
+    const KEYS: [(&str, bool); 3] = [
+        ("agent.max_cost", true),
+        ("budgets.run.money", false),
+        ("budgets.day.money", false),
+    ];
+    let said = |(key, even_zero): &(&str, bool)| {
+        let path: Vec<&str> = key.split('.').collect();
+        let money = settings.amount(&path);
+        money.is_some_and(|money| *even_zero || money > 0.0)
+    };
+    KEYS.into_iter().find(said).map(|(key, _)| key)
 }
 
 /// The tools that providers define, by their words in settings.

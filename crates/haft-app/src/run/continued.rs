@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use haft::audit::runs::{self, RunsError};
+use haft::budget::Uses;
 use haft::call::RunId;
 use haft::untrusted::UntrustedSource;
 
@@ -25,6 +26,25 @@ pub(super) fn keep(folder: &Path, earlier: &RunId) -> io::Result<()> {
     let mut file = options.open(folder.join(FILE))?;
     file.write_all(earlier.as_str().as_bytes())?;
     file.sync_all()
+}
+
+/// What a run and those that it goes on with have used of the budgets of effects. Of a record that is gone nothing is known.
+pub(super) fn uses(home: &Path, run: &RunId) -> Result<Uses, RunsError> {
+    let mut all = runs::uses(home, run.as_str())?;
+    let mut at = run.clone();
+    for _ in 0..LONGEST {
+        let folder = runs::run_dir(home, at.as_str())?;
+        let Ok(earlier) = plain_file::read(&folder.join(FILE), MOST) else {
+            break;
+        };
+        let earlier = RunId::new(earlier.trim());
+        let Ok(more) = runs::uses(home, earlier.as_str()) else {
+            break;
+        };
+        all = all.plus(more);
+        at = earlier;
+    }
+    Ok(all)
 }
 
 /// What a run and those that it goes on with have read that strangers may have written. A record that is gone, or that cannot be

@@ -82,11 +82,12 @@ pub(crate) fn own_tools(
     changes: &CommandChanges,
     network: &CommandNetwork,
 ) -> Result<Arc<dyn Toolset>, Problem> {
-    let told = |e: String| Problem::failed(format!("make the tools of commands: {e}"));
+    let told = |e: String| Problem::failed(format!("make haft's own tools: {e}"));
     let apply = changes.tool().map_err(|e| told(e.to_string()))?;
     let connect = network.tool().map_err(|e| told(e.to_string()))?;
     let tools = ToolRegistry::new();
-    let all = std::iter::once(apply).chain(connect);
+    let more = haft_agent::spend_more().map_err(|e| told(e.to_string()))?;
+    let all = [apply, more].into_iter().chain(connect);
     tools.add_all(all).map_err(|e| told(e.to_string()))?;
     Ok(Arc::new(tools))
 }

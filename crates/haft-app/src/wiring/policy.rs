@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use haft::budget::{Budgets, EffectLimits, Ledger};
 use haft::permission::Verdict;
 use haft::policy::{
     Guard, Places, Policy, Profile, RuleSet, RuleText, RulesError, SecretFiles, SecretNames,
@@ -106,6 +107,22 @@ fn untrusted_content(settings: &Settings) -> Option<UntrustedContent> {
     Some(UntrustedContent::new(verdict).commands_reach_out(!judged))
 }
 
+/// How much calls may use up before a person is asked.
+fn budgets(at: &Site, settings: &Settings) -> Budgets {
+    let limits = |period: &str| {
+        let count = |what: &str| settings.whole(&format!("budgets.{period}.{what}"));
+        let money = settings.amount(&["budgets", period, "money"]);
+        EffectLimits {
+            deletions: count("deletions").filter(|most| *most > 0),
+            sends: count("sends").filter(|most| *most > 0),
+            commands: count("commands").filter(|most| *most > 0),
+            money: money.filter(|most| *most > 0.0),
+        }
+    };
+    let ledger = Ledger::in_folder(at.home.join("budgets"));
+    Budgets::of_run(limits("run")).with_day(limits("day"), ledger)
+}
+
 /// What calls stand on: one workspace, and the policy over it.
 pub(crate) struct Ground {
     /// The folder, with its hidden paths, for tools and skills.
@@ -165,7 +182,7 @@ fn over(
         builder = builder.guard(Arc::clone(guard));
     }
     let policy = builder.build().map_err(|error| problem(&error, settings))?;
-    Ok(Arc::new(policy))
+    Ok(Arc::new(policy.with_budgets(budgets(at, settings))))
 }
 
 /// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.

@@ -9,6 +9,7 @@ mod agent_six_turns;
 mod approvals;
 mod bounds;
 mod bucket;
+mod budgets;
 #[path = "../../../haft-store/tests/bucket/server.rs"]
 mod bucket_server;
 mod call;

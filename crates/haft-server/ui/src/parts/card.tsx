@@ -63,7 +63,7 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
     ...back(detail.id, panel, setPanel),
   ];
   if (!WITHOUT_APPROVE) keys.unshift({ key: "y", does: critical ? "approve (type its name)" : "approve", run: yes() });
-  if (!critical) keys.push({ key: "s", does: "approve for this session", run: yes("session") });
+  if (!critical && !isDecidedEachTime(detail)) keys.push({ key: "s", does: "approve for this session", run: yes("session") });
   if (!isDecidedEachTime(detail)) keys.push({ key: "a", does: "always: show the rule", run: () => setPanel("always") });
   return keys;
 }

@@ -28,8 +28,12 @@ export interface Props {
   setPanel: (panel: Panel) => void;
 }
 
-/** Whether an approval holds for this one call alone: it is critical, and no rule can be kept for it. */
-export const isDecidedEachTime = (detail: ApprovalDetail) => detail.risk === "critical" && !detail.suggested?.length;
+/** The rule of a request that is made because a budget is used up. */
+const OVER_BUDGET = "guard budgets";
+
+/** Whether an approval holds for this one call alone: a budget is used up, or it is critical, and no rule can be kept for it. */
+export const isDecidedEachTime = (detail: ApprovalDetail) =>
+  detail.rule === OVER_BUDGET || (detail.risk === "critical" && !detail.suggested?.length);
 
 /** Whether nothing can be sent now. */
 const idle = () => link.value !== "open" || login.value !== "in";
@@ -57,7 +61,7 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
         <button type="button" class="deny" disabled={off} onClick={() => decide(detail.id, { decision: "deny" }, "Denying")}>Deny <kbd>n</kbd></button>
         <More panel={panel} off={off} setPanel={setPanel} eachTime={eachTime} edits={!proposal && !isConnection(detail)} />
         <span class="gap" />
-        {!critical && <button type="button" class="not-on-phone" disabled={off || folded > 0} onClick={() => approve({ decision: "approve", scope: "session" }, "Approving for this session")}>For this session <kbd>s</kbd></button>}
+        {!critical && !eachTime && <button type="button" class="not-on-phone" disabled={off || folded > 0} onClick={() => approve({ decision: "approve", scope: "session" }, "Approving for this session")}>For this session <kbd>s</kbd></button>}
         {!WITHOUT_APPROVE && !critical && <button type="button" class="primary" disabled={off || folded > 0} onClick={() => approve({ decision: "approve" }, "Approving")}>Approve <kbd>y</kbd></button>}
         {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>{proposal ? "Accept…" : "Approve…"} <kbd>y</kbd></button>}
       </div>

@@ -1,0 +1,224 @@
+//! Budgets of effects and of money, by real processes: shared by a day, restored by a run, asked about by `haft run`.
+
+use serde_json::{Value, json};
+
+use crate::agent_run::{calls, of_type, run_json, says, script};
+use crate::harness::{Lab, Ran, ended};
+
+/// A lab whose rules let any file be deleted, with files `f0` to `f9`.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.user_settings("policy.allow = [\"delete_file\", \"Edit(**)\"]\n");
+    for n in 0..10 {
+        lab.file(&format!("f{n}"), "x\n");
+    }
+    lab
+}
+
+fn delete(n: usize) -> String {
+    json!({"path": format!("f{n}")}).to_string()
+}
+
+/// The arguments of `haft call` that delete a file under a budget of a day.
+fn deleting(arguments: &str) -> Vec<String> {
+    let budget = "budgets.day.deletions=3";
+    let all = [
+        "call",
+        "delete_file",
+        "--args",
+        arguments,
+        "-c",
+        budget,
+        "--json",
+    ];
+    all.map(str::to_owned).to_vec()
+}
+
+fn left(lab: &Lab) -> usize {
+    let files = std::fs::read_dir(lab.work()).unwrap();
+    files.count()
+}
+
+fn approval(ran: &Ran) -> String {
+    let outcome: Value = serde_json::from_str(&ran.stdout).unwrap();
+    outcome["approval"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{outcome}"))
+        .to_owned()
+}
+
+#[test]
+fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
+    let lab = lab();
+    let children: Vec<_> = (0..6)
+        .map(|n| {
+            let arguments = deleting(&delete(n));
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            lab.command(&arguments).spawn().unwrap()
+        })
+        .collect();
+    let ran: Vec<Ran> = children.into_iter().map(ended).collect();
+    let mut codes: Vec<i32> = ran.iter().map(|ran| ran.code).collect();
+    codes.sort_unstable();
+    let said: Vec<&str> = ran.iter().map(|ran| ran.stderr.as_str()).collect();
+    assert_eq!(codes, [0, 0, 0, 4, 4, 4], "{said:?}");
+    assert_eq!(left(&lab), 7);
+
+    let waits = ran.iter().find(|ran| ran.code == 4).unwrap();
+    let id = approval(waits);
+    let shown = lab.run(&["approvals", "show", &id]);
+    assert!(
+        shown
+            .stdout
+            .contains("the budget of 3 deletions a day is used up: 3 of 3"),
+        "{}",
+        shown.stdout
+    );
+    let always = lab.run(&["approvals", "approve", &id, "--scope", "session"]);
+    assert_ne!(always.code, 0, "{}", always.stdout);
+    assert!(
+        always.stderr.contains("approve it once"),
+        "{}",
+        always.stderr
+    );
+    let budget = ["-c", "budgets.day.deletions=3"];
+    let approved = lab.run(&[&["approvals", "approve", &id][..], &budget].concat());
+    assert_eq!(approved.code, 0, "{}", approved.stderr);
+    assert_eq!(left(&lab), 6);
+    // It let that one call through.
+    let next = deleting(&delete(9));
+    let next: Vec<&str> = next.iter().map(String::as_str).collect();
+    let next = lab.run(&next);
+    assert_eq!(next.code, 4, "{}", next.stderr);
+
+    let explain = [
+        "policy",
+        "explain",
+        "delete_file",
+        "--args",
+        "{\"path\":\"f9\"}",
+        "--json",
+    ];
+    let explained = lab.run(&[&explain[..], &budget].concat());
+    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+    let layers = explained["layers"].as_array().unwrap();
+    let layer = layers
+        .iter()
+        .find(|layer| layer["rule"] == "guard budgets")
+        .unwrap();
+    assert_eq!(layer["verdict"], "ask", "{layer}");
+    assert_eq!(
+        layer["reason"],
+        "the budget of 3 deletions a day is used up: 4 of 3"
+    );
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_has_calls_asked_about() {
+    let lab = lab();
+    std::fs::create_dir(lab.home().join("budgets")).unwrap();
+    let file = lab.home().join("budgets/day.json");
+    std::fs::write(&file, "{").unwrap();
+    let arguments = deleting(&delete(0));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = lab.run(&arguments);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let shown = lab.run(&["approvals", "show", &approval(&ran)]);
+    assert!(shown.stdout.contains("day.json"), "{}", shown.stdout);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(lab.run(&arguments).code, 4, "it waits for its decision");
+    let other = deleting(&delete(1));
+    let other: Vec<&str> = other.iter().map(String::as_str).collect();
+    assert_eq!(lab.run(&other).code, 0);
+}
+
+#[test]
+fn a_run_that_goes_on_has_used_what_it_used_before() {
+    let lab = lab();
+    let delete = |id: &str, file: &str| {
+        format!("{{ id = \"{id}\", tool = \"delete_file\", arguments = {{ path = \"{file}\" }} }}")
+    };
+    let turns: Vec<String> = [("a", "f0"), ("b", "f1"), ("c", "f2")]
+        .iter()
+        .map(|(id, file)| calls(&[&delete(id, file)]))
+        .collect();
+    let model = script(&lab, &format!("{}{}", turns.concat(), says("Done.")));
+    let budget = ["--model", &model, "-c", "budgets.run.deletions=1"];
+    let (ran, lines) = run_json(&lab, &[&["tidy up"][..], &budget].concat());
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let done = lines.last().unwrap();
+    assert_eq!(left(&lab), 9);
+    let (run, id) = (
+        done["run"].as_str().unwrap(),
+        done["approvals"][0].as_str().unwrap(),
+    );
+    let denied = lab.run(&["approvals", "deny", id]);
+    assert!(matches!(denied.code, 0 | 3), "{}", denied.stderr);
+    let (again, lines) = run_json(&lab, &[&["--resume", run][..], &budget].concat());
+    assert_eq!(again.code, 4, "{}{}", again.stdout, again.stderr);
+    let id = lines.last().unwrap()["approvals"][0].as_str().unwrap();
+    let shown = lab.run(&["approvals", "show", id]);
+    let reason = "the budget of 1 deletion a run is used up: 1 of 1";
+    assert!(shown.stdout.contains(reason), "{}", shown.stdout);
+    assert_eq!(left(&lab), 9);
+}
+
+#[test]
+fn a_run_asks_before_it_costs_more_than_a_day_may() {
+    let lab = lab();
+    let look = r#"{ id = "r", tool = "read_file", arguments = { path = "f0" } }"#;
+    let turns = format!("{}{}", calls(&[look]), says("It says x."));
+    let model = script(&lab, &turns);
+    let price = format!("models.\"{model}\".input_price=1000000");
+    let day = ["--model", &model, "-c", "budgets.day.money=0.5"];
+    let unpriced = lab.run(&[&["run", "go"][..], &day].concat());
+    assert_eq!(unpriced.code, 2, "{}", unpriced.stderr);
+    assert!(
+        unpriced
+            .stderr
+            .contains("`budgets.day.money` needs to know"),
+        "{}",
+        unpriced.stderr
+    );
+
+    let day = [&day[..], &["-c", &price]].concat();
+    let (ran, lines) = run_json(&lab, &[&["go"][..], &day].concat());
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let done = lines.last().unwrap();
+    assert_eq!(done["total"]["turns"], 1, "{done}");
+    let (run, id) = (
+        done["run"].as_str().unwrap(),
+        done["approvals"][0].as_str().unwrap(),
+    );
+    assert_eq!(of_type(&lines, "approval")[0]["tool"], "spend_more");
+    let shown = lab.run(&["approvals", "show", id]);
+    let reason =
+        "the budget of 0.5 of money a day is used up; an approval lets the run cost 0.5 more";
+    assert!(shown.stdout.contains(reason), "{}", shown.stdout);
+    // Another run of the day is asked before its first reply, and ends where no one decides.
+    let (other, lines) = run_json(
+        &lab,
+        &[&["go", "-c", "approval.mode=deny"][..], &day].concat(),
+    );
+    assert_eq!(other.code, 1, "{}", other.stderr);
+    let done = lines.last().unwrap();
+    assert_eq!(
+        (&done["end"], &done["total"]["turns"]),
+        (&json!("budget"), &json!(0)),
+        "{done}"
+    );
+    assert!(
+        done["message"]
+            .as_str()
+            .unwrap()
+            .contains("0.5 of money a day"),
+        "{done}"
+    );
+
+    let approve = [&["approvals", "approve", id, "-c", &price][..], &day[2..4]].concat();
+    let approved = lab.run(&approve);
+    assert_eq!(approved.code, 0, "{}{}", approved.stdout, approved.stderr);
+    let (again, lines) = run_json(&lab, &[&["--resume", run][..], &day].concat());
+    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
+    assert_eq!(lines.last().unwrap()["total"]["turns"], 2);
+}
