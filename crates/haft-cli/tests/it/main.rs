@@ -65,6 +65,7 @@ mod shared_inbox;
 mod showing;
 mod signals;
 mod skills;
+mod small_model;
 mod stdio_console;
 mod terminal;
 mod toolchains;
