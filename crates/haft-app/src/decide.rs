@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft::approval::inbox::{InboxError, StoredApproval};
 use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, HoldFor};
+use haft::call::Origin;
 use haft::error::ErrorKind;
 use haft::session::Session;
 use haft::toolset::Toolset;
@@ -64,8 +65,10 @@ impl App {
                 if let Some(edited) = edited {
                     self.check_edit(request, edited)?;
                 }
-                // Whoever waits for it compares by itself; otherwise it runs here, under the settings of this process.
-                if entry.attended || request.workspace != self.workspace() {
+                // Whoever waits for it, or makes the call again, compares by itself; otherwise it runs here, under the settings of
+                // this process.
+                let elsewhere = entry.attended || request.origin == Origin::Hook;
+                if elsewhere || request.workspace != self.workspace() {
                     return Ok(());
                 }
                 self.check_request(request).await
@@ -103,6 +106,11 @@ impl App {
     }
 
     fn check_edit(&self, request: &ApprovalRequest, edited: &str) -> Result<(), Refused> {
+        if request.origin == Origin::Hook {
+            return Err(unfit(
+                "the agent runs this call itself, as it made it: approve it unchanged, or deny it and say what to change",
+            ));
+        }
         let tools = self.tools().snapshot();
         let name = request.tool.as_str();
         let tool = tools.entry(name);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{RequestStatus, StoredApproval};
+use haft::call::Origin;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
@@ -67,7 +68,9 @@ async fn left_over(app: &App, at_work: &mut JoinSet<()>) {
 
 /// Follows one decision of this workspace, if no other process does.
 fn take(app: &App, entry: &StoredApproval, at_work: &mut JoinSet<()>) {
-    if !is_actionable(entry) || entry.request.workspace != app.workspace() {
+    // A coding agent runs its call itself, when it makes it again.
+    let is_foreign = entry.request.origin == Origin::Hook;
+    if is_foreign || !is_actionable(entry) || entry.request.workspace != app.workspace() {
         return;
     }
     let (app, id) = (app.clone(), entry.request.id.clone());

@@ -61,6 +61,7 @@ pub mod remember;
 pub mod follow;
 pub mod follower;
 pub mod home;
+pub mod hook;
 pub mod host;
 pub mod imports;
 pub mod listening;

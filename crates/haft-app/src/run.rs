@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::CancellationToken;
+use haft::approval::Approver;
 use haft::audit::archive::Archive;
 use haft::audit::index::{RunEntry, RunIndex, RunNotes};
 use haft::audit::{RunStart, runs};
@@ -74,6 +75,8 @@ pub struct RunOptions {
     /// The finished run that this one goes on with: it has that run's tools, and what that run has read and
     /// used of the budgets counts here, too.
     pub continues: Option<RunId>,
+    /// Another program runs its tools: how long they take together is not limited here.
+    pub is_foreign: bool,
 }
 
 impl RunOptions {
@@ -90,6 +93,7 @@ impl RunOptions {
             served: None,
             cancellation: None,
             continues: None,
+            is_foreign: false,
         }
     }
 
@@ -326,6 +330,9 @@ impl Runs {
             }
             ApprovalWait::Limit | ApprovalWait::Never => terms.on_timeout,
         };
+        if options.is_foreign {
+            limits.total_timeout = Duration::MAX;
+        }
         let narrowed = options.tools.is_some();
         let tools = options.tools.or(options.served);
         let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));
@@ -467,6 +474,12 @@ impl RunHandle {
     pub async fn call(&self, call: ToolCall) -> Outcome {
         let executor = &self.runs.parts.executor;
         executor.execute(&self.life.session, call).await
+    }
+
+    /// Makes a call in the run, about which this approver is asked, too.
+    pub(crate) async fn call_asking(&self, call: ToolCall, approver: Arc<dyn Approver>) -> Outcome {
+        let session = self.life.session.with_approver(approver);
+        self.runs.parts.executor.execute(&session, call).await
     }
 
     /// Makes the calls of one reply of a model: those that are safe beside others side by side, the rest in their order. The outcomes

@@ -12,11 +12,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod examples;
 pub(crate) mod later;
 mod agent;
+mod hook;
 mod mcp;
 mod serve;
 mod token;
 
 pub(crate) use agent::Run;
+pub(crate) use hook::{Exec, Hook};
 pub(crate) use mcp::{AddServer, ClientFile, ImportServers, Mcp, McpAction, SettingsFile};
 pub(crate) use serve::{Console, Serve};
 pub(crate) use token::{Token, TokenAction};
@@ -105,6 +107,12 @@ pub(crate) enum Command {
     /// Do a task: a model, its tool calls, approvals, until an answer
     #[command(after_help = examples::RUN)]
     Run(Run),
+    /// Answer a coding agent's hook: its own calls judged, asked about and recorded
+    #[command(after_help = examples::HOOK)]
+    Hook(Hook),
+    /// Run a command in the jail, as `run_command` does
+    #[command(after_help = examples::EXEC)]
+    Exec(Exec),
     /// Show the policy, explain a verdict, test the rules' examples
     #[command(after_help = examples::POLICY)]
     Policy(Policy),

@@ -23,7 +23,9 @@ mod config;
 mod consent;
 mod console;
 pub(crate) mod doctor;
+mod exec;
 mod help;
+mod hook;
 mod init;
 mod man;
 mod mcp;
@@ -53,6 +55,8 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
         Command::Man => man::run(screen),
         Command::Help { command } => help::run(screen, &command),
         Command::Version => help::version(screen),
+        // It ends the process with the agent's own exit codes, but for an agent that there is not.
+        Command::Hook(hook) => Err(hook::run(&cli.options, &hook)),
         Command::Other(words) => Err(later::unknown_command(&words)),
         Command::Mcp(args::Mcp {
             action: McpAction::Other(words),
@@ -128,6 +132,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
         let done = match command {
             Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
             Command::Call(args) => call::run(at, &app, &args).await,
+            Command::Exec(args) => exec::run(at, &settings, &app, &args).await,
             Command::Chain(args) => chain::run(at, &app, &args).await,
             Command::Run(args) => agent::run(at, &settings, &app, &args, dry.as_ref()).await,
             Command::Tools(args) => tools::run(at, &app, &args),
@@ -152,7 +157,11 @@ fn in_house(command: Command, at: &Invocation) -> Done {
 /// Whether tools work in the workspace that the command stands in.
 fn runs_tools(command: &Command) -> bool {
     match command {
-        Command::Serve(_) | Command::Call(_) | Command::Chain(_) | Command::Run(_) => true,
+        Command::Serve(_)
+        | Command::Call(_)
+        | Command::Exec(_)
+        | Command::Chain(_)
+        | Command::Run(_) => true,
         Command::Runs(runs) => matches!(runs.action, Some(RunsAction::Resume { .. })),
         _ => false,
     }
@@ -162,6 +171,7 @@ fn runs_tools(command: &Command) -> bool {
 fn asks(command: &Command) -> bool {
     match command {
         Command::Serve(serve) => !serve.stdio && !serve.background,
+        Command::Exec(_) => true,
         Command::Call(call) => !call.arguments.are_from_stdin(),
         Command::Chain(chain) => chain.file.as_os_str() != "-",
         Command::Run(run) => !run.is_from_stdin(),

@@ -9,22 +9,23 @@ use serde_json::Value;
 
 /// How the command ended, for whoever started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum Exit {
     /// Done.
-    Done = 0,
+    Done,
     /// The tool failed or timed out, or `runs verify` found a break.
-    Failed = 1,
+    Failed,
     /// Wrong usage, an unknown tool, invalid arguments.
-    Usage = 2,
+    Usage,
     /// A rule, a guard or a person said no.
-    Denied = 3,
+    Denied,
     /// It waits for an approval.
-    Suspended = 4,
+    Suspended,
     /// The settings or the policy are wrong.
-    Settings = 5,
+    Settings,
     /// Interrupted or cancelled: 128 and the number of SIGINT.
-    Interrupted = 130,
+    Interrupted,
+    /// As the command that `haft exec` ran.
+    Command(u8),
 }
 
 impl Exit {
@@ -76,6 +77,15 @@ impl From<&Problem> for Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Denied => 3,
+            Exit::Suspended => 4,
+            Exit::Settings => 5,
+            Exit::Interrupted => 130,
+            Exit::Command(code) => code,
+        })
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod approvals;
 mod artifacts;
 mod changes;
 mod events;
+mod hooks;
 mod look;
 mod memory;
 pub(crate) mod metrics;
@@ -51,6 +52,7 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/runs/{run}/verify", get(runs::verify))
         .route("/calls", get(list_calls).post(call))
         .route("/chains", post(chain))
+        .route("/hooks/{agent}", post(hooks::answer))
         .route("/runs", get(runs::list))
         .route("/runs/{run}", get(runs::show))
         .route("/runs/{run}/about", get(runs::about))

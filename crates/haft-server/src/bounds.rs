@@ -12,9 +12,17 @@ use haft_mcp::intake::{ChargedBody, Intake, IntakeError, Outgoing, Within};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 
+/// Where hooks of coding agents are answered, each about one call.
+pub(crate) const HOOKS: &str = "/api/v1/hooks/";
+
 /// The longest body, and how long it may take; the executor's own limits decide about a call.
 const BODY: Within = Within {
     bytes: 4 << 20,
+    time: Duration::from_secs(30),
+};
+/// The same for the events of agents' hooks: a file that is written stands in it whole.
+const HOOKS_BODY: Within = Within {
+    bytes: 17 << 20,
     time: Duration::from_secs(30),
 };
 /// The same for what strangers send: a login code or a webhook's reply.
@@ -84,9 +92,10 @@ impl Bounds {
     }
 
     /// Reads a request's body, and gives what is held for it.
-    async fn body(&self, body: Body, class: Class) -> Result<ChargedBody, IntakeError> {
+    async fn body(&self, body: Body, class: Class, hook: bool) -> Result<ChargedBody, IntakeError> {
         let within = match class {
             Class::Stranger => STRANGERS_BODY,
+            Class::Client | Class::Operator if hook => HOOKS_BODY,
             Class::Client | Class::Operator => BODY,
         };
         self.bodies.read(body, class, within).await
@@ -101,7 +110,8 @@ impl Bounds {
         next: Next,
     ) -> Result<Response, E> {
         let (parts, body) = request.into_parts();
-        let taken = self.body(body, class).await?;
+        let hook = parts.uri.path().starts_with(HOOKS);
+        let taken = self.body(body, class, hook).await?;
         // Whoever still sends its body is not at work: it holds a connection, and others' requests go on.
         let place = places.take(class);
         let place = place.ok_or(Busy("requests are at work"))?;

@@ -21,7 +21,7 @@ use http::header::{
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
-use crate::bounds::{Bounds, Busy};
+use crate::bounds::{Bounds, Busy, HOOKS};
 use crate::caller::{Caller, Way};
 use crate::listen::Guest;
 use crate::people::{Challenge, People, TurnedAway};
@@ -63,6 +63,11 @@ const TICKET: &str = "ticket";
 
 /// Where the call token may POST.
 const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", MCP];
+
+/// Whether what is at this path may wait for a person.
+fn is_call(path: &str) -> bool {
+    CALLS.contains(&path) || path.starts_with(HOOKS)
+}
 
 /// What needs no token beside the console's pages: of any caller, with a token or without.
 fn is_public(method: &Method, path: &str) -> bool {
@@ -287,7 +292,7 @@ impl Gate {
             return Ok(next.run(request).await);
         }
         let bounds = &self.bounds;
-        let places = if CALLS.contains(&path) {
+        let places = if is_call(path) {
             &bounds.calls
         } else {
             &bounds.requests
@@ -307,7 +312,7 @@ impl Gate {
 
 /// What the call token may change: calls, and its own MCP sessions.
 fn may_call(method: &Method, path: &str) -> bool {
-    (*method == Method::POST && CALLS.contains(&path)) || (*method == Method::DELETE && path == MCP)
+    (*method == Method::POST && is_call(path)) || (*method == Method::DELETE && path == MCP)
 }
 
 /// Why a request does not come to the routes.

@@ -130,6 +130,7 @@ pub fn approvals(haft: &Haft, access: Access) -> Router {
         stopped,
         Arc::clone(&bounds),
         Tabs::new(haft.app().site().home.clone()),
+        None,
     );
     let entrance = Arc::new(Entrance { access, bounds });
     Router::new()

@@ -14,6 +14,7 @@ use haft::toolset::Toolset as _;
 use haft::toolset::lazy::CALL_TOOL;
 use haft_app::app::App;
 use haft_app::config::Settings;
+use haft_app::hook::Hooks;
 use haft_app::listening::Listening;
 use haft_app::oauth::WELL_KNOWN;
 use haft_app::problem::{Place, Problem};
@@ -230,7 +231,14 @@ impl Serving<'_> {
         let bounds = Arc::new(Bounds::default());
         let gate = self.gate(&console, &reached, &tokens, &bounds);
         let (tell, told) = watch::channel(false);
-        let api = Api::new(self.app.clone(), told.clone(), bounds, Arc::clone(&tabs));
+        let hooks = Hooks::new(self.app.site(), true);
+        let api = Api::new(
+            self.app.clone(),
+            told.clone(),
+            bounds,
+            Arc::clone(&tabs),
+            Some(hooks.clone()),
+        );
         // The gate stands before it.
         let mcp = self.server.http(Access::checked_before());
         let served = (!self.is_background()).then(|| mcp.clone());
@@ -243,7 +251,7 @@ impl Serving<'_> {
         let stopped = tokio::select! {
             stopped = stop => Some(stopped),
             () = self.hung_up() => None,
-            () = self.left_alone(&announced, &tabs) => None,
+            () = self.left_alone(&announced, &tabs, &hooks) => None,
         };
         counting.abort();
         // Before the port is free: whoever finds the record may rely on who answers there.
@@ -289,7 +297,7 @@ impl Serving<'_> {
     }
 
     /// Waits until the server in the background is not wanted any more; for ever where it is another one.
-    async fn left_alone(&self, announced: &Announced, tabs: &Tabs) {
+    async fn left_alone(&self, announced: &Announced, tabs: &Tabs, hooks: &Hooks) {
         if !self.is_background() {
             return pending().await;
         }
@@ -297,7 +305,8 @@ impl Serving<'_> {
         loop {
             tokio::time::sleep(LOOK).await;
             let quiet = tabs.quiet(Instant::now()).unwrap_or_default();
-            if quiet > QUIET || !announced.stands() {
+            let quiet = quiet > QUIET && hooks.is_quiet();
+            if quiet || !announced.stands() {
                 return;
             }
             trim_log(home);

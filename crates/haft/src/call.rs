@@ -115,6 +115,8 @@ pub enum Origin {
     Mcp,
     /// A prompt that a person chose in an MCP client.
     Prompt,
+    /// A coding agent's own tool, as its hook reports it: the agent runs it, not haft.
+    Hook,
 }
 
 impl Origin {
@@ -126,6 +128,7 @@ impl Origin {
             Self::Chain => "chain",
             Self::Mcp => "mcp",
             Self::Prompt => "prompt",
+            Self::Hook => "hook",
         }
     }
 }

@@ -268,6 +268,9 @@ pub enum Declaration {
 /// The source word of the tools that come with haft.
 pub const BUILTIN: &str = "builtin";
 
+/// The beginning of the source word of tools that another program runs by itself: `hook:AGENT`.
+pub const FOREIGN: &str = "hook:";
+
 /// What a tool says of itself. Everything but name and schemas has a safe default.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
@@ -321,7 +324,7 @@ pub struct ToolSpec {
     pub inline_tokens: Option<usize>,
     /// Who declares it.
     pub declaration: Declaration,
-    /// Where it comes from: `builtin`, `host`, `mcp:SERVER`.
+    /// Where it comes from: `builtin`, `host`, `mcp:SERVER`, `hook:AGENT`.
     pub source: String,
     /// What its own server says of it, for a tool of an MCP server.
     pub listing: Option<Arc<Listing>>,
@@ -357,6 +360,11 @@ impl ToolSpec {
             source: "host".into(),
             listing: None,
         }
+    }
+
+    /// Whether another program runs it by itself, and haft only judges and records.
+    pub fn is_foreign(&self) -> bool {
+        self.source.starts_with(FOREIGN)
     }
 
     /// Hash over what the model is told: name, description, schemas, hints. Hex SHA-256; changes when the text sent changes.

@@ -216,6 +216,12 @@ settings! {
     CONSOLE_START: String = "console.start";
     /// `console.notify`
     CONSOLE_NOTIFY: String = "console.notify";
+    /// `hook.ask`
+    HOOK_ASK: String = "hook.ask";
+    /// `hook.wrap`
+    HOOK_WRAP: String = "hook.wrap";
+    /// `hook.wait_s`
+    HOOK_WAIT: Duration = "hook.wait_s";
     /// `serve.http`
     HTTP: String = "serve.http";
     /// `serve.tools`

@@ -145,6 +145,36 @@ impl Wanted {
         self.appears(&started, until)
     }
 
+    /// Starts the server where none runs and none is being started, without waiting until it answers. False where none was started.
+    ///
+    /// # Errors
+    /// The state folder cannot be written, or the server cannot be started.
+    pub fn begin(&self) -> Result<bool, Problem> {
+        if !self.starts {
+            return Ok(false);
+        }
+        self.site.home.create()?;
+        self.check_store()?;
+        let cannot_start = |e: io::Error| {
+            cannot(
+                "start a server in the background",
+                &folder(&self.site.home),
+                &e,
+            )
+        };
+        let home = &self.site.home;
+        let Some(_turn) = lock(home, START).map_err(cannot_start)? else {
+            return Ok(false);
+        };
+        // One that runs or ends has it; of two that are started the second ends by itself.
+        let Some(alone) = lock(home, ALONE).map_err(cannot_start)? else {
+            return Ok(false);
+        };
+        drop(alone);
+        self.start().map_err(cannot_start)?;
+        Ok(true)
+    }
+
     /// The server in the background reads the settings of the user and of no folder: it shows the approvals of a folder that
     /// keeps them elsewhere no more than those of another home.
     fn check_store(&self) -> Result<(), Problem> {

@@ -71,6 +71,17 @@ Examples:
 
 Ctrl-C stops the tools that run, a second one the run. A provider's key is read from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …";
 
+/// Of `haft hook`.
+pub(crate) const HOOK: &str = "\
+Examples:
+  haft hook claude < event.json     what the agent's settings call: the answer is on stdout";
+
+/// Of `haft exec`.
+pub(crate) const EXEC: &str = "\
+Examples:
+  haft exec -- cargo test           what it changed is judged, can be seen and undone
+  haft exec -- 'make 2>&1 | tail'   one word is a line for the shell";
+
 /// Of `haft policy`.
 pub(crate) const POLICY: &str = "\
 Examples:

@@ -38,7 +38,7 @@ const MCP: [&str; 11] = [
 ];
 
 /// The commands of this release.
-const NOW: [&str; 21] = [
+const NOW: [&str; 23] = [
     "help",
     "version",
     "init",
@@ -48,6 +48,8 @@ const NOW: [&str; 21] = [
     "call",
     "chain",
     "run",
+    "hook",
+    "exec",
     "policy",
     "approvals",
     "runs",

@@ -78,25 +78,52 @@ async fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -
         .into_iter()
         .find(|info| info.reference == parsed)
         .ok_or_else(wrong)?;
+    let range = wanted.map_or(0..found.bytes, |range| range.of(found.bytes));
+    print(at, app, &found, range).await?;
+    Ok(Exit::Done)
+}
+
+/// Writes these bytes of an artifact to stdout.
+async fn print(
+    at: &Invocation,
+    app: &App,
+    found: &ArtifactInfo,
+    range: Range<u64>,
+) -> Result<(), Problem> {
     let owner = Owner {
         principal: app.principal().clone(),
-        run: found.run,
+        run: found.run.clone(),
     };
     let Range {
         start: mut from,
         end,
-    } = wanted.map_or(0..found.bytes, |range| range.of(found.bytes));
+    } = range;
     while from < end {
         let to = end.min(from + PIECE);
-        let bytes = app.artifacts().read(&owner, &parsed, from..to).await;
-        let bytes = bytes.map_err(|e| to_problem(&e))?;
+        let read = app.artifacts().read(&owner, &found.reference, from..to);
+        let bytes = read.await.map_err(|e| to_problem(&e))?;
         if bytes.is_empty() {
             break;
         }
         at.screen.raw(&bytes)?;
         from += bytes.len() as u64;
     }
-    Ok(Exit::Done)
+    Ok(())
+}
+
+/// Writes an artifact of the user's to stdout, whole.
+///
+/// # Errors
+/// There is none of this name, or it cannot be read.
+pub(crate) async fn print_whole(
+    at: &Invocation,
+    app: &App,
+    reference: &str,
+) -> Result<(), Problem> {
+    let all = all(app).await?;
+    let found = all.iter().find(|info| info.reference.as_str() == reference);
+    let found = found.ok_or_else(|| Problem::failed(format!("no artifact `{reference}`")))?;
+    print(at, app, found, 0..found.bytes).await
 }
 
 fn to_problem(error: &ArtifactError) -> Problem {

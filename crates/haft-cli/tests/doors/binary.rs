@@ -18,9 +18,9 @@ pub(crate) fn haft(scene: &Path, row: &Row) -> Command {
     command
 }
 
-/// The same where a person is asked who is not there.
+/// The binary in the scene, with settings of files alone.
 #[expect(clippy::disallowed_methods, reason = "the real binary is run")]
-pub(crate) fn asking(scene: &Path, row: &Row) -> Command {
+pub(crate) fn bare(scene: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command
         .env_clear()
@@ -34,6 +34,12 @@ pub(crate) fn asking(scene: &Path, row: &Row) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    command
+}
+
+/// The same where a person is asked who is not there.
+pub(crate) fn asking(scene: &Path, row: &Row) -> Command {
+    let mut command = bare(scene);
     let list = |key: &str, values: &[&str]| format!("{key}={}", json!(values));
     let settings = [
         list("policy.allow", row.allow),

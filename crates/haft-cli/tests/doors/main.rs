@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod binary;
+mod hook;
 mod inside;
 mod remote;
 mod resume;
@@ -88,6 +89,13 @@ fn every_row_of_a_servers_tool_comes_to_the_same_by_every_door() {
         .into_iter()
         .flat_map(|door| wrong(door, remote::rows()))
         .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_row_that_an_agent_has_a_tool_for_is_judged_alike_by_its_hook() {
+    let rows = rows().into_iter().chain(table::denied());
+    let wrong = hook::wrong(rows.collect());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

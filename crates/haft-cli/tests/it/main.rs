@@ -27,6 +27,7 @@ mod discover;
 mod first_minutes;
 mod held;
 mod help;
+mod hook;
 mod gate;
 mod gateway;
 mod harness;

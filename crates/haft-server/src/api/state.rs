@@ -7,6 +7,7 @@ use axum::response::Response;
 use haft::call::RunId;
 use haft::session::Session;
 use haft_app::app::App;
+use haft_app::hook::Hooks;
 use http::StatusCode;
 use tokio::sync::watch;
 
@@ -29,6 +30,8 @@ pub(crate) struct Api {
     pub(crate) bounds: Arc<Bounds>,
     /// The console's pages.
     pub(crate) tabs: Arc<Tabs>,
+    /// Answers the hooks of agents, in a server of the user's own.
+    pub(crate) hooks: Option<Hooks>,
 }
 
 impl Api {
@@ -38,6 +41,7 @@ impl Api {
         stopped: watch::Receiver<bool>,
         bounds: Arc<Bounds>,
         tabs: Arc<Tabs>,
+        hooks: Option<Hooks>,
     ) -> Arc<Self> {
         Arc::new(Self {
             app,
@@ -45,12 +49,16 @@ impl Api {
             own: OwnRuns::default(),
             bounds,
             tabs,
+            hooks,
         })
     }
 
     /// Suspends or finishes the API's runs, if there were calls.
     pub(crate) async fn release(&self) {
         self.own.release().await;
+        if let Some(hooks) = &self.hooks {
+            hooks.shut().await;
+        }
     }
 
     /// The session for calls of this caller.

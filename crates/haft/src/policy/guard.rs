@@ -168,9 +168,10 @@ pub(super) fn runs_command(call: &JudgedCall<'_>) -> bool {
         .any(|p| matches!(p.effect, Effect::Run { .. }))
 }
 
-/// A call whose changes are those of a command, which it runs or has run: they are asked about where a file tool would be refused.
+/// A call whose effects no tool of haft's has: those of a command, which it runs or has run, or of another program's own tool. They
+/// are asked about where a file tool would be refused.
 fn is_of_command(call: &JudgedCall<'_>) -> bool {
-    runs_command(call) || call.permissions.iter().any(applies)
+    runs_command(call) || call.permissions.iter().any(applies) || call.spec.is_foreign()
 }
 
 /// No path leaves the workspace. The file tools enforce it by descriptors; this says so before they are asked.
@@ -332,8 +333,9 @@ impl Guard for PrivateAddresses {
         let Some((what, why)) = private else {
             return Ok(MinimumVerdict::NONE);
         };
-        let is_held = call.spec.class == Some(ToolClass::Network);
-        if !is_held || !self.yields_to_named_place(&permission.effect) {
+        // Another program's tool is asked about before it runs: there is no connection to hold.
+        let is_asked = call.spec.class == Some(ToolClass::Network) || call.spec.is_foreign();
+        if !is_asked || !self.yields_to_named_place(&permission.effect) {
             return Ok(MinimumVerdict::deny(refusal(what, why)).advise("use a public address"));
         }
         let rule = rule_for(host, port_of(url), leads_to);

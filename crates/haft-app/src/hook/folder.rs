@@ -1,0 +1,215 @@
+//! `Folder`: the application for the folder that an agent works in, and the sessions of agents there.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_builtins::outside::Outside;
+use haft_hook::{Agent, Event};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
+
+use crate::app::App;
+use crate::config::{FILE_NAME, Settings, typed};
+use crate::hook::foreign::Surroundings;
+use crate::hook::session::AgentSession;
+use crate::host::Host;
+use crate::notices::Notices;
+use crate::problem::Problem;
+use crate::reload::{Load, Reloader};
+use crate::site::{Overrides, Site};
+
+/// Most sessions of a folder that are open.
+const MOST: usize = 256;
+/// How long a session may say nothing until its run is ended.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// Most folders above that are looked at.
+const DEEP: usize = 64;
+
+/// What settings say of hooks.
+#[derive(Debug, Clone)]
+pub(super) struct HookSettings {
+    /// Who asks: `agent`, `haft`, or `auto`.
+    pub(super) ask: String,
+    /// Whether the agent's commands are run in the jail.
+    pub(super) wraps: bool,
+    /// How long a hook may take at most.
+    pub(super) wait: Duration,
+}
+
+/// A session of an agent: the same one as long as the agent calls it the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) agent: Agent,
+    pub(super) session: String,
+}
+
+type Slot = Arc<OnceCell<Arc<AgentSession>>>;
+
+/// A folder in which agents work.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) app: App,
+    pub(super) hook: HookSettings,
+    outside: Arc<Outside>,
+    sessions: Mutex<HashMap<Key, Slot>>,
+    watching: AbortHandle,
+    used: Mutex<Instant>,
+}
+
+impl Folder {
+    /// The application of this folder, as its settings and those of the user say.
+    pub(super) fn open(site: &Site, folder: &Path) -> Result<Self, Problem> {
+        let site = Site::new(folder, site.home.clone(), site.environment.clone())?;
+        let load = {
+            let site = site.clone();
+            move || settings(&site)
+        };
+        let settings = load()?;
+        let host = Host {
+            notices: Notices::new(|text| tracing::warn!("{text}")),
+            desktop: true,
+            ..Host::default()
+        };
+        let app = App::build(&site, &settings, host)?;
+        let reload: Load = Box::new(load);
+        let watching = tokio::spawn(Reloader::new(&app, &settings, None, reload).watch());
+        Ok(Self {
+            outside: Arc::new(Outside::new(app.files().clone())),
+            hook: HookSettings {
+                ask: settings.get(typed::HOOK_ASK),
+                wraps: settings.get(typed::HOOK_WRAP) == "jail",
+                wait: settings.get(typed::HOOK_WAIT),
+            },
+            app,
+            sessions: Mutex::default(),
+            watching: watching.abort_handle(),
+            used: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Where the agent works, as rules see it.
+    pub(super) fn within(&self, cwd: Option<&Path>) -> Result<String, Problem> {
+        let cwd = cwd.map(Path::to_string_lossy);
+        let folder = self.outside.folder(cwd.as_deref());
+        folder.map_err(|e| Problem::usage(e.to_string()))
+    }
+
+    /// The session of an event, started where there is none. `follows` is whether later events come here, too.
+    pub(super) async fn session(
+        &self,
+        key: &Key,
+        wait: Duration,
+        follows: bool,
+    ) -> Result<Arc<AgentSession>, Problem> {
+        *self.used.lock() = Instant::now();
+        self.end_idle();
+        let slot = self.slot(key)?;
+        let at = Surroundings {
+            agent: key.agent,
+            outside: Arc::clone(&self.outside),
+            calls: Arc::default(),
+            follows,
+        };
+        let started = slot.get_or_try_init(|| async {
+            let session = AgentSession::start(&self.app, key, at, wait).await?;
+            Ok::<_, Problem>(Arc::new(session))
+        });
+        Ok(Arc::clone(started.await?))
+    }
+
+    /// The session that an event belongs to, where there is one.
+    pub(super) fn known(&self, key: &Key) -> Option<Arc<AgentSession>> {
+        self.sessions.lock().get(key)?.get().cloned()
+    }
+
+    /// Ends a session.
+    pub(super) async fn end(&self, key: &Key) {
+        let slot = self.sessions.lock().remove(key);
+        if let Some(slot) = slot {
+            end(slot).await;
+        }
+    }
+
+    /// Ends all sessions, and the application.
+    pub(super) async fn shut(&self) {
+        self.watching.abort();
+        self.app.runs().stop_waiting();
+        let all = std::mem::take(&mut *self.sessions.lock());
+        for slot in all.into_values() {
+            end(slot).await;
+        }
+        self.app.shut().await;
+    }
+
+    /// How long no event has come; none while a session is open.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        let quiet = self.sessions.lock().is_empty();
+        quiet.then(|| self.used.lock().elapsed())
+    }
+
+    /// The place of a session; that of one that takes no more calls is another's.
+    fn slot(&self, key: &Key) -> Result<Slot, Problem> {
+        let mut sessions = self.sessions.lock();
+        let over = sessions
+            .get(key)
+            .and_then(|slot| slot.get())
+            .is_some_and(|session| session.is_spent());
+        if over && let Some(slot) = sessions.remove(key) {
+            tokio::spawn(end(slot));
+        }
+        if !sessions.contains_key(key) && sessions.len() >= MOST {
+            let what = format!("{MOST} sessions of agents are open in this folder");
+            return Err(Problem::failed(what).advise("end some of them"));
+        }
+        Ok(Arc::clone(sessions.entry(key.clone()).or_default()))
+    }
+
+    /// Ends the sessions of which nothing has come for long: agents do not always say that they end.
+    fn end_idle(&self) {
+        let mut sessions = self.sessions.lock();
+        let is_old = |slot: &Slot| {
+            let idle = slot.get().and_then(|session| session.idle());
+            idle.is_some_and(|idle| idle > IDLE)
+        };
+        for (_, slot) in sessions.extract_if(|_, slot| is_old(slot)) {
+            tokio::spawn(end(slot));
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+/// Ends what a slot holds; its run goes with the last call that is being answered.
+async fn end(slot: Slot) {
+    if let Some(session) = slot.get() {
+        session.end().await;
+    }
+}
+
+fn settings(site: &Site) -> Result<Settings, Problem> {
+    let trusted = site.trust()?.trusts(&site.workspace);
+    site.settings(&Overrides::default(), trusted)
+}
+
+/// The folder that an event is about: the project around where the agent works.
+pub(super) fn place(event: &Event, named: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
+    let roots = event.workspace_roots.first().map(PathBuf::as_path);
+    let from = roots.or(named).or(event.cwd.as_deref())?;
+    let from = from.canonicalize().ok()?;
+    let marked = |folder: &&Path| {
+        [FILE_NAME, ".git"]
+            .iter()
+            .any(|name| folder.join(name).exists())
+    };
+    // A project never holds the home folder.
+    let above = from.ancestors().take(DEEP);
+    let mut above = above.take_while(|folder| home.is_none_or(|home| !home.starts_with(folder)));
+    Some(above.find(marked).unwrap_or(&from).to_owned())
+}

@@ -1,0 +1,232 @@
+//! `ForeignTool`: a tool of a coding agent, judged and recorded here and run by the agent: a call of it ends when the agent says so.
+
+use std::sync::Arc;
+
+use haft::arguments::Arguments;
+use haft::context::CallContext;
+use haft::error::{ErrorKind, ToolError};
+use haft::future::BoxFuture;
+use haft::permission::{Condition, Effect, Permission};
+use haft::result::ToolResult;
+use haft::spec::{FOREIGN, Overflow, Risk, ToolSpec};
+use haft::tool::Tool;
+use haft::untrusted::SERVER_EFFECT;
+use haft_builtins::outside::Outside;
+use haft_hook::{Action, Agent, Change, Command, Report, Status};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::hook::name::Named;
+use crate::hook::open_call::OpenCalls;
+
+/// Tokens of a result that the record keeps: the agent has the whole.
+const RESULT: usize = 2_000;
+/// The kind of the effect of a tool of which nothing is known.
+const UNKNOWN: &str = "agent-tool";
+
+/// A tool of an agent.
+#[derive(Debug)]
+pub(super) struct ForeignTool {
+    spec: Arc<ToolSpec>,
+    agent: Agent,
+    /// As the agent names it.
+    tool: String,
+    is_jailed: bool,
+    outside: Arc<Outside>,
+    calls: Arc<OpenCalls>,
+    /// Whether the agent's later events come to this process.
+    follows: bool,
+}
+
+/// What the tools of a session have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Surroundings {
+    pub(super) agent: Agent,
+    pub(super) outside: Arc<Outside>,
+    pub(super) calls: Arc<OpenCalls>,
+    pub(super) follows: bool,
+}
+
+impl ForeignTool {
+    /// The agent's tool of this name.
+    pub(super) fn new(named: &Named, tool: &str, at: Surroundings) -> Self {
+        let agent = at.agent;
+        let open = named.is_open_world();
+        let spec = ToolSpec {
+            title: Some(format!("{}: {tool}", agent.title())),
+            risk: Risk::Safe,
+            class: named.class,
+            concurrency_safe: true,
+            open_world: open,
+            category: Some("agents".to_owned()),
+            overflow: Some(Overflow::Clip),
+            inline_tokens: Some(RESULT),
+            source: format!("{FOREIGN}{}", agent.name()),
+            ..ToolSpec::new(
+                named.name.clone(),
+                format!("A tool of {} that it runs itself.", agent.title()),
+                json!({"type": "object"}),
+            )
+        };
+        Self {
+            spec: Arc::new(spec),
+            agent,
+            tool: tool.to_owned(),
+            is_jailed: named.is_jailed,
+            outside: at.outside,
+            calls: at.calls,
+            follows: at.follows,
+        }
+    }
+
+    /// What one thing that a call does is to the policy.
+    fn stated(&self, action: &Action, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+        Ok(match action {
+            Action::Command(command) => return self.command(command, cwd),
+            // A search names its folder so, too.
+            Action::Read { path } => self.outside.search(path, cwd)?,
+            Action::Edit { path, change } => {
+                let removes = *change == Change::Remove;
+                vec![self.outside.change(path, cwd, removes)?]
+            }
+            Action::Fetch { url } => vec![self.outside.fetch(url)?],
+            Action::Mcp { server, .. } => {
+                let server = server.as_deref().unwrap_or("a server without a name");
+                vec![unknown(SERVER_EFFECT, server)]
+            }
+            Action::Note => Vec::new(),
+            // What comes with a newer version is not known either.
+            _ => vec![unknown(UNKNOWN, &self.tool)],
+        })
+    }
+
+    fn command(&self, command: &Command, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+        let cwd = command.cwd.as_deref().or(cwd);
+        let mut all = match (&command.line, &command.argv) {
+            (Some(line), _) => self.outside.line(line, cwd)?,
+            (None, Some(words)) => self.outside.argv(words, cwd)?,
+            (None, None) => Vec::new(),
+        };
+        if command.why_unknown.is_some() || all.is_empty() {
+            all.push(unknown(UNKNOWN, &self.tool));
+        }
+        Ok(all)
+    }
+
+    /// What a report makes of a call.
+    fn result(&self, report: Report) -> Result<ToolResult, ToolError> {
+        let text = report.result.as_deref().map_or_else(String::new, text);
+        let said = json!({
+            "reported_by": self.agent.title(),
+            "duration_ms": report.duration_ms,
+        });
+        let result = ToolResult::text(text).with_data(&said)?;
+        let failed = |kind, what: &str| {
+            let message = report.error.clone().unwrap_or_else(|| what.to_owned());
+            ToolError::new(kind, message)
+        };
+        Ok(match report.status {
+            Status::Ok => result,
+            Status::Failed => {
+                result.with_error(failed(ErrorKind::Failed, "the agent says that it failed"))
+            }
+            Status::Interrupted => result.with_error(failed(
+                ErrorKind::Cancelled,
+                "the agent says that it was interrupted",
+            )),
+            _ => result.with_error(failed(
+                ErrorKind::Denied,
+                "the agent says that it did not run",
+            )),
+        })
+    }
+}
+
+/// A result as a text: a string without its quotes, other JSON as it came.
+fn text(result: &RawValue) -> String {
+    serde_json::from_str(result.get()).unwrap_or_else(|_| result.get().to_owned())
+}
+
+/// The folder that a call names.
+#[derive(Deserialize)]
+struct Placed {
+    cwd: Option<String>,
+}
+
+fn unknown(kind: &str, value: &str) -> Permission {
+    Permission {
+        effect: Effect::Other {
+            kind: kind.to_owned(),
+            value: value.to_owned(),
+        },
+        risk: Risk::High,
+    }
+}
+
+impl Tool for ForeignTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        if self.is_jailed {
+            // What it does is judged where it runs, by the same policy.
+            return Ok(Vec::new());
+        }
+        let actions = self
+            .calls
+            .actions(self.spec.name.as_str(), arguments.as_str());
+        let Some(actions) = actions else {
+            // Nothing is known of it but its input.
+            return Ok(vec![unknown(UNKNOWN, &self.tool)]);
+        };
+        let placed = serde_json::from_str::<Placed>(arguments.as_str()).ok();
+        let cwd = placed.and_then(|placed| placed.cwd);
+        let mut all = Vec::new();
+        for action in &*actions {
+            all.extend(self.stated(action, cwd.as_deref())?);
+        }
+        Ok(all)
+    }
+
+    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
+        let by = format!("{}, as it reports", self.agent.title());
+        let sandbox = if self.is_jailed {
+            "jail"
+        } else {
+            "none: no jail"
+        };
+        vec![
+            Condition::new("run by", by),
+            Condition::new("sandbox", sandbox),
+        ]
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let agent = self.agent.title();
+            let cleared = self
+                .calls
+                .clear(self.spec.name.as_str(), arguments.as_str());
+            let ended = cleared.ok_or_else(|| {
+                ToolError::conflict(format!("{agent} does not wait for this call any more"))
+                    .with_advice("make the call again")
+            })?;
+            if !self.follows {
+                let left = format!("left to {agent}; how it ended is not known here");
+                return Ok(ToolResult::text(left));
+            }
+            match ended.await {
+                Ok(report) => self.result(report),
+                Err(_) => Err(ToolError::unavailable(format!(
+                    "{agent} has not said how the call ended"
+                ))),
+            }
+        })
+    }
+}

@@ -1,0 +1,32 @@
+//! `AgentPrompt`: leaves a call that a person must decide to the agent's own prompt, which asks before it runs anything.
+
+use std::sync::Arc;
+
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::future::BoxFuture;
+use haft_hook::Agent;
+
+use crate::hook::open_call::OpenCalls;
+
+/// The approver of a session whose agent asks its user itself.
+pub(super) struct AgentPrompt {
+    pub(super) agent: Agent,
+    pub(super) calls: Arc<OpenCalls>,
+}
+
+impl Approver for AgentPrompt {
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Nobody })
+    }
+
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        if request.is_question() {
+            return None;
+        }
+        let asks = self
+            .calls
+            .prompt(request.tool.as_str(), &request.arguments, &request.reason);
+        // What its user answers comes back as a call that ran or did not.
+        asks.then(|| Decision::approve(format!("the prompt of {}", self.agent.title()), "agent"))
+    }
+}

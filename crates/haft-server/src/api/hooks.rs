@@ -1,0 +1,37 @@
+//! Events of coding agents' hooks: what `haft hook AGENT` was told, answered from memory.
+
+use std::path::PathBuf;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use haft_app::hook::{Agent, Incoming};
+use http::{StatusCode, Uri};
+
+use crate::api::state::Shared;
+use crate::{query, reply};
+
+/// What the agent is answered: what the hook's process writes, and how it ends.
+pub(super) async fn answer(
+    State(api): Shared,
+    Path(agent): Path<String>,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let Some(hooks) = &api.hooks else {
+        let what = "this program answers no hooks: `haft console` starts a server that does";
+        return reply::error(StatusCode::CONFLICT, "unavailable", what);
+    };
+    let Some(agent) = Agent::from_name(&agent) else {
+        let what = format!("no agent {agent:?} whose hooks haft reads");
+        return reply::error(StatusCode::NOT_FOUND, "not_found", &what);
+    };
+    let folder = query::text(&uri, "folder").map(PathBuf::from);
+    let answer = hooks.answer(Incoming {
+        agent,
+        bytes: &body,
+        folder: folder.as_deref(),
+        headless: query::text(&uri, "headless").as_deref() == Some("true"),
+    });
+    reply::document(&answer.await)
+}
