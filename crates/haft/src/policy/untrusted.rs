@@ -3,12 +3,8 @@
 use super::guard::{Guard, MinimumVerdict};
 use super::judged_call::JudgedCall;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
-<<<<<<< HEAD
-use crate::untrusted::recipient;
-=======
 use crate::spec::Risk;
-use crate::untrusted::SERVER_EFFECT;
->>>>>>> be6af355 (Answer the hooks of coding agents by the executor, and run their commands in the jail by haft exec)
+use crate::untrusted::recipient;
 
 /// Asks about, or denies, what a run that has read untrusted content would send out of the workspace and the jail, even where a rule
 /// allows it (`policy.untrusted`). What came from one place may go back to that same place: nothing new leaves by that.
@@ -34,31 +30,10 @@ impl UntrustedContent {
     }
 
     /// Where this effect could carry something; `None` where it carries nothing out.
-<<<<<<< HEAD
-    fn destination(self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
-        match effect {
-=======
     fn destination(self, call: &JudgedCall<'_>, permission: &Permission) -> Option<String> {
         match &permission.effect {
-            Effect::Connect { host, .. } => Some(format!("host {host}")),
-            Effect::Other { kind, .. } if kind == PROPOSED_RULE => None,
-            Effect::Other { kind, value } if kind == SERVER_EFFECT => {
-                call.spec.open_world.then(|| format!("server {value}"))
-            }
-            Effect::Other { .. } => Some(format!("tool {}", call.spec.name)),
-            Effect::Call => {
-                let stated = |permission: &Permission| {
-                    matches!(
-                        permission.effect,
-                        Effect::Connect { .. } | Effect::Other { .. }
-                    )
-                };
-                let unstated = call.spec.open_world && !call.permissions.iter().any(stated);
-                unstated.then(|| format!("tool {}", call.spec.name))
-            }
             // It reads in the workspace, by commands that are known to do no more.
             Effect::Run { .. } if permission.risk == Risk::Safe => None,
->>>>>>> be6af355 (Answer the hooks of coding agents by the executor, and run their commands in the jail by haft exec)
             Effect::Run {
                 jailed, on_copy, ..
             } => {
