@@ -9,6 +9,9 @@ use crate::verdict::Verdict;
 /// The most bytes of a reason that an agent gets.
 pub const MAX_REASON: usize = 4 * 1024;
 
+/// How Cline's CLI names the event before a tool; its extension has another name for it.
+pub(crate) const CLINE_CLI_CALL: &str = "tool_call";
+
 /// A verdict that the agent can carry out.
 #[derive(Debug)]
 pub(crate) enum Decision<'v> {
@@ -51,7 +54,7 @@ pub(crate) fn can_rewrite(event: &Event) -> bool {
         Dialect::Codex | Dialect::Gemini | Dialect::Copilot => !is_permission,
         Dialect::Cursor => event.name.eq_ignore_ascii_case("preToolUse"),
         // The extension has no word for it.
-        Dialect::Cline => event.name == crate::agents::cline::CLI_EVENT,
+        Dialect::Cline => event.name == CLINE_CLI_CALL,
         Dialect::Plugin => true,
         Dialect::ExitCode | Dialect::Block => false,
     }

@@ -1,8 +1,8 @@
 //! What the hooks of coding agents say and what they want to hear, in one neutral shape.
 //!
 //! A coding agent runs a hook before its tools and after them: it writes an event to the hook's standard input and reads a verdict from
-//! its standard output and exit code. Each agent does so in its own words. [`read`] turns the bytes into an [`Event`], whose [`Action`]s
-//! say what a call would do to the machine; [`reply`] turns a [`Verdict`] into the [`Reply`] that the agent honours. Nothing here is
+//! its standard output and exit code. Each agent does so in its own words. [`read()`] turns the bytes into an [`Event`], whose [`Action`]s
+//! say what a call would do to the machine; [`reply()`] turns a [`Verdict`] into the [`Reply`] that the agent honours. Nothing here is
 //! sent, run or judged.
 //!
 //! Three rules hold for every agent:

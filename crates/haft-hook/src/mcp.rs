@@ -7,10 +7,16 @@ use crate::action::Action;
 /// The most ways in which one name may be read; one that has more is not read.
 const MAX_READINGS: usize = 8;
 
+/// The longest name that is taken apart, in bytes. Those of servers and tools have at most a few hundred.
+const MAX_NAME: usize = 1024;
+
 /// The actions of a tool called `SERVER__TOOL`, which a server's name may make ambiguous: every way to read it is judged.
 ///
 /// `server` is the server's name where the agent says it: only the reading that fits it counts then.
 pub(crate) fn double_underscore(name: &str, server: Option<&str>) -> Vec<Action> {
+    if name.len() > MAX_NAME {
+        return vec![Action::other("its name is too long")];
+    }
     if let Some(server) = server
         && let Some(tool) = name
             .strip_prefix(&*plain(server))

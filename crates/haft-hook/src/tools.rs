@@ -6,7 +6,7 @@
 use haft_json::view::View;
 
 use crate::action::{Action, Change, Command};
-use crate::input::{Input, Texts, list_in};
+use crate::input::{Input, Texts};
 use crate::patch;
 
 /// The members that hold one path.
@@ -65,30 +65,27 @@ const PATCHES: [&str; 6] = [
 /// Why a line of another shell is not read.
 pub(crate) const POWERSHELL: &str = "it is a line of PowerShell, which haft does not read";
 
-/// A tool that starts one command, or several.
-pub(crate) fn command(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
-    let cwd = input.any_text(&STARTS_IN);
+/// A tool that starts a command. `names` hold it, `folders` hold where it starts, in this agent's tools. Another spelling of such a folder
+/// may count in a version that is not known here, or not at all, so it makes the call one that is not known.
+pub(crate) fn command(input: &Input<'_>, names: &[&str], folders: &[&str]) -> Vec<Action> {
+    let known = input.texts(folders);
+    let cwd = known.texts.first();
     let mut actions = Vec::new();
     for member in names.iter().filter_map(|name| input.get(name)) {
-        if let Some(line) = member.as_str() {
-            actions.extend(lines(&line, cwd.as_ref()));
-        } else {
-            actions.push(argv(member, cwd.as_ref()));
+        match member.as_str() {
+            Some(line) if line.trim().is_empty() => {}
+            Some(line) => actions.push(Action::line(line.into_owned(), cwd.cloned())),
+            None => actions.push(argv(member, cwd)),
         }
     }
-    or_other(actions, "a command without a line")
-}
-
-/// A text that is a line, or lists lines in JSON: an extension that knows texts alone sends lists so.
-fn lines(text: &str, cwd: Option<&String>) -> Vec<Action> {
-    if text.trim().is_empty() {
-        return Vec::new();
+    let mut others = STARTS_IN.iter().filter(|name| !folders.contains(name));
+    let is_odd = known.is_odd || known.texts.len() > 1;
+    if is_odd || others.any(|name| input.get(name).is_some()) {
+        actions.push(Action::other(
+            "it may start in another folder than haft knows",
+        ));
     }
-    let lines = list_in(text).unwrap_or_else(|| vec![text.to_owned()]);
-    let lines = lines
-        .into_iter()
-        .map(|line| Action::line(line, cwd.cloned()));
-    lines.collect()
+    or_other(actions, "a command without a line")
 }
 
 /// A program and its arguments, as a list of texts.
@@ -115,12 +112,12 @@ pub(crate) fn foreign_command(input: &Input<'_>, why: &'static str) -> Vec<Actio
 /// A tool that reads files.
 pub(crate) fn read(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
     let Texts { texts, is_odd } = input.texts(names);
-    let mut actions = Vec::new();
-    for text in texts {
-        let paths = list_in(&text).unwrap_or_else(|| vec![text]);
-        actions.extend(paths.into_iter().map(|path| Action::Read { path }));
-    }
-    finish(actions, is_odd, "it reads a file that it does not name")
+    let actions = texts.into_iter().map(|path| Action::Read { path });
+    finish(
+        actions.collect(),
+        is_odd,
+        "it reads a file that it does not name",
+    )
 }
 
 /// A tool that changes files.
@@ -131,50 +128,46 @@ pub(crate) fn edit(input: &Input<'_>, change: Change) -> Vec<Action> {
     finish(actions.collect(), is_odd, why)
 }
 
-/// A tool that lists or searches what lies below folders, by patterns of paths.
-pub(crate) fn search(input: &Input<'_>) -> Vec<Action> {
-    if !input.is_object() {
-        return vec![Action::other("its input is no object")];
-    }
-    let folders = input.texts(&FOLDERS);
-    let patterns = input.texts(&PATTERNS);
-    below(folders, &patterns)
+/// A tool that lists or searches what lies below folders, by patterns of paths. `own` holds the folder in this agent's tools; without
+/// one the search is of the folder that the agent works in.
+pub(crate) fn search(input: &Input<'_>, own: &[&str]) -> Vec<Action> {
+    below(input, own, &PATTERNS)
 }
 
 /// A tool whose `pattern` is one of paths: it lists files.
-pub(crate) fn glob(input: &Input<'_>) -> Vec<Action> {
-    if !input.is_object() {
-        return vec![Action::other("its input is no object")];
-    }
+pub(crate) fn glob(input: &Input<'_>, own: &[&str]) -> Vec<Action> {
     let mut names = PATTERNS.to_vec();
     names.push("pattern");
-    below(input.texts(&FOLDERS), &input.texts(&names))
+    below(input, own, &names)
 }
 
 /// A tool that reads every file that patterns name, without a folder beside them.
 pub(crate) fn read_patterns(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
     let Texts { texts, is_odd } = input.texts(names);
     let mut actions = Vec::new();
-    for text in texts {
-        for pattern in list_in(&text).unwrap_or_else(|| vec![text.clone()]) {
-            if reaches_by_choice(&pattern) {
-                actions.push(Action::other("a pattern with a choice of folders"));
-            }
-            if pattern.contains(['*', '?', '[', '{']) {
-                actions.push(Action::Read {
-                    path: fixed_part(&pattern),
-                });
-            }
-            actions.push(Action::Read { path: pattern });
+    for pattern in texts {
+        if reaches_by_choice(&pattern) {
+            actions.push(Action::other("a pattern with a choice of folders"));
         }
+        if pattern.contains(['*', '?', '[', '{']) {
+            actions.push(Action::Read {
+                path: fixed_part(&pattern),
+            });
+        }
+        actions.push(Action::Read { path: pattern });
     }
     finish(actions, is_odd, "it reads files that it does not name")
 }
 
-fn below(folders: Texts, patterns: &Texts) -> Vec<Action> {
+fn below(input: &Input<'_>, own: &[&str], names: &[&str]) -> Vec<Action> {
+    if !input.is_object() {
+        return vec![Action::other("its input is no object")];
+    }
+    let patterns = input.texts(names);
+    let folders = input.texts(&FOLDERS);
     let is_odd = folders.is_odd || patterns.is_odd;
     let mut folders = folders.texts;
-    if folders.is_empty() {
+    if input.any_text(own).is_none() {
         folders.push(".".to_owned());
     }
     let mut actions: Vec<Action> = Vec::new();
@@ -240,12 +233,12 @@ fn fixed_part(pattern: &str) -> String {
 /// A tool that fetches pages by their addresses.
 pub(crate) fn fetch(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
     let Texts { texts, is_odd } = input.texts(names);
-    let mut actions = Vec::new();
-    for text in texts {
-        let urls = list_in(&text).unwrap_or_else(|| vec![text]);
-        actions.extend(urls.into_iter().map(|url| Action::Fetch { url }));
-    }
-    finish(actions, is_odd, "it fetches a page that it does not name")
+    let actions = texts.into_iter().map(|url| Action::Fetch { url });
+    finish(
+        actions.collect(),
+        is_odd,
+        "it fetches a page that it does not name",
+    )
 }
 
 /// The addresses within a text that a model wrote.

@@ -1,4 +1,4 @@
-//! haft's plugins for OpenCode and Amp, run by node with a program in haft's place: what it decides happens, and where it decides nothing the
+//! haft's plugins for `OpenCode` and Amp, run by node with a program in haft's place: what it decides happens, and where it decides nothing the
 //! call is denied.
 //!
 //! Without `node` on the path the tests are skipped and say so.
@@ -6,7 +6,8 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test starts real programs and stops where it cannot go on"
+    clippy::print_stderr,
+    reason = "a test starts real programs, says what it skips and stops where it cannot go on"
 )]
 
 use std::fs;

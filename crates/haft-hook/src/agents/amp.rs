@@ -61,10 +61,10 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         return mcp::double_underscore(name, None);
     }
     match tool {
-        "Bash" | "shell_command" => tools::command(input, &["cmd", "command"]),
+        "Bash" | "shell_command" => tools::command(input, &["cmd", "command"], &["cwd", "workdir"]),
         "Read" | "view_media" => tools::read(input, &tools::PATHS),
-        "Grep" => tools::search(input),
-        "glob" | "Glob" => tools::glob(input),
+        "Grep" => tools::search(input, &["path"]),
+        "glob" | "Glob" => tools::glob(input, &["path"]),
         "create_file" | "edit_file" | "undo_edit" => tools::edit(input, Change::Write),
         "apply_patch" => tools::apply_patch(input),
         "read_web_page" => tools::fetch(input, &["url"]),

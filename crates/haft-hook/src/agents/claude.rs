@@ -102,12 +102,12 @@ pub(crate) fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Ve
 /// The same for a tool that belongs to no server.
 pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
     match tool {
-        "Bash" => tools::command(input, &["command"]),
+        "Bash" => tools::command(input, &["command"], &[]),
         "PowerShell" => tools::foreign_command(input, tools::POWERSHELL),
         "Monitor" => monitor(input),
         "Read" | "NotebookRead" => tools::read(input, &tools::PATHS),
-        "Glob" => tools::glob(input),
-        "Grep" | "LS" => tools::search(input),
+        "Glob" => tools::glob(input, &["path"]),
+        "Grep" | "LS" => tools::search(input, &["path"]),
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => tools::edit(input, Change::Write),
         "WebFetch" => tools::fetch(input, &["url"]),
         "ListMcpResourcesTool" => resources(input, "resources/list"),
@@ -132,7 +132,7 @@ pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
 fn monitor(input: &Input<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     if input.get("command").is_some() {
-        actions.extend(tools::command(input, &["command"]));
+        actions.extend(tools::command(input, &["command"], &[]));
     }
     if let Some(socket) = input.get("ws") {
         let url = socket.get("url").and_then(|url| url.as_str());

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::action::{Action, Change};
 use crate::agent::Agent;
-use crate::decision::Decision;
+use crate::decision::{CLINE_CLI_CALL, Decision};
 use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::{Call, Dialect, Event, Kind, Report, Status};
@@ -39,9 +39,6 @@ pub(crate) const GAPS: &[&str] = &[
     "only the CLI can change a call's input; the extension cannot",
     "the setting `hooksEnabled` switches all hooks off",
 ];
-
-/// How the CLI names the event before a tool.
-pub(crate) const CLI_EVENT: &str = "tool_call";
 
 /// Where haft is registered: scripts whose name is the event. A file that is there and is not haft's is the user's own hook.
 pub(crate) fn setup(program: &str) -> Setup {
@@ -79,7 +76,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     let shape = Shape::new(Agent::Cline, Dialect::Cline, |_, _, _| tools::unknown());
     let name = event.needs("hookName")?;
     let kind = match name.as_str() {
-        CLI_EVENT => Kind::Before(cli_call(event)?),
+        CLINE_CLI_CALL => Kind::Before(cli_call(event)?),
         "PreToolUse" => Kind::Before(call(event)?),
         "PostToolUse" => Kind::After(report(event)?),
         "tool_result" => Kind::After(cli_report(event)?),
@@ -99,7 +96,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
 
 fn call(event: &Envelope<'_>) -> Result<Call, ReadError> {
     // The extension nests what its older versions had; the CLI sends both.
-    if event.has(CLI_EVENT) {
+    if event.has(CLINE_CLI_CALL) {
         return cli_call(event);
     }
     let before = event.needs_object("preToolUse")?;
@@ -108,19 +105,19 @@ fn call(event: &Envelope<'_>) -> Result<Call, ReadError> {
     let input = before.unpacked_input("parameters")?;
     Ok(Call {
         id: None,
-        actions: actions(&tool, &input),
+        actions: actions(&tool, &input, Form::Texts),
         input: input.to_raw(),
         tool,
     })
 }
 
 fn cli_call(event: &Envelope<'_>) -> Result<Call, ReadError> {
-    let call = event.needs_object(CLI_EVENT)?;
+    let call = event.needs_object(CLINE_CLI_CALL)?;
     let tool = call.needs("name")?;
     let input = call.unpacked_input("input")?;
     Ok(Call {
         id: call.any_text(&["id"]),
-        actions: actions(&tool, &input),
+        actions: actions(&tool, &input, Form::Typed),
         input: input.to_raw(),
         tool,
     })
@@ -166,14 +163,14 @@ fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
 }
 
 /// What a call of a tool would do: the tools of now, and those of older versions.
-fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &Input<'_>, form: Form) -> Vec<Action> {
     match tool {
-        "run_commands" => commands(input),
-        "execute_command" => tools::command(input, &["command"]),
-        "read_files" => files(input),
+        "run_commands" => commands(input, form),
+        "execute_command" => tools::command(input, &["command"], &[]),
+        "read_files" => files(input, form),
         "read_file" => tools::read(input, &tools::PATHS),
         "search_codebase" | "search_files" | "list_files" | "list_code_definition_names" => {
-            tools::search(input)
+            tools::search(input, &["path"])
         }
         "editor" | "write_to_file" | "replace_in_file" | "new_rule" => {
             tools::edit(input, Change::Write)
@@ -194,16 +191,35 @@ fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
     }
 }
 
+/// How the members of an input are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As the tool gets them.
+    Typed,
+    /// Each as a text: a list is a text that holds one. Only here may a text be taken for a list: a line that looks like one means
+    /// something else to a shell.
+    Texts,
+}
+
+impl Form {
+    /// What a text says.
+    fn texts(self, text: &str) -> Vec<String> {
+        let list = (self == Self::Texts).then(|| list_in(text)).flatten();
+        list.unwrap_or_else(|| vec![text.to_owned()])
+    }
+}
+
 /// Several commands: lines, or programs with their arguments.
-fn commands(input: &Input<'_>) -> Vec<Action> {
+fn commands(input: &Input<'_>, form: Form) -> Vec<Action> {
     let mut actions = Vec::new();
     for member in ["commands", "command"]
         .iter()
         .filter_map(|name| input.get(name))
     {
         if let Some(text) = member.as_str() {
-            let lines = list_in(&text).unwrap_or_else(|| vec![text.into_owned()]);
-            actions.extend(lines.into_iter().map(|line| Action::line(line, None)));
+            let lines = form.texts(&text).into_iter();
+            let lines = lines.filter(|line| !line.trim().is_empty());
+            actions.extend(lines.map(|line| Action::line(line, None)));
             continue;
         }
         for item in member.items() {
@@ -219,16 +235,19 @@ fn commands(input: &Input<'_>) -> Vec<Action> {
 }
 
 /// Several files: paths, or objects with a path each.
-fn files(input: &Input<'_>) -> Vec<Action> {
+fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
     let list = ["files", "file_paths"]
         .iter()
         .find_map(|name| input.get(name));
-    let Some(list) = list.filter(|list| list.text().starts_with('[')) else {
-        return tools::read(
-            input,
-            &["files", "file_paths", "paths", "path", "file_path"],
-        );
+    let Some(list) = list else {
+        return tools::read(input, &tools::PATHS);
     };
+    if let Some(text) = list.as_str() {
+        let paths = form.texts(&text).into_iter();
+        let paths = paths.filter(|path| !path.is_empty());
+        let actions = paths.map(|path| Action::Read { path }).collect();
+        return tools::or_other(actions, "it reads a file that it does not name");
+    }
     let paths = list.items().map(|item| {
         let path = item.as_str().or_else(|| {
             let names = ["path", "file_path", "filePath"];

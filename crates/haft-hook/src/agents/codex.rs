@@ -112,7 +112,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
 /// A command; with a prompt about the network, the host that it wants to reach, too. The description may be the model's own words, so it
 /// adds to what is judged and takes nothing away.
 fn shell(input: &Input<'_>) -> Vec<Action> {
-    let mut actions = tools::command(input, &["command", "cmd"]);
+    let mut actions = tools::command(input, &["command", "cmd"], &["workdir"]);
     let description = input.text("description").unwrap_or_default();
     let Some(host) = description.strip_prefix(NETWORK).map(str::trim) else {
         return actions;

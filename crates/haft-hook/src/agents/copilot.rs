@@ -150,7 +150,7 @@ fn claude_or_own(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Act
 /// What a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     match tool {
-        "bash" => tools::command(input, &["command"]),
+        "bash" => tools::command(input, &["command"], &[]),
         "powershell" => tools::foreign_command(input, tools::POWERSHELL),
         "write_bash" | "write_powershell" => {
             tools::foreign_command(input, "it is input for a command that already runs")
@@ -159,8 +159,8 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
             tools::note(input, &["sessionId", "shellId"])
         }
         "view" => tools::read(input, &tools::PATHS),
-        "glob" => tools::glob(input),
-        "grep" | "rg" => tools::search(input),
+        "glob" => tools::glob(input, &["path"]),
+        "grep" | "rg" => tools::search(input, &["path"]),
         "create" | "edit" => tools::edit(input, Change::Write),
         "str_replace_editor" => editor(input),
         "apply_patch" => tools::apply_patch(input),

@@ -166,13 +166,15 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         return mcp::double_underscore(name, None);
     }
     match tool {
-        "Shell" => tools::command(input, &["command"]),
+        "Shell" => tools::command(input, &["command"], &["cwd"]),
         "Delete" => tools::edit(input, Change::Remove),
         "StrReplace" | "EditNotebook" => tools::edit(input, Change::Write),
-        "Glob" => tools::glob(input),
+        "Glob" => tools::glob(input, &["path"]),
         // The names of the tools that Cursor shares with Claude Code.
-        "Read" | "Write" | "Edit" | "MultiEdit" | "Grep" | "LS" | "Bash" | "WebFetch"
-        | "TodoWrite" | "Task" => claude::own_actions(tool, input),
+        "Grep" | "LS" => tools::search(input, &["path", "file_path"]),
+        "Read" | "Write" | "Edit" | "MultiEdit" | "Bash" | "WebFetch" | "TodoWrite" | "Task" => {
+            claude::own_actions(tool, input)
+        }
         _ => tools::unknown(),
     }
 }

@@ -82,12 +82,12 @@ fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
         return mcp::double_underscore(name, None);
     }
     match tool {
-        "exec" => tools::command(input, &["command", "cmd"]),
+        "exec" => tools::command(input, &["command", "cmd"], &[]),
         "read" => tools::read(input, &tools::PATHS),
         "write" | "edit" | "notebook_edit" => tools::edit(input, Change::Write),
         "apply_patch" => tools::apply_patch(input),
-        "grep" => tools::search(input),
-        "glob" => tools::glob(input),
+        "grep" => tools::search(input, &["path"]),
+        "glob" => tools::glob(input, &["path"]),
         _ => claude::actions(tool, input, event),
     }
 }

@@ -76,10 +76,10 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         return mcp::double_underscore(name, None);
     }
     match tool {
-        "Execute" => tools::command(input, &["command"]),
+        "Execute" => tools::command(input, &["command"], &[]),
         "Read" => tools::read(input, &tools::PATHS),
-        "LS" | "Grep" => tools::search(input),
-        "Glob" => tools::glob(input),
+        "LS" | "Grep" => tools::search(input, &["path", "directory_path"]),
+        "Glob" => tools::glob(input, &["path", "folder"]),
         "Edit" | "Create" | "MultiEdit" => tools::edit(input, Change::Write),
         "ApplyPatch" => tools::apply_patch(input),
         "FetchUrl" => tools::fetch(input, &["url"]),

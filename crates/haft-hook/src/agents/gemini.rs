@@ -96,11 +96,13 @@ fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
         };
     }
     match tool {
-        "run_shell_command" => tools::command(input, &["command"]),
+        "run_shell_command" => tools::command(input, &["command"], &["dir_path", "directory"]),
         "read_file" => tools::read(input, &tools::PATHS),
         "read_many_files" => tools::read_patterns(input, &["include", "paths"]),
-        "list_directory" | "grep_search" | "search_file_content" => tools::search(input),
-        "glob" => tools::glob(input),
+        "list_directory" | "grep_search" | "search_file_content" => {
+            tools::search(input, &["dir_path"])
+        }
+        "glob" => tools::glob(input, &["dir_path"]),
         "write_file" | "replace" | "edit" => tools::edit(input, Change::Write),
         "web_fetch" => web_fetch(input),
         "write_todos" => tools::note(input, &["todos"]),

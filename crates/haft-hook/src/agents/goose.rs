@@ -92,13 +92,13 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
 /// What a call of a tool would do. Every tool belongs to an extension, which is a server to goose.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     match tool {
-        "developer__shell" => tools::command(input, &["command"]),
+        "developer__shell" => tools::command(input, &["command"], &[]),
         "developer__write" | "developer__edit" => tools::edit(input, Change::Write),
         "developer__text_editor" => match input.text("command").as_deref() {
             Some("view") => tools::read(input, &tools::PATHS),
             _ => tools::edit(input, Change::Write),
         },
-        "developer__tree" => tools::search(input),
+        "developer__tree" => tools::search(input, &["path"]),
         "developer__read_image" => image(input),
         "todo__todo_write" => tools::note(input, &["content", "todos"]),
         _ if tool.contains("__") => mcp::double_underscore(tool, None),

@@ -27,6 +27,7 @@ pub(crate) const GAPS: &[&str] = &[
     "version 2, a beta, does not load plugins of version 1",
     "a tool of an MCP server is named `SERVER_TOOL`, which cannot be told from a tool of another plugin, so it is judged as one that is \
      not known",
+    "a plugin that is loaded after haft's may change the input of a call that haft has judged",
     "a call that fails has no event afterwards",
 ];
 
@@ -61,13 +62,13 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
 /// What a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     match tool {
-        "bash" => tools::command(input, &["command"]),
+        "bash" => tools::command(input, &["command"], &["workdir"]),
         "read" => tools::read(input, &tools::PATHS),
         "write" | "edit" | "multiedit" => tools::edit(input, Change::Write),
         "apply_patch" | "patch" => tools::apply_patch(input),
         "webfetch" => tools::fetch(input, &["url"]),
-        "glob" => tools::glob(input),
-        "grep" | "list" => tools::search(input),
+        "glob" => tools::glob(input, &["path"]),
+        "grep" | "list" => tools::search(input, &["path"]),
         "todowrite" => tools::note(input, &["todos"]),
         "todoread" => tools::note(input, &[]),
         "question" => tools::note(input, &["questions", "question"]),

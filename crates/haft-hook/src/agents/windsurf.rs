@@ -26,13 +26,14 @@ pub(crate) const LIMITS: Limits = Limits {
     can_ask: false,
     can_rewrite: false,
     allow_skips_prompt: false,
-    has_call_ids: true,
+    has_call_ids: false,
     reports_failures: false,
 };
 
 pub(crate) const GAPS: &[&str] = &[
     "there is no event for fetching pages, for searches and for listing folders",
     "how long Windsurf waits for a hook is not documented; haft answers within 30 s",
+    "a call has no id (`execution_id` is that of a turn), so the same call made twice at once cannot be told apart",
     "the events were marked as a beta in older versions",
 ];
 
@@ -101,7 +102,7 @@ fn is_tool(tool: &str) -> bool {
 fn call(tool: &str, event: &Envelope<'_>) -> Result<Call, ReadError> {
     let input = event.unpacked_input("tool_info")?;
     Ok(Call {
-        id: event.any_text(&["execution_id"]),
+        id: None,
         tool: tool.to_owned(),
         actions: actions(tool, &input),
         input: input.to_raw(),
@@ -111,7 +112,7 @@ fn call(tool: &str, event: &Envelope<'_>) -> Result<Call, ReadError> {
 fn report(tool: &str, event: &Envelope<'_>) -> Result<Report, ReadError> {
     let info = event.needs_object("tool_info")?;
     Ok(Report {
-        id: event.any_text(&["execution_id"]),
+        id: None,
         tool: tool.to_owned(),
         input: event
             .unpacked_input("tool_info")
@@ -126,7 +127,7 @@ fn report(tool: &str, event: &Envelope<'_>) -> Result<Report, ReadError> {
 
 fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
     match tool {
-        "run_command" => tools::command(input, &["command_line"]),
+        "run_command" => tools::command(input, &["command_line"], &["cwd"]),
         "read_code" => tools::read(input, &tools::PATHS),
         "write_code" => tools::edit(input, Change::Write),
         "mcp_tool_use" => {
