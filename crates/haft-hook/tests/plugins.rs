@@ -40,7 +40,11 @@ if (process.argv[3] === "after") {
 /// The same for Amp; the third argument is what its user answers.
 const AMP: &str = r#"
 const handlers = {};
-(await import(process.argv[2])).default({ on: (name, handler) => { handlers[name] = handler; } });
+const on = (name, handler) => {
+  if (name === "session.start") throw new Error("no such event");
+  handlers[name] = handler;
+};
+(await import(process.argv[2])).default({ on });
 const confirm = { yes: async () => true, no: async () => false, odd: async () => "yes" }[process.argv[3]];
 const ctx = confirm ? { ui: { confirm } } : {};
 const event = { tool: "Bash", input: { cmd: "ls" }, toolUseID: "c1", thread: { id: "s1" } };
@@ -73,6 +77,9 @@ impl Scene {
             panic!("{setup:?}");
         };
         assert!(text.contains("DECIDE_MS = 600_000"), "{text}");
+        // Early versions of Amp load no plugin without this line at the top.
+        let starts = text.starts_with("// @i-know-the-amp-plugin-api-is-wip");
+        assert_eq!(starts, agent == Agent::Amp, "{text}");
         let text = text.replace("DECIDE_MS = 600_000", "DECIDE_MS = 2_000");
         fs::write(folder.path().join("plugin.mjs"), text).unwrap();
         let driver = if agent == Agent::Amp { AMP } else { OPENCODE };

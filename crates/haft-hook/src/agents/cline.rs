@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use haft_json::scan::scan_object;
+use haft_json::view::View;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -248,19 +250,24 @@ fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
         let actions = paths.map(|path| Action::Read { path }).collect();
         return tools::or_other(actions, "it reads a file that it does not name");
     }
-    let paths = list.items().map(|item| {
-        let path = item.as_str().or_else(|| {
-            let names = ["path", "file_path", "filePath"];
-            names.iter().find_map(|name| item.get(name)?.as_str())
-        });
-        path.filter(|path| !path.is_empty()).map_or(
-            Action::other("it reads a file that it does not name"),
-            |path| Action::Read {
-                path: path.into_owned(),
-            },
-        )
+    let mut actions: Vec<Action> = list.items().flat_map(file).collect();
+    // A path beside the list is one that some version may read.
+    if !input.texts(&tools::PATHS).texts.is_empty() {
+        actions.extend(tools::read(input, &tools::PATHS));
+    }
+    tools::or_other(actions, "it reads a file that it does not name")
+}
+
+/// One of several files: a path, or an object with one under whatever name.
+fn file(item: View<'_>) -> Vec<Action> {
+    let names = ["path", "file_path", "filePath"];
+    let members = names.iter().filter_map(|name| item.get(name)?.as_str());
+    let paths = item.as_str().into_iter().chain(members);
+    let paths = paths.filter(|path| !path.is_empty());
+    let actions = paths.map(|path| Action::Read {
+        path: path.into_owned(),
     });
-    tools::or_other(paths.collect(), "it reads a file that it does not name")
+    tools::or_other(actions.collect(), "it reads a file that it does not name")
 }
 
 /// A tool of a server, named in the input.
@@ -268,11 +275,19 @@ fn server_tool(input: &Input<'_>) -> Vec<Action> {
     let (Some(server), Some(tool)) = (input.text("server_name"), input.text("tool_name")) else {
         return vec![Action::other("it names no server and tool")];
     };
-    let arguments = input.get("arguments").map(|arguments| {
-        let packed = arguments.as_str().map(std::borrow::Cow::into_owned);
-        packed.unwrap_or_else(|| arguments.text().to_owned())
-    });
-    let arguments = arguments.unwrap_or_else(|| "{}".to_owned());
+    let arguments = match input.get("arguments") {
+        None => "{}".to_owned(),
+        Some(arguments) => match arguments.as_str() {
+            None => arguments.text().to_owned(),
+            // The scan of the input saw a text; what it holds is to be read alike by all, too.
+            Some(text) if scan_object(&text).is_ok() => text.into_owned(),
+            Some(_) => {
+                return vec![Action::other(
+                    "the arguments are a text that holds no object",
+                )];
+            }
+        },
+    };
     vec![mcp::tool_with(Some(server), tool, &arguments)]
 }
 

@@ -21,7 +21,15 @@ pub(crate) const WAIT: Duration = Duration::from_secs(600);
 const DECIDE: &str = include_str!("../plugins/decide.js");
 
 /// A plugin's file: the version, what is shared, and what is the agent's own.
+///
+/// Comments that `own` begins with stay at the top, since an agent may look for one there.
 pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
+    let top: usize = own
+        .split_inclusive('\n')
+        .take_while(|line| line.starts_with("//"))
+        .map(str::len)
+        .sum();
+    let (top, own) = own.split_at(top);
     // A text of JSON is one of JavaScript, too.
     let program = serde_json::Value::from(program).to_string();
     let shared = DECIDE
@@ -29,7 +37,7 @@ pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
         .replace("@AGENT@", agent.name());
     let note = "written by `haft hook install`, which writes it anew: change nothing here";
     Content::Own {
-        text: format!("// {OWN_FILE}: {note}.\n{shared}{own}"),
+        text: format!("{top}// {OWN_FILE}: {note}.\n{shared}{}", own.trim_start()),
         executable: false,
     }
 }

@@ -36,7 +36,16 @@ export default function (amp) {
     }
   });
 
-  amp.on("tool.result", async (event, ctx) => {
+  // An event that this version of Amp does not have must not keep the one above from being heard.
+  const observe = (name, handler) => {
+    try {
+      amp.on(name, handler);
+    } catch {
+      // It is not reported, then.
+    }
+  };
+
+  observe("tool.result", async (event, ctx) => {
     const failed = event.status === "error" || event.error != null;
     const stopped = event.status === "cancelled";
     await report({
@@ -48,7 +57,7 @@ export default function (amp) {
     });
   });
 
-  amp.on("session.start", async (event, ctx) => {
+  observe("session.start", async (event, ctx) => {
     await report({ hook_event_name: "SessionStart", ...place(event, ctx) });
   });
 }
