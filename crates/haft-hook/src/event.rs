@@ -20,7 +20,8 @@ pub struct Event {
     pub name: String,
     /// The agent's id of the session; empty where it sends none.
     pub session: String,
-    /// The folder that the agent works in.
+    /// The folder in which the call's relative paths begin. It is no workspace: some agents let the model choose it for a call (Codex's
+    /// `workdir`), or let it follow a `cd` (Claude Code). What lies within the workspace is to be told by what is known of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The folders that are open, where the agent says so.

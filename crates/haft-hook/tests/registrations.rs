@@ -173,7 +173,7 @@ fn the_entries_of_codex_stay_as_they_are() {
         ("PermissionRequest", 600),
         ("PostToolUse", 30),
         ("SessionStart", 30),
-        ("SessionEnd", 30),
+        ("SessionEnd", 3),
     ]
     .map(|(event, timeout)| {
         format!(

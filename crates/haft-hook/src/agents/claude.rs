@@ -37,6 +37,7 @@ pub(crate) const LIMITS: Limits = Limits {
 pub(crate) const GAPS: &[&str] = &[
     "files that the user names with `@` are read without a hook; a `Read` deny rule of Claude Code's own covers them",
     "versions before 2.1.295 ignore `onFailure`, so the call runs when the hook fails",
+    "in a headless run (`claude -p`) an answer of `ask` denies the call",
     "in a folder that is not trusted yet, an interactive session runs no hooks; `claude -p` runs a repository's hooks without asking",
     "some versions were reported not to call hooks for, or not to hold their denial against, the tools of a subagent",
     "`disableAllHooks` or `allowManagedHooksOnly` in other settings switches haft's hook off",

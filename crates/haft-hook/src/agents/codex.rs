@@ -39,7 +39,8 @@ pub(crate) const GAPS: &[&str] = &[
     "Codex runs a hook only after it was reviewed in `/hooks`; one that is not trusted, or was changed since, is skipped without a word",
     "input for a command that already runs (`write_stdin`) never reaches a hook before it is sent",
     "tools called from Code Mode's `exec` and hosted tools such as web search reach no hook",
-    "the folder that a command names for itself (`workdir`) is not in the event",
+    "the event's folder is the one that a command names for itself (`workdir`), as tried with 0.169; older versions were reported to leave \
+     that out",
     "on Windows the denial of `apply_patch` was reported not to be enforced",
     "`codex exec` was reported to skip trusted hooks of a project unless `--dangerously-bypass-hook-trust` is given",
 ];
@@ -57,9 +58,12 @@ pub(crate) fn setup(program: &str) -> Setup {
         Entry::new("PreToolUse", group(&decides)),
         Entry::new("PermissionRequest", group(&decides)),
     ];
-    for event in ["PostToolUse", "SessionStart", "SessionEnd"] {
+    for event in ["PostToolUse", "SessionStart"] {
         entries.push(Entry::new(event, group(&reports)));
     }
+    // Codex cuts longer times to this one and warns.
+    let ends = json!({"type": "command", "command": command, "timeout": 3});
+    entries.push(Entry::new("SessionEnd", group(&ends)));
     let file = |path, format| {
         let content = Content::Shared {
             format,
@@ -103,7 +107,9 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
             None,
             "it is input for a command that already runs",
         )],
+        "view_image" => tools::read(input, &["path"]),
         "update_plan" => tools::note(input, &["plan"]),
+        "request_user_input" => tools::note(input, &["questions"]),
         "request_permissions" | "spawn_agent" | "send_input" | "web_search" => tools::ungoverned(),
         _ => tools::unknown(),
     }

@@ -37,7 +37,7 @@ pub(crate) const LIMITS: Limits = Limits {
 pub(crate) const GAPS: &[&str] = &[
     "a project's settings can switch haft's hook off by its name (`hooksConfig.disabled`), without a word",
     "an answer of `ask` makes Gemini CLI ask even where its own policy says deny; it is not documented and was read in version 0.61",
-    "in a headless run (`gemini -p`) an answer of `ask` waits for a user who is not there, as read in its code; asking in haft's inbox is for \
+    "in a headless run (`gemini -p`) an answer of `ask` waits without an end for a user who is not there; asking in haft's inbox is for \
      such runs",
     "a call has no id, so the same call made twice at once cannot be told apart",
     "a call that haft denies has no event afterwards",
