@@ -116,6 +116,7 @@ pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
         "TodoWrite" => tools::note(input, &["todos"]),
         "AskUserQuestion" => tools::note(input, &["questions"]),
         "TaskCreate" => tools::note(input, &["subject"]),
+        "ReportFindings" => tools::note(input, &["findings"]),
         "TaskGet" | "TaskUpdate" => tools::note(input, &["taskId", "task_id"]),
         "TaskList" | "EnterPlanMode" => tools::note(input, &[]),
         "ExitPlanMode" => plan(input),
