@@ -19,6 +19,7 @@ struct Recorded {
 }
 
 /// Records a session with the script of this name; none where this machine lacks what it takes.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn record(lab: &Lab, name: &str, needs: &[&str]) -> Option<Recorded> {
     let has = |program: &str, args: &[&str]| {
         let ran = lab.program(program, args).output();

@@ -40,6 +40,7 @@ impl Drop for Server {
 
 impl SmallModel {
     /// The model that is asked for, if one is.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn new() -> Option<Self> {
         let Ok(wanted) = std::env::var("HAFT_SMALL_MODEL") else {
             eprintln!(
