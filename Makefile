@@ -32,7 +32,7 @@ check:
 
 ## install what the tests use (MCP clients in Python and Node, cargo-deny) below target/
 needs:
-	@scripts/needs "$(NEEDS)"
+	@CARGO="$(CARGO)" scripts/needs "$(CURDIR)/$(NEEDS)"
 
 ## measure against peers, in a workspace of its own; fails if a peer is missing
 bench:

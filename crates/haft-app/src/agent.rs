@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use haft::call::{Principal, RunId};
 use haft::skill::Skill;
-use haft_agent::{Agent, AgentError, Finished, Model, ModelError, Watcher, suggest};
+use haft_agent::conversation::{Conversation as _, FileConversation};
+use haft_agent::{Agent, AgentError, Entry, Finished, Model, ModelError, Watcher, suggest};
 
 use crate::agent::model::ModelChoice;
 use crate::app::App;
@@ -33,7 +34,7 @@ mod kept;
 mod model;
 mod options;
 
-pub use kept::is_kept;
+pub use kept::{KeptRun, KeptRuns, is_kept, kept_runs};
 
 /// The entry point of an agent's run, as its record names it.
 pub const ENTRY: &str = "run";
@@ -82,6 +83,7 @@ impl AgentTask {
 pub struct AgentRun {
     agent: Agent,
     run: RunHandle,
+    conversation: Arc<FileConversation>,
     /// The name of the model.
     model: String,
     notices: Vec<String>,
@@ -133,6 +135,15 @@ impl AgentRun {
         &mut self.agent
     }
 
+    /// All that was said and done in the conversation so far, in the runs before this one, too.
+    ///
+    /// # Errors
+    /// The conversation cannot be read.
+    pub async fn entries(&self) -> Result<Vec<Entry>, Problem> {
+        let entries = self.conversation.entries().await;
+        entries.map_err(|e| Problem::failed(format!("read the conversation: {e}")))
+    }
+
     /// Ends this process's part in the run: it is suspended where calls of it wait for decisions, and finished otherwise. It can be gone
     /// on with in either case.
     pub async fn release(self) {
@@ -168,7 +179,8 @@ impl App {
         if let Some(watcher) = task.watcher {
             agent = agent.with_watcher(watcher);
         }
-        let agent = agent.keep_in(Arc::new(conversation)).await;
+        let conversation = Arc::new(conversation);
+        let agent = agent.keep_in(Arc::clone(&conversation) as _).await;
         let mut agent = agent.map_err(|error| problem(&error))?;
         let mut notices = Vec::new();
         for name in &task.skills {
@@ -181,6 +193,7 @@ impl App {
         Ok(AgentRun {
             agent,
             run,
+            conversation,
             model: name,
             notices,
             _served: served,

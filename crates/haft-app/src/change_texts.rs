@@ -1,6 +1,7 @@
 //! What a run changed, file by file with its diff, within limits: for reports, and to count lines.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use haft::audit::redact::Redactor;
 use haft::call::RunId;
@@ -31,6 +32,17 @@ pub struct FileReport {
     /// Why there is no diff, or what it leaves out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<Cow<'static, str>>,
+}
+
+/// A text file before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileTexts {
+    /// The path below the workspace, after the changes.
+    pub path: PathBuf,
+    /// Its text before; none for a new file.
+    pub before: Option<String>,
+    /// Its text after; none for a deleted file.
+    pub after: Option<String>,
 }
 
 /// How much a report may hold.
@@ -136,6 +148,23 @@ impl Texts<'_> {
             diff,
             note,
         }
+    }
+
+    /// A text file before and after; none where there is no text to be shown.
+    pub(crate) fn sides(&mut self, net: &NetChange) -> Option<FileTexts> {
+        let [before, after] = self.texts(net).ok()?;
+        if before == after {
+            return None;
+        }
+        self.left = self.left.saturating_sub(before.len() + after.len());
+        let text = |there: bool, bytes: Vec<u8>| {
+            there.then(|| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Some(FileTexts {
+            path: net.path().to_owned(),
+            before: text(net.before.is_some(), before),
+            after: text(net.after.is_some(), after),
+        })
     }
 
     /// The diff within the limits, and what it leaves out.

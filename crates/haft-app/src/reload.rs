@@ -60,7 +60,7 @@ impl App {
     ///
     /// # Errors
     /// A rule, a name or a limit is wrong.
-    pub(crate) fn take_settings(&self, settings: &Settings) -> Result<Vec<String>, Problem> {
+    pub fn take_settings(&self, settings: &Settings) -> Result<Vec<String>, Problem> {
         let parts = &self.0;
         let at = &parts.site;
         let policy = policy::again(at, settings, &parts.guards, &parts.files)?;

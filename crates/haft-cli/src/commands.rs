@@ -91,6 +91,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
         Command::Skills(args::Skills {
             action: Some(SkillsAction::Check { dir, strict }),
         }) => skills::check(at, &dir, strict),
+        Command::Run(run) if run.serves_editor => agent::editor::run(at, &run),
         Command::Policy(args::Policy {
             action: Some(PolicyAction::Check),
         }) => policy::check(at, &at.settings()?),
@@ -181,7 +182,7 @@ fn asks(command: &Command) -> bool {
 }
 
 /// A server answers on several threads; one call needs one.
-fn runtime(serves: bool) -> std::io::Result<Runtime> {
+pub(crate) fn runtime(serves: bool) -> std::io::Result<Runtime> {
     let mut builder = if serves {
         Builder::new_multi_thread()
     } else {

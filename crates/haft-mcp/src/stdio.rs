@@ -21,8 +21,8 @@ use crate::run::Run;
 use crate::wire::params::{Implementation, Meta, Params};
 use crate::wire::{self, Id, Message, Notification, Refused, Request, Response, RpcError, reply};
 
-mod backlog;
-mod line;
+pub mod backlog;
+pub mod line;
 
 use backlog::{Backlog, Line};
 use line::Writing;

@@ -1,25 +1,107 @@
 //! Where an agent's conversation is kept, and how it is gone on with: in its run, or, where that has ended, in a new one.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use haft::audit::index::RunFilter;
 use haft::audit::runs;
 use haft::call::RunId;
+use haft::text::clip;
 use haft_agent::conversation::FileConversation;
 
 use crate::app::App;
+use crate::config::Settings;
 use crate::problem::Problem;
 use crate::run::{RunHandle, RunOptions};
+use crate::site::Site;
 use crate::view::runs as view;
+use crate::wiring::{parts, stores};
 
 /// The file in the run's folder.
 const FILE: &str = "conversation.jsonl";
+/// Most bytes of a first prompt that is read for a list.
+const FIRST_LINE: u64 = 64 << 10;
+/// Characters of it that are listed.
+const LONGEST_TITLE: usize = 100;
 
 /// Whether a run is an agent's, so that its conversation can be gone on with.
 pub fn is_kept(folder: &Path) -> bool {
     folder.join(FILE).is_file()
+}
+
+/// An agent's run, as a list of conversations has it.
+#[derive(Debug, Clone)]
+pub struct KeptRun {
+    /// The run.
+    pub run: RunId,
+    /// The folder that it works in.
+    pub workspace: String,
+    /// When it began, or ended where it has: RFC 3339 UTC.
+    pub last: String,
+    /// The beginning of the first prompt.
+    pub prompt: Option<String>,
+    /// Where its record is.
+    pub folder: PathBuf,
+}
+
+/// A page of agents' runs, newest first.
+#[derive(Debug, Clone)]
+pub struct KeptRuns {
+    /// The runs.
+    pub runs: Vec<KeptRun>,
+    /// The run after which the next page begins, where there is one.
+    pub next: Option<RunId>,
+}
+
+/// The agents' runs of this process's user on one page of the index.
+///
+/// # Errors
+/// The index cannot be read, or settings name none that there is.
+pub async fn kept_runs(
+    at: &Site,
+    settings: &Settings,
+    filter: RunFilter,
+) -> Result<KeptRuns, Problem> {
+    let index = stores::stores(at, settings)?.index;
+    let filter = RunFilter {
+        principal: Some(parts::principal(&at.environment)),
+        ..filter
+    };
+    let page = index.list(&filter).await;
+    let page = page.map_err(|e| Problem::failed(format!("list the runs: {e}")))?;
+    let is_full = page.len() >= usize::try_from(filter.limit).unwrap_or(usize::MAX);
+    let next = page.last().filter(|_| is_full).map(|last| last.run.clone());
+    let mut kept = Vec::new();
+    for entry in page {
+        let Ok(folder) = runs::run_dir(at.home.path(), entry.run.as_str()) else {
+            continue;
+        };
+        let Some(workspace) = entry.start.workspace.filter(|_| is_kept(&folder)) else {
+            continue;
+        };
+        kept.push(KeptRun {
+            prompt: prompt(&folder).map(|text| settings.redactor.redact(&text).into_owned()),
+            run: entry.run,
+            workspace,
+            last: entry.ended.unwrap_or(entry.started),
+            folder,
+        });
+    }
+    Ok(KeptRuns { runs: kept, next })
+}
+
+/// The beginning of the first prompt, where it can be read.
+fn prompt(folder: &Path) -> Option<String> {
+    let mut line = String::new();
+    let file = File::open(folder.join(FILE)).ok()?.take(FIRST_LINE);
+    BufReader::new(file).read_line(&mut line).ok()?;
+    let entry: serde_json::Value = serde_json::from_str(&line).ok()?;
+    let text = entry.pointer("/entry/user/0/text")?.as_str()?;
+    let words: Vec<&str> = text.split_whitespace().take(30).collect();
+    let words = words.join(" ");
+    (!words.is_empty()).then(|| clip(&words, LONGEST_TITLE).into_owned())
 }
 
 impl App {

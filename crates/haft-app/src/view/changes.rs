@@ -7,7 +7,7 @@ use crate::app::App;
 
 mod report;
 
-pub use report::{FileReport, Report, ReportLimits, report};
+pub use report::{FileReport, FileTexts, Report, ReportLimits, report, texts};
 
 /// A run, or one call of it with its nested calls.
 #[derive(Debug, Clone)]

@@ -25,6 +25,9 @@ pub(crate) struct Run {
     /// At most so many replies of the model to a prompt [default: agent.max_turns]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
+    /// Serve an editor: the Agent Client Protocol on stdin and stdout
+    #[arg(long = "acp", conflicts_with_all = ["prompt", "resume", "on_copy"])]
+    pub(crate) serves_editor: bool,
     /// Wait for a person's decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     #[expect(

@@ -67,6 +67,7 @@ Examples:
   haft run --model ollama:qwen3:8b         a conversation; Ctrl-D ends it
   haft run --resume RUN                    go on, after an approval or an interruption
   git diff | haft run - --model openai:gpt-5.2 --json
+  haft run --acp                           for an editor: Zed, JetBrains IDEs, Neovim
   haft run \"tidy the imports\" --dry-run    nothing is changed: what would have been is shown
 
 Ctrl-C stops the tools that run, a second one the run. A provider's key is read from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …";

@@ -28,6 +28,7 @@ use crate::invocation::{Invocation, is_interactive};
 mod cards;
 mod conversation;
 mod dry;
+pub(super) mod editor;
 mod ndjson;
 mod output;
 mod view;

@@ -24,6 +24,8 @@ mod console_server;
 mod copies;
 mod deciding;
 mod discover;
+mod editor;
+mod editor_lines;
 mod first_minutes;
 mod held;
 mod help;

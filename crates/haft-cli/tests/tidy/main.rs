@@ -181,7 +181,7 @@ const FLOORS: &[&[&str]] = &[
         "haft-store",
     ],
     // The application as a library, and the server around it.
-    &["haft-app", "haft-server"],
+    &["haft-acp", "haft-app", "haft-server"],
     &["haft-cli"],
 ];
 
@@ -194,6 +194,8 @@ const BESIDE: &[(&str, &str)] = &[
     ("haft", "haft-macros"),
     // The tests of the macros stand on `haft`, which re-exports them.
     ("haft-macros", "haft"),
+    // Sessions of an editor stand around an application each.
+    ("haft-acp", "haft-app"),
     // The server stands around an application.
     ("haft-server", "haft-app"),
 ];

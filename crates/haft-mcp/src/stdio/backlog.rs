@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// What the reading thread comes to.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub enum Line {
     /// A line that is not blank, without its newline.
     Message(Vec<u8>),
     /// A line over the limit; it was skipped to its end.
@@ -21,7 +21,7 @@ pub(crate) enum Line {
 
 impl Line {
     /// What it takes of a backlog.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Self::Message(bytes) => bytes.len(),
             Self::TooLong | Self::Broken(_) => 0,
@@ -31,7 +31,7 @@ impl Line {
 
 /// Lines between the thread that reads and the server.
 #[derive(Debug)]
-pub(crate) struct Backlog {
+pub struct Backlog {
     most: usize,
     state: Mutex<State>,
     /// Wakes the reading thread.
@@ -52,7 +52,7 @@ struct State {
 
 impl Backlog {
     /// A backlog of so many bytes; a longer line is alone in it.
-    pub(crate) fn new(most: usize) -> Arc<Self> {
+    pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
             state: Mutex::default(),
@@ -66,7 +66,7 @@ impl Backlog {
     }
 
     /// Adds a line, once there is room; false when nobody takes any more. Blocks.
-    pub(crate) fn push(&self, line: Line) -> bool {
+    pub fn push(&self, line: Line) -> bool {
         let bytes = line.bytes();
         let full = |state: &mut State| {
             !state.closed && !state.lines.is_empty() && state.bytes + bytes > self.most
@@ -83,13 +83,13 @@ impl Backlog {
     }
 
     /// Says that nothing more will come.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.lock().ended = true;
         self.more.notify_one();
     }
 
     /// The next line; none when all were taken and nothing more will come. Dropping the future loses nothing.
-    pub(crate) async fn next(&self) -> Option<Line> {
+    pub async fn next(&self) -> Option<Line> {
         loop {
             let more = self.more.notified();
             {
@@ -108,12 +108,12 @@ impl Backlog {
     }
 
     /// Whether the input's end was read, also where lines before it still wait.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.lock().ended
     }
 
     /// Takes no more: the reading thread ends at its next line.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.lock().closed = true;
         self.room.notify_one();
     }

@@ -15,7 +15,7 @@ use super::backlog::{Backlog, Line};
 const CHUNK: usize = 64 * 1024;
 
 /// Starts the thread that reads lines; it ends at the stream's end or when nobody takes them.
-pub(crate) fn reader(
+pub fn reader(
     input: impl Read + Send + 'static,
     longest: usize,
     lines: Arc<Backlog>,
@@ -36,7 +36,7 @@ pub(crate) fn reader(
         lines.end();
     };
     thread::Builder::new()
-        .name("mcp-stdin".into())
+        .name("haft-stdin".into())
         .spawn(work)
         .map(drop)
 }
@@ -80,7 +80,7 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
 
 /// Since when a write has been under way.
 #[derive(Debug, Default)]
-pub(crate) struct Writing(Mutex<Option<Instant>>);
+pub struct Writing(Mutex<Option<Instant>>);
 
 impl Writing {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
@@ -88,14 +88,14 @@ impl Writing {
     }
 
     /// How long the client has not taken what is being written.
-    pub(crate) fn stands_for(&self) -> Duration {
+    pub fn stands_for(&self) -> Duration {
         let since = *self.lock();
         since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 }
 
 /// Starts the thread that writes lines; it ends when nobody sends any more or the stream breaks. The receiver hears of it.
-pub(crate) fn writer(
+pub fn writer(
     mut output: impl Write + Send + 'static,
     mut lines: mpsc::Receiver<Vec<u8>>,
     writing: Arc<Writing>,
@@ -111,7 +111,7 @@ pub(crate) fn writer(
         let _nobody_waits = ended.send(());
     };
     thread::Builder::new()
-        .name("mcp-stdout".into())
+        .name("haft-stdout".into())
         .spawn(work)?;
     Ok(done)
 }

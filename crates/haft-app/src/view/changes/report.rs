@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Selection;
 use crate::app::App;
 use crate::change_texts::Texts;
-pub use crate::change_texts::{FileReport, ReportLimits};
+pub use crate::change_texts::{FileReport, FileTexts, ReportLimits};
 use crate::problem::Problem;
 
 /// What a run, or one call of it, changed.
@@ -34,10 +34,7 @@ fn is_zero(count: &usize) -> bool {
 /// # Errors
 /// The run's change log cannot be read.
 pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Report, Problem> {
-    let sets = change_sets(app.changes()?, &of.run, of.call.as_deref());
-    let sets =
-        sets.map_err(|e| Problem::failed(format!("read what run {} changed: {e}", of.run)))?;
-    let nets = net_changes(&sets);
+    let nets = nets(app, of)?;
     let listed = listed(&nets, limits.most_files());
     let more_changes = nets.len() - listed.len();
     let mut texts = Texts::new(app.files(), app.changes()?, &of.run, limits);
@@ -46,6 +43,29 @@ pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Re
         changes: listed.into_iter().map(|net| texts.report(net)).collect(),
         more_changes,
     })
+}
+
+/// The text files that a run, or one call of it, changed, before and after; files that are no text or too long are left out.
+///
+/// # Errors
+/// The run's change log cannot be read.
+pub fn texts(
+    app: &App,
+    of: &Selection,
+    limits: &ReportLimits<'_>,
+) -> Result<Vec<FileTexts>, Problem> {
+    let nets = nets(app, of)?;
+    let mut texts = Texts::new(app.files(), app.changes()?, &of.run, limits);
+    let listed = listed(&nets, limits.most_files()).into_iter();
+    Ok(listed.filter_map(|net| texts.sides(net)).collect())
+}
+
+/// Each file's change from before the first to after the last.
+fn nets(app: &App, of: &Selection) -> Result<Vec<NetChange>, Problem> {
+    let sets = change_sets(app.changes()?, &of.run, of.call.as_deref());
+    let sets =
+        sets.map_err(|e| Problem::failed(format!("read what run {} changed: {e}", of.run)))?;
+    Ok(net_changes(&sets))
 }
 
 /// So many changes, in their order. New and modified files are left out first.

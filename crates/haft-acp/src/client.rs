@@ -1,0 +1,104 @@
+//! `Client`: the other side: updates go to it, and it is asked. A question whose asker is gone is withdrawn.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::outbox::Outbox;
+use crate::rpc::{self, Id, RpcError};
+
+/// What comes back.
+type Reply = Result<Box<RawValue>, RpcError>;
+
+/// The client at the other end. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    outbox: Outbox,
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug, Default)]
+struct Parts {
+    next: AtomicI64,
+    waiting: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
+}
+
+/// A request that the client has not answered. Dropping it withdraws it.
+pub(crate) struct Question<'a> {
+    client: &'a Client,
+    id: Id,
+    answer: oneshot::Receiver<Reply>,
+}
+
+impl Client {
+    pub(crate) fn new(outbox: Outbox) -> Self {
+        Self {
+            outbox,
+            parts: Arc::default(),
+        }
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// Tells what happens in a session.
+    pub(crate) fn update(&self, session: &str, update: &Value) {
+        let params = json!({"sessionId": session, "update": update});
+        self.outbox
+            .send(&rpc::notification("session/update", &params));
+    }
+
+    /// Asks.
+    pub(crate) fn ask(&self, method: &str, params: &Value) -> Question<'_> {
+        let id = Id::Number(self.parts.next.fetch_add(1, Ordering::Relaxed));
+        let (send, answer) = oneshot::channel();
+        self.parts.waiting.lock().insert(id.clone(), send);
+        self.outbox.send(&rpc::request(&id, method, params));
+        Question {
+            client: self,
+            id,
+            answer,
+        }
+    }
+
+    /// Takes an answer; one that nobody waits for any more is dropped.
+    pub(crate) fn answered(&self, id: &Id, reply: Reply) {
+        let waiting = self.parts.waiting.lock().remove(id);
+        if let Some(waiting) = waiting {
+            // Whoever asked may be gone by now.
+            let _gone = waiting.send(reply);
+        }
+    }
+}
+
+impl Question<'_> {
+    /// Waits for the answer; none where the client says that it has none.
+    pub(crate) async fn answer(mut self) -> Option<Box<RawValue>> {
+        let answer = (&mut self.answer).await;
+        match answer {
+            Ok(Ok(answer)) => Some(answer),
+            Ok(Err(error)) => {
+                tracing::warn!(code = error.code, message = %error.message, "the client did not answer");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let waits = self.client.parts.waiting.lock().remove(&self.id).is_some();
+        if waits {
+            let params = json!({"requestId": self.id});
+            let withdrawn = rpc::notification("$/cancel_request", &params);
+            self.client.outbox.send(&withdrawn);
+        }
+    }
+}

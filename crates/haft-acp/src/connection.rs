@@ -1,0 +1,371 @@
+//! One client, from its first line to its last: requests are answered side by side, sessions are kept.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use haft::CancellationToken;
+use haft_app::problem::Problem;
+use haft_mcp::stdio::backlog::{Backlog, Line};
+use haft_mcp::stdio::line::{reader, writer};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::blocks::Prompt;
+use crate::client::Client;
+use crate::kept;
+use crate::limits::{LAST, MESSAGE, QUEUE, REQUESTS, SESSIONS};
+use crate::options::AcpOptions;
+use crate::outbox::Outbox;
+use crate::protocol::{self, ClientInfo, Initialize, LoadSession, NewSession};
+use crate::rpc::{self, INVALID_PARAMS, INVALID_REQUEST, Id, Message, Params, RpcError};
+use crate::session::{Opener, Session};
+
+/// The version of the protocol.
+const VERSION: u16 = 1;
+
+/// Serves one client until it closes its end, or until `stop`: everything that runs is ended then. Needs a runtime of several threads.
+///
+/// # Errors
+/// A [`Problem`] where the threads for the two streams cannot be started.
+pub async fn serve(
+    options: AcpOptions,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Problem> {
+    let thread = |e: std::io::Error| Problem::failed(format!("start a thread for a stream: {e}"));
+    let lines = Backlog::new(2 * MESSAGE);
+    let (out, to_client) = mpsc::channel(QUEUE);
+    reader(input, MESSAGE, Arc::clone(&lines)).map_err(thread)?;
+    let written = writer(output, to_client, Arc::default()).map_err(thread)?;
+    let outbox = Outbox::default();
+    let pump = tokio::spawn(outbox.clone().pump(out));
+    let mut connection = Connection {
+        server: Arc::new(Server {
+            client: Client::new(outbox.clone()),
+            options: Arc::new(options),
+            info: Mutex::default(),
+            slots: Mutex::default(),
+            prompts: Mutex::default(),
+        }),
+        tasks: JoinSet::new(),
+    };
+    tokio::select! {
+        () = connection.run(&lines) => {}
+        () = outbox.closed().cancelled() => tracing::warn!("the client does not read what it is sent"),
+        () = stop => {}
+    }
+    lines.close();
+    connection.shut().await;
+    outbox.finish();
+    // A client that does not read the last messages is not waited for.
+    let _late = tokio::time::timeout(LAST, async {
+        let _ = pump.await;
+        let _ = written.await;
+    })
+    .await;
+    Ok(())
+}
+
+struct Connection {
+    server: Arc<Server>,
+    tasks: JoinSet<()>,
+}
+
+/// What all requests share.
+struct Server {
+    client: Client,
+    options: Arc<AcpOptions>,
+    /// What the client said of itself; none before `initialize`.
+    info: Mutex<Option<Option<ClientInfo>>>,
+    slots: Mutex<Slots>,
+    /// The prompts that are worked at, by their requests.
+    prompts: Mutex<HashMap<Id, CancellationToken>>,
+}
+
+#[derive(Default)]
+struct Slots {
+    open: HashMap<String, Arc<Session>>,
+    /// Sessions on their way, and those of them that are loaded.
+    opening: usize,
+    loading: Vec<String>,
+}
+
+impl Connection {
+    /// Takes lines until there are no more.
+    async fn run(&mut self, lines: &Backlog) {
+        loop {
+            let line = tokio::select! {
+                biased;
+                Some(_) = self.tasks.join_next() => continue,
+                line = lines.next() => line,
+            };
+            match line {
+                Some(Line::Message(line)) => self.take(&line),
+                Some(Line::TooLong) => self.answer(None, Err(RpcError::too_long(MESSAGE))),
+                Some(Line::Broken(error)) => return tracing::warn!(%error, "read standard input"),
+                None => return,
+            }
+        }
+    }
+
+    fn answer(&self, id: Option<&Id>, result: Result<Value, RpcError>) {
+        self.server.answer(id, result);
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        match Message::read(line) {
+            Err(fault) => self.answer(fault.id.as_ref(), Err(fault.error)),
+            Ok(Message::Response { id, result }) => self.server.client.answered(&id, result),
+            Ok(Message::Notification { method, params }) => self.server.notified(&method, &params),
+            Ok(Message::Request { id, method, params }) => self.request(id, &method, params),
+        }
+    }
+
+    fn request(&mut self, id: Id, method: &str, params: Params) {
+        let server = &self.server;
+        if method == "initialize" {
+            let result = server.initialize(&params);
+            return self.answer(Some(&id), result);
+        }
+        if server.info.lock().is_none() {
+            let message = "the first request is `initialize`";
+            return self.answer(Some(&id), Err(RpcError::new(INVALID_REQUEST, message)));
+        }
+        if self.tasks.len() >= REQUESTS {
+            let message = format!("{REQUESTS} requests are under way; wait for one of them");
+            return self.answer(Some(&id), Err(RpcError::new(INVALID_REQUEST, message)));
+        }
+        let server = Arc::clone(server);
+        let work: std::pin::Pin<Box<dyn Future<Output = ()> + Send>> = match method {
+            "session/new" => Box::pin(async move { server.new_session(&id, &params).await }),
+            "session/load" => Box::pin(async move { server.load(&id, &params, true).await }),
+            "session/resume" => Box::pin(async move { server.load(&id, &params, false).await }),
+            "session/close" => Box::pin(async move { server.close(&id, &params).await }),
+            "session/list" => Box::pin(async move {
+                let listed = async { kept::list(&server.options, &params.read()?).await };
+                let result = listed.await;
+                server.answer(Some(&id), result);
+            }),
+            "session/set_mode" => Box::pin(async move {
+                let result = server.set_mode(&params);
+                server.answer(Some(&id), result);
+            }),
+            // Which prompt comes first is said by the order of the lines.
+            "session/prompt" => match server.begin(&id, &params) {
+                Err(error) => return self.answer(Some(&id), Err(error)),
+                Ok((busy, prompt)) => Box::pin(async move {
+                    let result = busy.work(prompt).await;
+                    server.prompts.lock().remove(&id);
+                    server.answer(Some(&id), result);
+                }),
+            },
+            "authenticate" => {
+                let message = "there is nothing to authenticate with: `authMethods` is empty";
+                return self.answer(Some(&id), Err(RpcError::new(INVALID_PARAMS, message)));
+            }
+            other => return self.answer(Some(&id), Err(RpcError::no_method(other))),
+        };
+        self.tasks.spawn(work);
+    }
+
+    /// Ends all that runs, and closes every session.
+    async fn shut(&mut self) {
+        let sessions: Vec<_> = {
+            let mut slots = self.server.slots.lock();
+            slots.open.drain().map(|(_, session)| session).collect()
+        };
+        for session in &sessions {
+            session.cancel();
+        }
+        let mut closing = JoinSet::new();
+        for session in sessions {
+            closing.spawn(async move { session.close().await });
+        }
+        closing.join_all().await;
+        self.tasks.shutdown().await;
+        // One that was on its way has come to be since.
+        let late: Vec<_> = {
+            let mut slots = self.server.slots.lock();
+            slots.open.drain().map(|(_, session)| session).collect()
+        };
+        for session in late {
+            session.close().await;
+        }
+    }
+}
+
+impl Server {
+    fn answer(&self, id: Option<&Id>, result: Result<Value, RpcError>) {
+        self.client.outbox().send(&rpc::response(id, result));
+    }
+
+    fn initialize(&self, params: &Params) -> Result<Value, RpcError> {
+        let said: Initialize = params.read()?;
+        *self.info.lock() = Some(said.client_info);
+        Ok(json!({
+            // The latest that there is here, whatever the client speaks.
+            "protocolVersion": VERSION,
+            "agentInfo": {"name": "haft", "title": "haft", "version": env!("CARGO_PKG_VERSION")},
+            "agentCapabilities": {
+                "loadSession": true,
+                "promptCapabilities": {"image": true, "audio": false, "embeddedContext": true},
+                "mcpCapabilities": {"http": false, "sse": false},
+                "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
+            },
+            "authMethods": [],
+        }))
+    }
+
+    fn notified(&self, method: &str, params: &Params) {
+        match method {
+            "session/cancel" => {
+                let session = params
+                    .read()
+                    .and_then(|of: protocol::OfSession| self.session(&of.session_id));
+                match session {
+                    Ok(session) => session.cancel(),
+                    Err(error) => tracing::warn!(message = %error.message, "session/cancel"),
+                }
+            }
+            "$/cancel_request" => {
+                let Ok(of) = params.read::<protocol::CancelRequest>() else {
+                    return;
+                };
+                if let Some(stop) = self.prompts.lock().get(&of.request_id) {
+                    stop.cancel();
+                }
+            }
+            other => tracing::debug!(method = other, "a notification that says nothing here"),
+        }
+    }
+
+    fn session(&self, id: &str) -> Result<Arc<Session>, RpcError> {
+        let slots = self.slots.lock();
+        let session = slots.open.get(id).cloned();
+        session.ok_or_else(|| RpcError::no_session(id))
+    }
+
+    fn begin(&self, id: &Id, params: &Params) -> Result<(crate::session::Busy, Prompt), RpcError> {
+        let said: protocol::Prompt = params.read()?;
+        let session = self.session(&said.session_id)?;
+        let prompt = Prompt::read(said.prompt, session.workspace())?;
+        let busy = session.begin()?;
+        let stop = busy.stop().clone();
+        self.prompts.lock().insert(id.clone(), stop);
+        Ok((busy, prompt))
+    }
+
+    async fn new_session(&self, id: &Id, params: &Params) {
+        let opened = async {
+            let new: NewSession = params.read()?;
+            self.open(&new, None).await
+        };
+        match opened.await {
+            Err(error) => self.answer(Some(id), Err(error)),
+            Ok(session) => {
+                let result = json!({"sessionId": session.id(), "modes": session.modes()});
+                self.answer(Some(id), Ok(result));
+                session.announce();
+            }
+        }
+    }
+
+    async fn load(&self, id: &Id, params: &Params, replays: bool) {
+        let opened = async {
+            let load: LoadSession = params.read()?;
+            let session = self.open(&load.new, Some(&load.session_id)).await?;
+            if replays {
+                session.replay().await?;
+            }
+            Ok(session)
+        };
+        match opened.await {
+            Err(error) => self.answer(Some(id), Err(error)),
+            Ok(session) => {
+                self.answer(Some(id), Ok(json!({"modes": session.modes()})));
+                session.announce();
+            }
+        }
+    }
+
+    /// Opens a session, where there is room for it.
+    async fn open(
+        &self,
+        new: &NewSession,
+        earlier: Option<&str>,
+    ) -> Result<Arc<Session>, RpcError> {
+        let _room = Room::take(self, earlier)?;
+        let info = self.info.lock().clone().flatten();
+        let opener = Opener {
+            options: &self.options,
+            client: &self.client,
+            name: info.map(|info| info.title.unwrap_or(info.name)),
+        };
+        let session = Arc::new(opener.open(new, earlier).await?);
+        let mut slots = self.slots.lock();
+        slots
+            .open
+            .insert(session.id().to_owned(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    async fn close(&self, id: &Id, params: &Params) {
+        let closed = async {
+            let of: protocol::OfSession = params.read()?;
+            let session = self.slots.lock().open.remove(&of.session_id);
+            let session = session.ok_or_else(|| RpcError::no_session(&of.session_id))?;
+            session.close().await;
+            Ok(json!({}))
+        };
+        let result = closed.await;
+        self.answer(Some(id), result);
+    }
+
+    fn set_mode(&self, params: &Params) -> Result<Value, RpcError> {
+        let said: protocol::SetMode = params.read()?;
+        self.session(&said.session_id)?.set_mode(&said.mode_id)?;
+        Ok(json!({}))
+    }
+}
+
+/// Room for a session on its way.
+struct Room<'a> {
+    server: &'a Server,
+    loads: Option<String>,
+}
+
+impl<'a> Room<'a> {
+    fn take(server: &'a Server, loads: Option<&str>) -> Result<Self, RpcError> {
+        let mut slots = server.slots.lock();
+        if slots.open.len() + slots.opening >= SESSIONS {
+            let message = format!("{SESSIONS} sessions are open; close one with session/close");
+            return Err(RpcError::new(INVALID_REQUEST, message));
+        }
+        if let Some(id) = loads {
+            if slots.open.contains_key(id) || slots.loading.iter().any(|known| known == id) {
+                let message = format!("session {id} is open here already");
+                return Err(RpcError::new(INVALID_REQUEST, message));
+            }
+            slots.loading.push(id.to_owned());
+        }
+        slots.opening += 1;
+        Ok(Self {
+            server,
+            loads: loads.map(str::to_owned),
+        })
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.server.slots.lock();
+        slots.opening -= 1;
+        if let Some(id) = &self.loads {
+            slots.loading.retain(|known| known != id);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `Editor`: asks the user in the editor whether a call may run. The inbox holds the same request: the first decision counts, and the
+//! question in the editor is withdrawn where it came from elsewhere.
+
+use std::sync::Arc;
+
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision, HoldFor};
+use haft::audit::redact::Redactor;
+use haft::future::BoxFuture;
+use haft::spec::Risk;
+use haft_app::host::ApproverParts;
+use haft_app::rules::RuleCheck;
+use serde_json::{Value, json};
+
+use crate::protocol::{Permission, PermissionOutcome};
+use crate::updates::{Updates, card, text};
+
+/// From where its decisions come, for the record.
+const FROM: &str = "editor";
+
+/// Run it this time.
+const ONCE: &str = "allow-once";
+/// The same effects of the same tool, until the session ends.
+const SESSION: &str = "allow-session";
+/// Keep the suggested rule.
+const ALWAYS: &str = "allow-always";
+/// Do not run it.
+const REJECT: &str = "reject";
+
+/// The user behind the editor: whoever runs the process runs haft, and decides as at a terminal.
+#[derive(Debug)]
+pub(crate) struct Editor {
+    updates: Arc<Updates>,
+    by: String,
+    rules: RuleCheck,
+    redactor: Redactor,
+}
+
+impl Editor {
+    pub(crate) fn new(updates: Arc<Updates>, parts: ApproverParts) -> Self {
+        Self {
+            updates,
+            by: format!("{}@{FROM}", parts.principal.subject),
+            rules: parts.rules,
+            redactor: parts.redactor,
+        }
+    }
+
+    async fn put(&self, request: &ApprovalRequest) -> Answer {
+        let id = &request.id;
+        if request.is_question() {
+            // The protocol's stable part asks for permissions alone.
+            self.updates.say(&format!(
+                "A question waits for your answer: `haft approvals answer {id}`, or the console."
+            ));
+            return Answer::Nobody;
+        }
+        if request.risk == Risk::Critical {
+            // An editor may answer by itself, and has no way to have the tool's name typed.
+            self.updates.waits(&request.call, &format!(
+                "It is critical, so the editor does not decide about it: `haft approvals approve {id}` at a terminal, or the console."
+            ));
+            return Answer::Nobody;
+        }
+        let keeps = self.rules.problem(request, None).is_none();
+        let params = json!({
+            "sessionId": self.updates.session(),
+            "toolCall": self.card(request),
+            "options": options(request, keeps, &self.redactor),
+        });
+        // However it ends, the call does not stand as pending in the editor.
+        let mut settled = Settled {
+            updates: &self.updates,
+            request,
+            rejected: false,
+        };
+        let client = self.updates.client();
+        let question = client.ask("session/request_permission", &params);
+        let Some(answer) = question.answer().await else {
+            return Answer::Nobody;
+        };
+        match serde_json::from_str(answer.get()) {
+            Ok(Permission {
+                outcome: PermissionOutcome::Selected { option_id },
+            }) => {
+                settled.rejected = option_id == REJECT;
+                self.decided(&option_id, request, keeps)
+            }
+            Ok(Permission {
+                outcome: PermissionOutcome::Cancelled,
+            }) => Answer::Nobody,
+            Err(error) => {
+                tracing::warn!(%error, "the client's answer about a permission");
+                Answer::Nobody
+            }
+        }
+    }
+
+    /// What an option means; one that was not offered decides nothing.
+    fn decided(&self, option: &str, request: &ApprovalRequest, keeps: bool) -> Answer {
+        let yes = |scope| Decision::approve(&*self.by, FROM).hold_for(scope);
+        match option {
+            ONCE => yes(HoldFor::Once).into(),
+            SESSION => yes(HoldFor::Session).into(),
+            ALWAYS if keeps => {
+                let yes = yes(HoldFor::Always);
+                match request.suggested.first() {
+                    Some(rule) => yes.with_rule(rule).into(),
+                    None => Answer::Nobody,
+                }
+            }
+            REJECT => Decision::deny(&*self.by, FROM).into(),
+            other => {
+                tracing::warn!(option = other, "the client chose what was not offered");
+                Answer::Nobody
+            }
+        }
+    }
+
+    /// The call with all that decides about it.
+    fn card(&self, request: &ApprovalRequest) -> Value {
+        let tool = request.tool.as_str();
+        let mut content = self.updates.previews(request);
+        content.push(text::content(&self.reasons(request)));
+        let class = self.updates.class(tool);
+        json!({
+            "toolCallId": request.call,
+            "title": card::title(tool, &request.arguments, &self.redactor),
+            "kind": card::kind(tool, class),
+            "status": "pending",
+            "content": content,
+            "locations": card::locations(&request.arguments, &request.workspace),
+            "rawInput": text::raw(&request.arguments, &self.redactor),
+        })
+    }
+
+    fn reasons(&self, request: &ApprovalRequest) -> String {
+        let redacted = |text: &str| text::plain(&self.redactor.redact(text));
+        let mut lines = vec![format!(
+            "**{}**: {}",
+            request.risk,
+            redacted(&request.reason)
+        )];
+        let permissions = request.snapshot.permissions.iter();
+        for (place, permission) in permissions.enumerate() {
+            let effect = &permission.effect;
+            let verdict = request.verdicts.get(place);
+            let verdict = verdict.map(|verdict| format!("{verdict}: "));
+            let verdict = verdict.unwrap_or_default();
+            let what = format!("{verdict}{} {}", effect.kind(), effect.value());
+            lines.push(format!("- {}", redacted(&what)));
+        }
+        for (name, value) in &request.bound {
+            let what = format!("{name} = {value} (from the settings)");
+            lines.push(format!("- {}", redacted(&what)));
+        }
+        lines.push(format!(
+            "Asked by {}; also in the inbox as {}.",
+            redacted(&request.rule),
+            request.id
+        ));
+        lines.join("\n")
+    }
+}
+
+impl Approver for Editor {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(self.put(request))
+    }
+}
+
+/// The choices.
+fn options(request: &ApprovalRequest, keeps: bool, redactor: &Redactor) -> Vec<Value> {
+    let option =
+        |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
+    let mut options = vec![
+        option(ONCE, "Allow once", "allow_once"),
+        option(SESSION, "Allow for this session", "allow_always"),
+    ];
+    if let Some(rule) = request.suggested.first().filter(|_| keeps) {
+        let name = format!("Always allow {}", text::line(&redactor.redact(rule)));
+        options.push(option(ALWAYS, &name, "allow_always"));
+    }
+    options.push(option(REJECT, "Reject", "reject_once"));
+    options
+}
+
+/// Says that a call does not wait for the user any more.
+struct Settled<'a> {
+    updates: &'a Updates,
+    request: &'a ApprovalRequest,
+    rejected: bool,
+}
+
+impl Drop for Settled<'_> {
+    fn drop(&mut self) {
+        self.updates.settled(&self.request.call, self.rejected);
+    }
+}

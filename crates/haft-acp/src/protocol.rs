@@ -1,0 +1,143 @@
+//! The parameters of the protocol's methods, as far as they are looked at.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::rpc::Id;
+
+/// `initialize`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Initialize {
+    #[serde(rename = "protocolVersion")]
+    pub(crate) _version: u16,
+    #[serde(default)]
+    pub(crate) client_info: Option<ClientInfo>,
+}
+
+/// What the client calls itself.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ClientInfo {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) title: Option<String>,
+}
+
+/// `session/new`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NewSession {
+    pub(crate) cwd: PathBuf,
+    #[serde(default)]
+    pub(crate) mcp_servers: Option<Vec<McpServer>>,
+    #[serde(default)]
+    pub(crate) additional_directories: Option<Vec<PathBuf>>,
+}
+
+/// An MCP server that the client names.
+#[derive(Debug, Deserialize)]
+pub(crate) struct McpServer {
+    pub(crate) name: String,
+}
+
+/// `session/load` and `session/resume`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LoadSession {
+    pub(crate) session_id: String,
+    #[serde(flatten)]
+    pub(crate) new: NewSession,
+}
+
+/// What is about a session and says nothing else: `session/close`, `session/cancel`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OfSession {
+    pub(crate) session_id: String,
+}
+
+/// `session/list`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListSessions {
+    #[serde(default)]
+    pub(crate) cwd: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// `session/set_mode`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SetMode {
+    pub(crate) session_id: String,
+    pub(crate) mode_id: String,
+}
+
+/// `session/prompt`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Prompt {
+    pub(crate) session_id: String,
+    pub(crate) prompt: Vec<Block>,
+}
+
+/// A piece of a prompt.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Block {
+    Text {
+        text: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        data: String,
+        mime_type: String,
+    },
+    Audio {},
+    #[serde(rename_all = "camelCase")]
+    ResourceLink {
+        uri: String,
+        name: String,
+    },
+    Resource {
+        resource: Resource,
+    },
+}
+
+/// A resource with what it holds.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Resource {
+    pub(crate) uri: String,
+    #[serde(default)]
+    pub(crate) mime_type: Option<String>,
+    #[serde(default)]
+    pub(crate) text: Option<String>,
+    #[serde(default)]
+    pub(crate) blob: Option<String>,
+}
+
+/// `$/cancel_request`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CancelRequest {
+    pub(crate) request_id: Id,
+}
+
+/// The answer to `session/request_permission`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Permission {
+    pub(crate) outcome: PermissionOutcome,
+}
+
+/// What came of it.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub(crate) enum PermissionOutcome {
+    Cancelled,
+    #[serde(rename_all = "camelCase")]
+    Selected {
+        option_id: String,
+    },
+}

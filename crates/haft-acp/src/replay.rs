@@ -1,0 +1,96 @@
+//! A conversation as it was, told to a client that loads it.
+
+use haft_agent::Entry;
+use haft_app::app::App;
+use haft_wire::{Item, Part, Turn};
+use serde_json::{Value, json};
+
+use crate::updates::{Updates, card, text};
+
+/// Tells a conversation, from its first word to its last.
+pub(crate) async fn replay(updates: &Updates, app: &App, entries: Vec<Entry>) {
+    let mut turn = 0;
+    for entry in entries {
+        updates.client().outbox().room().await;
+        match entry {
+            Entry::User(parts) => {
+                for part in &parts {
+                    chunk(updates, "user_message_chunk", part);
+                }
+            }
+            Entry::Turn { turn: said, .. } => {
+                turn += 1;
+                tell(updates, app, turn, &said);
+            }
+            Entry::Answered { place, answer } => {
+                let texts: Vec<&str> = answer.parts.iter().filter_map(words).collect();
+                let texts = app.redactor().redact(&texts.join("\n")).into_owned();
+                let status = if answer.is_error {
+                    "failed"
+                } else {
+                    "completed"
+                };
+                updates.send(&json!({
+                    "sessionUpdate": "tool_call_update", "toolCallId": id(turn, place),
+                    "status": status, "content": [text::output(&texts)],
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A call, by the name that it has in the record.
+fn id(turn: u32, place: usize) -> String {
+    format!("turn-{turn}-{}", place + 1)
+}
+
+fn words(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn chunk(updates: &Updates, kind: &str, part: &Part) {
+    let content = match part {
+        Part::Text(text) => text::block(text),
+        Part::Image { media_type, data } => {
+            json!({"type": "image", "data": data, "mimeType": media_type})
+        }
+        Part::File { name, .. } => text::block(&format!("({name})")),
+        Part::Audio { .. } => return,
+    };
+    updates.send(&json!({"sessionUpdate": kind, "content": content}));
+}
+
+/// What the model said in one turn, and the calls that it made.
+fn tell(updates: &Updates, app: &App, turn: u32, said: &Turn) {
+    let mut place = 0;
+    for item in &said.items {
+        let told: Value = match item {
+            Item::Text(words) | Item::Refusal(words) => {
+                json!({"sessionUpdate": "agent_message_chunk", "content": text::block(words)})
+            }
+            Item::Thinking(words) => {
+                json!({"sessionUpdate": "agent_thought_chunk", "content": text::block(words)})
+            }
+            Item::Call(call) => {
+                let own = id(turn, place);
+                place += 1;
+                json!({
+                    "sessionUpdate": "tool_call",
+                    "toolCallId": own,
+                    "title": card::title(&call.name, &call.arguments, app.redactor()),
+                    "name": call.name,
+                    "kind": card::kind(&call.name, updates.class(&call.name)),
+                    "status": "pending",
+                    "locations": card::locations(&call.arguments, app.workspace()),
+                    "rawInput": text::raw(&call.arguments, app.redactor()),
+                })
+            }
+            _ => continue,
+        };
+        updates.send(&told);
+    }
+}

@@ -1,0 +1,310 @@
+//! `Session`: an application for the session's folder, and one run of the agent loop in it.
+
+use std::sync::Arc;
+
+use haft::CancellationToken;
+use haft::call::RunId;
+use haft_agent::Control;
+use haft_app::agent::{AgentRun, AgentTask};
+use haft_app::app::App;
+use haft_app::config::Settings;
+use haft_app::host::{ApproverParts, Host, MakeApprover};
+use haft_app::notices::Notices;
+use haft_app::problem::Problem;
+use haft_app::run::RunOptions;
+use haft_app::site::Site;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::task::AbortHandle;
+
+use crate::client::Client;
+use crate::kept;
+use crate::limits::{CLOSING, COMMANDS};
+use crate::options::AcpOptions;
+use crate::permission::Editor;
+use crate::protocol::NewSession;
+use crate::replay::replay;
+use crate::rpc::{INVALID_REQUEST, RpcError};
+use crate::updates::{Parts, Updates};
+
+mod modes;
+mod turn;
+
+/// The entry point of its runs, as the record names it.
+const ENTRY: &str = "acp";
+
+/// A conversation of the user with an agent that works in a folder.
+#[derive(Debug)]
+pub(crate) struct Session {
+    id: String,
+    app: App,
+    /// None once it is closed.
+    agent: tokio::sync::Mutex<Option<AgentRun>>,
+    /// Stops what runs.
+    control: Control,
+    /// Ends the prompt that is worked at; none where none is.
+    turn: Mutex<Option<CancellationToken>>,
+    updates: Arc<Updates>,
+    modes: modes::Modes,
+    sweeper: AbortHandle,
+}
+
+/// Who opens sessions, and for whom.
+pub(crate) struct Opener<'a> {
+    pub(crate) options: &'a Arc<AcpOptions>,
+    pub(crate) client: &'a Client,
+    /// What the client calls itself.
+    pub(crate) name: Option<String>,
+}
+
+/// Where a session works, and under which settings.
+struct Place<'a> {
+    site: &'a Site,
+    settings: &'a Settings,
+}
+
+/// The only prompt that a session works at, as long as it does.
+#[derive(Debug)]
+pub(crate) struct Busy {
+    session: Arc<Session>,
+    stop: CancellationToken,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        *self.session.turn.lock() = None;
+    }
+}
+
+impl Opener<'_> {
+    /// Opens a session in the folder, or goes on with an earlier one.
+    pub(crate) async fn open(
+        &self,
+        new: &NewSession,
+        earlier: Option<&str>,
+    ) -> Result<Session, Problem> {
+        let more = new.additional_directories.as_ref();
+        if more.is_some_and(|more| !more.is_empty()) {
+            return Err(Problem::usage(
+                "a session has one folder, and `additionalDirectories` names more",
+            )
+            .advise("open a session for each"));
+        }
+        let site = self.options.site(&new.cwd)?;
+        let settings = self.options.settings(&site)?;
+        let place = Place {
+            site: &site,
+            settings: &settings,
+        };
+        let opened = self.build(new, earlier, place).await;
+        opened.map_err(|problem| problem.redacted(&settings.redactor))
+    }
+
+    async fn build(
+        &self,
+        new: &NewSession,
+        earlier: Option<&str>,
+        place: Place<'_>,
+    ) -> Result<Session, Problem> {
+        let Place { site, settings } = place;
+        let earlier = match earlier {
+            Some(session) => Some((session, kept::run_of(site.home.path(), session)?)),
+            None => None,
+        };
+        let updates = Updates::new(self.client.clone());
+        let app = App::build(site, settings, self.host(&updates))?;
+        let run = earlier.as_ref().map(|(_, run)| run.clone());
+        let agent = match app.agent(settings, self.task(run, &updates)).await {
+            Ok(agent) => agent,
+            Err(problem) => {
+                app.shut().await;
+                return Err(problem);
+            }
+        };
+        let id = match earlier {
+            Some((session, _)) => {
+                kept::note(app.home(), session, agent.id())?;
+                session.to_owned()
+            }
+            None => agent.id().to_string(),
+        };
+        let window = settings.entry(&["models", agent.model(), "window"]);
+        let window = window.and_then(|window| u64::try_from(window.value.as_integer()?).ok());
+        updates.attach(Parts {
+            session: id.clone(),
+            run: agent.id().clone(),
+            app: app.clone(),
+            window,
+        });
+        for notice in settings.warnings.iter().chain(agent.notices()) {
+            updates.notice(notice);
+        }
+        servers(new, &app, &updates);
+        Ok(Session {
+            id,
+            control: agent.agent().control(),
+            sweeper: app.sweep(),
+            agent: tokio::sync::Mutex::new(Some(agent)),
+            turn: Mutex::default(),
+            modes: modes::Modes::new(Arc::clone(self.options), settings),
+            app,
+            updates,
+        })
+    }
+
+    fn host(&self, updates: &Arc<Updates>) -> Host {
+        let editor = Arc::clone(updates);
+        let approver: MakeApprover =
+            Box::new(move |parts: ApproverParts| Arc::new(Editor::new(editor, parts)));
+        let (log, updates) = (self.options.notices.clone(), Arc::clone(updates));
+        Host {
+            approver: Some(approver),
+            notices: Notices::new(move |text| {
+                log.warn(text);
+                updates.notice(text);
+            }),
+            ..Host::default()
+        }
+    }
+
+    fn task(&self, resume: Option<RunId>, updates: &Arc<Updates>) -> AgentTask {
+        let options = self.options;
+        AgentTask {
+            model: options.model.clone(),
+            base_url: options.base_url.clone(),
+            // An earlier conversation has them.
+            skills: if resume.is_some() {
+                Vec::new()
+            } else {
+                options.skills.clone()
+            },
+            resume,
+            max_turns: options.max_turns,
+            watcher: Some(Arc::clone(updates) as _),
+            run: Some(RunOptions {
+                progress: Some(Arc::clone(updates) as _),
+                wait: options.wait,
+                client: self.name.clone(),
+                ..RunOptions::new(ENTRY)
+            }),
+            ..AgentTask::default()
+        }
+    }
+}
+
+/// Says which of the client's MCP servers are not started: those that settings do not name. No program that a person has not added
+/// and pinned is started because a client names it.
+fn servers(new: &NewSession, app: &App, updates: &Updates) {
+    let known = app.servers().list();
+    let named = new.mcp_servers.iter().flatten();
+    let names: Vec<&str> = named
+        .map(|server| server.name.as_str())
+        .filter(|name| !known.iter().any(|known| known.name == *name))
+        .take(20)
+        .collect();
+    if !names.is_empty() {
+        updates.notice(&format!(
+            "the editor's MCP servers {} were not started: haft starts those of its own settings alone; haft mcp add NAME adds one",
+            names.join(", ")
+        ));
+    }
+}
+
+impl Session {
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn workspace(&self) -> &str {
+        self.app.workspace()
+    }
+
+    /// Its modes and the one in force, as sessions are answered with.
+    pub(crate) fn modes(&self) -> Value {
+        self.modes.state()
+    }
+
+    /// Puts a mode in force.
+    pub(crate) fn set_mode(&self, mode: &str) -> Result<(), RpcError> {
+        let set = self.modes.set(&self.app, mode);
+        set.map_err(|problem| problem.redacted(self.app.redactor()).into())
+    }
+
+    /// Tells what was said and done before.
+    pub(crate) async fn replay(&self) -> Result<(), Problem> {
+        let agent = self.agent.lock().await;
+        if let Some(agent) = agent.as_ref() {
+            let entries = agent.entries().await?;
+            replay(&self.updates, &self.app, entries).await;
+        }
+        Ok(())
+    }
+
+    /// Tells which commands there are: the skills that a user may choose.
+    pub(crate) fn announce(&self) {
+        let skills = self.app.skills().current();
+        let skills = skills.skills().iter();
+        let commands = skills
+            .filter(|skill| skill.front().user_invocable)
+            .take(COMMANDS)
+            .map(|skill| {
+                json!({
+                    "name": skill.name(),
+                    "description": skill.description(),
+                    "input": {"hint": "what to do with it"},
+                })
+            });
+        let commands: Vec<Value> = commands.collect();
+        if !commands.is_empty() {
+            self.updates.send(&json!({
+                "sessionUpdate": "available_commands_update", "availableCommands": commands,
+            }));
+        }
+    }
+
+    /// Takes the session for a prompt; one that is being worked at is not interrupted.
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<Busy, RpcError> {
+        let mut turn = self.turn.lock();
+        if turn.is_some() {
+            let message = format!(
+                "session {} works at a prompt; wait for its end, or end it with session/cancel",
+                self.id
+            );
+            return Err(RpcError::new(INVALID_REQUEST, message));
+        }
+        let stop = CancellationToken::new();
+        *turn = Some(stop.clone());
+        Ok(Busy {
+            session: Arc::clone(self),
+            stop,
+        })
+    }
+
+    /// Ends the prompt that is worked at, if any.
+    pub(crate) fn cancel(&self) {
+        if let Some(stop) = &*self.turn.lock() {
+            stop.cancel();
+        }
+    }
+
+    /// Ends what runs, and lets the run go: it can be loaded again.
+    pub(crate) async fn close(&self) {
+        self.cancel();
+        let agent = tokio::time::timeout(CLOSING, self.agent.lock()).await;
+        if let Ok(mut agent) = agent
+            && let Some(agent) = agent.take()
+        {
+            agent.release().await;
+        }
+        self.sweeper.abort();
+        self.app.shut().await;
+        self.updates.detach();
+    }
+}
+
+impl Busy {
+    /// Ends the prompt.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+}

@@ -1,0 +1,149 @@
+//! One prompt, to its end.
+
+use std::pin::pin;
+
+use haft_agent::{AgentError, End, Exceeded, Finished};
+use haft_app::agent::{AgentRun, problem};
+use haft_app::problem::Problem;
+use haft_wire::Part;
+use serde_json::{Value, json};
+
+use super::{Busy, Session};
+use crate::blocks::Prompt;
+use crate::limits::AGAIN;
+use crate::rpc::{INVALID_REQUEST, RpcError};
+
+/// What the loop does next.
+enum Step {
+    Prompt(Vec<Part>),
+    /// Goes on with calls that have no answer.
+    Resume,
+}
+
+impl Busy {
+    /// Works at a prompt; what the request is answered with.
+    pub(crate) async fn work(self, mut prompt: Prompt) -> Result<Value, RpcError> {
+        let session = &self.session;
+        let mut agent = session.agent.lock().await;
+        let Some(agent) = agent.as_mut() else {
+            return Err(RpcError::no_session(&session.id));
+        };
+        if agent.agent().session().cancellation().is_cancelled() {
+            let message =
+                "a decision ended the run of this session; load the session again to go on";
+            return Err(RpcError::new(INVALID_REQUEST, message));
+        }
+        session.updates.say_notices();
+        if agent.agent().is_open() {
+            // A call of an earlier prompt waited for a decision, or its process ended.
+            let finished = self.drive(agent, Step::Resume).await?;
+            if finished.end != End::Done {
+                return Ok(session.stopped(&finished));
+            }
+        }
+        if let Some(name) = prompt.command.take()
+            && session.app.skills().current().find(&name).is_some()
+        {
+            let loaded = agent.agent_mut().load_skill(&name).await;
+            loaded.map_err(|error| session.failed(problem(&error)))?;
+            if !prompt.without_command() {
+                session.updates.say(&format!("The skill {name} is active."));
+                return Ok(json!({"stopReason": "end_turn"}));
+            }
+        }
+        let finished = self.drive(agent, Step::Prompt(prompt.parts)).await?;
+        Ok(session.stopped(&finished))
+    }
+
+    /// Runs the loop to its end, which a cancellation brings about.
+    async fn drive(&self, agent: &mut AgentRun, step: Step) -> Result<Finished, RpcError> {
+        let control = &self.session.control;
+        let agent = agent.agent_mut();
+        let work = async move {
+            match step {
+                Step::Prompt(parts) => agent.run_with(parts).await,
+                Step::Resume => agent.resume().await,
+            }
+        };
+        let mut work = pin!(work);
+        let done: Result<Finished, AgentError> = tokio::select! {
+            biased;
+            done = &mut work => done,
+            () = self.stop.cancelled() => loop {
+                control.cancel();
+                if let Ok(done) = tokio::time::timeout(AGAIN, &mut work).await {
+                    break done;
+                }
+            },
+        };
+        done.map_err(|error| self.session.failed(problem(&error)))
+    }
+}
+
+impl Session {
+    fn failed(&self, problem: Problem) -> RpcError {
+        problem.redacted(self.app.redactor()).into()
+    }
+
+    /// How a run ended, as the protocol's reason to stop. What has no reason there is said.
+    fn stopped(&self, finished: &Finished) -> Value {
+        let reason = reason(&finished.end);
+        match &finished.end {
+            End::Done | End::Length | End::Filtered => {}
+            End::Cancelled if !self.is_ended_by_decision() => {}
+            End::Suspended(calls) => {
+                let ids = calls.iter().map(|call| call.approval.as_str());
+                let ids: Vec<&str> = ids.collect();
+                self.updates.say(&format!(
+                    "Waits for a decision about {}: `haft approvals`, or the console. Then prompt again to go on.",
+                    ids.join(", ")
+                ));
+            }
+            end => self.updates.say(&end.describe()),
+        }
+        json!({"stopReason": reason})
+    }
+
+    /// Whether a decision ended the whole run.
+    fn is_ended_by_decision(&self) -> bool {
+        let turn = self.turn.lock();
+        turn.as_ref().is_some_and(|stop| !stop.is_cancelled())
+    }
+}
+
+/// The protocol's word.
+fn reason(end: &End) -> &'static str {
+    match end {
+        End::Length => "max_tokens",
+        End::Filtered => "refusal",
+        End::Cancelled => "cancelled",
+        End::Budget(Exceeded::Turns(_)) => "max_turn_requests",
+        _ => "end_turn",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_has_a_reason_of_the_protocol() {
+        let repeating = End::Repeating {
+            tool: "x".to_owned(),
+            times: 3,
+        };
+        for (end, expect) in [
+            (End::Done, "end_turn"),
+            (End::Suspended(Vec::new()), "end_turn"),
+            (End::Budget(Exceeded::Turns(1)), "max_turn_requests"),
+            (End::Budget(Exceeded::Tokens(1)), "end_turn"),
+            (End::Cancelled, "cancelled"),
+            (repeating, "end_turn"),
+            (End::Length, "max_tokens"),
+            (End::Filtered, "refusal"),
+            (End::Stopped("x".to_owned()), "end_turn"),
+        ] {
+            assert_eq!(reason(&end), expect, "{end:?}");
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! `Updates`: what happens in a session, as updates of the protocol: text and thoughts as they come, tool calls with their output and
+//! diffs, the plan, the use of the context.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use haft::approval::ApprovalRequest;
+use haft::audit::redact::Redactor;
+use haft::call::{CallId, RunId};
+use haft::change::ChangesMade;
+use haft::progress::{ProgressEvent, ProgressSink};
+use haft::result::{Content, Outcome};
+use haft::spec::ToolClass;
+use haft_agent::{AgentEvent, Spent, Watcher};
+use haft_app::app::App;
+use haft_app::view::changes::{ReportLimits, Selection, texts};
+use haft_wire::{Delta, Usage};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::TryRecvError;
+
+use crate::client::Client;
+use crate::limits::{IMAGE, OUTPUT};
+
+pub(crate) mod card;
+mod plan;
+mod printed;
+pub(crate) mod text;
+
+/// Tells the client what happens in one session.
+pub(crate) struct Updates {
+    client: Client,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    session: String,
+    run: Option<RunId>,
+    /// The session's application, until the session is closed.
+    app: Option<App>,
+    /// The tokens that the model can take.
+    window: Option<u64>,
+    /// What calls changed.
+    made: Option<Receiver<ChangesMade>>,
+    changed: HashSet<CallId>,
+    /// Calls at work, with the end of what each has printed.
+    calls: HashMap<CallId, String>,
+    /// Whether text of the reply under way was told as it came.
+    streams: bool,
+    /// What is said with the next prompt.
+    notices: Vec<String>,
+}
+
+impl fmt::Debug for Updates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Updates").finish_non_exhaustive()
+    }
+}
+
+/// What a session is told with.
+pub(crate) struct Parts {
+    pub(crate) session: String,
+    pub(crate) run: RunId,
+    pub(crate) app: App,
+    pub(crate) window: Option<u64>,
+}
+
+impl Updates {
+    pub(crate) fn new(client: Client) -> Arc<Self> {
+        Arc::new(Self {
+            client,
+            state: Mutex::default(),
+        })
+    }
+
+    /// The session is there.
+    pub(crate) fn attach(&self, parts: Parts) {
+        let mut state = self.state.lock();
+        state.made = parts.app.changes().ok().map(|log| log.watch());
+        state.session = parts.session;
+        state.run = Some(parts.run);
+        state.window = parts.window;
+        state.app = Some(parts.app);
+    }
+
+    /// The session is closed: what it was made of is let go.
+    pub(crate) fn detach(&self) {
+        let mut state = self.state.lock();
+        (state.app, state.made) = (None, None);
+    }
+
+    pub(crate) fn session(&self) -> String {
+        self.state.lock().session.clone()
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Sends one update.
+    pub(crate) fn send(&self, update: &Value) {
+        self.client.update(&self.session(), update);
+    }
+
+    /// Says something in haft's own name, as a paragraph of the agent's.
+    pub(crate) fn say(&self, what: &str) {
+        let what = format!("\n\n{what}\n\n");
+        self.send(&json!({"sessionUpdate": "agent_message_chunk", "content": text::block(&what)}));
+    }
+
+    /// Keeps what is said with the next prompt.
+    pub(crate) fn notice(&self, what: &str) {
+        let mut state = self.state.lock();
+        if !state.notices.iter().any(|known| known == what) {
+            state.notices.push(what.to_owned());
+        }
+    }
+
+    /// Says what was kept.
+    pub(crate) fn say_notices(&self) {
+        let notices = std::mem::take(&mut self.state.lock().notices);
+        for notice in notices {
+            self.say(&format!("haft: {}", text::plain(&notice)));
+        }
+    }
+
+    fn thought(&self, what: &str) {
+        self.send(&json!({"sessionUpdate": "agent_thought_chunk", "content": text::block(what)}));
+    }
+
+    fn app(&self) -> Option<App> {
+        self.state.lock().app.clone()
+    }
+
+    fn redactor(&self) -> Redactor {
+        let app = self.app();
+        app.map_or_else(Redactor::default, |app| app.redactor().clone())
+    }
+
+    /// The class of a tool.
+    pub(crate) fn class(&self, tool: &str) -> Option<ToolClass> {
+        self.app()?.tools().snapshot().entry(tool)?.spec().class
+    }
+
+    fn call(&self, id: &CallId, tool: &str, arguments: &str) {
+        let Some(app) = self.app() else { return };
+        self.state.lock().calls.insert(id.clone(), String::new());
+        let redactor = app.redactor();
+        self.send(&json!({
+            "sessionUpdate": "tool_call",
+            "toolCallId": id,
+            "title": card::title(tool, arguments, redactor),
+            "name": tool,
+            "kind": card::kind(tool, self.class(tool)),
+            "status": "in_progress",
+            "locations": card::locations(arguments, app.workspace()),
+            "rawInput": text::raw(arguments, redactor),
+        }));
+    }
+
+    /// A call waits for a decision that is made elsewhere.
+    pub(crate) fn waits(&self, id: &CallId, why: &str) {
+        self.send(&json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "pending",
+            "content": [text::content(why)],
+        }));
+    }
+
+    /// A call does not wait for the user any more, who has rejected it or not.
+    pub(crate) fn settled(&self, id: &CallId, rejected: bool) {
+        // A call within another has no result of its own here.
+        let is_own = self.state.lock().calls.contains_key(id);
+        let status = match (is_own, rejected) {
+            (true, _) => "in_progress",
+            (false, true) => "failed",
+            (false, false) => "completed",
+        };
+        self.send(
+            &json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status}),
+        );
+    }
+
+    fn result(&self, id: &CallId, ended: &Ended<'_>) {
+        self.state.lock().calls.remove(id);
+        let redactor = self.redactor();
+        let mut content = self.diffs(id);
+        let shown = ended.outcome.map_or(&[][..], |outcome| &outcome.content);
+        content.extend(shown.iter().filter_map(picture));
+        let printed = ended.outcome.and_then(printed::of);
+        let shown = printed.as_deref().unwrap_or(ended.text);
+        content.push(text::output(&redactor.redact(shown)));
+        let mut update = json!({
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": id,
+            "status": if ended.is_error { "failed" } else { "completed" },
+            "content": content,
+        });
+        if let Some(Ok(outcome)) = ended.outcome.map(serde_json::to_string) {
+            update["rawOutput"] = text::raw(&outcome, &redactor);
+        }
+        self.send(&update);
+        if let Some(plan) = ended.outcome.and_then(plan::of) {
+            self.send(&plan);
+        }
+    }
+
+    /// The text files that a call changed, by the record of changes.
+    fn diffs(&self, id: &CallId) -> Vec<Value> {
+        if !self.has_changed(id) {
+            return Vec::new();
+        }
+        let (app, run) = {
+            let state = self.state.lock();
+            (state.app.clone(), state.run.clone())
+        };
+        let (Some(app), Some(run)) = (app, run) else {
+            return Vec::new();
+        };
+        let of = Selection {
+            run,
+            call: Some(id.to_string()),
+        };
+        let read = || texts(&app, &of, &ReportLimits::http(app.redactor()));
+        let read = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+            // Files are read where others do not wait for it.
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(read),
+            _ => read(),
+        };
+        match read {
+            Ok(files) => files
+                .into_iter()
+                .map(|file| {
+                    json!({
+                        "type": "diff",
+                        "path": std::path::Path::new(app.workspace()).join(file.path),
+                        "oldText": file.before,
+                        "newText": file.after.unwrap_or_default(),
+                    })
+                })
+                .collect(),
+            Err(problem) => {
+                tracing::warn!(%problem, "what a call changed");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Whether a call, or one within it, has changed anything.
+    fn has_changed(&self, id: &CallId) -> bool {
+        let mut state = self.state.lock();
+        let Some(mut made) = state.made.take() else {
+            return false;
+        };
+        let mut was_missed = false;
+        loop {
+            match made.try_recv() {
+                Ok(one) if Some(&one.run) == state.run.as_ref() => {
+                    state.changed.insert(one.call);
+                }
+                Ok(_) => {}
+                Err(TryRecvError::Lagged(_)) => was_missed = true,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        state.made = Some(made);
+        let of_call = |call: &CallId| {
+            let rest = call.as_str().strip_prefix(id.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let has = state.changed.iter().any(of_call);
+        state.changed.retain(|call| !of_call(call));
+        has || was_missed
+    }
+
+    /// What a request shows of the files that would change.
+    pub(crate) fn previews(&self, request: &ApprovalRequest) -> Vec<Value> {
+        let redactor = self.redactor();
+        let changes = request.snapshot.preview.iter();
+        let shown = changes.filter(|change| !change.binary);
+        shown
+            .map(|change| {
+                let path = change.to.as_ref().unwrap_or(&change.path);
+                let side = |text: &Option<String>| {
+                    let text = text.as_ref();
+                    text.map(|text| redactor.redact(text).into_owned())
+                };
+                json!({
+                    "type": "diff",
+                    "path": std::path::Path::new(&request.workspace).join(path),
+                    "oldText": side(&change.before),
+                    "newText": side(&change.after).unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+
+    fn usage(&self, usage: &Usage, spent: &Spent) {
+        let Some(size) = self.state.lock().window else {
+            return;
+        };
+        let mut update = json!({
+            "sessionUpdate": "usage_update", "used": usage.input + usage.output, "size": size,
+        });
+        if let Some(money) = spent.money {
+            // Prices are of no currency that is known here.
+            update["cost"] = json!({"amount": money, "currency": "money"});
+        }
+        self.send(&update);
+    }
+}
+
+/// How a call ended.
+struct Ended<'a> {
+    outcome: Option<&'a Outcome>,
+    text: &'a str,
+    is_error: bool,
+}
+
+/// A picture of a result.
+fn picture(content: &Content) -> Option<Value> {
+    match content {
+        Content::Image { data, mime_type } if data.len() <= IMAGE => Some(json!({
+            "type": "content",
+            "content": {"type": "image", "data": data, "mimeType": mime_type},
+        })),
+        _ => None,
+    }
+}
+
+impl Watcher for Updates {
+    fn event(&self, event: AgentEvent<'_>) {
+        match event {
+            AgentEvent::Delta(Delta::Text(piece)) => {
+                self.state.lock().streams = true;
+                self.send(&json!({
+                    "sessionUpdate": "agent_message_chunk", "content": text::block(piece),
+                }));
+            }
+            AgentEvent::Delta(Delta::Thinking(piece)) => self.thought(piece),
+            AgentEvent::Message { text: whole } => {
+                let streamed = std::mem::take(&mut self.state.lock().streams);
+                if !streamed && !whole.is_empty() {
+                    self.send(&json!({
+                        "sessionUpdate": "agent_message_chunk", "content": text::block(whole),
+                    }));
+                }
+            }
+            AgentEvent::ToolCall {
+                id,
+                tool,
+                arguments,
+            } => self.call(id, tool, arguments),
+            AgentEvent::ToolResult {
+                id,
+                outcome,
+                text,
+                is_error,
+                ..
+            } => self.result(
+                id,
+                &Ended {
+                    outcome,
+                    text,
+                    is_error,
+                },
+            ),
+            AgentEvent::Approval { id, approval, .. } => {
+                self.waits(id, &format!("It waits in the inbox as {approval}."));
+            }
+            AgentEvent::Retry { why, .. } => self.thought(&format!("{why}\n\n")),
+            AgentEvent::Notice { text } => self.thought(&format!("{text}\n\n")),
+            AgentEvent::Usage { usage, spent, .. } => self.usage(usage, spent),
+            _ => {}
+        }
+    }
+}
+
+impl ProgressSink for Updates {
+    fn progress(&self, event: ProgressEvent) {
+        if event.text.is_empty() {
+            return;
+        }
+        let shown = {
+            let mut state = self.state.lock();
+            // The output of a call within another belongs to the one that the client knows.
+            let call = event.call.as_str();
+            let own = call.split_once('.').map_or(call, |(own, _)| own);
+            let own = CallId::new(own);
+            let Some(printed) = state.calls.get_mut(&own) else {
+                return;
+            };
+            printed.push_str(&event.text);
+            *printed = text::tail(printed, OUTPUT).to_owned();
+            json!({
+                "sessionUpdate": "tool_call_update", "toolCallId": own,
+                "content": [text::output(printed)],
+            })
+        };
+        self.send(&shown);
+    }
+}

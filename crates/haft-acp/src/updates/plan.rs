@@ -1,0 +1,29 @@
+//! The run's list of tasks as a plan.
+
+use haft::result::Outcome;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Tasks {
+    tasks: Vec<Task>,
+}
+
+#[derive(Deserialize)]
+struct Task {
+    content: String,
+    status: String,
+}
+
+/// The plan that a call of `todo_write` or `todo_read` gave. Tasks that were given up are no part of it.
+pub(super) fn of(outcome: &Outcome) -> Option<Value> {
+    if !outcome.is_ok() || !matches!(outcome.tool.as_str(), "todo_write" | "todo_read") {
+        return None;
+    }
+    let tasks: Tasks = serde_json::from_str(outcome.data.as_ref()?.get()).ok()?;
+    let tasks = tasks.tasks.into_iter();
+    let entries = tasks
+        .filter(|task| matches!(&*task.status, "pending" | "in_progress" | "completed"))
+        .map(|task| json!({"content": task.content, "priority": "medium", "status": task.status}));
+    Some(json!({"sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>()}))
+}

@@ -1,0 +1,58 @@
+//! `haft run --acp`: an editor on stdin and stdout, whose sessions each have a folder and a run of their own.
+
+use std::io;
+
+use haft_acp::{AcpOptions, serve};
+use haft_app::notices::Notices;
+use haft_app::problem::Problem;
+use haft_app::run::ApprovalWait;
+
+use crate::args;
+use crate::commands::signals::Signals;
+use crate::commands::{Done, call, runtime};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::visible;
+
+/// Serves until the editor closes stdin, or a signal comes. Stdout is the protocol's alone.
+pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
+    if at.options.workspace.is_some() {
+        return Err(
+            Problem::usage("the editor names the folder of each session")
+                .advise("leave --workspace out"),
+        );
+    }
+    let runtime = runtime(true).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
+    let served = runtime.block_on(async {
+        let mut signals = Signals::heard()?;
+        let stop = async move {
+            signals.next().await;
+        };
+        serve(options(at, args), io::stdin(), io::stdout(), stop).await
+    });
+    // A thread may still wait for a line that does not come; it ends with the process.
+    runtime.shutdown_background();
+    served.map(|()| Exit::Done)
+}
+
+fn options(at: &Invocation, args: &args::Run) -> AcpOptions {
+    let screen = at.screen;
+    AcpOptions {
+        home: at.site.home.clone(),
+        environment: at.site.environment.clone(),
+        config: at.options.config.clone(),
+        set: at.options.set.clone(),
+        profile: at.options.profile.clone(),
+        trust: at.options.trust,
+        model: args.model.clone(),
+        base_url: args.base_url.clone(),
+        skills: args.skills.clone(),
+        max_turns: args.max_turns,
+        wait: match args.wait {
+            // The user is there: the editor asks.
+            None => ApprovalWait::Limit,
+            given => call::waits(given, true),
+        },
+        notices: Notices::new(move |text| screen.warn(&visible::line(text))),
+    }
+}

@@ -1,0 +1,626 @@
+//! `haft run --acp`: an editor holds a session, on the protocol's official crate (`tests/acp-client`).
+
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::agent_run::{APPEND, LONG, calls, says, script};
+use crate::harness::{Lab, Ran, ended};
+use crate::signals::jailed;
+
+/// How long a message may take on a machine that is busy.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A program that is told lines of JSON, and tells lines of JSON.
+pub(crate) struct Peer {
+    child: Option<Child>,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    /// All that came.
+    pub(crate) seen: Vec<Value>,
+}
+
+impl Peer {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines() {
+                let line = line.unwrap();
+                let value = serde_json::from_str(&line);
+                let value =
+                    value.unwrap_or_else(|e| json!({"not JSON": line, "why": e.to_string()}));
+                if send.send(value).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            stdin: child.stdin.take(),
+            child: Some(child),
+            lines,
+            seen: Vec::new(),
+        }
+    }
+
+    pub(crate) fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        writeln!(stdin, "{line}").unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// The next line of which this is true; those before it are only noted.
+    pub(crate) fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|e| panic!("{e}; what came: {:#?}", self.seen));
+            assert!(line.get("not JSON").is_none(), "{line}");
+            self.seen.push(line.clone());
+            if is(&line) {
+                return line;
+            }
+        }
+    }
+
+    /// Closes stdin and waits for the end.
+    pub(crate) fn end(mut self) -> Ran {
+        drop(self.stdin.take());
+        let ran = ended(self.child.take().unwrap());
+        self.seen.extend(self.lines.iter());
+        ran
+    }
+
+    pub(crate) fn child(&self) -> &Child {
+        self.child.as_ref().unwrap()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A client on the official crate, with haft behind it.
+struct Editor {
+    peer: Peer,
+    tag: u64,
+}
+
+/// The client's program; told loudly where it was not built.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn client() -> Option<PathBuf> {
+    let needs = std::env::var_os("HAFT_NEEDS").map(PathBuf::from);
+    let client = needs.map(|needs| needs.join("acp-client/debug/acp-client"));
+    let client = client.filter(|client| client.exists());
+    if client.is_none() {
+        eprintln!("SKIPPED: acp-client is not below HAFT_NEEDS; `make needs` builds it");
+    }
+    client
+}
+
+impl Editor {
+    /// Starts haft behind the client, which has introduced itself.
+    fn start(lab: &Lab, args: &[&str]) -> Option<Self> {
+        let client = client()?;
+        let haft = env!("CARGO_BIN_EXE_haft");
+        let args = [&[haft, "run", "--acp"], args].concat();
+        let peer = Peer::start(&mut lab.program(client.to_str().unwrap(), &args));
+        let mut editor = Self { peer, tag: 0 };
+        let said = editor.ask(json!({"do": "initialize"}));
+        assert_eq!(said["result"]["protocolVersion"], 1, "{said}");
+        Some(editor)
+    }
+
+    fn order(&mut self, order: &Value) {
+        self.peer.send(&order.to_string());
+    }
+
+    /// Gives an order without waiting for what comes of it; its tag.
+    fn begin(&mut self, mut order: Value) -> u64 {
+        self.tag += 1;
+        order["tag"] = self.tag.into();
+        self.order(&order);
+        self.tag
+    }
+
+    fn ended(&mut self, tag: u64) -> Value {
+        self.peer.until(|line| line["tag"] == tag)
+    }
+
+    fn ask(&mut self, order: Value) -> Value {
+        let tag = self.begin(order);
+        self.ended(tag)
+    }
+
+    /// Opens a session in the lab's folder.
+    fn open(&mut self, lab: &Lab) -> String {
+        let opened = self.ask(json!({"do": "new", "cwd": lab.work()}));
+        let id = opened["result"]["sessionId"].as_str();
+        id.unwrap_or_else(|| panic!("{opened}")).to_owned()
+    }
+
+    fn prompt(&mut self, session: &str, words: &str) -> u64 {
+        let prompt = json!([{"type": "text", "text": words}]);
+        self.begin(json!({"do": "prompt", "session": session, "prompt": prompt}))
+    }
+
+    /// A question about a permission; its number.
+    fn permission(&mut self) -> Value {
+        self.peer.until(|line| line.get("permission").is_some())
+    }
+
+    fn permit(&mut self, asked: &Value, option: &str) {
+        self.order(&json!({"do": "permit", "permission": asked["permission"], "option": option}));
+    }
+
+    /// The updates of this kind so far. None may differ from what the crate's types hold.
+    fn updates(&self, kind: &str) -> Vec<&Value> {
+        let odd: Vec<_> = self
+            .peer
+            .seen
+            .iter()
+            .filter(|line| line.get("odd").is_some())
+            .collect();
+        assert!(odd.is_empty(), "{odd:#?}");
+        let updates = self.peer.seen.iter().filter_map(|line| line.get("update"));
+        updates
+            .filter(|update| update["sessionUpdate"] == kind)
+            .collect()
+    }
+
+    /// All that the agent has said.
+    fn text(&self) -> String {
+        let chunks = self.updates("agent_message_chunk").into_iter();
+        chunks
+            .filter_map(|chunk| chunk["content"]["text"].as_str())
+            .collect()
+    }
+}
+
+/// The options of a question by their kinds.
+fn kinds(asked: &Value) -> Vec<&str> {
+    let options = asked["request"]["options"].as_array().unwrap().iter();
+    options
+        .filter_map(|option| option["kind"].as_str())
+        .collect()
+}
+
+#[test]
+fn an_edit_is_asked_about_shown_as_a_diff_and_a_list_of_tasks_is_a_plan() {
+    let lab = Lab::new();
+    lab.file("a.txt", "one\n");
+    let tasks = r#"{ id = "t", tool = "todo_write", arguments = { tasks = [{ id = "1", content = "look", status = "completed" }, { id = "2", content = "tell" }] } }"#;
+    let turns = format!(
+        "[[turns]]\nexpect.user = \"The user refers to the file a.txt\"\nsay = [{{ text = \"I add. \" }}, {{ call = {APPEND} }}]\n{}{}",
+        calls(&[tasks]),
+        says("Added.")
+    );
+    let Some(mut editor) = Editor::start(&lab, &["--model", &script(&lab, &turns)]) else {
+        return;
+    };
+    let session = editor.open(&lab);
+    let link = format!("file://{}/a.txt", lab.work().display());
+    let prompt = json!([
+        {"type": "text", "text": "add x to"},
+        {"type": "resource_link", "name": "a.txt", "uri": link},
+    ]);
+    let prompt = editor.begin(json!({"do": "prompt", "session": session, "prompt": prompt}));
+    let asked = editor.permission();
+    assert_eq!(
+        kinds(&asked),
+        ["allow_once", "allow_always", "allow_always", "reject_once"]
+    );
+    let call = &asked["request"]["toolCall"];
+    let path = lab.work().join("a.txt");
+    let diff = json!({"type": "diff", "path": path, "oldText": "one\n", "newText": "one\nx\n"});
+    assert_eq!(call["content"][0], diff, "{call}");
+    assert_eq!(call["status"], "pending", "{call}");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        "one\n",
+        "asked before"
+    );
+    editor.permit(&asked, "allow-once");
+    let done = editor.ended(prompt);
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nx\n");
+    assert_eq!(editor.text(), "I add. Added.");
+    let begun = editor.updates("tool_call")[0];
+    assert_eq!(begun["toolCallId"], call["toolCallId"]);
+    assert_eq!(
+        (&begun["kind"], &begun["locations"]),
+        (&json!("edit"), &json!([{"path": path}]))
+    );
+    let ends = editor.updates("tool_call_update");
+    let end = ends
+        .iter()
+        .find(|update| update["status"] == "completed")
+        .unwrap();
+    assert_eq!(end["content"][0], diff, "{end}");
+    assert_eq!(end["rawOutput"]["status"], "ok", "{end}");
+    let plan = editor.updates("plan")[0];
+    let entry =
+        |content, status| json!({"content": content, "priority": "medium", "status": status});
+    let entries = json!([entry("look", "completed"), entry("tell", "pending")]);
+    assert_eq!(plan["entries"], entries);
+    assert_eq!(editor.peer.end().code, 0);
+    let run = lab.run(&["runs", "list", "--json"]).json();
+    assert_eq!(
+        (&run[0]["run"], &run[0]["door"], &run[0]["client"]),
+        (&json!(session), &json!("acp"), &json!("acp-client")),
+        "{run}"
+    );
+    assert_eq!(lab.run(&["runs", "verify", &session]).code, 0);
+}
+
+#[test]
+fn what_is_rejected_does_not_run_and_what_is_allowed_for_the_session_is_not_asked_again() {
+    for (option, answers, written) in [("reject", 1, 0), ("allow-session", 1, 2), ("other", 0, 0)] {
+        let lab = Lab::new();
+        let again = APPEND.replace("\"w\"", "\"v\"");
+        let turns = [calls(&[APPEND]), calls(&[&again]), says("Over.")].concat();
+        let model = script(&lab, &turns);
+        let Some(mut editor) = Editor::start(&lab, &["--model", &model, "--wait=2"]) else {
+            return;
+        };
+        let session = editor.open(&lab);
+        let prompt = editor.prompt(&session, "write");
+        for _ in 0..answers {
+            let asked = editor.permission();
+            editor.permit(&asked, option);
+        }
+        if answers == 0 {
+            // What was not offered decides nothing: the call waits in the inbox until its time is over.
+            let asked = editor.permission();
+            editor.permit(&asked, option);
+            let done = editor.ended(prompt);
+            assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+            assert!(
+                editor.text().contains("haft approvals"),
+                "{}",
+                editor.text()
+            );
+            assert!(!lab.work().join("a.txt").exists());
+            continue;
+        }
+        let done = editor.ended(prompt);
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{option}: {done}");
+        let ends = editor.updates("tool_call_update");
+        let failed = ends
+            .iter()
+            .filter(|update| update["status"] == "failed")
+            .count();
+        assert_eq!(failed, 2 - written, "{option}: {ends:#?}");
+        let lines = std::fs::read_to_string(lab.work().join("a.txt")).unwrap_or_default();
+        assert_eq!(lines.lines().count(), written, "{option}");
+        let decided = lab.run(&["approvals", "list", "--all", "--json"]).json();
+        let by = decided[0]["decision"]["by"].as_str().unwrap_or_default();
+        assert!(by.ends_with("@editor"), "{decided}");
+    }
+}
+
+#[test]
+fn a_decision_in_the_inbox_withdraws_the_question_in_the_editor() {
+    for (verb, written) in [("approve", true), ("deny", false)] {
+        let lab = Lab::new();
+        let model = script(&lab, &[calls(&[APPEND]), says("Over.")].concat());
+        let Some(mut editor) = Editor::start(&lab, &["--model", &model]) else {
+            return;
+        };
+        let session = editor.open(&lab);
+        let prompt = editor.prompt(&session, "write");
+        let asked = editor.permission();
+        let pending = lab.run(&["approvals", "list", "--json"]).json();
+        let id = pending[0]["id"].as_str().unwrap();
+        let decided = lab.run(&["approvals", verb, id]);
+        assert_eq!(decided.code, 0, "{verb}: {}", decided.stderr);
+        let withdrawn = &asked["permission"];
+        editor.peer.until(|line| line["withdrawn"] == *withdrawn);
+        let done = editor.ended(prompt);
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{verb}: {done}");
+        assert_eq!(lab.work().join("a.txt").exists(), written, "{verb}");
+        // An answer that comes late is dropped.
+        editor.permit(&asked, "allow-once");
+        assert_eq!(editor.peer.end().code, 0);
+    }
+}
+
+#[test]
+fn a_critical_call_is_not_put_to_the_editor_and_waits_in_the_inbox() {
+    let lab = Lab::new();
+    lab.file("a.txt", "one\n");
+    let delete = r#"{ id = "d", tool = "delete_file", arguments = { path = "a.txt" } }"#;
+    let model = script(&lab, &[calls(&[delete]), says("Over.")].concat());
+    let args = ["--model", &model, "-c", "agent.suggest=false"];
+    let Some(mut editor) = Editor::start(&lab, &args) else {
+        return;
+    };
+    let session = editor.open(&lab);
+    let prompt = editor.prompt(&session, "delete");
+    editor
+        .peer
+        .until(|line| line["update"]["status"] == "pending");
+    let pending = lab.run(&["approvals", "list", "--json"]).json();
+    assert_eq!(pending[0]["risk"], "critical", "{pending}");
+    let id = pending[0]["id"].as_str().unwrap();
+    let waits = editor
+        .updates("tool_call_update")
+        .pop()
+        .unwrap()
+        .to_string();
+    assert!(waits.contains(id), "{waits}");
+    let decided = lab.run(&["approvals", "approve", id, "--yes"]);
+    assert_eq!(decided.code, 0, "{}", decided.stderr);
+    let done = editor.ended(prompt);
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    let asked = editor
+        .peer
+        .seen
+        .iter()
+        .any(|line| line.get("permission").is_some());
+    assert!(!asked && !lab.work().join("a.txt").exists());
+}
+
+#[test]
+fn a_prompt_is_cancelled_while_a_command_runs_and_while_a_question_waits() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let turns = [calls(&[LONG]), calls(&[APPEND]), says("Over.")].concat();
+    let model = script(&lab, &turns);
+    for (profile, waits) in [("trusted", false), ("workspace", true)] {
+        let args = [
+            "--model",
+            &model,
+            "--profile",
+            profile,
+            "-c",
+            "policy.commands=ask",
+        ];
+        let Some(mut editor) = Editor::start(&lab, &args) else {
+            return;
+        };
+        let session = editor.open(&lab);
+        let prompt = editor.prompt(&session, "go");
+        if waits {
+            let asked = editor.permission();
+            editor.order(&json!({"do": "cancel", "session": session}));
+            let withdrawn = &asked["permission"];
+            editor.peer.until(|line| line["withdrawn"] == *withdrawn);
+        } else {
+            editor.peer.until(|line| {
+                line["update"]["content"][0]["content"]["text"] == "```\nstarted\n```"
+            });
+            editor.order(&json!({"do": "cancel", "session": session}));
+        }
+        let done = editor.ended(prompt);
+        assert_eq!(done["result"]["stopReason"], "cancelled", "{done}");
+        let ends = editor.updates("tool_call_update");
+        assert!(
+            ends.iter().any(|update| update["status"] == "failed"),
+            "{ends:#?}"
+        );
+        // The session is there for another prompt.
+        let prompt = editor.prompt(&session, "on");
+        if waits {
+            let asked = editor.permission();
+            editor.permit(&asked, "reject");
+        }
+        let done = editor.ended(prompt);
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+        assert_eq!(editor.peer.end().code, 0);
+    }
+}
+
+#[test]
+fn a_session_is_loaded_after_its_process_has_ended_and_after_that_again() {
+    let lab = Lab::new();
+    lab.file("a.txt", "one\n");
+    let read = r#"{ id = "r", tool = "read_file", arguments = { path = "a.txt" } }"#;
+    let turns = [calls(&[read]), says("One."), says("Two."), says("Three.")].concat();
+    let model = script(&lab, &turns);
+    let Some(mut editor) = Editor::start(&lab, &["--model", &model]) else {
+        return;
+    };
+    let session = editor.open(&lab);
+    let prompt = editor.prompt(&session, "first");
+    editor.ended(prompt);
+    let ended = editor.peer.end();
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let mut before = vec!["first"];
+    for (load, next, answer) in [("load", "second", "Two."), ("load", "third", "Three.")] {
+        let mut editor = Editor::start(&lab, &["--model", &model]).unwrap();
+        let order = json!({"do": load, "session": session, "cwd": lab.work()});
+        let loaded = editor.ask(order.clone());
+        assert_eq!(
+            loaded["result"]["modes"]["currentModeId"], "workspace",
+            "{loaded}"
+        );
+        let user = editor.updates("user_message_chunk").into_iter();
+        let user: Vec<&str> = user
+            .filter_map(|chunk| chunk["content"]["text"].as_str())
+            .collect();
+        assert_eq!(user, before);
+        assert!(editor.text().starts_with("One."), "{}", editor.text());
+        let call = editor.updates("tool_call")[0];
+        assert_eq!(
+            (&call["name"], &call["kind"]),
+            (&json!("read_file"), &json!("read"))
+        );
+        let end = editor.updates("tool_call_update")[0];
+        assert_eq!(
+            (&end["status"], &end["toolCallId"]),
+            (&json!("completed"), &call["toolCallId"])
+        );
+        let twice = editor.ask(order);
+        let message = twice["error"]["message"].as_str().unwrap();
+        assert!(message.contains("open here already"), "{twice}");
+        let prompt = editor.prompt(&session, next);
+        let done = editor.ended(prompt);
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+        assert!(editor.text().ends_with(answer), "{}", editor.text());
+        before.push(next);
+        assert_eq!(editor.peer.end().code, 0);
+    }
+    let mut editor = Editor::start(&lab, &["--model", &model]).unwrap();
+    let listed = editor.ask(json!({"do": "list", "cwd": lab.work()}));
+    let sessions = &listed["result"]["sessions"];
+    assert_eq!(
+        sessions.as_array().map(Vec::len),
+        Some(1),
+        "three runs: {listed}"
+    );
+    let first = &sessions[0];
+    assert_eq!(
+        (&first["sessionId"], &first["title"], &first["cwd"]),
+        (&json!(session), &json!("first"), &json!(lab.work())),
+    );
+    let resumed = editor.ask(json!({"do": "resume", "session": session, "cwd": lab.work()}));
+    assert!(resumed.get("result").is_some(), "{resumed}");
+    assert_eq!(editor.text(), "", "nothing is told again");
+}
+
+#[test]
+fn modes_are_profiles_and_none_is_looser_than_the_settings_say() {
+    let lab = Lab::new();
+    let again = APPEND.replace("\"w\"", "\"v\"");
+    let turns = [
+        calls(&[APPEND]),
+        says("No."),
+        calls(&[&again]),
+        says("Yes."),
+    ]
+    .concat();
+    let model = script(&lab, &turns);
+    let Some(mut editor) = Editor::start(&lab, &["--model", &model]) else {
+        return;
+    };
+    let session = editor.open(&lab);
+    let mode = |mode: &str| json!({"do": "mode", "session": session, "mode": mode});
+    for (wanted, says) in [("trusted", "--profile"), ("yolo", "--profile")] {
+        let refused = editor.ask(mode(wanted));
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains(says) && message.contains(wanted),
+            "{refused}"
+        );
+    }
+    assert!(editor.ask(mode("read-only")).get("result").is_some());
+    let prompt = editor.prompt(&session, "write");
+    editor.ended(prompt);
+    assert!(!lab.work().join("a.txt").exists());
+    let asked = editor
+        .peer
+        .seen
+        .iter()
+        .any(|line| line.get("permission").is_some());
+    assert!(!asked, "denied, not asked about");
+    assert!(editor.ask(mode("workspace")).get("result").is_some());
+    let prompt = editor.prompt(&session, "write");
+    let asked = editor.permission();
+    editor.permit(&asked, "allow-once");
+    editor.ended(prompt);
+    assert!(lab.work().join("a.txt").exists());
+    let mut editor = Editor::start(&lab, &["--model", &model, "--profile", "trusted"]).unwrap();
+    let opened = editor.ask(json!({"do": "new", "cwd": lab.work()}));
+    let modes = &opened["result"]["modes"];
+    assert_eq!(modes["currentModeId"], "trusted", "{opened}");
+    assert_eq!(
+        modes["availableModes"].as_array().map(Vec::len),
+        Some(3),
+        "{opened}"
+    );
+}
+
+#[test]
+fn skills_are_commands_and_servers_of_the_editor_are_not_started() {
+    let lab = Lab::new();
+    lab.user_settings(&format!(
+        "[skills]\ndirs = [\"{}/skills\"]\n",
+        lab.home().parent().unwrap().display()
+    ));
+    let skill = lab.home().parent().unwrap().join("skills/review");
+    std::fs::create_dir_all(&skill).unwrap();
+    let text = "---\nname: review\ndescription: How to review.\n---\nLook at each line.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    let turns = "[[turns]]\nexpect.user = \"the file\"\nsay = [{ text = \"Good.\" }]\n";
+    let model = script(&lab, turns);
+    let Some(mut editor) = Editor::start(&lab, &["--model", &model]) else {
+        return;
+    };
+    let opened = editor.ask(json!({"do": "new", "cwd": lab.work(), "servers": ["tracker"]}));
+    let session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
+    let is_told = |line: &Value| line["update"]["sessionUpdate"] == "available_commands_update";
+    if !editor.peer.seen.iter().any(is_told) {
+        editor.peer.until(is_told);
+    }
+    let commands = &editor.updates("available_commands_update")[0]["availableCommands"];
+    assert_eq!(commands[0]["name"], "review", "{commands}");
+    let prompt = editor.prompt(&session, "/review the file");
+    let done = editor.ended(prompt);
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    let text = editor.text();
+    assert!(
+        text.contains("tracker") && text.contains("haft mcp add"),
+        "{text}"
+    );
+    assert!(text.ends_with("Good."), "{text}");
+    let servers = lab.run(&["mcp", "list", "--json"]).json();
+    assert_eq!(servers.as_array().map(Vec::len), Some(0), "{servers}");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn the_python_client_holds_a_session_with_a_permission_and_a_cancellation() {
+    let needs = std::env::var_os("HAFT_NEEDS").map(PathBuf::from);
+    let python = needs.map(|needs| needs.join("acp/bin/python"));
+    let Some(python) = python.filter(|python| python.exists()) else {
+        eprintln!("SKIPPED: the Python client is not below HAFT_NEEDS; `make needs` installs it");
+        return;
+    };
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let turns = [calls(&[APPEND]), says("Written."), calls(&[LONG])].concat();
+    let model = script(&lab, &turns);
+    let work = lab.work();
+    let script = include_str!("editor_client.py");
+    let haft = env!("CARGO_BIN_EXE_haft");
+    // The edit is asked about, the command is not.
+    let args = [
+        "run",
+        "--acp",
+        "--profile",
+        "trusted",
+        "-c",
+        "policy.ask=[\"Edit\"]",
+    ];
+    let args = [
+        &["-c", script, work.to_str().unwrap(), haft],
+        &args[..],
+        &["--model", &model],
+    ];
+    let python = lab
+        .program(python.to_str().unwrap(), &args.concat())
+        .spawn();
+    let ran = ended(python.unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = ran.json();
+    let diff = json!([null, "x\n"]);
+    assert_eq!(told["diffs"], json!([diff]), "{told}");
+    assert_eq!(told["reasons"], json!(["end_turn", "cancelled"]), "{told}");
+    assert_eq!(told["agent"], "haft", "{told}");
+    assert_eq!(told["options"][0][0], "allow_once", "{told}");
+}
