@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, ApprovalRequest};
-use haft::call::{CallId, RunId, ToolCall};
+use haft::call::{CallId, Origin, RunId, ToolCall};
 use haft::error::ErrorKind;
 use haft::journal::Recorded;
 use haft::result::Outcome;
@@ -40,7 +40,9 @@ impl App {
     /// There is no such request, its call cannot run here, or its run can be resumed neither here nor elsewhere.
     pub async fn follow(&self, id: &ApprovalId, options: RunOptions) -> Result<Followed, Problem> {
         let entry = self.unattended(id).await?;
-        if entry.claimed || entry.status == RequestStatus::Pending {
+        // A coding agent runs its call itself, when it makes it again.
+        let is_foreign = entry.request.origin == Origin::Hook;
+        if is_foreign || entry.claimed || entry.status == RequestStatus::Pending {
             return Ok(Followed::Elsewhere);
         }
         if entry.request.workspace != self.workspace() {

@@ -206,13 +206,15 @@ impl Tool for ForeignTool {
     fn call<'a>(
         &'a self,
         arguments: &'a Arguments,
-        _context: &'a CallContext,
+        context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let agent = self.agent.title();
-            let cleared = self
-                .calls
-                .clear(self.spec.name.as_str(), arguments.as_str());
+            let cleared = self.calls.clear(
+                self.spec.name.as_str(),
+                arguments.as_str(),
+                context.call_id(),
+            );
             let ended = cleared.ok_or_else(|| {
                 ToolError::conflict(format!("{agent} does not wait for this call any more"))
                     .with_advice("make the call again")

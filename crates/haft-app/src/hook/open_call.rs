@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use haft::approval::ApprovalRequest;
+use haft::call::CallId;
 use haft_hook::{Action, Report, Verdict};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
@@ -36,44 +38,88 @@ pub(super) struct OpenCall {
     id: Mutex<Option<String>>,
     stage: watch::Sender<Stage>,
     /// Why the agent's own prompt is to ask, where it is.
-    prompt: Mutex<Option<String>>,
+    prompt: Mutex<Option<Prompt>>,
     /// How many hooks wait for the answer.
     hooks: AtomicUsize,
-    report: Mutex<Option<oneshot::Sender<Report>>>,
+    /// The call of the executor that cleared it, and what hears how it ended.
+    cleared: Mutex<Option<ClearedBy>>,
 }
 
-impl OpenCall {
-    /// What is answered; none where that is not known in time. Whoever stops waiting may be followed by another.
-    pub(super) async fn verdict(&self, within: Duration) -> Option<Verdict> {
-        self.hooks.fetch_add(1, Ordering::AcqRel);
-        let _waits = Waits(&self.hooks);
-        let mut stage = self.stage.subscribe();
+/// What the agent's prompt is to ask.
+#[derive(Debug)]
+struct Prompt {
+    /// The call of the executor that it was left for.
+    call: CallId,
+    reason: String,
+}
+
+#[derive(Debug)]
+struct ClearedBy {
+    call: CallId,
+    report: Option<oneshot::Sender<Report>>,
+}
+
+/// A hook that waits for the answer about a call.
+#[derive(Debug)]
+pub(super) struct Waiting(Arc<OpenCall>);
+
+impl Waiting {
+    /// Counted while the calls are locked: no other hook takes the call for one that is left.
+    fn on(call: &Arc<OpenCall>) -> Self {
+        call.hooks.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(call))
+    }
+
+    /// The call.
+    pub(super) fn call(&self) -> &Arc<OpenCall> {
+        &self.0
+    }
+
+    /// What is answered; none where that is not known in time.
+    pub(super) async fn verdict(self, within: Duration) -> Option<Verdict> {
+        let mut stage = self.0.stage.subscribe();
         let settled = stage.wait_for(|stage| !matches!(stage, Stage::Judged));
         let settled = tokio::time::timeout(within, settled).await.ok()?.ok()?;
         Some(match &*settled {
             Stage::Over(reason) => Verdict::Deny {
                 reason: reason.clone(),
             },
-            Stage::Judged | Stage::Cleared => match self.prompt.lock().clone() {
-                Some(reason) => Verdict::Ask { reason },
+            Stage::Judged | Stage::Cleared => match &*self.0.prompt.lock() {
+                Some(prompt) => Verdict::Ask {
+                    reason: prompt.reason.clone(),
+                },
                 None => Verdict::Allow { input: None },
             },
         })
     }
+}
 
-    /// It ended; who waits for an answer hears why it does not run.
-    pub(super) fn end(&self, reason: String) {
-        self.stage.send_if_modified(|stage| {
-            let waits = matches!(stage, Stage::Judged);
-            if waits {
-                *stage = Stage::Over(reason);
-            }
-            waits
-        });
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.hooks.fetch_sub(1, Ordering::AcqRel);
     }
+}
 
+impl OpenCall {
     fn is(&self, tool: &str, arguments: &str) -> bool {
         self.tool == tool && *self.arguments == *arguments
+    }
+
+    fn is_cleared_by(&self, by: &CallId) -> bool {
+        let cleared = self.cleared.lock();
+        cleared.as_ref().is_some_and(|cleared| cleared.call == *by)
+    }
+
+    fn is_unreported(&self) -> bool {
+        let cleared = self.cleared.lock();
+        cleared
+            .as_ref()
+            .is_some_and(|cleared| cleared.report.is_some())
+    }
+
+    /// What hears how it ended, once.
+    fn teller(&self) -> Option<oneshot::Sender<Report>> {
+        self.cleared.lock().as_mut()?.report.take()
     }
 
     fn has_id(&self, id: Option<&str>) -> bool {
@@ -101,15 +147,6 @@ pub(super) struct Made<'a> {
     pub(super) id: Option<&'a str>,
 }
 
-/// Counts a hook that waits until it is dropped.
-struct Waits<'a>(&'a AtomicUsize);
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// The calls of a session that are open. Calls of the same tool with the same arguments are alike: each stands for any.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls(Mutex<Vec<Arc<OpenCall>>>);
@@ -117,31 +154,31 @@ pub(super) struct OpenCalls(Mutex<Vec<Arc<OpenCall>>>);
 impl OpenCalls {
     /// The very call, of which another hook of the agent has told already; or one that waits for a person and whose hook is gone:
     /// the same call, made again, takes its place.
-    pub(super) fn take_up(&self, tool: &str, made: &Made<'_>) -> Option<Arc<OpenCall>> {
+    pub(super) fn take_up(&self, tool: &str, made: &Made<'_>) -> Option<Waiting> {
         let calls = self.0.lock();
         let mut alike = calls.iter().filter(|call| call.is(tool, made.arguments));
         let same = alike.clone().find(|call| call.has_id(made.id));
         if let Some(same) = same {
-            return Some(Arc::clone(same));
+            return Some(Waiting::on(same));
         }
         let left = alike.find(|call| {
             let alone = call.hooks.load(Ordering::Acquire) == 0;
             call.is_judged() && alone
         })?;
         *left.id.lock() = made.id.map(str::to_owned);
-        Some(Arc::clone(left))
+        Some(Waiting::on(left))
     }
 
     /// A call of which the agent's hook told before, by its name there or else by what it is, whether or not it has been cleared.
-    pub(super) fn known(&self, tool: &str, made: &Made<'_>) -> Option<Arc<OpenCall>> {
+    pub(super) fn known(&self, tool: &str, made: &Made<'_>) -> Option<Waiting> {
         let calls = self.0.lock();
         let mut alike = calls.iter().filter(|call| call.is(tool, made.arguments));
         let named = alike.clone().find(|call| call.has_id(made.id));
-        named.or_else(|| alike.next()).cloned()
+        named.or_else(|| alike.next()).map(Waiting::on)
     }
 
     /// Follows a new call; none where too many are followed.
-    pub(super) fn begin(&self, tool: &str, call: &Made<'_>) -> Option<Arc<OpenCall>> {
+    pub(super) fn begin(&self, tool: &str, call: &Made<'_>) -> Option<Waiting> {
         let mut calls = self.0.lock();
         if calls.len() >= MOST {
             return None;
@@ -155,10 +192,11 @@ impl OpenCalls {
             stage: watch::Sender::new(Stage::Judged),
             prompt: Mutex::default(),
             hooks: AtomicUsize::new(0),
-            report: Mutex::default(),
+            cleared: Mutex::default(),
         });
-        calls.push(Arc::clone(&call));
-        Some(call)
+        let waiting = Waiting::on(&call);
+        calls.push(call);
+        Some(waiting)
     }
 
     /// What a call of this tool with these arguments would do; none where no such call is open.
@@ -168,28 +206,48 @@ impl OpenCalls {
         Some(Arc::clone(&call.actions))
     }
 
-    /// Lets the agent's own prompt ask about the call with these arguments. False where no such call waits.
-    pub(super) fn prompt(&self, tool: &str, arguments: &str, reason: &str) -> bool {
+    /// Lets the agent's own prompt ask about the call that this request is about. False where no such call waits.
+    pub(super) fn prompt(&self, request: &ApprovalRequest) -> bool {
         let calls = self.0.lock();
         let mut alike = calls
             .iter()
-            .filter(|call| call.is(tool, arguments) && call.is_judged());
+            .filter(|call| call.is(request.tool.as_str(), &request.arguments) && call.is_judged());
         let found = alike.find(|call| call.prompt.lock().is_none());
         if let Some(call) = found {
-            *call.prompt.lock() = Some(reason.to_owned());
+            *call.prompt.lock() = Some(Prompt {
+                call: request.call.clone(),
+                reason: request.reason.clone(),
+            });
         }
         found.is_some()
     }
 
     /// Clears a call; what is returned hears how it ended, or that no one says it any more. None where no such call waits.
-    pub(super) fn clear(&self, tool: &str, arguments: &str) -> Option<oneshot::Receiver<Report>> {
+    pub(super) fn clear(
+        &self,
+        tool: &str,
+        arguments: &str,
+        by: &CallId,
+    ) -> Option<oneshot::Receiver<Report>> {
         let calls = self.0.lock();
         let mut waiting = calls
             .iter()
             .filter(|call| call.is(tool, arguments) && call.is_judged());
-        let call = waiting.next()?;
+        // What is left to the agent's prompt is never cleared in place of what is not, nor the other way round.
+        let prompted = |call: &&Arc<OpenCall>| {
+            let prompt = call.prompt.lock();
+            prompt.as_ref().is_some_and(|prompt| prompt.call == *by)
+        };
+        let unprompted = |call: &&Arc<OpenCall>| call.prompt.lock().is_none();
+        let call = waiting
+            .clone()
+            .find(prompted)
+            .or_else(|| waiting.find(unprompted))?;
         let (tell, heard) = oneshot::channel();
-        *call.report.lock() = Some(tell);
+        *call.cleared.lock() = Some(ClearedBy {
+            call: by.clone(),
+            report: Some(tell),
+        });
         call.stage.send_replace(Stage::Cleared);
         Some(heard)
     }
@@ -204,7 +262,7 @@ impl OpenCalls {
             running.find(|call| call.has_id(Some(id)))
         });
         let of_tool =
-            || running().filter(|call| call.theirs == report.tool && call.report.lock().is_some());
+            || running().filter(|call| call.theirs == report.tool && call.is_unreported());
         let alike =
             || of_tool().find(|call| arguments.is_some_and(|text| *call.arguments == *text));
         let only = || {
@@ -214,20 +272,37 @@ impl OpenCalls {
         let Some(call) = named.or_else(alike).or_else(only) else {
             return false;
         };
-        let teller = call.report.lock().take();
-        teller.is_some_and(|tell| tell.send(report).is_ok())
+        call.teller().is_some_and(|tell| tell.send(report).is_ok())
     }
 
     /// The agent says no more of its calls.
     pub(super) fn hang_up(&self) {
         for call in self.0.lock().iter() {
-            drop(call.report.lock().take());
+            drop(call.teller());
         }
     }
 
-    /// A call that has ended is followed no longer.
-    pub(super) fn forget(&self, ended: &Arc<OpenCall>) {
-        self.0.lock().retain(|call| !Arc::ptr_eq(call, ended));
+    /// A call of the executor has ended. The one that it cleared is followed no longer; where it cleared none, one that is alike does
+    /// not run, and who waits for its answer hears why.
+    pub(super) fn end(&self, ended: &CallId, like: &OpenCall, reason: String) {
+        let mut calls = self.0.lock();
+        let cleared = calls.iter().position(|call| call.is_cleared_by(ended));
+        let alike = || {
+            let is_alike = |call: &Arc<OpenCall>| call.is(&like.tool, &like.arguments);
+            calls
+                .iter()
+                .position(|call| is_alike(call) && call.is_judged())
+        };
+        if let Some(at) = cleared.or_else(alike) {
+            let call = calls.remove(at);
+            call.stage.send_if_modified(|stage| {
+                let waits = matches!(stage, Stage::Judged);
+                if waits {
+                    *stage = Stage::Over(reason);
+                }
+                waits
+            });
+        }
     }
 
     /// Whether any call is open.

@@ -23,9 +23,7 @@ impl Approver for AgentPrompt {
         if request.is_question() {
             return None;
         }
-        let asks = self
-            .calls
-            .prompt(request.tool.as_str(), &request.arguments, &request.reason);
+        let asks = self.calls.prompt(request);
         // What its user answers comes back as a call that ran or did not.
         asks.then(|| Decision::approve(format!("the prompt of {}", self.agent.title()), "agent"))
     }

@@ -14,7 +14,7 @@ use crate::hook::folder::Key;
 use crate::hook::foreign::{ForeignTool, Surroundings};
 use crate::hook::kept_run::KeptRun;
 use crate::hook::name::Named;
-use crate::hook::open_call::{Made, OpenCall};
+use crate::hook::open_call::{Made, Waiting};
 use crate::hook::prompt::AgentPrompt;
 use crate::problem::Problem;
 use crate::run::{ApprovalWait, RunHandle, RunOptions};
@@ -155,17 +155,16 @@ impl AgentSession {
         tool: &str,
         made: &Made<'_>,
         by_agent: bool,
-    ) -> Result<Arc<OpenCall>, Problem> {
+    ) -> Result<Waiting, Problem> {
         let open = self.at.calls.begin(tool, made).ok_or_else(|| {
             Problem::failed("too many calls of this session are open")
                 .advise("let some of them end first")
         })?;
         let call = ToolCall::new(tool, made.arguments).from_origin(Origin::Hook);
-        let (at, of) = (Arc::clone(self), Arc::clone(&open));
+        let (at, of) = (Arc::clone(self), Arc::clone(open.call()));
         tokio::spawn(async move {
             let outcome = at.call(call, by_agent).await;
-            of.end(why_not(&outcome));
-            at.at.calls.forget(&of);
+            at.at.calls.end(&outcome.call, &of, why_not(&outcome));
             *at.used.lock() = Instant::now();
         });
         Ok(open)

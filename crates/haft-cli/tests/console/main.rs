@@ -184,6 +184,11 @@ fn runs_of_another_process_are_seen_as_they_happen() {
 }
 
 #[test]
+fn three_agents_have_one_policy_one_inbox_and_one_record() {
+    check("hooks.mjs");
+}
+
+#[test]
 fn what_could_deceive_is_shown_as_marks_and_nothing_of_it_runs() {
     check("marks.mjs");
 }

@@ -221,8 +221,8 @@ fn a_server_follows_the_call_and_records_how_the_agent_says_it_ended() {
 fn a_person_decides_in_the_inbox_while_the_agent_waits() {
     let lab = lab("hook.ask = \"haft\"\n");
     let server = Server::start(&lab, &[]);
-    let decide = |word: &str| {
-        let waiting = hooked(&lab, &before(&lab, "t-1", "Bash", &bash("git push")));
+    let decide = |word: &str, command: &str| {
+        let waiting = hooked(&lab, &before(&lab, word, "Bash", &bash(command)));
         let request = wait("the request", || {
             let all = lab.run(&["approvals", "list", "--json"]).json();
             let all = all.as_array().unwrap().clone();
@@ -235,8 +235,8 @@ fn a_person_decides_in_the_inbox_while_the_agent_waits() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         decision(&ended(waiting)).0
     };
-    assert_eq!(decide("approve"), "allow");
-    assert_eq!(decide("deny"), "deny");
+    assert_eq!(decide("approve", "git push origin a"), "allow");
+    assert_eq!(decide("deny", "git push origin b"), "deny");
     drop(server);
 }
 
