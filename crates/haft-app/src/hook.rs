@@ -128,7 +128,7 @@ impl Hooks {
         let by_agent = match folder.hook.ask.as_str() {
             "agent" => limits.can_ask,
             "haft" => false,
-            _ => limits.can_ask && !headless,
+            _ => limits.can_ask && !headless && knows_its_user(event.agent),
         };
         let session = folder.session(&key(event), within, self.0.follows).await?;
         let input = arguments(&call.input, &folder.within(event.cwd.as_deref())?)?;
@@ -247,6 +247,11 @@ impl Parts {
             });
         }
     }
+}
+
+/// Whether the agent's prompt ends by itself where no user is there. Gemini CLI waits for ever then, and nothing of its event tells.
+fn knows_its_user(agent: Agent) -> bool {
+    agent != Agent::Gemini
 }
 
 fn opened(slot: &Slot) -> Result<&Folder, Problem> {

@@ -1,3 +1,5 @@
+//! A budget counted by many calls at once, and what is given back.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The ledger of a day: shared by processes, and one that cannot be read.
+
 use std::fs;
 
 use super::*;

@@ -35,8 +35,8 @@ const VERSIONED: &[&str] = &[
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     let known = || words.iter().all(AsWord::is_known);
     match name {
-        _ if ANY_WORDS.contains(&name) => Some(said(words)),
-        "printf" => prints_plainly(words).then(|| said(words)),
+        _ if ANY_WORDS.contains(&name) => Some(printed(words)),
+        "printf" => prints_plainly(words).then(|| printed(words)),
         _ if NO_WORDS.contains(&name) && words.is_empty() => Some(quiet(words)),
         "date" if known() => {
             let operands = DATE.split(words)?.words;
@@ -61,7 +61,7 @@ fn prints_plainly(words: &[Spelled]) -> bool {
 }
 
 /// It prints its words; patterns among them become names of files.
-fn said(words: &[Spelled]) -> Uses {
+fn printed(words: &[Spelled]) -> Uses {
     let open = words
         .iter()
         .filter(|word| matches!(word.form, Form::Pattern | Form::Home));
