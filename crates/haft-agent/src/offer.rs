@@ -102,7 +102,7 @@ impl Offer {
             .iter()
             .map(|(version, tool)| Entry { version, tool });
         self.now = self.declarer.declare(&first.chain(all).collect::<Vec<_>>());
-        for lost in &self.now.lost {
+        for lost in self.now.lost.iter() {
             tracing::debug!(
                 tool = lost.tool,
                 at = lost.at,

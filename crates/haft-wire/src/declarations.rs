@@ -1,5 +1,6 @@
 //! `Declarations`: all tools in the words of one dialect, as a request carries them.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,6 +12,11 @@ use crate::reply::Call;
 use crate::strict::Lost;
 use crate::strict::budget::Budget;
 
+mod pieces;
+mod splice;
+
+use pieces::Pieces;
+
 /// All tools in the words of one dialect.
 #[derive(Debug, Clone)]
 pub struct Declarations {
@@ -19,12 +25,14 @@ pub struct Declarations {
     /// The names on this wire.
     pub names: Arc<Names>,
     /// What was lost of strict schemas, and which tools are not strict because their schema cannot be.
-    pub lost: Vec<Lost>,
+    pub lost: Arc<[Lost]>,
     /// Whether one of them at least is strict.
     pub(crate) strict: bool,
     /// The value of the request's member for tools, JSON text; empty where there are none.
     json: Bytes,
-    pub(crate) written: Vec<Arc<Written>>,
+    /// Where in it each tool's words begin; `None` for a tool that is not sent. Nothing begins before the list's own bracket.
+    places: Arc<[Option<NonZeroUsize>]>,
+    pub(crate) written: Pieces,
 }
 
 /// What was written of one tool.
@@ -69,31 +77,41 @@ impl Declarations {
         Self {
             dialect,
             names: Arc::default(),
-            lost: Vec::new(),
+            lost: Arc::default(),
             strict: false,
             json: Bytes::new(),
-            written: Vec::new(),
+            places: Arc::default(),
+            written: Pieces::default(),
         }
     }
 
     /// What was written, as one list.
-    pub(crate) fn join(dialect: Dialect, names: Arc<Names>, written: Vec<Arc<Written>>) -> Self {
+    pub(crate) fn join(dialect: Dialect, names: Arc<Names>, written: Pieces) -> Self {
         let (fitted, lost) = fit(dialect, &written);
         let mut json =
             Vec::with_capacity(fitted.iter().map(|f| f.json.len() + 1).sum::<usize>() + 40);
+        let mut places = vec![None; written.len()];
         json.push(b'[');
         if dialect == Dialect::Gemini {
             json.extend_from_slice(b"{\"functionDeclarations\":[");
             let before = json.len();
-            list(&mut json, fitted.iter().filter(|one| one.is_function));
+            list(
+                &mut json,
+                &mut places,
+                fitted.iter().filter(|one| one.is_function),
+            );
             if json.len() == before {
                 json.truncate(1);
             } else {
                 json.extend_from_slice(b"]}");
             }
-            list(&mut json, fitted.iter().filter(|one| !one.is_function));
+            list(
+                &mut json,
+                &mut places,
+                fitted.iter().filter(|one| !one.is_function),
+            );
         } else {
-            list(&mut json, fitted.iter());
+            list(&mut json, &mut places, fitted.iter());
         }
         json.push(b']');
         if json.len() == 2 {
@@ -103,9 +121,10 @@ impl Declarations {
         Self {
             dialect,
             names,
-            lost,
+            lost: lost.into(),
             strict,
             json: json.into(),
+            places: places.into(),
             written,
         }
     }
@@ -135,19 +154,22 @@ impl Declarations {
 
 /// A declaration as it is sent.
 struct Fitted<'f> {
+    /// Its place among the tools.
+    at: usize,
     json: &'f [u8],
     is_function: bool,
     strict: bool,
 }
 
 /// The declarations that are sent, and what is lost: those that are strict are so as far as the request's limits allow, in their order.
-fn fit(dialect: Dialect, written: &[Arc<Written>]) -> (Vec<Fitted<'_>>, Vec<Lost>) {
+fn fit(dialect: Dialect, written: &Pieces) -> (Vec<Fitted<'_>>, Vec<Lost>) {
     let mut budget = Budget::of(dialect);
     let mut lost = Vec::new();
     let mut fitted = Vec::with_capacity(written.len());
-    for (one, fragment) in written
+    for (at, one, fragment) in written
         .iter()
-        .filter_map(|one| Some((one, one.fragment.as_ref()?)))
+        .enumerate()
+        .filter_map(|(at, one)| Some((at, one, one.fragment.as_ref()?)))
     {
         let over = fragment
             .strict
@@ -169,6 +191,7 @@ fn fit(dialect: Dialect, written: &[Arc<Written>]) -> (Vec<Fitted<'_>>, Vec<Lost
         };
         if !json.is_empty() {
             fitted.push(Fitted {
+                at,
                 json,
                 is_function: fragment.is_function,
                 strict: fragment.strict.is_some() && over.is_none(),
@@ -178,12 +201,22 @@ fn fit(dialect: Dialect, written: &[Arc<Written>]) -> (Vec<Fitted<'_>>, Vec<Lost
     (fitted, lost)
 }
 
-/// Adds declarations to a list, with commas between them.
-fn list<'f>(json: &mut Vec<u8>, fitted: impl Iterator<Item = &'f Fitted<'f>>) {
+/// Adds declarations to a list, with commas between them, and notes where each begins.
+fn list<'f>(
+    json: &mut Vec<u8>,
+    places: &mut [Option<NonZeroUsize>],
+    fitted: impl Iterator<Item = &'f Fitted<'f>>,
+) {
     for one in fitted {
         if !matches!(json.last(), Some(b'[')) {
             json.push(b',');
         }
+        if let Some(place) = places.get_mut(one.at) {
+            *place = NonZeroUsize::new(json.len());
+        }
         json.extend_from_slice(one.json);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,19 +82,23 @@ impl Declarer {
         if last.written.len() != tools.len() {
             return None;
         }
-        let mut written = last.written.clone();
+        let mut new = Vec::with_capacity(others.len());
         for at in others {
-            let (entry, old) = (&tools[*at], &last.written[*at]);
+            let (entry, old) = (&tools[*at], last.written.get(*at)?);
             let own = entry.tool.names();
             if own != old.own {
                 return None;
             }
-            written[*at] = Arc::new(write(last.dialect, entry, own, &last.names));
+            let written = write(last.dialect, entry, own, &last.names);
+            new.push((*at, Arc::new(written)));
+        }
+        if let Some(declared) = last.replaced(&new) {
+            return Some(declared);
         }
         Some(Declarations::join(
             last.dialect,
             Arc::clone(&last.names),
-            written,
+            last.written.with(&new),
         ))
     }
 
@@ -112,7 +116,7 @@ impl Declarer {
         let same = |(own, old): (&Cow<'_, [String]>, &Arc<Written>)| {
             std::ptr::eq(own.as_ref(), old.own.as_slice()) || **own == *old.own
         };
-        let same = old.len() == tools.len() && own.iter().zip(old).all(same);
+        let same = old.len() == tools.len() && own.iter().zip(old.iter()).all(same);
         let names = if same {
             Arc::clone(&self.last.names)
         } else {
@@ -127,7 +131,7 @@ impl Declarer {
                 None => Arc::new(write(dialect, entry, own.into_owned(), &names)),
             });
         }
-        Declarations::join(dialect, names, written)
+        Declarations::join(dialect, names, written.into())
     }
 }
 

@@ -54,6 +54,14 @@ impl Budget {
         }))
     }
 
+    /// Whether a request of this dialect has no limits.
+    pub(crate) fn is_boundless(dialect: Dialect) -> bool {
+        Self::of(dialect)
+            .0
+            .iter()
+            .all(|limit| limit.most == usize::MAX)
+    }
+
     /// Takes what a declaration needs.
     ///
     /// # Errors

@@ -1,0 +1,109 @@
+//! Tools that change: what is copied from before is what a fresh declarer would write.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+
+use crate::declared::{Declared, Freeform, Function};
+use crate::declarer::{Declarer, Entry};
+use crate::dialect::Dialect;
+
+/// Tools that are declared: more than a block of those that are kept together.
+const TOOLS: usize = 40;
+/// What one tool may become.
+const VARIANTS: usize = 8;
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}
+
+/// The tool in this place, as it is at one moment: its name stays, its words do not.
+fn tool(dialect: Dialect, at: usize, variant: usize) -> Declared {
+    let name = format!("server.tool_{at}");
+    let plain = Function {
+        name: name.clone(),
+        description: "does it".to_owned(),
+        parameters: Arc::from(raw(
+            r#"{"type":"object","properties":{"p":{"type":"string"}},"required":["p"]}"#,
+        )),
+        strict: false,
+        deferred: false,
+    };
+    let function = |function| Declared::Function(function);
+    match variant {
+        0 => function(plain),
+        1 => function(Function {
+            description: "does it in many more words than before".to_owned(),
+            ..plain
+        }),
+        2 => function(Function {
+            description: String::new(),
+            ..plain
+        }),
+        3 => function(Function {
+            strict: true,
+            ..plain
+        }),
+        // A keyword that strict schemas do not know, and an argument that may be left out.
+        4 => function(Function {
+            parameters: Arc::from(raw(
+                r#"{"type":"object","properties":{"p":{"type":"string","format":"none-such"}}}"#,
+            )),
+            strict: true,
+            ..plain
+        }),
+        5 => function(Function {
+            deferred: true,
+            ..plain
+        }),
+        6 => Declared::Freeform(Freeform {
+            name,
+            description: "takes a text".to_owned(),
+            grammar: None,
+        }),
+        // It has no name of its own, so it makes the names others, too.
+        _ => Declared::Provider {
+            dialect,
+            spec: raw(r#"{"type":"web_search"}"#),
+        },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn tools_that_change_are_declared_as_if_all_were_written_anew(
+        steps in proptest::collection::vec(
+            proptest::collection::vec((0..TOOLS, 0..VARIANTS), 1..24),
+            1..6,
+        ),
+    ) {
+        for dialect in Dialect::ALL {
+            let mut kept = Declarer::new(dialect);
+            let mut now = [0; TOOLS];
+            for step in &steps {
+                for (at, variant) in step {
+                    now[*at] = *variant;
+                }
+                let tools: Vec<(String, Declared)> = now
+                    .iter()
+                    .enumerate()
+                    .map(|(at, variant)| (format!("{at} {variant}"), tool(dialect, at, *variant)))
+                    .collect();
+                let entries: Vec<Entry<'_>> = tools
+                    .iter()
+                    .map(|(version, tool)| Entry { version, tool })
+                    .collect();
+                let declared = kept.declare(&entries);
+                let fresh = Declarer::new(dialect).declare(&entries);
+                let text = |json: &[u8]| String::from_utf8_lossy(json).into_owned();
+                prop_assert_eq!(text(declared.json()), text(fresh.json()));
+                prop_assert_eq!(&declared.lost, &fresh.lost);
+                prop_assert_eq!(declared.strict, fresh.strict);
+                prop_assert_eq!(&declared.places, &fresh.places);
+            }
+        }
+    }
+}
