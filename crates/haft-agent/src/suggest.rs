@@ -71,15 +71,14 @@ pub(crate) fn query(messages: &[Message]) -> String {
     query
 }
 
-/// The deferred tools that fit best, best first.
-pub(crate) fn ranked(tools: &Snapshot, query: &str, most: usize) -> Vec<String> {
+/// The deferred tools that fit a query best, best first: at most `most`.
+pub fn ranked(tools: &Snapshot, query: &str, most: usize) -> Vec<String> {
     let is_deferred = |entry: &ToolEntry| entry.spec().exposure == Exposure::Deferred;
-    let hits = tools.search(query, None, tools.entries().len());
-    let fitting = hits.into_iter().map(|hit| hit.entry);
-    let names = fitting
-        .filter(|entry| is_deferred(entry))
-        .map(|entry| entry.spec().name.to_string());
-    names.take(most).collect()
+    let hits = tools.search_among(query, most, is_deferred);
+    let names = hits
+        .into_iter()
+        .map(|hit| hit.entry.spec().name.to_string());
+    names.collect()
 }
 
 /// What a model chose, and what it cost; nothing where it answers something else.

@@ -46,11 +46,20 @@ impl Snapshot {
 
     /// The tools that fit a query best, best first; of one category, where one is named.
     pub fn search(&self, query: &str, category: Option<&str>, limit: usize) -> Vec<SearchHit<'_>> {
+        self.search_among(query, limit, |entry| {
+            category.is_none_or(|category| category_of(entry) == category)
+        })
+    }
+
+    /// The tools that fit a query best, best first: at most `limit`, and only those that `keep` accepts.
+    pub fn search_among(
+        &self,
+        query: &str,
+        limit: usize,
+        keep: impl Fn(&ToolEntry) -> bool,
+    ) -> Vec<SearchHit<'_>> {
         let entries = self.entries();
-        let keep = |place: usize| {
-            let entry = entries.get(place);
-            category.is_none_or(|category| entry.is_some_and(|e| category_of(e) == category))
-        };
+        let keep = |place: usize| entries.get(place).is_some_and(|entry| keep(entry));
         let hits = self.index().search(query, limit, keep);
         hits.into_iter()
             .filter_map(|hit| {
