@@ -141,6 +141,18 @@ const GOALS: &[Goal] = &[
         Rule::Most(33.3),
     ),
     (
+        "10 MB of a stream of Anthropic Messages read, CPU (300 MB/s)",
+        "haft/wire/anthropic",
+        "serde_json/wire/anthropic",
+        Rule::Most(33.3),
+    ),
+    (
+        "10 MB of a stream of Gemini read, CPU (300 MB/s)",
+        "haft/wire/gemini",
+        "serde_json/wire/gemini",
+        Rule::Most(33.3),
+    ),
+    (
         "declarations of 1,000 tools, unchanged",
         "haft/declared/unchanged",
         "",

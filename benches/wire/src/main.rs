@@ -1,6 +1,5 @@
-//! Streams of OpenAI's two dialects read in pieces as a network brings them, and a thousand tools declared of which none or one changed.
+//! Streams of the four dialects read in pieces as a network brings them, and a thousand tools declared of which none or one changed.
 
-use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -11,8 +10,7 @@ use measure::{Row, Step, cpu_ms, each, fact, interleave, rounds};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Bytes of a stream.
-const SIZE: usize = 10_000_000;
+mod streams;
 
 /// Bytes of a piece.
 const PIECE: usize = 16 << 10;
@@ -22,63 +20,6 @@ const MANY: usize = 100;
 
 /// Tools declared.
 const TOOLS: usize = 1_000;
-
-/// Words that a model writes, a piece each: plain ones, one with an escape, one that is not ASCII.
-const WORDS: [&str; 6] = [" capital", " of", " the", "\\n- ", " käse", " framework"];
-
-/// A stream of Chat: text, then a call whose arguments come in pieces.
-fn chat() -> String {
-    let head = r#"data: {"id":"chatcmpl-Dx0Xq5Xx9rHB2ehcHZCRDsnuymUXc","object":"chat.completion.chunk","created":1782955818,"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_d0469e1700","choices":[{"index":0,"delta":"#;
-    let tail = |finish: &str| {
-        format!(
-            r#","logprobs":null,"finish_reason":{finish}}}],"usage":null,"obfuscation":"HM7mrUsjk"}}"#
-        )
-    };
-    let mut sse = String::with_capacity(SIZE + 1024);
-    let mut at = 0;
-    while sse.len() < SIZE / 2 {
-        let word = WORDS[at % WORDS.len()];
-        write!(sse, "{head}{{\"content\":\"{word}\"}}{}\n\n", tail("null")).expect("a String");
-        at += 1;
-    }
-    let begin = r#"{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"write","arguments":"{\"text\":\""}}]}"#;
-    write!(sse, "{head}{begin}{}\n\n", tail("null")).expect("a String");
-    while sse.len() < SIZE {
-        let word = WORDS[at % WORDS.len()].replace('\\', "\\\\");
-        let delta =
-            format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"{word}"}}}}]}}"#);
-        write!(sse, "{head}{delta}{}\n\n", tail("null")).expect("a String");
-        at += 1;
-    }
-    let end = r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}"#;
-    write!(
-        sse,
-        "{head}{end}{}\n\n{head}{{}}{}\n\ndata: [DONE]\n\n",
-        tail("null"),
-        tail("\"tool_calls\"")
-    )
-    .expect("a String");
-    sse
-}
-
-/// A stream of Responses: a text in pieces, then whole, once as an item and once in the response.
-fn responses() -> String {
-    let mut sse = String::with_capacity(SIZE + (1 << 20));
-    let mut text = String::new();
-    let mut at = 0;
-    while sse.len() + 2 * text.len() < SIZE {
-        let word = WORDS[at % WORDS.len()];
-        write!(sse, "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{},\"item_id\":\"msg_00b9cc7a23d047270068faa0f63798819f83c5348ca838d252\",\"output_index\":0,\"content_index\":0,\"delta\":\"{word}\",\"logprobs\":[],\"obfuscation\":\"Vk0HCjd5u0Ukrjt\"}}\n\n", at + 1).expect("a String");
-        text += word;
-        at += 1;
-    }
-    let item = format!(
-        r#"{{"id":"msg_1","type":"message","status":"completed","content":[{{"type":"output_text","annotations":[],"logprobs":[],"text":"{text}"}}],"role":"assistant"}}"#
-    );
-    write!(sse, "event: response.output_item.done\ndata: {{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{item}}}\n\n").expect("a String");
-    write!(sse, "event: response.completed\ndata: {{\"type\":\"response.completed\",\"response\":{{\"id\":\"resp_1\",\"model\":\"m\",\"status\":\"completed\",\"output\":[{item}]}}}}\n\n").expect("a String");
-    sse
-}
 
 fn read(dialect: Dialect, sse: &str) -> Reply {
     let mut reader = dialect.reader(Limits::default());
@@ -114,12 +55,10 @@ fn tool(at: usize, description: &str) -> Declared {
     })
 }
 
-fn streams<'a>(chat: &'a str, responses: &'a str) -> Vec<Step<'a>> {
+fn steps<'a>(all: &'a [(&str, Dialect, String)]) -> Vec<Step<'a>> {
     let mut steps: Vec<Step<'a>> = Vec::new();
-    for (name, dialect, sse) in [
-        ("chat", Dialect::OpenAiChat, chat),
-        ("responses", Dialect::OpenAiResponses, responses),
-    ] {
+    for (name, dialect, sse) in all {
+        let (dialect, sse) = (*dialect, sse.as_str());
         let reply = read(dialect, sse);
         fact(
             &format!("stream of {name}"),
@@ -145,8 +84,13 @@ fn micros(mut work: impl FnMut(usize)) -> f64 {
 
 fn main() {
     let rounds = rounds(9);
-    let (chat, responses) = (chat(), responses());
-    interleave(rounds, streams(&chat, &responses));
+    let all = [
+        ("chat", Dialect::OpenAiChat, streams::chat()),
+        ("responses", Dialect::OpenAiResponses, streams::responses()),
+        ("anthropic", Dialect::Anthropic, streams::anthropic()),
+        ("gemini", Dialect::Gemini, streams::gemini()),
+    ];
+    interleave(rounds, steps(&all));
 
     let tools: Vec<Declared> = (0..TOOLS).map(|at| tool(at, "tool")).collect();
     let versions: Vec<String> = (0..TOOLS).map(|at| format!("{at:064x}")).collect();
