@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::jail::sys::keep_from_programs;
 use crate::spawn::{self, Start};
@@ -96,11 +96,47 @@ impl HostProgram {
                 return Ok(status);
             }
             if Instant::now() >= until {
-                end(&mut child);
+                // That it took too long is what there is to say.
+                let _ = end(&mut child);
                 return Err(io::ErrorKind::TimedOut.into());
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// Runs it to its end, at most for `limit`, and returns the first `most` bytes that it wrote to its standard output. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be started, took too long, or failed.
+    pub fn output(self, limit: Duration, most: u64) -> io::Result<Vec<u8>> {
+        let mut child = self.spawn_with(Stdio::piped())?;
+        let until = Instant::now() + limit;
+        let (send, output) = sync_channel(1);
+        if let Some(pipe) = child.stdout.take() {
+            thread::Builder::new()
+                .name("haft-output".to_owned())
+                .spawn(move || {
+                    let mut bytes = Vec::new();
+                    let read = pipe.take(most).read_to_end(&mut bytes).map(|_| bytes);
+                    // Where it took too long, nobody waits.
+                    let _ = send.send(read);
+                })?;
+        }
+        while !has_ended(&child)? && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
+        let is_late = !has_ended(&child)?;
+        // What it started may hold the pipe open. Its process id is its group's until it is waited for.
+        let status = end(&mut child)?;
+        if is_late {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if !status.success() {
+            return Err(io::Error::other(format!("it failed ({status})")));
+        }
+        let left = until.saturating_duration_since(Instant::now()).max(LOOK);
+        let read = output.recv_timeout(left);
+        read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
     /// Starts it and leaves it running, also after the end of this process.
@@ -124,6 +160,10 @@ impl HostProgram {
     }
 
     fn spawn(self) -> io::Result<Child> {
+        self.spawn_with(Stdio::null())
+    }
+
+    fn spawn_with(self, stdout: Stdio) -> io::Result<Child> {
         let start = Start {
             program: &self.program,
             argv: &self.argv,
@@ -134,15 +174,21 @@ impl HostProgram {
         // Linux before 5.11 does not know how.
         let _ = keep_from_programs(3);
         let log = self.log.map_or_else(Stdio::null, Stdio::from);
-        start.spawn(Stdio::null(), Stdio::null(), log)
+        start.spawn(Stdio::null(), stdout, log)
     }
 }
 
+/// Whether a child has ended; it is not waited for.
+fn has_ended(child: &Child) -> io::Result<bool> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    Ok(waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some())
+}
+
 /// Ends a child with its process group, and waits for it.
-fn end(child: &mut Child) {
+fn end(child: &mut Child) -> io::Result<ExitStatus> {
     // It may have ended by itself just now.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-    let _ = child.wait();
+    child.wait()
 }
 
 /// A program that was started and left running.
@@ -219,6 +265,26 @@ mod tests {
         while !is_over() {
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn what_a_program_prints_is_read_up_to_a_limit() {
+        let output = |script: &str| shell(script).output(LONG, 9);
+        assert_eq!(output("echo 2.1.332; echo more >&2").unwrap(), b"2.1.332\n");
+        // It may not wait for what it started, and not for one that never stops printing.
+        assert_eq!(output("echo 1; /bin/sleep 1000 &").unwrap(), b"1\n");
+        assert_eq!(
+            output("yes 1234 | head -c 100000; true").unwrap(),
+            b"1234\n1234"
+        );
+        assert!(
+            output("echo 1; exit 3")
+                .unwrap_err()
+                .to_string()
+                .contains("failed")
+        );
+        let late = shell("echo 1; /bin/sleep 1000").output(Duration::from_secs(1), 9);
+        assert_eq!(late.unwrap_err().kind(), ErrorKind::TimedOut);
     }
 
     #[test]
