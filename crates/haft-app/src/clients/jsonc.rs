@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use reader::{BLANKS, Object, Tree, object_at, root, tree};
 
-pub(crate) use reader::Wrong;
+pub(crate) use lists::{append, put_first, take};
+pub(crate) use reader::{Step, Wrong};
 
+mod lists;
 mod reader;
 
 /// Puts `value` at `name` in the object `servers` of the root, making that object where it is missing.
@@ -23,7 +25,7 @@ pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Resul
 
 fn put_unread(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
     let Some(root) = root(text)? else {
-        return Ok(fresh(text, servers, name, value));
+        return Ok(fresh(text, &json!({ servers: { name: value } })));
     };
     let style = Style::of(text, &root);
     let Some((_, member)) = root.find(servers)? else {
@@ -55,7 +57,7 @@ pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
 }
 
 /// Takes the member `name` out of the root where it is an object without members.
-pub(super) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
+pub(crate) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
     let Some(root) = root(text)? else {
         return Ok(text.to_owned());
     };
@@ -74,7 +76,7 @@ pub(super) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
 }
 
 /// Whether the root has this member.
-pub(super) fn has(text: &str, name: &str) -> bool {
+pub(crate) fn has(text: &str, name: &str) -> bool {
     root(text).is_ok_and(|root| root.is_some_and(|root| matches!(root.find(name), Ok(Some(_)))))
 }
 
@@ -116,8 +118,8 @@ fn check(after: String, expected: &Tree, servers: &str) -> Result<String, Wrong>
 }
 
 /// A text with nothing in it but blanks and comments gets its object at the end.
-fn fresh(text: &str, servers: &str, name: &str, value: &Value) -> String {
-    let body = format!("{:#}\n", json!({ servers: { name: value } }));
+fn fresh(text: &str, document: &Value) -> String {
+    let body = format!("{document:#}\n");
     let head = text.trim_end_matches(BLANKS);
     if head.trim_start_matches('\u{feff}').is_empty() {
         return format!("{head}{body}");
@@ -171,6 +173,20 @@ impl Style {
 
 /// The text with one more member at the end of the object.
 fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style) -> String {
+    inserted_last(text, object, style, &|base, lines| {
+        let key = Value::String(key.to_owned());
+        format!("{key}: {}", style.render(value, base, lines))
+    })
+}
+
+/// The text with one more member or item at the end of the object or array. `member` writes it: given the blanks before its later
+/// lines, and whether it may have such.
+fn inserted_last(
+    text: &str,
+    object: &Object,
+    style: &Style,
+    member: &dyn Fn(&str, bool) -> String,
+) -> String {
     let first = object.members.first();
     let stands_alone = match first {
         Some(first) => is_first_on_line(text, first.start),
@@ -183,8 +199,7 @@ fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style
         Some(first) if stands_alone => line_indent(text, first.start),
         _ => format!("{outer}{}", style.unit),
     };
-    let key = Value::String(key.to_owned());
-    let member = format!("{key}: {}", style.render(value, &base, lines));
+    let member = member(&base, lines);
     let last = object.members.last();
     let mut out = String::with_capacity(text.len() + member.len() + 16);
     match last {
@@ -245,7 +260,7 @@ fn without(text: &str, object: &Object, nth: usize) -> String {
         head.truncate(head.trim_end_matches([' ', '\t']).len());
         return head + &tail[line.len()..];
     }
-    if has_own_line || head.ends_with('{') {
+    if has_own_line || head.ends_with(['{', '[']) {
         return head + tail.trim_start_matches([' ', '\t']);
     }
     head.truncate(head.trim_end_matches([' ', '\t']).len());

@@ -5,11 +5,9 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use crate::clients::{Client, Level};
 use crate::config::FILE_NAME;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
-use crate::site::Site;
 
 /// Larger than any settings file: Claude Code keeps much beside its settings.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -22,8 +20,8 @@ pub(crate) struct SettingsFile {
     client: &'static str,
     /// What to do where it cannot be read or written.
     advice: String,
-    /// Whether it is for its owner alone where it is new.
-    is_private: bool,
+    /// Its permissions where it is new; none for the usual ones.
+    mode: Option<u32>,
 }
 
 /// What to do about a link that cannot be followed.
@@ -44,43 +42,44 @@ impl SettingsFile {
             path,
             client: "haft",
             advice: advice.to_owned(),
-            is_private: !named.ends_with(FILE_NAME),
+            mode: (!named.ends_with(FILE_NAME)).then_some(0o600),
         })
     }
 
-    /// Finds the file. Links are followed, as the client does; a project's file must lie in the project.
+    /// Finds a file of `client`. Links are followed, as the client does; a project's file must lie `within` the project.
     pub(crate) fn locate(
-        client: &'static Client,
-        level: Level,
-        site: &Site,
+        named: &Path,
+        client: &'static str,
+        advice: String,
+        within: Option<&Path>,
     ) -> Result<Self, Problem> {
-        let named = client.file(level, site)?;
-        let advice = format!(
-            "paste the settings yourself: haft mcp snippet {}",
-            client.name
-        );
-        let path = resolved(&named).map_err(|e| {
-            let problem = Problem::failed(format!("find the settings of {}: {e}", client.name));
+        let path = resolved(named).map_err(|e| {
+            let problem = Problem::failed(format!("find the settings of {client}: {e}"));
             let is_link = named.is_symlink();
             problem
-                .at(Place::file(&named))
+                .at(Place::file(named))
                 .advise(if is_link { NO_FILE } else { advice.as_str() })
         })?;
-        if level == Level::Project && !path.starts_with(&site.workspace) {
+        if within.is_some_and(|project| !path.starts_with(project)) {
             return Err(Problem::usage(format!(
-                "the settings of {} lead out of the project, to {}",
-                client.name,
+                "the settings of {client} lead out of the project, to {}",
                 path.display()
             ))
-            .at(Place::file(&named))
-            .advise("replace the link with a file, or install with --user"));
+            .at(Place::file(named))
+            .advise("replace the link with a file, or install for the user"));
         }
         Ok(Self {
             path,
-            client: client.name,
+            client,
             advice,
-            is_private: false,
+            mode: None,
         })
+    }
+
+    /// The same, with these permissions where it is new.
+    pub(crate) fn with_mode(mut self, mode: u32) -> Self {
+        self.mode = Some(mode);
+        self
     }
 
     /// Reads it; `None` where it does not exist.
@@ -171,8 +170,8 @@ impl SettingsFile {
         };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        if old.is_some() || self.is_private {
-            options.mode(0o600);
+        if let Some(mode) = old.as_ref().map(|_| 0o600).or(self.mode) {
+            options.mode(mode);
         }
         let mut file = options.open(draft)?;
         file.write_all(text.as_bytes())?;

@@ -20,25 +20,25 @@ const MAX_BACKUP: u64 = 64 * 1024 * 1024;
 /// What haft remembers of an install.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Record {
-    pub(super) v: u32,
+pub(crate) struct Record {
+    pub(crate) v: u32,
     /// Whether the file existed before.
-    pub(super) existed: bool,
+    pub(crate) existed: bool,
     /// SHA-256 of the text that is kept.
-    pub(super) before: Option<String>,
+    pub(crate) before: Option<String>,
     /// SHA-256 of what haft wrote over it, or was about to write: two where one install followed another.
-    pub(super) written: Vec<String>,
+    pub(crate) written: Vec<String>,
     /// The folders that haft made for the file, the outermost first.
-    pub(super) made: Vec<PathBuf>,
+    pub(crate) made: Vec<PathBuf>,
     /// Whether haft made the object of servers.
-    pub(super) made_servers: bool,
+    pub(crate) made_servers: bool,
     /// The entry of haft's name that was there before, where it started something else.
-    pub(super) replaced: Option<String>,
+    pub(crate) replaced: Option<String>,
 }
 
 impl Record {
     /// That of an install which has made folders, and written nothing.
-    pub(super) fn of_folders(made: &[PathBuf]) -> Self {
+    pub(crate) fn of_folders(made: &[PathBuf]) -> Self {
         Self {
             v: 2,
             existed: false,
@@ -51,28 +51,29 @@ impl Record {
     }
 
     /// Whether haft wrote this text.
-    pub(super) fn wrote(&self, text: &str) -> bool {
+    pub(crate) fn wrote(&self, text: &str) -> bool {
         self.written.contains(&digest(text))
     }
 
     /// Whether the text that is kept is the one that this record means.
-    pub(super) fn fits(&self, kept: Option<&str>) -> bool {
+    pub(crate) fn fits(&self, kept: Option<&str>) -> bool {
         self.existed == self.before.is_some() && (!self.existed || self.before == kept.map(digest))
     }
 }
 
 /// The backup of a settings file and the record of the install, in the state folder.
 #[derive(Debug)]
-pub(super) struct Original {
-    pub(super) before: PathBuf,
+pub(crate) struct Original {
+    pub(crate) before: PathBuf,
     record: PathBuf,
     folder: PathBuf,
 }
 
 impl Original {
-    pub(super) fn of(home: &Home, file: &Path) -> Self {
+    /// Of this file, in a folder of the state folder: two kinds of edits of one file know nothing of each other.
+    pub(crate) fn of(home: &Home, folder: &str, file: &Path) -> Self {
         let name = digest(&file.to_string_lossy());
-        let folder = home.join("clients");
+        let folder = home.join(folder);
         Self {
             before: folder.join(format!("{}.before", &name[..16])),
             record: folder.join(format!("{}.json", &name[..16])),
@@ -81,7 +82,7 @@ impl Original {
     }
 
     /// Holds all records until the lock is dropped, and clears what a killed process left of this one.
-    pub(super) fn lock(&self) -> Result<File, Problem> {
+    pub(crate) fn lock(&self) -> Result<File, Problem> {
         let folder = &self.folder;
         plain_file::private_folder(folder).map_err(|e| failed("make", folder, &e))?;
         let lock = plain_file::lock_folder(folder).map_err(|e| failed("lock", folder, &e))?;
@@ -92,7 +93,7 @@ impl Original {
         Ok(lock)
     }
 
-    pub(super) fn load(&self) -> Result<Option<Record>, Problem> {
+    pub(crate) fn load(&self) -> Result<Option<Record>, Problem> {
         match plain_file::read(&self.record, MAX_RECORD) {
             // A damaged record is as good as none: haft's entry is then removed by itself.
             Ok(text) => Ok(serde_json::from_str(&text).ok()),
@@ -101,7 +102,7 @@ impl Original {
         }
     }
 
-    pub(super) fn text(&self) -> Result<Option<String>, Problem> {
+    pub(crate) fn text(&self) -> Result<Option<String>, Problem> {
         match plain_file::read(&self.before, MAX_BACKUP) {
             Ok(text) => Ok(Some(text)),
             Err(e) if is_missing(&e) => Ok(None),
@@ -109,7 +110,7 @@ impl Original {
         }
     }
 
-    pub(super) fn save_text(&self, text: Option<&str>) -> Result<(), Problem> {
+    pub(crate) fn save_text(&self, text: Option<&str>) -> Result<(), Problem> {
         if let Some(text) = text {
             return plain_file::write_private(&self.before, text)
                 .map_err(|e| failed("write", &self.before, &e));
@@ -119,14 +120,14 @@ impl Original {
         Ok(())
     }
 
-    pub(super) fn save_record(&self, record: &Record) -> Result<(), Problem> {
+    pub(crate) fn save_record(&self, record: &Record) -> Result<(), Problem> {
         let text = serde_json::to_string(record)
             .map_err(|e| Problem::failed(format!("write the record of an install: {e}")))?;
         plain_file::write_private(&self.record, &text)
             .map_err(|e| failed("write", &self.record, &e))
     }
 
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         for file in [&self.before, &self.record] {
             if let Err(error) = std::fs::remove_file(file) {
                 tracing::debug!(%error, file = %file.display(), "remove a backup");
@@ -145,6 +146,6 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Problem {
         .at(Place::file(path))
 }
 
-pub(super) fn digest(text: &str) -> String {
+pub(crate) fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }

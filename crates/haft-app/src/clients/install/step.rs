@@ -8,7 +8,7 @@ use crate::problem::Problem;
 
 /// A step.
 #[derive(Debug)]
-pub(super) enum Step<'a> {
+pub(crate) enum Step<'a> {
     /// What is about to be done is remembered.
     KeepRecord(&'a Original, Record),
     MakeFolders(&'a SettingsFile),
@@ -27,7 +27,7 @@ pub(super) enum Step<'a> {
 
 impl Step<'_> {
     /// Takes it.
-    pub(super) fn take(step: Step<'_>) -> Result<(), Problem> {
+    pub(crate) fn take(step: Step<'_>) -> Result<(), Problem> {
         match step {
             Step::KeepRecord(original, record) => original.save_record(&record),
             Step::MakeFolders(file) => file.make_folders(),

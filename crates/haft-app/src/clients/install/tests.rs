@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Launch, Level, Target, install, uninstall};
+use super::step::Step;
+use super::target::Hands;
+use super::{Launch, Level, Target, entry, install, target, uninstall};
 use crate::clients::Client;
 use crate::environment::Environment;
 use crate::home::Home;
@@ -31,7 +33,7 @@ impl Lab {
     }
 
     fn target(&self, client: &str) -> Target {
-        Target::find(Client::find(client).unwrap(), Level::Project, &self.site).unwrap()
+        target(Client::find(client).unwrap(), Level::Project, &self.site).unwrap()
     }
 
     fn install(&self, client: &str, word: &str) -> super::Edit {
@@ -76,15 +78,26 @@ fn read(path: &Path) -> Option<String> {
 }
 
 /// Steps until so many are taken; then the process is as good as killed.
-fn stopping(after: usize) -> impl FnMut(super::Step<'_>) -> Result<(), Problem> {
+fn stopping(after: usize) -> impl FnMut(Step<'_>) -> Result<(), Problem> {
     let mut left = after;
     move |step| {
         if left == 0 {
             return Err(Problem::failed("killed"));
         }
         left -= 1;
-        super::Step::take(step)
+        Step::take(step)
     }
+}
+
+/// An install whose steps are taken by a test.
+fn with_steps(
+    target: &Target,
+    client: &str,
+    launch: &Launch,
+    hands: Hands<'_>,
+) -> Result<super::Edit, Problem> {
+    let client = Client::find(client).unwrap();
+    target.install(&|text| entry::put(client, text, launch), hands)
 }
 
 const TEXTS: [Option<&str>; 3] = [
@@ -109,7 +122,7 @@ fn an_install_that_is_killed_at_any_step_is_repaired_by_the_next_command() {
                         lab.install("cursor", "first");
                     }
                     let target = lab.target("cursor");
-                    let _ = target.install(&launch("second"), &mut stopping(stop));
+                    let _ = with_steps(&target, "cursor", &launch("second"), &mut stopping(stop));
                     if repair == "install" {
                         lab.install("cursor", "third");
                         assert!(read(&file).unwrap().contains("third"));
@@ -294,17 +307,17 @@ fn what_the_client_writes_at_the_same_time_is_not_overwritten() {
             if removes {
                 lab.install("cursor", "first");
             }
-            let mut interfering = |step: super::Step<'_>| {
-                if matches!(step, super::Step::Rename(..) | super::Step::Remove(..)) {
+            let mut interfering = |step: Step<'_>| {
+                if matches!(step, Step::Rename(..) | Step::Remove(..)) {
                     fs::write(&file, theirs).unwrap();
                 }
-                super::Step::take(step)
+                Step::take(step)
             };
             let target = lab.target("cursor");
             let done = if removes {
                 target.uninstall(&mut interfering)
             } else {
-                target.install(&launch("first"), &mut interfering)
+                with_steps(&target, "cursor", &launch("first"), &mut interfering)
             };
             let refused = done.unwrap_err().to_string();
             assert!(refused.contains("at the same time"), "{refused}");

@@ -39,7 +39,7 @@ pub(super) struct Member {
     pub(super) comma: Option<usize>,
 }
 
-/// An object: the positions of its braces, and its members.
+/// An object: the positions of its braces, and its members. An array is read as one, too: its items are members without a key.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) open: usize,
@@ -67,6 +67,15 @@ impl Object {
             None => Ok(first),
         }
     }
+}
+
+/// A step on the way from the root to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step<'a> {
+    /// To the member of this name.
+    Key(&'a str),
+    /// To the item at this position.
+    Item(usize),
 }
 
 /// What a JSON text says. Numbers and texts are as they were written, so that nothing is lost on the way.
@@ -108,6 +117,38 @@ impl Tree {
         match members.iter_mut().find(|(key, _)| key == name) {
             Some((_, old)) => *old = value,
             None => members.push((name.to_owned(), value)),
+        }
+    }
+
+    /// The value at the end of a path.
+    pub(super) fn at(&mut self, path: &[Step<'_>]) -> Option<&mut Self> {
+        path.iter().try_fold(self, |tree, step| match (tree, step) {
+            (Self::Object(members), Step::Key(name)) => {
+                let mut members = members.iter_mut();
+                Some(&mut members.find(|(key, _)| key == name)?.1)
+            }
+            (Self::Array(items), Step::Item(nth)) => items.get_mut(*nth),
+            _ => None,
+        })
+    }
+
+    /// Puts an item at the end of an array; an object without members, as `entry` makes it, becomes one.
+    pub(super) fn push(&mut self, item: Self) {
+        match self {
+            Self::Array(items) => items.push(item),
+            Self::Object(members) if members.is_empty() => *self = Self::Array(vec![item]),
+            _ => {}
+        }
+    }
+
+    /// Takes out what a step leads to.
+    pub(super) fn take_at(&mut self, step: &Step<'_>) {
+        match (self, step) {
+            (Self::Array(items), Step::Item(nth)) if *nth < items.len() => {
+                items.remove(*nth);
+            }
+            (tree, Step::Key(name)) => tree.take(name),
+            _ => {}
         }
     }
 
@@ -174,6 +215,16 @@ pub(super) fn object_at(text: &str, name: &str, value: &Range<usize>) -> Result<
     let mut reader = Reader::new(text);
     reader.at = value.start;
     reader.object(0)
+}
+
+/// The array at this place, its items as members without a key.
+pub(super) fn array_at(text: &str, name: &str, value: &Range<usize>) -> Result<Object, Wrong> {
+    if text.as_bytes().get(value.start) != Some(&b'[') {
+        return wrong(format!("`{name}` is not a list"), value.clone());
+    }
+    let mut reader = Reader::new(text);
+    reader.at = value.start;
+    reader.items(0)
 }
 
 /// A text being read.
@@ -306,29 +357,53 @@ impl<'a> Reader<'a> {
     }
 
     fn array(&mut self, depth: usize) -> Result<Tree, Wrong> {
+        let items = self.items(depth)?.members.into_iter();
+        Ok(Tree::Array(items.map(|item| item.tree).collect()))
+    }
+
+    fn items(&mut self, depth: usize) -> Result<Object, Wrong> {
         if depth > MAX_DEPTH {
             return wrong("the JSON nests too deep", self.here());
         }
         let open = self.at;
         self.at += 1;
-        let mut items = Vec::new();
-        let mut wants_comma = false;
+        let mut members: Vec<Member> = Vec::new();
         loop {
-            self.trivia()?;
+            let token = self.at;
+            let comment = self.trivia()?;
+            let last = members.last_mut();
+            let wants_comma = last.as_ref().is_some_and(|last| last.comma.is_none());
             match self.peek() {
                 Some(b']') => {
+                    let close = self.at;
                     self.at += 1;
-                    return Ok(Tree::Array(items));
+                    let (end, ends_in_line_comment) = comment.unwrap_or((token, false));
+                    return Ok(Object {
+                        open,
+                        end,
+                        ends_in_line_comment,
+                        close,
+                        members,
+                    });
                 }
                 Some(b',') if wants_comma => {
+                    if let Some(last) = last {
+                        last.comma = Some(self.at);
+                    }
                     self.at += 1;
-                    wants_comma = false;
                 }
                 None => return wrong("an array does not end", open..open + 1),
                 Some(_) if wants_comma => return wrong("expected a comma or `]`", self.here()),
                 Some(_) => {
-                    items.push(self.value(depth)?);
-                    wants_comma = true;
+                    let start = self.at;
+                    let tree = self.value(depth)?;
+                    members.push(Member {
+                        key: String::new(),
+                        start,
+                        value: start..self.at,
+                        tree,
+                        comma: None,
+                    });
                 }
             }
         }

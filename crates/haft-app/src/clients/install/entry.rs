@@ -1,0 +1,123 @@
+//! A client's entry for haft in its settings: how it is found, put in and taken out.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::clients::install::record::Record;
+use crate::clients::install::target::{Content, Entry};
+use crate::clients::jsonc::{self, Wrong};
+use crate::clients::{Client, Format, Launch, SERVER, toml_text};
+
+/// haft as a server of this client.
+#[derive(Debug)]
+pub(super) struct ClientEntry(pub(super) &'static Client);
+
+impl Content for ClientEntry {
+    fn owner(&self) -> &'static str {
+        self.0.name
+    }
+
+    fn by_hand(&self) -> String {
+        format!(
+            "nothing was changed; correct the file, or paste the settings yourself: haft mcp snippet {}",
+            self.0.name
+        )
+    }
+
+    fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
+        entry(self.0, text)
+    }
+
+    fn has_parent(&self, text: &str) -> bool {
+        self.0.format == Format::Json && jsonc::has(text, self.0.servers)
+    }
+
+    fn without(&self, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong> {
+        without_entry(self.0, text, record)
+    }
+}
+
+fn entry(client: &Client, text: &str) -> Result<Option<Entry>, Wrong> {
+    let (value, text) = if client.format == Format::Toml {
+        let Some(found) = toml_text::entry(text, client.servers, SERVER)? else {
+            return Ok(None);
+        };
+        found
+    } else {
+        let Some(value) = jsonc::entry(text, client.servers, SERVER)? else {
+            return Ok(None);
+        };
+        let text = value.to_string();
+        (value, text)
+    };
+    Ok(Some(Entry {
+        text,
+        is_ours: starts_haft(&value),
+    }))
+}
+
+/// Whether an entry starts `haft serve`, wherever the program lies and however the client spells it.
+fn starts_haft(entry: &Value) -> bool {
+    let words = ["command", "args"]
+        .into_iter()
+        .flat_map(|key| match &entry[key] {
+            Value::Array(words) => words.iter().collect(),
+            word => vec![word],
+        });
+    let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+    let program = words.first().and_then(|word| Path::new(word).file_name());
+    let program = program.and_then(OsStr::to_str).unwrap_or_default();
+    program.starts_with(SERVER) && words.get(1) == Some(&"serve")
+}
+
+/// The text without haft's entry, and with the one that stood in its place; `None` where haft is not in it. An entry of haft's name
+/// that starts something else, and that no record tells of, is not haft's.
+fn without_entry(
+    client: &Client,
+    text: &str,
+    record: Option<&Record>,
+) -> Result<Option<String>, Wrong> {
+    let known = record.filter(|record| !record.written.is_empty());
+    let Some(entry) = entry(client, text)? else {
+        return Ok(None);
+    };
+    if known.is_none() && !entry.is_ours {
+        return Ok(None);
+    }
+    let Some(replaced) = known.and_then(|known| known.replaced.as_deref()) else {
+        let with_parent = known.is_some_and(|known| known.made_servers);
+        return take(client, text, with_parent);
+    };
+    if !entry.is_ours {
+        // The user's own again.
+        return Ok(None);
+    }
+    if client.format == Format::Toml {
+        return toml_text::put_table(text, client.servers, SERVER, replaced).map(Some);
+    }
+    let value = serde_json::from_str(replaced).map_err(|e| Wrong {
+        what: format!("the entry that haft replaced cannot be read: {e}"),
+        at: 0..0,
+    })?;
+    jsonc::put(text, client.servers, SERVER, &value).map(Some)
+}
+
+pub(super) fn put(client: &Client, text: &str, launch: &Launch) -> Result<String, Wrong> {
+    match client.format {
+        Format::Toml => toml_text::put(text, client.servers, SERVER, launch),
+        _ => jsonc::put(text, client.servers, SERVER, &(client.entry)(launch)),
+    }
+}
+
+fn take(client: &Client, text: &str, with_parent: bool) -> Result<Option<String>, Wrong> {
+    if client.format == Format::Toml {
+        return toml_text::remove(text, client.servers, SERVER);
+    }
+    let taken = jsonc::remove(text, client.servers, SERVER)?;
+    match taken {
+        Some(text) if with_parent => jsonc::remove_empty(&text, client.servers).map(Some),
+        taken => Ok(taken),
+    }
+}

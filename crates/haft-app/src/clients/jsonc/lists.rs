@@ -1,0 +1,102 @@
+//! Items put at the end of lists and taken out of them, wherever in the text the list stands.
+
+use serde_json::{Value, json};
+
+use super::reader::{Member, Object, Step, Tree, Wrong, array_at, object_at, root, tree};
+use super::{Style, check, fresh, inserted, inserted_last, without};
+
+/// Puts an item at the end of the list at the end of a path of names; the list and the objects on the way are made where they are
+/// missing.
+pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
+    let mut expected = tree(text)?;
+    let list = path
+        .iter()
+        .fold(&mut expected, |tree, name| tree.entry(name));
+    list.push(own(item)?);
+    let after = append_unread(text, path, item)?;
+    check(after, &expected, &path.join("."))
+}
+
+fn append_unread(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
+    let Some(root) = root(text)? else {
+        return Ok(fresh(text, &nested(path, item)));
+    };
+    let style = Style::of(text, &root);
+    let mut object = root;
+    for (at, name) in path.iter().enumerate() {
+        let Some((_, member)) = object.find(name)? else {
+            let value = nested(&path[at + 1..], item);
+            return Ok(inserted(text, &object, name, &value, &style));
+        };
+        object = if at + 1 == path.len() {
+            array_at(text, name, &member.value)?
+        } else {
+            object_at(text, name, &member.value)?
+        };
+    }
+    let written = inserted_last(text, &object, &style, &|base, lines| {
+        style.render(item, base, lines)
+    });
+    Ok(written)
+}
+
+/// Takes out the member or item that a path leads to.
+pub(crate) fn take(text: &str, path: &[Step<'_>]) -> Result<String, Wrong> {
+    let unknown = || Wrong {
+        what: "the entry to be removed is not there".to_owned(),
+        at: 0..0,
+    };
+    let (last, before) = path.split_last().ok_or_else(unknown)?;
+    let mut expected = tree(text)?;
+    expected.at(before).ok_or_else(unknown)?.take_at(last);
+    let mut object = root(text)?.ok_or_else(unknown)?;
+    for (step, next) in before.iter().zip(&path[1..]) {
+        let (_, member) = child(&object, step)?.ok_or_else(unknown)?;
+        let name = match step {
+            Step::Key(name) => name,
+            Step::Item(_) => "an item",
+        };
+        object = match next {
+            Step::Key(_) => object_at(text, name, &member.value)?,
+            Step::Item(_) => array_at(text, name, &member.value)?,
+        };
+    }
+    let (nth, _) = child(&object, last)?.ok_or_else(unknown)?;
+    check(without(text, &object, nth), &expected, "hooks")
+}
+
+fn child<'o>(object: &'o Object, step: &Step<'_>) -> Result<Option<(usize, &'o Member)>, Wrong> {
+    match step {
+        Step::Key(name) => object.find(name),
+        Step::Item(nth) => Ok(object.members.get(*nth).map(|member| (*nth, member))),
+    }
+}
+
+/// Puts a member into the root where none of its name is: for what a new file must begin with.
+pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String, Wrong> {
+    let Some(root) = root(text)? else {
+        return Ok(fresh(text, &json!({ name: value })));
+    };
+    if root.find(name)?.is_some() {
+        return Ok(text.to_owned());
+    }
+    let mut expected = tree(text)?;
+    expected.put(name, own(value)?);
+    let style = Style::of(text, &root);
+    check(inserted(text, &root, name, value, &style), &expected, name)
+}
+
+/// A value as its file will hold it.
+fn own(value: &Value) -> Result<Tree, Wrong> {
+    Ok(tree(&json!({ "own": value }).to_string())?
+        .entry("own")
+        .clone())
+}
+
+/// A list of one item below these names.
+fn nested(path: &[&str], item: &Value) -> Value {
+    let list = json!([item]);
+    path.iter()
+        .rev()
+        .fold(list, |inner, name| json!({ *name: inner }))
+}
