@@ -64,7 +64,10 @@ pub(crate) fn setup(program: &str) -> Setup {
     let file = SettingsFile::new(".gemini/settings.json", content);
     Setup::new(
         vec![
-            Place::new(Scope::User, vec![file.clone()]),
+            Place::new(
+                Scope::User,
+                vec![file.clone().moved_by("GEMINI_CLI_HOME", "")],
+            ),
             Place::new(Scope::Project, vec![file]),
         ],
         &["hooks of a project run in a trusted folder alone"],
