@@ -62,6 +62,7 @@ pub mod follow;
 pub mod follower;
 pub mod home;
 pub mod hook;
+pub mod hook_settings;
 pub mod host;
 pub mod imports;
 pub mod listening;

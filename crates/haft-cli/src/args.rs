@@ -18,7 +18,7 @@ mod serve;
 mod token;
 
 pub(crate) use agent::Run;
-pub(crate) use hook::{Exec, Hook};
+pub(crate) use hook::{Exec, Hook, HookAction, HookFiles};
 pub(crate) use mcp::{AddServer, ClientFile, ImportServers, Mcp, McpAction, SettingsFile};
 pub(crate) use serve::{Console, Serve};
 pub(crate) use token::{Token, TokenAction};
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// Do a task: a model, its tool calls, approvals, until an answer
     #[command(after_help = examples::RUN)]
     Run(Run),
-    /// Answer a coding agent's hook: its own calls judged, asked about and recorded
+    /// Govern coding agents by their hooks: their own calls judged, asked about and recorded
     #[command(after_help = examples::HOOK)]
     Hook(Hook),
     /// Run a command in the jail, as `run_command` does

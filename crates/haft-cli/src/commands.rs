@@ -26,6 +26,7 @@ pub(crate) mod doctor;
 mod exec;
 mod help;
 mod hook;
+mod hook_settings;
 mod init;
 mod man;
 mod mcp;
@@ -56,7 +57,10 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
         Command::Help { command } => help::run(screen, &command),
         Command::Version => help::version(screen),
         // It ends the process with the agent's own exit codes, but for an agent that there is not.
-        Command::Hook(hook) => Err(hook::run(&cli.options, &hook)),
+        Command::Hook(args::Hook {
+            agent: Some(agent),
+            action: None,
+        }) => Err(hook::run(&cli.options, &agent)),
         Command::Other(words) => Err(later::unknown_command(&words)),
         Command::Mcp(args::Mcp {
             action: McpAction::Other(words),
@@ -86,6 +90,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
                 at,
             )
         }
+        Command::Hook(hook) => hook_settings::run(at, &hook),
         Command::Token(token) => token::run(at, &token),
         Command::Mcp(mcp) if !mcp.action.is_about_servers() => mcp::run(at, &mcp.action),
         Command::Skills(args::Skills {

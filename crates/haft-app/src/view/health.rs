@@ -1,6 +1,7 @@
 //! What works here, found by trying; each check says what to do if it does not.
 
 mod access;
+mod agents;
 mod console;
 mod servers;
 mod toolchains;
@@ -28,8 +29,11 @@ use crate::site::Site;
 use crate::view::{approvals, when};
 use crate::wiring::{chain, upstream};
 
+pub use agents::agents;
+
 /// What haft can do without.
-const OPTIONAL: [&str; 12] = [
+const OPTIONAL: [&str; 13] = [
+    "agent",
     "console",
     "notices",
     "scripts",

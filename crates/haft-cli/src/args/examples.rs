@@ -75,6 +75,10 @@ Ctrl-C stops the tools that run, a second one the run. A provider's key is read 
 /// Of `haft hook`.
 pub(crate) const HOOK: &str = "\
 Examples:
+  haft hook status                  which agents are here, and which are governed
+  haft hook install claude          shows the change, asks, and keeps everything else
+  haft hook install codex --print   what to write by hand
+  haft hook uninstall claude --yes  without a question
   haft hook claude < event.json     what the agent's settings call: the answer is on stdout";
 
 /// Of `haft exec`.

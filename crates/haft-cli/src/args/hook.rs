@@ -1,13 +1,59 @@
 //! `haft hook` and `haft exec` as typed.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 /// `haft hook`.
 #[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    override_usage = "haft hook [OPTIONS] AGENT\n       haft hook [OPTIONS] <COMMAND>"
+)]
 pub(crate) struct Hook {
     /// The agent that calls: claude, codex, cursor, gemini, copilot, cline, windsurf, devin, opencode, goose, droid, amp
     #[arg(value_name = "AGENT")]
-    pub(crate) agent: String,
+    pub(crate) agent: Option<String>,
+    #[command(subcommand)]
+    pub(crate) action: Option<HookAction>,
+}
+
+/// What to do about the hooks of agents.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookAction {
+    /// Put haft into an agent's hooks, and keep everything else in its settings
+    Install(InstallHook),
+    /// Take haft out of an agent's hooks again
+    Uninstall(HookFiles),
+    /// Show which agents are governed, what is missing, what fails open and what passes by
+    Status {
+        /// The agent [default: all that are here]
+        agent: Option<String>,
+    },
+}
+
+/// An agent and which of its files.
+#[derive(Debug, Args)]
+pub(crate) struct HookFiles {
+    /// The agent: claude, codex, cursor, gemini, copilot, cline, windsurf, devin, opencode, goose, droid, amp [default: all that are here]
+    pub(crate) agent: Option<String>,
+    /// In the files of this folder [default: in the user's, for all folders]
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Ask nothing
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// What is put in.
+#[derive(Debug, Args)]
+pub(crate) struct InstallHook {
+    #[command(flatten)]
+    pub(crate) files: HookFiles,
+    /// Print what to write by hand, and write nothing
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 /// `haft exec`.

@@ -27,6 +27,8 @@ pub(crate) async fn run(at: &Invocation) -> Done {
     };
     let _ = app.sweep();
     let mut report = health::report(&app).await;
+    let agents = health::agents(&at.site, &app.sandbox().config().places);
+    report.checks.extend(agents);
     if let Some(problem) = &wrong {
         report.note_settings(problem);
     }

@@ -12,7 +12,7 @@ use haft_app::problem::Problem;
 use haft_app::site::Site;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::args::{self, Options};
+use crate::args::Options;
 use crate::commands::runtime;
 
 /// The longest event that is read, in bytes, and one more; the reader of events refuses what is longer than it takes.
@@ -22,9 +22,9 @@ const LONGEST: u64 = (16 << 20) + 1;
 static ANSWER: Mutex<()> = Mutex::new(());
 
 /// Answers the agent and ends the process. Whatever goes wrong denies the call, as far as the agent lets a hook deny.
-pub(crate) fn run(options: &Options, hook: &args::Hook) -> Problem {
-    let Some(agent) = Agent::from_name(&hook.agent) else {
-        return unknown(&hook.agent);
+pub(crate) fn run(options: &Options, name: &str) -> Problem {
+    let Some(agent) = Agent::from_name(name) else {
+        return unknown(name);
     };
     if options.config.is_some()
         || options.profile.is_some()

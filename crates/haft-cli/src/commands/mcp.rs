@@ -195,7 +195,8 @@ fn document(at: &Invocation, client: &Client, edit: &Edit, dry_run: bool) -> Don
     Ok(Exit::Done)
 }
 
-fn described(edit: &Edit, dry_run: bool) -> serde_json::Value {
+/// An edit as `--json` shows it.
+pub(crate) fn described(edit: &Edit, dry_run: bool) -> serde_json::Value {
     let mut shown = json!({"file": edit.file, "changed": edit.changes() && !dry_run, "diff": plain_diff(edit), "replaced": edit.replaces});
     if let (Some(backup), Some(map)) = (&edit.backup, shown.as_object_mut()) {
         map.insert("backup".into(), json!(backup));
@@ -215,7 +216,7 @@ fn plain_diff(edit: &Edit) -> String {
 }
 
 /// The change as a unified diff, coloured.
-fn diff(edit: &Edit) -> String {
+pub(crate) fn diff(edit: &Edit) -> String {
     let lines = plain_diff(edit);
     let lines = lines.lines().map(|line| {
         let shown = visible::line(line);

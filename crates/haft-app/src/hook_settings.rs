@@ -1,0 +1,249 @@
+//! `haft hook AGENT` put into the settings of coding agents, and taken out; what of it stands there now.
+
+use std::path::PathBuf;
+
+use haft_hook::Agent;
+use haft_hook::setup::Condition;
+use serde::Serialize;
+
+use crate::clients::Level;
+pub use crate::clients::install::Edit;
+use crate::clients::install::record::Original;
+use crate::clients::install::target::{Content, Target};
+use crate::clients::jsonc::Wrong;
+use crate::clients::settings_file::SettingsFile;
+use crate::plain_file;
+use crate::problem::Problem;
+use crate::site::Site;
+
+use json_hooks::{JsonHooks, Spot};
+use places::{Entry, Form, Layout, Place};
+use toml_hooks::TomlHooks;
+use whole::WholeFile;
+
+pub use program::Program;
+
+pub mod facts;
+pub mod status;
+mod json_hooks;
+mod places;
+mod program;
+mod switches;
+mod toml_hooks;
+mod version;
+mod whole;
+
+/// The folder of the state folder that keeps the files as they were.
+const RECORDS: &str = "hooks";
+
+/// Larger than any settings file.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Where hooks are put, or taken from.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// The agent.
+    pub agent: Agent,
+    /// For the user or for one folder.
+    pub level: Level,
+    /// Where haft works.
+    pub site: &'a Site,
+    /// Whether only what would happen is said.
+    pub dry_run: bool,
+}
+
+/// Puts haft into an agent's hooks. What of it stands there already is left as it is, in text and place.
+///
+/// # Errors
+/// A [`Problem`] where a file cannot be read, understood or written. Files before it are done.
+pub fn install(order: Order<'_>, program: &Program) -> Result<Vec<Edit>, Problem> {
+    let places = places::places(order.agent, order.level, order.site, program)?;
+    let places = chosen(order.agent, places);
+    let home = &order.site.home;
+    let mut targets = Vec::new();
+    for place in &places {
+        let target = target(order, place)?;
+        // What would be refused is refused before anything is written.
+        target.put_in(home, &|text| put(order.agent, place, text), true)?;
+        targets.push((place, target));
+    }
+    let each = targets.iter().map(|(place, target)| {
+        let put = |text: &str| put(order.agent, place, text);
+        target.put_in(home, &put, order.dry_run)
+    });
+    each.collect()
+}
+
+/// The events in which hooks of others stand behind haft's: when haft goes, they move up. Codex forgets then that they were reviewed.
+///
+/// # Errors
+/// There is no home folder.
+pub fn moved_by_uninstall(order: Order<'_>) -> Result<Vec<String>, Problem> {
+    let mut events = Vec::new();
+    for place in places::places(order.agent, order.level, order.site, &Program::default())? {
+        let text = plain_file::read(&place.path, MAX_BYTES).unwrap_or_default();
+        let found = spots(order.agent, &place, &text).unwrap_or_default();
+        let moved = found.into_iter().filter(|spot| spot.behind > 0);
+        events.extend(moved.map(|spot| spot.event));
+    }
+    Ok(events)
+}
+
+/// Takes haft out of an agent's hooks. A file that is as haft wrote it becomes again what it was; of any other haft's entries alone
+/// are removed.
+///
+/// # Errors
+/// As for [`install`].
+pub fn uninstall(order: Order<'_>) -> Result<Vec<Edit>, Problem> {
+    let mut places = places::places(order.agent, order.level, order.site, &Program::default())?;
+    // What makes the hooks run goes first.
+    places.reverse();
+    let mut edits = Vec::new();
+    for place in &places {
+        edits.push(target(order, place)?.take_out(&order.site.home, order.dry_run)?);
+    }
+    Ok(edits)
+}
+
+/// Of several files that can hold the same hooks, the one to put haft into: where it is already, else where the user's hooks are.
+fn chosen(agent: Agent, places: Vec<Place>) -> Vec<Place> {
+    let is_one = |place: &Place| place.condition != Condition::Always;
+    if !places.iter().any(is_one) {
+        return places;
+    }
+    let fits = |place: &&Place| match place.condition {
+        Condition::FileExists => place.path.exists(),
+        Condition::HasHooks => toml_hooks::has_hooks(&place.path),
+        Condition::Always => true,
+    };
+    let holds = |place: &&Place| holds(agent, place);
+    let found = places.iter().find(holds);
+    // The first of the list is the one to make where there is none; one that hides others is made by nobody but the user.
+    let last = match agent {
+        Agent::Codex => places.first(),
+        _ => places.last(),
+    };
+    let place = found.or_else(|| places.iter().find(fits)).or(last);
+    place.cloned().into_iter().collect()
+}
+
+fn target(order: Order<'_>, place: &Place) -> Result<Target, Problem> {
+    let Order { agent, site, .. } = order;
+    let within = (order.level == Level::Project).then_some(site.workspace.as_path());
+    let mut file = SettingsFile::locate(&place.path, agent.title(), by_hand(agent), within)?;
+    let is_program = matches!(place.form, Form::Whole { is_program, .. } if is_program);
+    if is_program {
+        file = file.with_mode(0o755);
+    }
+    let original = Original::of(&site.home, RECORDS, &file.path);
+    Ok(Target {
+        content: content(agent, place),
+        file,
+        original,
+    })
+}
+
+fn content(agent: Agent, place: &Place) -> Box<dyn Content> {
+    match &place.form {
+        Form::Json(layout) => Box::new(json(agent, layout)),
+        Form::Toml(entries) => Box::new(toml(agent, entries)),
+        Form::Whole { text, is_program } => Box::new(whole(agent, text, *is_program)),
+    }
+}
+
+fn json(agent: Agent, layout: &Layout) -> JsonHooks {
+    JsonHooks {
+        agent,
+        layout: layout.clone(),
+    }
+}
+
+fn toml(agent: Agent, entries: &[Entry]) -> TomlHooks {
+    TomlHooks {
+        agent,
+        entries: entries.to_vec(),
+    }
+}
+
+fn whole(agent: Agent, text: &str, is_program: bool) -> WholeFile {
+    WholeFile {
+        agent,
+        text: text.to_owned(),
+        is_program,
+    }
+}
+
+fn put(agent: Agent, place: &Place, before: &str) -> Result<String, Wrong> {
+    match &place.form {
+        Form::Json(layout) => json(agent, layout).put(before),
+        Form::Toml(entries) => toml(agent, entries).put(before),
+        Form::Whole { text, is_program } => whole(agent, text, *is_program).put(before),
+    }
+}
+
+/// The events that a file is to be registered for.
+fn events(agent: Agent, place: &Place) -> Vec<String> {
+    let of = |entries: &[Entry]| entries.iter().map(|entry| entry.event.clone()).collect();
+    match &place.form {
+        Form::Json(layout) => of(&layout.entries),
+        Form::Toml(entries) => of(entries),
+        Form::Whole { text, is_program } => whole(agent, text, *is_program)
+            .event(&place.path)
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// Where haft stands in the text of a file. A file that is haft's as a whole stands for its event, or for all.
+fn spots(agent: Agent, place: &Place, before: &str) -> Result<Vec<Spot>, Wrong> {
+    match &place.form {
+        Form::Json(layout) => json(agent, layout).spots(before),
+        Form::Toml(entries) => toml(agent, entries).spots(before),
+        Form::Whole { text, is_program } => {
+            Ok(whole(agent, text, *is_program).spots(before, &place.path))
+        }
+    }
+}
+
+/// Whether haft stands in a file. One that cannot be read or understood is as good as none: the edit of it says why.
+fn holds(agent: Agent, place: &Place) -> bool {
+    let text = plain_file::read(&place.path, MAX_BYTES).unwrap_or_default();
+    spots(agent, place, &text).is_ok_and(|spots| !spots.is_empty())
+}
+
+/// The files of an agent's hooks as they would be if there were none yet: for those who write them by hand.
+///
+/// # Errors
+/// There is no home folder, or a file's form cannot be written.
+pub fn snippet(order: Order<'_>, program: &Program) -> Result<Vec<Snippet>, Problem> {
+    let places = places::places(order.agent, order.level, order.site, program)?;
+    let each = chosen(order.agent, places).into_iter().map(|place| {
+        let text = put(order.agent, &place, "");
+        let text = text.map_err(|wrong| Problem::failed(wrong.what))?;
+        Ok(Snippet {
+            file: place.path,
+            text,
+        })
+    });
+    each.collect()
+}
+
+/// A file and what to write into it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Snippet {
+    /// The file.
+    pub file: PathBuf,
+    /// What it holds where there is nothing else.
+    pub text: String,
+}
+
+/// What to do where a file cannot be edited.
+fn by_hand(agent: Agent) -> String {
+    let name = agent.name();
+    format!(
+        "nothing was changed; correct the file, or write the hooks into it by hand as `haft hook install {name} --print` shows them"
+    )
+}
+
+#[cfg(test)]
+mod tests;

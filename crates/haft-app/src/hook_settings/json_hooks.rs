@@ -1,0 +1,248 @@
+//! Hooks in JSON: haft put at the end of an agent's lists, found by its command, and taken out alone.
+
+use haft_hook::Agent;
+use serde_json::{Value, json};
+
+use crate::clients::install::record::Record;
+use crate::clients::install::target::{Content, Entry};
+use crate::clients::jsonc::{self, Step, Wrong};
+use crate::hook_settings::by_hand;
+use crate::hook_settings::places::Layout;
+use crate::hook_settings::program::is_ours;
+
+/// The hooks of an agent in a file of JSON.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonHooks {
+    pub(crate) agent: Agent,
+    pub(crate) layout: Layout,
+}
+
+/// An entry of haft's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) event: String,
+    /// Its position in the event's list, or that of its group.
+    pub(crate) item: usize,
+    /// Its position in the group.
+    pub(crate) handler: Option<usize>,
+    /// What the group is for, where it is not for everything.
+    pub(crate) matcher: Option<String>,
+    /// The words of its command.
+    pub(crate) words: Vec<String>,
+    /// How many entries of the event stand behind it.
+    pub(crate) behind: usize,
+    /// Whether its group holds nothing but haft.
+    pub(crate) is_alone: bool,
+}
+
+fn wrong<T>(what: String) -> Result<T, Wrong> {
+    Err(Wrong { what, at: 0..0 })
+}
+
+impl JsonHooks {
+    /// The entries of haft's in a text, in their order.
+    pub(crate) fn spots(&self, text: &str) -> Result<Vec<Spot>, Wrong> {
+        let root = jsonc::read(text)?;
+        self.check_root(&root)?;
+        let mut spots = Vec::new();
+        let Some(events) = self.events(&root)? else {
+            return Ok(spots);
+        };
+        for (event, list) in events {
+            let Some(items) = list.as_array() else {
+                if self
+                    .layout
+                    .entries
+                    .iter()
+                    .any(|known| known.event == *event)
+                {
+                    return wrong(format!("`{event}` is not a list"));
+                }
+                continue;
+            };
+            for (at, item) in items.iter().enumerate() {
+                let found = self.spots_of(event, at, item).into_iter();
+                spots.extend(found.map(|spot| Spot {
+                    behind: items.len() - at - 1,
+                    ..spot
+                }));
+            }
+        }
+        Ok(spots)
+    }
+
+    fn spots_of(&self, event: &str, at: usize, item: &Value) -> Vec<Spot> {
+        let matcher = item.get("matcher").and_then(Value::as_str);
+        let spot = |handler: Option<usize>, found: &Value, is_alone: bool| Spot {
+            event: event.to_owned(),
+            item: at,
+            handler,
+            matcher: matcher
+                .filter(|matcher| !["", "*", ".*"].contains(matcher))
+                .map(str::to_owned),
+            words: super::program::words_of(found).unwrap_or_default(),
+            behind: 0,
+            is_alone,
+        };
+        if !self.is_grouped() {
+            let own = is_ours(item, self.agent).then(|| spot(None, item, true));
+            return own.into_iter().collect();
+        }
+        let Some(handlers) = item.get("hooks").and_then(Value::as_array) else {
+            return Vec::new();
+        };
+        let is_alone = handlers.iter().all(|one| is_ours(one, self.agent));
+        let all = handlers.iter().enumerate();
+        all.filter(|(_, one)| is_ours(one, self.agent))
+            .map(|(nth, one)| spot(Some(nth), one, is_alone))
+            .collect()
+    }
+
+    /// The lists of events; none where nothing is above them.
+    fn events<'v>(
+        &self,
+        root: &'v Value,
+    ) -> Result<Option<&'v serde_json::Map<String, Value>>, Wrong> {
+        let mut at = root;
+        for name in self.layout.parent {
+            let Some(inner) = at.get(name) else {
+                return Ok(None);
+            };
+            if !inner.is_object() {
+                return wrong(format!("`{name}` is not an object"));
+            }
+            at = inner;
+        }
+        Ok(at.as_object())
+    }
+
+    fn check_root(&self, root: &Value) -> Result<(), Wrong> {
+        for (name, known) in &self.layout.root {
+            let found = root.get(name);
+            if let Some(found) = found.filter(|found| *found != known) {
+                return wrong(format!("its {name} is {found}, and haft knows {known}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_grouped(&self) -> bool {
+        let mut entries = self.layout.entries.iter();
+        entries.any(|entry| entry.value.get("hooks").is_some())
+    }
+
+    /// Puts haft into every event where it is not yet. What stands is left as it is: Codex trusts an entry by its text and its place.
+    pub(crate) fn put(&self, text: &str) -> Result<String, Wrong> {
+        let spots = self.spots(text)?;
+        let mut out = text.to_owned();
+        for entry in &self.layout.entries {
+            if spots.iter().any(|spot| spot.event == entry.event) {
+                continue;
+            }
+            for (name, value) in &self.layout.root {
+                out = jsonc::put_first(&out, name, value)?;
+            }
+            let mut path = self.layout.parent.to_vec();
+            path.push(&entry.event);
+            out = jsonc::append(&out, &path, &entry.value)?;
+        }
+        Ok(out)
+    }
+
+    fn without_spots(&self, text: &str, spots: &[Spot]) -> Result<String, Wrong> {
+        let mut out = text.to_owned();
+        let mut gone: Option<&Spot> = None;
+        for spot in spots.iter().rev() {
+            let is_gone =
+                gone.is_some_and(|gone| gone.event == spot.event && gone.item == spot.item);
+            if is_gone {
+                continue;
+            }
+            let mut path: Vec<Step<'_>> = self
+                .layout
+                .parent
+                .iter()
+                .map(|name| Step::Key(name))
+                .collect();
+            path.extend([Step::Key(&spot.event), Step::Item(spot.item)]);
+            match spot.handler {
+                Some(nth) if !spot.is_alone => path.extend([Step::Key("hooks"), Step::Item(nth)]),
+                _ => gone = Some(spot),
+            }
+            out = jsonc::take(&out, &path)?;
+        }
+        self.without_empty(&out, spots)
+    }
+
+    /// Takes out the lists that haft alone was in.
+    fn without_empty(&self, text: &str, spots: &[Spot]) -> Result<String, Wrong> {
+        let mut out = text.to_owned();
+        for spot in spots {
+            let root = jsonc::read(&out)?;
+            let list = self
+                .events(&root)?
+                .and_then(|events| events.get(&spot.event));
+            if list.and_then(Value::as_array).is_some_and(Vec::is_empty) {
+                let mut path: Vec<Step<'_>> = self
+                    .layout
+                    .parent
+                    .iter()
+                    .map(|name| Step::Key(name))
+                    .collect();
+                path.push(Step::Key(&spot.event));
+                out = jsonc::take(&out, &path)?;
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl Content for JsonHooks {
+    fn owner(&self) -> &'static str {
+        self.agent.title()
+    }
+
+    fn by_hand(&self) -> String {
+        by_hand(self.agent)
+    }
+
+    fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
+        let is_there = !self.spots(text)?.is_empty();
+        Ok(is_there.then(|| Entry {
+            text: String::new(),
+            is_ours: true,
+        }))
+    }
+
+    fn has_parent(&self, text: &str) -> bool {
+        self.layout
+            .parent
+            .first()
+            .is_none_or(|name| jsonc::has(text, name))
+    }
+
+    fn without(&self, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong> {
+        let spots = self.spots(text)?;
+        if spots.is_empty() {
+            return Ok(None);
+        }
+        let out = self.without_spots(text, &spots)?;
+        match self.layout.parent.first() {
+            Some(parent) if record.is_some_and(|record| record.made_servers) => {
+                jsonc::remove_empty(&out, parent).map(Some)
+            }
+            _ => Ok(Some(out)),
+        }
+    }
+
+    fn is_spent(&self, text: &str) -> bool {
+        let Ok(Value::Object(root)) = jsonc::read(text) else {
+            return false;
+        };
+        let is_rest = |(name, value): (&String, &Value)| {
+            self.layout.root.iter().any(|(known, _)| known == name)
+                || self.layout.parent.contains(&name.as_str()) && value == &json!({})
+        };
+        self.layout.is_own && root.iter().all(is_rest)
+    }
+}

@@ -1,0 +1,242 @@
+//! The files of agents' hooks on this machine: for the user and for one folder, with the variables that move them.
+
+use std::path::{Path, PathBuf};
+
+use haft_hook::setup::{Condition, Content, Format, MovedBy, Scope, SettingsFile, Setup};
+use haft_hook::{Agent, registrations};
+use serde_json::Value;
+
+use crate::clients::Level;
+use crate::environment::Environment;
+use crate::hook_settings::program::Program;
+use crate::problem::Problem;
+use crate::site::Site;
+
+/// A file of an agent's that haft is put into.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) form: Form,
+    /// When it is the one to use, of several that hold the same hooks.
+    pub(crate) condition: Condition,
+}
+
+/// What the file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Form {
+    /// JSON with a list for each event.
+    Json(Layout),
+    /// TOML with a list of tables for each event.
+    Toml(Vec<Entry>),
+    /// A file that is haft's as a whole.
+    Whole { text: String, is_program: bool },
+}
+
+/// The entry of one event.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) event: String,
+    pub(crate) value: Value,
+}
+
+/// How hooks stand in a file of JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Layout {
+    /// The names above the events.
+    pub(crate) parent: &'static [&'static str],
+    /// The members at the top that must be there.
+    pub(crate) root: Vec<(&'static str, Value)>,
+    pub(crate) entries: Vec<Entry>,
+    /// Whether the file is for haft alone.
+    pub(crate) is_own: bool,
+}
+
+/// The programs of an agent on `PATH`, the one that says the version first.
+pub(crate) fn programs(agent: Agent) -> &'static [&'static str] {
+    match agent {
+        Agent::Claude => &["claude"],
+        Agent::Codex => &["codex"],
+        Agent::Cursor => &["cursor-agent", "cursor"],
+        Agent::Gemini => &["gemini"],
+        Agent::Copilot => &["copilot"],
+        Agent::Cline => &["cline"],
+        Agent::Windsurf => &["windsurf"],
+        Agent::Devin => &["devin"],
+        Agent::OpenCode => &["opencode"],
+        Agent::Goose => &["goose"],
+        Agent::Droid => &["droid"],
+        Agent::Amp => &["amp"],
+        _ => &[],
+    }
+}
+
+/// The folder that an agent makes for itself where it was used once; none where there is no home folder.
+pub(crate) fn folder(agent: Agent, environment: &Environment) -> Option<PathBuf> {
+    let home = || environment.folder("HOME");
+    let moved = |variable: &str, name: &str| {
+        environment
+            .folder(variable)
+            .or_else(|| Some(home()?.join(name)))
+    };
+    let config = |name: &str| Some(moved("XDG_CONFIG_HOME", ".config")?.join(name));
+    match agent {
+        Agent::Claude => moved("CLAUDE_CONFIG_DIR", ".claude"),
+        Agent::Codex => moved("CODEX_HOME", ".codex"),
+        Agent::Cursor => Some(home()?.join(".cursor")),
+        Agent::Gemini => Some(moved("GEMINI_CLI_HOME", "")?.join(".gemini")),
+        Agent::Copilot => moved("COPILOT_HOME", ".copilot"),
+        Agent::Cline => Some(home()?.join("Documents/Cline")),
+        Agent::Windsurf => Some(home()?.join(".codeium/windsurf")),
+        Agent::Devin => Some(home()?.join(".config/devin")),
+        Agent::OpenCode => config("opencode"),
+        Agent::Goose => config("goose"),
+        Agent::Droid => Some(home()?.join(".factory")),
+        Agent::Amp => config("amp"),
+        _ => None,
+    }
+}
+
+/// Every file of a level that may hold haft, as this program would be put into it.
+///
+/// # Errors
+/// There is no home folder.
+pub(crate) fn places(
+    agent: Agent,
+    level: Level,
+    site: &Site,
+    program: &Program,
+) -> Result<Vec<Place>, Problem> {
+    let scope = match level {
+        Level::User => Scope::User,
+        Level::Project => Scope::Project,
+    };
+    let setup: Setup = registrations(agent, program.named(agent));
+    let mut all: Vec<Place> = Vec::new();
+    for place in setup.places.iter().filter(|place| place.scope == scope) {
+        for file in &place.files {
+            let path = path_of(file, level, site)?;
+            if all.iter().any(|known| known.path == path) {
+                continue;
+            }
+            all.push(Place {
+                form: form(agent, file, program),
+                condition: place.condition,
+                path,
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn path_of(file: &SettingsFile, level: Level, site: &Site) -> Result<PathBuf, Problem> {
+    if level == Level::Project {
+        return Ok(site.workspace.join(file.path));
+    }
+    let moved = |moved: MovedBy| {
+        let folder = site.environment.folder(moved.variable)?;
+        let rest = Path::new(file.path).strip_prefix(moved.replaces).ok()?;
+        Some(folder.join(rest))
+    };
+    let home = || Some(site.environment.folder("HOME")?.join(file.path));
+    let path = file.moved_by.and_then(moved).or_else(home);
+    path.ok_or_else(|| {
+        Problem::failed("there is no home folder: HOME is not set")
+            .advise("set HOME to an absolute path")
+    })
+}
+
+fn form(agent: Agent, file: &SettingsFile, program: &Program) -> Form {
+    match &file.content {
+        Content::Shared {
+            format,
+            root,
+            entries,
+        } => {
+            let own = entries.iter().map(|entry| Entry {
+                event: entry.event.to_owned(),
+                value: with_options(&entry.value, agent, program),
+            });
+            let is_below = entries.first().is_some_and(|entry| entry.keys.len() > 1);
+            match format {
+                Format::Toml => Form::Toml(own.collect()),
+                _ => Form::Json(Layout {
+                    parent: if is_below { &["hooks"] } else { &[] },
+                    root: root.clone(),
+                    entries: own.collect(),
+                    is_own: false,
+                }),
+            }
+        }
+        Content::Own { text, executable } => own(agent, text, program).unwrap_or_else(|| {
+            let line = format!(" hook {}\n", agent.name());
+            let tail = format!(" hook {}{}\n", agent.name(), program.tail());
+            Form::Whole {
+                text: if *executable {
+                    text.replace(&line, &tail)
+                } else {
+                    text.clone()
+                },
+                is_program: *executable,
+            }
+        }),
+    }
+}
+
+/// A file of haft's own that is JSON with hooks: the user may have put others into it, so it is edited like any other.
+fn own(agent: Agent, text: &str, program: &Program) -> Option<Form> {
+    let json: Value = serde_json::from_str(text).ok()?;
+    let Value::Object(root) = &json else {
+        return None;
+    };
+    let mut entries = Vec::new();
+    for (event, list) in root.get("hooks")?.as_object()? {
+        entries.push(Entry {
+            event: event.clone(),
+            value: with_options(list.get(0)?, agent, program),
+        });
+    }
+    // What decides comes first, as in other files.
+    entries.sort_by_key(|entry| !decides(&entry.event));
+    let version = root
+        .get("version")
+        .map(|version| ("version", version.clone()));
+    Some(Form::Json(Layout {
+        parent: &["hooks"],
+        root: version.into_iter().collect(),
+        entries,
+        is_own: true,
+    }))
+}
+
+/// Whether the answer to an event decides about a call. A plugin stands for its events.
+pub(crate) fn decides(event: &str) -> bool {
+    let lower = event.to_ascii_lowercase();
+    ["pre", "before", "permission", "haft."]
+        .iter()
+        .any(|begin| lower.starts_with(begin))
+}
+
+/// An entry whose command lines have this program's options at their ends.
+fn with_options(value: &Value, agent: Agent, program: &Program) -> Value {
+    let end = format!(" hook {}", agent.name());
+    match value {
+        Value::String(line) if line.ends_with(&end) => {
+            Value::String(line.clone() + &program.tail())
+        }
+        Value::Array(items) => {
+            let items = items.iter();
+            Value::Array(
+                items
+                    .map(|item| with_options(item, agent, program))
+                    .collect(),
+            )
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            let each =
+                members.map(|(name, inner)| (name.clone(), with_options(inner, agent, program)));
+            Value::Object(each.collect())
+        }
+        other => other.clone(),
+    }
+}

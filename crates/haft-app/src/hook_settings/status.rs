@@ -1,0 +1,335 @@
+//! Which agents are here, which events haft is registered for, and what stands in the way of it.
+
+use std::path::{Path, PathBuf};
+
+use haft_hook::{Agent, gaps, registrations};
+use haft_sandbox::Places;
+use serde::Serialize;
+
+use crate::clients::Level;
+use crate::hook_settings::facts::{Switch, since, switch};
+use crate::hook_settings::json_hooks::Spot;
+use crate::hook_settings::places::{self, Place, decides};
+use crate::hook_settings::program::Program;
+use crate::hook_settings::switches;
+use crate::hook_settings::version::{self, installed};
+use crate::hook_settings::{MAX_BYTES, events, spots};
+use crate::plain_file;
+use crate::site::Site;
+
+/// Whether an agent's calls come before haft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Governed {
+    /// Every event that decides is registered, and nothing is known to stand in the way.
+    Yes,
+    /// Some are missing, or something stands in the way.
+    Partly,
+    /// None is registered, or hooks are switched off.
+    No,
+}
+
+/// What is known of an agent here.
+#[derive(Debug, Clone, Serialize)]
+pub struct AgentStatus {
+    /// Its name in `haft hook NAME`.
+    pub agent: &'static str,
+    /// Its vendor's name for it.
+    pub title: &'static str,
+    /// Its program on `PATH`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    /// The version that the program says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its settings folder, where that exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// Whether its calls come before haft.
+    pub governed: Governed,
+    /// The files that haft stands in.
+    pub files: Vec<HookFile>,
+    /// The events that haft would be registered for and is not.
+    pub missing: Vec<String>,
+    /// The events that the installed version does not have yet.
+    pub unsupported: Vec<Unsupported>,
+    /// What stands in the way, and what to do.
+    pub warnings: Vec<String>,
+    /// Whether the agent's own switch keeps a hook that fails from letting a call run; not known where the version is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fails_closed: Option<bool>,
+    /// That switch; none where the agent has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switch: Option<Switch>,
+    /// What happens to a call when the hook fails.
+    pub failure: &'static str,
+    /// What is left for the user to do after an install.
+    pub steps: &'static [&'static str],
+    /// What its hooks do not see. What only versions older than the installed one do is not among them.
+    pub gaps: Vec<&'static str>,
+}
+
+/// A file that haft stands in.
+#[derive(Debug, Clone, Serialize)]
+pub struct HookFile {
+    /// The file.
+    pub file: PathBuf,
+    /// `user` or `project`.
+    pub level: &'static str,
+    /// The events that it is registered for.
+    pub events: Vec<String>,
+}
+
+/// An event that the installed version does not have.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unsupported {
+    /// Its name.
+    pub event: String,
+    /// The first version that has it.
+    pub since: &'static str,
+}
+
+impl AgentStatus {
+    /// Whether the agent is on this machine, or haft is in its settings.
+    pub fn is_here(&self) -> bool {
+        let is_used = self.program.is_some() || self.folder.is_some();
+        is_used || !self.files.is_empty() || !self.warnings.is_empty()
+    }
+}
+
+/// The status of every agent. Their programs are asked for their versions side by side. Blocks.
+pub fn all(site: &Site, places: &Places) -> Vec<AgentStatus> {
+    std::thread::scope(|scope| {
+        let each = Agent::ALL.map(|agent| scope.spawn(move || status(agent, site, places)));
+        let each = each.into_iter().zip(Agent::ALL);
+        // A thread that panicked leaves what can be said without asking the program.
+        each.map(|(thread, agent)| thread.join().unwrap_or_else(|_| read(agent, site)))
+            .collect()
+    })
+}
+
+/// The status of one agent, without a look for its program.
+pub fn read(agent: Agent, site: &Site) -> AgentStatus {
+    Look::new(agent, site).status()
+}
+
+/// The status of one agent. Its program is asked for its version. Blocks.
+pub fn status(agent: Agent, site: &Site, places: &Places) -> AgentStatus {
+    let mut look = Look::new(agent, site);
+    match installed(agent, &site.environment, places) {
+        Ok(Some(found)) => {
+            look.program = Some(found.program);
+            look.version = found.version;
+        }
+        Ok(None) => {}
+        Err(refused) => look
+            .warnings
+            .push(format!("its program was not started: {refused}")),
+    }
+    look.status()
+}
+
+/// What is found, bit by bit.
+struct Look<'a> {
+    agent: Agent,
+    site: &'a Site,
+    program: Option<PathBuf>,
+    version: Option<String>,
+    files: Vec<HookFile>,
+    spots: Vec<Spot>,
+    known: Vec<String>,
+    warnings: Vec<String>,
+    is_off: bool,
+}
+
+impl<'a> Look<'a> {
+    fn new(agent: Agent, site: &'a Site) -> Self {
+        let mut look = Self {
+            agent,
+            site,
+            program: None,
+            version: None,
+            files: Vec::new(),
+            spots: Vec::new(),
+            known: Vec::new(),
+            warnings: Vec::new(),
+            is_off: false,
+        };
+        for level in [Level::User, Level::Project] {
+            look.read(level);
+        }
+        look
+    }
+
+    /// Reads the files of a level.
+    fn read(&mut self, level: Level) {
+        let program = Program::default();
+        let Ok(all) = places::places(self.agent, level, self.site, &program) else {
+            return;
+        };
+        for place in all {
+            for event in events(self.agent, &place) {
+                if !self.known.contains(&event) {
+                    self.known.push(event);
+                }
+            }
+            let text = match plain_file::read(&place.path, MAX_BYTES) {
+                Ok(text) => text,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(e) => {
+                    self.warnings
+                        .push(format!("{} cannot be read: {e}", place.path.display()));
+                    continue;
+                }
+            };
+            match spots(self.agent, &place, &text) {
+                Ok(found) if found.is_empty() => {}
+                Ok(found) => self.take(level, &place, found),
+                Err(wrong) => self.warnings.push(format!(
+                    "{} is not understood: {}",
+                    place.path.display(),
+                    wrong.what
+                )),
+            }
+        }
+    }
+
+    fn take(&mut self, level: Level, place: &Place, found: Vec<Spot>) {
+        let file = place.path.clone();
+        if found.iter().any(|spot| self.is_there(&spot.event)) {
+            self.warnings.push(format!(
+                "haft is registered twice for the same event, the second time in {}: it answers once, and takes longer",
+                file.display()
+            ));
+        }
+        for spot in &found {
+            self.check(spot, &file);
+        }
+        if self.agent == Agent::Codex {
+            let reviewed = switches::reviewed(self.site, &file, &found);
+            if reviewed < found.len() {
+                self.is_off |= reviewed == 0;
+                self.warnings.push(format!(
+                    "{} of {} hooks in {} were not reviewed, and Codex skips them: open Codex and type /hooks",
+                    found.len() - reviewed,
+                    found.len(),
+                    file.display()
+                ));
+            }
+        }
+        let mut events: Vec<String> = found.iter().map(|spot| spot.event.clone()).collect();
+        events.dedup();
+        // In the order in which haft registers them: what decides comes first.
+        events.sort_by_key(|event| self.known.iter().position(|known| known == event));
+        let level = match level {
+            Level::User => "user",
+            Level::Project => "project",
+        };
+        self.files.push(HookFile {
+            file,
+            level,
+            events,
+        });
+        self.spots.extend(found);
+    }
+
+    fn is_there(&self, event: &str) -> bool {
+        self.spots.iter().any(|spot| spot.event == event)
+    }
+
+    /// Whether the entry can do what it is there for.
+    fn check(&mut self, spot: &Spot, file: &Path) {
+        let shown = file.display();
+        if let Some(matcher) = &spot.matcher {
+            self.warnings.push(format!(
+                "{} in {shown} is for `{matcher}` alone: other tools reach no hook",
+                spot.event
+            ));
+        }
+        let Some(program) = spot.words.first() else {
+            return;
+        };
+        let is_there = if program.contains('/') {
+            Path::new(program).is_file()
+        } else {
+            let path = self.site.environment.get("PATH").unwrap_or_default();
+            std::env::split_paths(path).any(|folder| folder.join(program).is_file())
+        };
+        let warning = format!(
+            "{shown} starts `{program}`, which is not there: haft hook uninstall {0}, then haft hook install {0}",
+            self.agent.name()
+        );
+        if !is_there && !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Whether a hook that fails denies; none where the version is not known that would say so.
+    fn fails_closed(&self) -> Option<bool> {
+        let Some(switch) = switch(self.agent) else {
+            return Some(!self.agent.limits().fails_open);
+        };
+        let Some(since) = switch.since else {
+            return Some(true);
+        };
+        let version = self.version.as_deref()?;
+        Some(!version::is_older(version, since))
+    }
+
+    fn status(mut self) -> AgentStatus {
+        if !self.spots.is_empty() {
+            let off = switches::off(self.agent, self.site);
+            self.is_off |= !off.is_empty();
+            self.warnings.extend(off);
+        }
+        let version = self.version.clone();
+        let lacks = |event: &str| {
+            let since = since(self.agent, event)?;
+            let is_older = version
+                .as_deref()
+                .is_some_and(|version| version::is_older(version, since));
+            is_older.then_some(since)
+        };
+        let unsupported = self.known.iter().filter_map(|event| {
+            Some(Unsupported {
+                event: event.clone(),
+                since: lacks(event)?,
+            })
+        });
+        let unsupported: Vec<Unsupported> = unsupported.collect();
+        let missing = self.known.iter().filter(|event| !self.is_there(event));
+        let missing: Vec<String> = missing.cloned().collect();
+        let deciding: Vec<&String> = self.known.iter().filter(|event| decides(event)).collect();
+        let decided = deciding
+            .iter()
+            .filter(|event| self.is_there(event) && lacks(event).is_none());
+        let governed = match decided.count() {
+            0 => Governed::No,
+            _ if self.is_off => Governed::No,
+            count if count == deciding.len() && self.warnings.is_empty() => Governed::Yes,
+            _ => Governed::Partly,
+        };
+        let folder = places::folder(self.agent, &self.site.environment);
+        let fails_closed = self.fails_closed();
+        let known = gaps(self.agent).iter().copied();
+        let known = known.filter(|gap| version::is_about(gap, self.version.as_deref()));
+        let known = known.collect();
+        AgentStatus {
+            agent: self.agent.name(),
+            title: self.agent.title(),
+            program: self.program,
+            version: self.version,
+            folder: folder.filter(|folder| folder.is_dir()),
+            governed,
+            files: self.files,
+            missing,
+            unsupported,
+            warnings: self.warnings,
+            fails_closed,
+            switch: switch(self.agent),
+            failure: self.agent.limits().failure,
+            steps: registrations(self.agent, "haft").steps,
+            gaps: known,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Coding agents on this machine: whether their calls come before haft, and what passes it by.
+
+use std::fmt::Write as _;
+
+use haft_sandbox::Places;
+
+use super::{Check, check};
+use crate::hook_settings::status::{self, AgentStatus, Governed};
+use crate::site::Site;
+
+/// A line for each agent that is here. Their programs are asked for their versions. Blocks.
+pub fn agents(site: &Site, places: &Places) -> Vec<Check> {
+    let here = status::all(site, places).into_iter();
+    here.filter(AgentStatus::is_here)
+        .flat_map(|one| [Some(line(&one)), gaps(&one)])
+        .flatten()
+        .collect()
+}
+
+fn line(status: &AgentStatus) -> Check {
+    let name = status.agent;
+    let mut detail = status.title.to_owned();
+    if let Some(version) = &status.version {
+        let _ = write!(detail, " {version}");
+    }
+    let word = match status.governed {
+        Governed::Yes => "governed",
+        Governed::Partly => "partly governed",
+        Governed::No => "not governed",
+    };
+    let _ = write!(detail, ": {word}");
+    let is_installed = !status.files.is_empty();
+    if is_installed {
+        describe(status, &mut detail);
+    }
+    let advice = if is_installed {
+        format!("`haft hook status {name}` says more")
+    } else {
+        format!("`haft hook install {name}` puts its calls under the same rules")
+    };
+    check("agent", status.governed == Governed::Yes, detail, &advice)
+}
+
+fn describe(status: &AgentStatus, detail: &mut String) {
+    for warning in &status.warnings {
+        let _ = write!(detail, "; {warning}");
+    }
+    if !status.missing.is_empty() {
+        let _ = write!(detail, "; not registered: {}", status.missing.join(", "));
+    }
+    for lacking in &status.unsupported {
+        let _ = write!(detail, "; {} comes with {}", lacking.event, lacking.since);
+    }
+    match status.fails_closed {
+        Some(true) => {}
+        _ => {
+            let _ = write!(detail, "; {}", status.failure);
+        }
+    }
+}
+
+/// What passes haft by, where it is registered.
+fn gaps(status: &AgentStatus) -> Option<Check> {
+    let is_said = !status.files.is_empty() && !status.gaps.is_empty();
+    let detail = format!(
+        "{} passes hooks by: {}",
+        status.title,
+        status.gaps.join("; ")
+    );
+    is_said.then(|| check("agent gaps", true, detail, ""))
+}

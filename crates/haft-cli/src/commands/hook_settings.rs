@@ -1,0 +1,307 @@
+//! `haft hook install | uninstall | status`: haft in the hooks of coding agents.
+
+use std::path::Path;
+
+use haft_app::clients::{Level, text_of};
+use haft_app::hook_settings::facts::switch;
+use haft_app::hook_settings::status::AgentStatus;
+use haft_app::hook_settings::{self, Edit, Order, Program};
+use haft_app::nearest::nearest;
+use haft_app::problem::Problem;
+use haft_hook::{Agent, registrations};
+use haft_sandbox::Places;
+use serde_json::{Value, json};
+
+use crate::args::{Hook, HookAction, HookFiles};
+use crate::commands::mcp::{described, diff};
+use crate::commands::{Done, consent};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::{BOLD, DIM, styled, visible};
+
+mod status;
+
+/// Does it.
+pub(crate) fn run(at: &Invocation, hook: &Hook) -> Done {
+    match (&hook.agent, &hook.action) {
+        (None, Some(HookAction::Install(typed))) if typed.print => print(at, &typed.files),
+        (None, Some(HookAction::Install(typed))) => install(at, &typed.files),
+        (None, Some(HookAction::Uninstall(typed))) => uninstall(at, typed),
+        (None, Some(HookAction::Status { agent })) => status::run(at, agent.as_deref()),
+        (agent, _) => {
+            let agent = agent.as_deref().unwrap_or("AGENT");
+            Err(Problem::usage("the agent's name comes last")
+                .advise(format!("haft hook install {agent}")))
+        }
+    }
+}
+
+/// Finds an agent by its name.
+///
+/// # Errors
+/// A [`Problem`] that names the agents there are.
+pub(crate) fn agent(name: &str) -> Result<Agent, Problem> {
+    Agent::from_name(name).ok_or_else(|| {
+        let names = Agent::ALL.map(Agent::name);
+        let near = nearest(name, &names).map(|near| format!("did you mean `{near}`? "));
+        Problem::usage(format!("unknown agent `{name}`")).advise(format!(
+            "{}there are {}",
+            near.unwrap_or_default(),
+            names.join(", ")
+        ))
+    })
+}
+
+/// What tools may change: no program of an agent's is started from there.
+fn places(at: &Invocation) -> Places {
+    let home = at.site.home.path().to_owned();
+    Places::declared([home], [at.site.workspace.clone()])
+}
+
+/// This very program: by its name where the user's `PATH` leads to it.
+fn program(at: &Invocation) -> Result<Program, Problem> {
+    let running = std::env::current_exe()
+        .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
+    let path = at.site.environment.get("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let first = folders
+        .map(|folder| folder.join("haft"))
+        .find(|file| file.is_file());
+    let real = |file: &Path| file.canonicalize().ok();
+    let on_path = first.filter(|file| real(file) == real(&running));
+    let path = text_of(on_path.as_deref().unwrap_or(&running))?;
+    Ok(Program {
+        name: on_path.map_or_else(|| path.clone(), |_| "haft".to_owned()),
+        path,
+        options: options(at)?,
+    })
+}
+
+/// The options that an entry holds: a hook takes its settings from files, and finds those by the state folder.
+fn options(at: &Invocation) -> Result<Vec<String>, Problem> {
+    let typed = &at.options;
+    if typed.config.is_some() || typed.profile.is_some() || typed.trust || !typed.set.is_empty() {
+        let why = "a hook takes its settings from files: --config, --profile, -c and --trust cannot be carried into it";
+        return Err(Problem::usage(why).advise("write them into haft's settings"));
+    }
+    let variable = at.site.environment.get("HAFT_HOME");
+    if typed.home.is_none() && variable.is_none_or(str::is_empty) {
+        return Ok(Vec::new());
+    }
+    Ok(vec!["--home".to_owned(), text_of(at.site.home.path())?])
+}
+
+fn order<'a>(at: &'a Invocation, typed: &HookFiles, agent: Agent) -> Result<Order<'a>, Problem> {
+    let level = if typed.project {
+        at.site.check_workspace()?;
+        Level::Project
+    } else {
+        Level::User
+    };
+    Ok(Order {
+        agent,
+        level,
+        site: &at.site,
+        dry_run: typed.dry_run,
+    })
+}
+
+/// The agent that is named, or all of which this holds.
+fn agents(
+    at: &Invocation,
+    typed: &HookFiles,
+    fits: fn(&AgentStatus) -> bool,
+) -> Result<Vec<Agent>, Problem> {
+    if let Some(name) = &typed.agent {
+        return Ok(vec![agent(name)?]);
+    }
+    let all = hook_settings::status::all(&at.site, &places(at)).into_iter();
+    Ok(all
+        .filter(fits)
+        .filter_map(|status| Agent::from_name(status.agent))
+        .collect())
+}
+
+fn print(at: &Invocation, typed: &HookFiles) -> Done {
+    let program = program(at)?;
+    let mut all = Vec::new();
+    for agent in agents(at, typed, AgentStatus::is_here)? {
+        all.extend(hook_settings::snippet(order(at, typed, agent)?, &program)?);
+    }
+    if at.screen.json {
+        at.screen.document(&all)?;
+        return Ok(Exit::Done);
+    }
+    for one in &all {
+        at.screen.say(&visible::line(&format!(
+            "put this in {}",
+            one.file.display()
+        )));
+        at.screen.raw(one.text.as_bytes())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn install(at: &Invocation, typed: &HookFiles) -> Done {
+    let program = program(at)?;
+    let agents = agents(at, typed, AgentStatus::is_here)?;
+    if agents.is_empty() {
+        return Err(Problem::usage("no coding agent was found here")
+            .advise("name one: haft hook install claude"));
+    }
+    let each = |dry_run: bool| {
+        let edits = agents.iter().map(|agent| {
+            let order = order(at, typed, *agent)?;
+            let edits = hook_settings::install(Order { dry_run, ..order }, &program)?;
+            Ok((*agent, edits))
+        });
+        edits.collect::<Result<Vec<_>, Problem>>()
+    };
+    let shown = each(true)?;
+    if !is_agreed(at, typed, &shown, "put haft into these files?")? {
+        return Err(Problem::usage("not installed").advise("nothing was changed"));
+    }
+    let done = if typed.dry_run { shown } else { each(false)? };
+    if at.screen.json {
+        return document(at, typed, &done);
+    }
+    for (agent, edits) in &done {
+        say_installed(at, typed, *agent, edits);
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows what would change, and asks whether it should.
+fn is_agreed(
+    at: &Invocation,
+    typed: &HookFiles,
+    shown: &[(Agent, Vec<Edit>)],
+    question: &str,
+) -> Result<bool, Problem> {
+    let edits = || shown.iter().flat_map(|(_, edits)| edits);
+    let changes = edits().any(Edit::changes);
+    if !at.screen.json {
+        for edit in edits().filter(|edit| edit.changes()) {
+            at.screen.out(&diff(edit))?;
+        }
+    }
+    if typed.yes || typed.dry_run || !changes {
+        return Ok(true);
+    }
+    consent::agree(at, question, "an edit of an agent's hooks")
+}
+
+fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit]) {
+    let title = agent.title();
+    for edit in edits {
+        let file = visible::line(&edit.file.display().to_string());
+        let line = match (edit.changes(), typed.dry_run) {
+            (false, _) => format!("{file} has haft already"),
+            (true, true) => format!("would change {file}"),
+            (true, false) => format!("put haft into {file}"),
+        };
+        at.screen.say(&line);
+        if let Some(backup) = &edit.backup {
+            let line = format!("  the file as it was: {}", backup.display());
+            at.screen.say(&styled(DIM, &visible::line(&line)));
+        }
+        if edit.changes() && edit.file.starts_with(&at.site.workspace) {
+            let line =
+                "  it may hold paths of this machine: look before you put it under version control";
+            at.screen.say(&styled(DIM, line));
+        }
+    }
+    if typed.dry_run || !edits.iter().any(Edit::changes) {
+        return;
+    }
+    for step in registrations(agent, "haft").steps {
+        at.screen.say(&format!("{} {step}", styled(BOLD, "to do:")));
+    }
+    if switch(agent).is_none() {
+        let line = format!("{title}: {}", agent.limits().failure);
+        at.screen.say(&line);
+    }
+    let name = agent.name();
+    at.screen.say(&format!(
+        "check with: haft hook status {name}; undo with: haft hook uninstall {name}{}",
+        if typed.project { " --project" } else { "" }
+    ));
+}
+
+fn uninstall(at: &Invocation, typed: &HookFiles) -> Done {
+    let agents = agents(at, typed, |status| !status.files.is_empty())?;
+    let mut moved = Vec::new();
+    let mut shown = Vec::new();
+    for agent in &agents {
+        let order = order(at, typed, *agent)?;
+        if *agent == Agent::Codex {
+            moved = hook_settings::moved_by_uninstall(order)?;
+        }
+        let edits = hook_settings::uninstall(Order {
+            dry_run: true,
+            ..order
+        })?;
+        shown.push((*agent, edits));
+    }
+    if !is_agreed(at, typed, &shown, "take haft out of these files?")? {
+        return Err(Problem::usage("not uninstalled").advise("nothing was changed"));
+    }
+    let mut done = Vec::new();
+    for agent in &agents {
+        done.push((*agent, hook_settings::uninstall(order(at, typed, *agent)?)?));
+    }
+    if at.screen.json {
+        return document(at, typed, &done);
+    }
+    for (agent, edits) in &done {
+        say_removed(at, typed, *agent, edits);
+    }
+    if !moved.is_empty() {
+        let line = format!(
+            "hooks behind haft's moved up ({}): review them in Codex with /hooks, it skips them until then",
+            moved.join(", ")
+        );
+        at.screen.say(&visible::line(&line));
+    }
+    Ok(Exit::Done)
+}
+
+fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit]) {
+    let changed: Vec<&Edit> = edits.iter().filter(|edit| edit.changes()).collect();
+    if changed.is_empty() {
+        at.screen
+            .say(&format!("haft is not in these hooks of {}", agent.title()));
+    }
+    for edit in changed {
+        let file = visible::line(&edit.file.display().to_string());
+        let line = match (typed.dry_run, &edit.after) {
+            (true, _) => format!("would change {file}"),
+            (false, None) => format!("removed {file}"),
+            (false, Some(_)) => format!("took haft out of {file}"),
+        };
+        at.screen.say(&line);
+    }
+    if !typed.project {
+        let status = hook_settings::status::read(agent, &at.site);
+        for file in status.files.iter().filter(|file| file.level == "project") {
+            let shown = file.file.display();
+            let line = format!(
+                "{shown} has haft, too: haft hook uninstall {} --project",
+                agent.name()
+            );
+            at.screen.say(&visible::line(&line));
+        }
+    }
+}
+
+fn document(at: &Invocation, typed: &HookFiles, done: &[(Agent, Vec<Edit>)]) -> Done {
+    let all = done.iter().map(|(agent, edits)| {
+        let files: Vec<Value> = edits
+            .iter()
+            .map(|edit| described(edit, typed.dry_run))
+            .collect();
+        json!({"agent": agent.name(), "files": files, "steps": registrations(*agent, "haft").steps})
+    });
+    at.screen.document(&all.collect::<Vec<_>>())?;
+    Ok(Exit::Done)
+}

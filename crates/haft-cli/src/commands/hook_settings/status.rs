@@ -1,0 +1,91 @@
+//! `haft hook status`: which agents are governed, and what passes haft by.
+
+use std::fmt::Write as _;
+
+use haft_app::hook_settings::status::{self, AgentStatus, Governed};
+
+use crate::commands::Done;
+use crate::commands::hook_settings::{agent, places};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::{BOLD, DIM, GREEN, YELLOW, styled, visible};
+
+/// Prints the status of one agent, or of all.
+pub(super) fn run(at: &Invocation, name: Option<&str>) -> Done {
+    let places = places(at);
+    let all = match name {
+        Some(name) => vec![status::status(agent(name)?, &at.site, &places)],
+        None => status::all(&at.site, &places),
+    };
+    if at.screen.json {
+        at.screen.document(&all)?;
+        return Ok(Exit::Done);
+    }
+    let is_listed = |one: &&AgentStatus| name.is_some() || one.is_here();
+    for one in all.iter().filter(is_listed) {
+        at.screen.out(&described(one))?;
+    }
+    let others: Vec<&str> = all
+        .iter()
+        .filter(|one| !is_listed(one))
+        .map(|one| one.agent)
+        .collect();
+    if !others.is_empty() {
+        at.screen.say(&styled(
+            DIM,
+            &format!("not found here: {}", others.join(", ")),
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+fn described(status: &AgentStatus) -> String {
+    let mut out = String::new();
+    let mark = match status.governed {
+        Governed::Yes => styled(GREEN, "governed"),
+        Governed::Partly => styled(YELLOW, "partly governed"),
+        Governed::No => styled(YELLOW, "not governed"),
+    };
+    let version = status.version.as_deref().unwrap_or_default();
+    let name = format!("{} {version}", status.title);
+    let name = styled(BOLD, &visible::line(name.trim_end()));
+    let _ = writeln!(out, "{name} ({}): {mark}", status.agent);
+    let mut line = |word: &str, text: &str| {
+        let _ = writeln!(out, "  {word:<14} {}", visible::line(text));
+    };
+    for file in &status.files {
+        let events = file.events.join(", ");
+        line(file.level, &format!("{}: {events}", file.file.display()));
+    }
+    for warning in &status.warnings {
+        line("look", warning);
+    }
+    if status.files.is_empty() {
+        line("to do", &format!("haft hook install {}", status.agent));
+        return out;
+    }
+    if !status.missing.is_empty() {
+        line("not registered", &status.missing.join(", "));
+    }
+    for lacking in &status.unsupported {
+        line(
+            "too old for",
+            &format!("{}: comes with {}", lacking.event, lacking.since),
+        );
+    }
+    let switch = status.switch.map(|switch| switch.text);
+    match (status.fails_closed, switch) {
+        (Some(true), Some(switch)) => line("fails closed", switch),
+        (Some(true), None) => line("fails closed", status.failure),
+        _ => line("fails open", status.failure),
+    }
+    for gap in &status.gaps {
+        line("not seen", gap);
+    }
+    if status.governed != Governed::Yes {
+        for step in status.steps {
+            line("to do", step);
+        }
+    }
+    out
+}
