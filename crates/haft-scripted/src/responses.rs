@@ -13,11 +13,12 @@ pub(crate) mod reply;
 
 pub(crate) use memory::Memory;
 
-/// The members of a request.
+/// The members of a request; `client_metadata` is in no reference, and Codex sends it.
 const MEMBERS: &[&str] = &[
     "access_programs",
     "background",
     "background_options",
+    "client_metadata",
     "context_management",
     "conversation",
     "image",

@@ -1,0 +1,163 @@
+//! A home folder with an agent's settings, a folder to work in, a hook that notes what it was asked, and a model that makes one call.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use haft_scripted::{Scenario, Server};
+
+const HAFT: &str = env!("CARGO_BIN_EXE_haft");
+
+/// What the hook says when it denies.
+pub(crate) const REASON: &str = "the rule of this test denies it";
+
+/// What the hook answers before a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Deny,
+    Nothing,
+}
+
+/// A program below `HAFT_NEEDS`, if it was installed.
+pub(crate) fn need(path: &str) -> Option<PathBuf> {
+    let found = std::env::var_os("HAFT_NEEDS").map(|needs| Path::new(&needs).join(path));
+    let found = found.filter(|program| program.exists());
+    if found.is_none() {
+        eprintln!(
+            "SKIPPED: {path} is not below HAFT_NEEDS; `HAFT_AGENTS=1 make needs` installs it"
+        );
+    }
+    found
+}
+
+pub(crate) struct Lab {
+    root: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Lab {
+    /// While haft installs itself, `PATH` leads to the built binary; while an agent runs, to a hook that answers at once.
+    pub(crate) fn new(answer: Answer) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["home", "work", "real", "hook", "seen"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        symlink(HAFT, root.path().join("real/haft")).unwrap();
+        let hook = root.path().join("hook/haft");
+        let seen = root.path().join("seen");
+        fs::write(&hook, script(&seen, answer)).unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        Self { root, runtime }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path("home").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// A program in the folder, with nothing of this machine's settings.
+    pub(crate) fn command(&self, program: &Path, args: &[&str]) -> Command {
+        self.command_with(program, args, "hook")
+    }
+
+    fn command_with(&self, program: &Path, args: &[&str], bin: &str) -> Command {
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", self.path(bin).display());
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path("home"))
+            .env("CI", "1")
+            .env("NO_COLOR", "1")
+            // Copilot unpacks itself into its cache, 235 MB: once is enough.
+            .env(
+                "XDG_CACHE_HOME",
+                std::env::temp_dir().join("haft-agents-cache"),
+            )
+            .current_dir(self.path("work"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The built binary, which `PATH` leads to.
+    pub(crate) fn haft(&self, args: &[&str]) -> Output {
+        ended(self.command_with(Path::new(HAFT), args, "real"))
+    }
+
+    /// The same with an agent's program on `PATH`.
+    pub(crate) fn haft_beside(&self, program: &Path, args: &[&str]) -> Output {
+        let mut command = self.command_with(Path::new(HAFT), args, "real");
+        let path = format!(
+            "{}:{}:{}",
+            self.path("real").display(),
+            program.parent().unwrap().display(),
+            std::env::var("PATH").unwrap()
+        );
+        command.env("PATH", path);
+        ended(command)
+    }
+
+    /// A model that makes one call and ends when it has its result.
+    pub(crate) fn model(&self, tool: &str, arguments: &str) -> Server {
+        let text = format!(
+            "title = \"One call\"\nend = \"all done\"\nasides = []\n\n[[turns]]\nsay = [{{ call = {{ tool = \"{tool}\", id = \"one\", arguments = {arguments} }} }}]\n\n[[turns]]\nsay = [{{ text = \"all done\" }}]\n"
+        );
+        let scenario = Scenario::from_toml(&text).unwrap();
+        self.runtime
+            .block_on(haft_scripted::serve(scenario))
+            .unwrap()
+    }
+
+    /// The events that the hook was asked about.
+    pub(crate) fn events(&self) -> Vec<String> {
+        let files = fs::read_dir(self.path("seen")).unwrap();
+        files
+            .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+            .collect()
+    }
+
+    /// Whether the agent's tool ran.
+    pub(crate) fn made(&self) -> bool {
+        self.path("work/made.txt").exists()
+    }
+}
+
+/// A hook that notes the event and denies before a tool, in each agent's words.
+fn script(seen: &Path, answer: Answer) -> String {
+    let seen = seen.display();
+    let denies = if answer == Answer::Deny { "yes" } else { "no" };
+    format!(
+        r#"#!/bin/sh
+cat > "{seen}/$$"
+[ {denies} = yes ] || exit 0
+case "$2:$(cat "{seen}/$$")" in
+  claude:*'"PreToolUse"'*|codex:*'"PreToolUse"'*)
+    echo '{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"{REASON}"}}}}' ;;
+  gemini:*'"BeforeTool"'*) echo '{{"decision":"deny","reason":"{REASON}"}}' ;;
+  copilot:*toolArgs*toolResult*) ;;
+  copilot:*toolArgs*) echo '{{"permissionDecision":"deny","permissionDecisionReason":"{REASON}"}}' ;;
+esac
+"#
+    )
+}
+
+/// Runs a command to its end.
+pub(crate) fn ended(mut command: Command) -> Output {
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
