@@ -27,6 +27,19 @@ type Goal = (&'static str, &'static str, &'static str, Rule);
 
 const GOALS: &[Goal] = &[
     (
+        "a coding agent's hook, start to answer, p50 (Node beside)",
+        "haft/hook/p50",
+        "node/hook",
+        Rule::Both(5.0),
+    ),
+    ("the same, p99", "haft/hook/p99", "", Rule::Most(10.0)),
+    (
+        "the same without a server, p50 (Python beside)",
+        "haft/hook/without a server",
+        "python/hook",
+        Rule::Most(25.0),
+    ),
+    (
         "a request written on SQLite, one writer, beside a bare insert (0.9x the rate)",
         "haft/sqlite/1",
         "bare/sqlite/1",

@@ -102,6 +102,10 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
             arguments: vec![haft],
             ..plain("cli", 9)
         },
+        Member {
+            arguments: vec![haft],
+            ..plain("hook", 5)
+        },
     ]);
     all
 }
