@@ -8,7 +8,9 @@ use crate::harness::{Lab, Ran, ended};
 /// A lab whose rules let any file be deleted, with files `f0` to `f9`.
 fn lab() -> Lab {
     let lab = Lab::new();
-    lab.user_settings("policy.allow = [\"delete_file\", \"Edit(**)\"]\n");
+    lab.user_settings(
+        "tools.enable = [\"delete_file\"]\npolicy.allow = [\"delete_file\", \"Edit(**)\"]\n",
+    );
     for n in 0..10 {
         lab.file(&format!("f{n}"), "x\n");
     }
@@ -74,7 +76,7 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
         "{}",
         shown.stdout
     );
-    let always = lab.run(&["approvals", "approve", &id, "--scope", "session"]);
+    let always = lab.run(&["approvals", "approve", &id, "--scope", "session", "--yes"]);
     assert_ne!(always.code, 0, "{}", always.stdout);
     assert!(
         always.stderr.contains("approve it once"),
@@ -82,7 +84,7 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
         always.stderr
     );
     let budget = ["-c", "budgets.day.deletions=3"];
-    let approved = lab.run(&[&["approvals", "approve", &id][..], &budget].concat());
+    let approved = lab.run(&[&["approvals", "approve", &id, "--yes"][..], &budget].concat());
     assert_eq!(approved.code, 0, "{}", approved.stderr);
     assert_eq!(left(&lab), 6);
     // It let that one call through.
@@ -142,7 +144,14 @@ fn a_run_that_goes_on_has_used_what_it_used_before() {
         .map(|(id, file)| calls(&[&delete(id, file)]))
         .collect();
     let model = script(&lab, &format!("{}{}", turns.concat(), says("Done.")));
-    let budget = ["--model", &model, "-c", "budgets.run.deletions=1"];
+    let budget = [
+        "--model",
+        &model,
+        "-c",
+        "budgets.run.deletions=1",
+        "-c",
+        "agent.suggest=false",
+    ];
     let (ran, lines) = run_json(&lab, &[&["tidy up"][..], &budget].concat());
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     let done = lines.last().unwrap();
@@ -214,7 +223,11 @@ fn a_run_asks_before_it_costs_more_than_a_day_may() {
         "{done}"
     );
 
-    let approve = [&["approvals", "approve", id, "-c", &price][..], &day[2..4]].concat();
+    let approve = [
+        &["approvals", "approve", id, "--yes", "-c", &price][..],
+        &day[2..4],
+    ]
+    .concat();
     let approved = lab.run(&approve);
     assert_eq!(approved.code, 0, "{}{}", approved.stdout, approved.stderr);
     let (again, lines) = run_json(&lab, &[&["--resume", run][..], &day].concat());
