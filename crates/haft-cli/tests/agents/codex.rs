@@ -94,7 +94,7 @@ fn codex_lists_the_hooks_runs_them_once_reviewed_and_trusts_them_after_another_i
     let Some(program) = need(PROGRAM) else {
         return;
     };
-    for answer in [Answer::Deny, Answer::Nothing] {
+    for answer in [Answer::Deny, Answer::Allow] {
         let lab = Lab::new(answer);
         let model = lab.model("exec_command", "{ cmd = \"echo hi > made.txt\" }");
         trusted(&lab, &program, &model.url());
@@ -114,7 +114,7 @@ fn codex_lists_the_hooks_runs_them_once_reviewed_and_trusts_them_after_another_i
         let is_it =
             |event: &&String| event.contains("\"PreToolUse\"") && event.contains("made.txt");
         assert_eq!(seen.iter().filter(is_it).count(), 1, "{said}\n{seen:#?}");
-        assert_eq!(lab.made(), answer == Answer::Nothing, "{said}");
+        assert_eq!(lab.made(), answer == Answer::Allow, "{said}");
         assert!(
             said.contains("all done") && !said.contains("clamping"),
             "{said}"

@@ -9,14 +9,14 @@ use haft_scripted::{Scenario, Server};
 
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
-/// What the hook says when it denies.
-pub(crate) const REASON: &str = "the rule of this test denies it";
+/// What the model reads of a denial.
+pub(crate) const REASON: &str = "Bash(echo *)";
 
-/// What the hook answers before a tool.
+/// What the rules say of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Deny,
-    Nothing,
+    Allow,
 }
 
 /// A program below `HAFT_NEEDS`, if it was installed.
@@ -37,7 +37,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// While haft installs itself, `PATH` leads to the built binary; while an agent runs, to a hook that answers at once.
+    /// While haft installs itself, `PATH` leads to the built binary; while an agent runs, to one that notes each event on its way.
     pub(crate) fn new(answer: Answer) -> Self {
         let root = tempfile::tempdir().unwrap();
         for folder in ["home", "work", "real", "hook", "seen"] {
@@ -46,10 +46,12 @@ impl Lab {
         symlink(HAFT, root.path().join("real/haft")).unwrap();
         let hook = root.path().join("hook/haft");
         let seen = root.path().join("seen");
-        fs::write(&hook, script(&seen, answer)).unwrap();
+        fs::write(&hook, script(&seen)).unwrap();
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        Self { root, runtime }
+        let lab = Self { root, runtime };
+        lab.write(".config/haft/config.toml", settings(answer));
+        lab
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -134,23 +136,20 @@ impl Lab {
     }
 }
 
-/// A hook that notes the event and denies before a tool, in each agent's words.
-fn script(seen: &Path, answer: Answer) -> String {
+/// haft's own hook, which notes the event on its way.
+fn script(seen: &Path) -> String {
     let seen = seen.display();
-    let denies = if answer == Answer::Deny { "yes" } else { "no" };
-    format!(
-        r#"#!/bin/sh
-cat > "{seen}/$$"
-[ {denies} = yes ] || exit 0
-case "$2:$(cat "{seen}/$$")" in
-  claude:*'"PreToolUse"'*|codex:*'"PreToolUse"'*)
-    echo '{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"{REASON}"}}}}' ;;
-  gemini:*'"BeforeTool"'*) echo '{{"decision":"deny","reason":"{REASON}"}}' ;;
-  copilot:*toolArgs*toolResult*) ;;
-  copilot:*toolArgs*) echo '{{"permissionDecision":"deny","permissionDecisionReason":"{REASON}"}}' ;;
-esac
-"#
-    )
+    format!("#!/bin/sh\ncat > '{seen}/'$$\nexec '{HAFT}' \"$@\" < '{seen}/'$$\n")
+}
+
+/// haft's settings: what the rules say of the call. No server is left in the background.
+fn settings(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Deny => "console.start = \"never\"\n[policy]\ndeny = [\"Bash(echo *)\"]\n",
+        Answer::Allow => {
+            "console.start = \"never\"\n[policy]\nprofile = \"trusted\"\nallow = [\"Bash(echo *)\", \"Edit(/**)\"]\n"
+        }
+    }
 }
 
 /// Runs a command to its end.

@@ -111,7 +111,7 @@ fn a_real_agent_asks_the_hook_that_was_installed_and_does_what_it_answers() {
         let Some(program) = need(row.program) else {
             continue;
         };
-        for answer in [Answer::Deny, Answer::Nothing] {
+        for answer in [Answer::Deny, Answer::Allow] {
             let lab = Lab::new(answer);
             let (name, text) = row.settings;
             lab.write(name, text);

@@ -8,7 +8,7 @@ use crate::lab::{Answer, Lab, text};
 
 #[test]
 fn an_install_shows_the_change_and_does_nothing_unasked() {
-    let lab = Lab::new(Answer::Nothing);
+    let lab = Lab::new(Answer::Allow);
     let before = "{\n  \"model\": \"opus\"\n}\n";
     let file = lab.write(".claude/settings.json", before);
     let read = || fs::read_to_string(&file).unwrap();
@@ -45,7 +45,7 @@ fn an_install_shows_the_change_and_does_nothing_unasked() {
 
 #[test]
 fn options_of_the_install_stand_in_the_entry() {
-    let lab = Lab::new(Answer::Nothing);
+    let lab = Lab::new(Answer::Allow);
     let home = lab.path("state").display().to_string();
     lab.haft(&["hook", "install", "gemini", "--yes", "--home", &home]);
     let settings = fs::read_to_string(lab.path("home/.gemini/settings.json")).unwrap();
@@ -68,7 +68,7 @@ fn options_of_the_install_stand_in_the_entry() {
 
 #[test]
 fn the_status_and_the_doctor_name_what_is_missing_and_what_stands_in_the_way() {
-    let lab = Lab::new(Answer::Nothing);
+    let lab = Lab::new(Answer::Allow);
     lab.write(
         ".gemini/settings.json",
         "{\"hooksConfig\": {\"disabled\": [\"haft\"]}}",
@@ -120,7 +120,7 @@ fn the_status_and_the_doctor_name_what_is_missing_and_what_stands_in_the_way() {
 
 #[test]
 fn an_unknown_agent_is_named_with_those_there_are() {
-    let lab = Lab::new(Answer::Nothing);
+    let lab = Lab::new(Answer::Allow);
     let said = lab.haft(&["hook", "install", "codx", "--yes"]);
     assert_eq!(said.status.code(), Some(2));
     assert!(
