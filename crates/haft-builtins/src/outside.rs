@@ -78,7 +78,14 @@ impl Outside {
     /// The line is empty.
     pub fn line(&self, command: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         let line = Commands::line(&RunCommandInput::of_line(command))?;
-        Ok(self.stated(line, cwd))
+        Ok(match &line.parts[..] {
+            [part] if line.writes.is_empty() && line.reads.is_empty() => match part.argv.as_deref()
+            {
+                Some(words) => self.words(line.clone(), words, cwd),
+                None => self.stated(line, cwd),
+            },
+            _ => self.stated(line, cwd),
+        })
     }
 
     /// What a command does that the program starts without a shell.
@@ -87,7 +94,22 @@ impl Outside {
     /// There is no program among the words.
     pub fn argv(&self, words: &[String], cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         let line = Commands::line(&RunCommandInput::of_argv(words))?;
-        Ok(self.stated(line, cwd))
+        Ok(self.words(line, words, cwd))
+    }
+
+    /// A command of these words alone. One that only hands a text to a shell (`bash -lc TEXT`, as some programs start all of theirs)
+    /// does what the text does.
+    fn words(&self, line: CommandLine, words: &[String], cwd: Option<&str>) -> Vec<Permission> {
+        let Some(text) = handed(words).filter(|text| !text.trim().is_empty()) else {
+            return self.stated(line, cwd);
+        };
+        let shell = line.runs(false, false).map(|one| match one.risk {
+            Risk::Critical => one,
+            _ => one.at(Risk::Safe),
+        });
+        shell
+            .chain(self.stated(CommandLine::new(text), cwd))
+            .collect()
     }
 
     /// Reading a file, or listing a folder.
@@ -165,9 +187,18 @@ impl Outside {
     /// What the parts of a line do, and its redirections.
     fn stated(&self, mut line: CommandLine, cwd: Option<&str>) -> Vec<Permission> {
         let uses = line.uses();
-        let mut bases = Bases::at(places::start(self, cwd));
+        let start = places::start(self, cwd);
+        // A command in another folder uses what lies there, named or not.
+        let elsewhere = match start.as_deref() {
+            Some(folder) if folder.starts_with('/') => {
+                Some(Permission::read(away(Path::new(folder))).at(Risk::High))
+            }
+            Some(_) => None,
+            None => Some(unknown(cwd.unwrap_or_default())),
+        };
+        let mut bases = Bases::at(start);
         for (part, uses) in line.parts.iter().zip(&uses) {
-            bases.follow(part, uses);
+            bases.follow(self, part, uses);
         }
         let quiet = |part, uses: &Uses| !uses.git || self.git_is_quiet(&bases, part);
         for (part, uses) in line.parts.iter_mut().zip(&uses) {
@@ -181,8 +212,6 @@ impl Outside {
             };
         }
         let mut effects = self.effects(bases);
-        // A command in another folder uses what lies there, named or not.
-        effects.add(&Use::of_path(".", How::Goes));
         let looped = line.looped();
         for one in uses.iter().flat_map(|uses| &uses.paths).chain(&looped) {
             effects.add(one);
@@ -193,7 +222,8 @@ impl Outside {
         for target in &line.reads {
             effects.add(&redirected(target, How::Reads));
         }
-        line.runs(false, false).chain(effects.done()).collect()
+        let runs = line.runs(false, false);
+        runs.chain(elsewhere).chain(effects.done()).collect()
     }
 
     /// Does git, started in these folders without the settings that a jail adds, run no program that the workspace names?
@@ -202,9 +232,21 @@ impl Outside {
     }
 }
 
+/// The text that is handed to a shell, where nothing but that is done.
+fn handed(words: &[String]) -> Option<&str> {
+    let [shell, option, text] = words else {
+        return None;
+    };
+    let shell = shell.strip_prefix("/usr").unwrap_or(shell);
+    let shell = shell.strip_prefix("/bin/").unwrap_or(shell);
+    let plain = matches!(shell, "bash" | "sh" | "zsh") && matches!(&**option, "-c" | "-lc");
+    plain.then_some(text)
+}
+
 /// The target of a redirection.
 fn redirected(target: &Target, how: How) -> Use {
-    if target.known || target.path.starts_with('~') {
+    // Behind `>!` some shells read the name of a file.
+    if (target.known && !target.path.starts_with('!')) || target.path.starts_with('~') {
         Use::of_path(&target.path, how)
     } else {
         Use::unknown(&target.path, how)

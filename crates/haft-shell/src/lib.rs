@@ -54,7 +54,7 @@ pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 pub use crate::fragments::{Fragments, fragments};
 pub use crate::layers::{Layers, is_shell, layers, script};
 pub use crate::line::{Line, Loop, MOST_PARTS, parse};
-pub use crate::options::{Given, Operands, Options, Value};
+pub use crate::options::{Given, Operands, Options};
 pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words};
 pub use crate::startup::STARTUP_FILES;
 pub use crate::word::{AsWord, Expansions, Word};

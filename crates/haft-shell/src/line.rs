@@ -121,3 +121,35 @@ fn add<T: PartialEq>(to: &mut Vec<T>, more: Vec<T>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn loops_and_what_is_not_waited_for_are_noted() {
+        for (line, repeats, background) in [
+            ("ls", false, false),
+            ("ls &", false, true),
+            ("ls && ls", false, false),
+            ("for f in a; do ls; done", true, false),
+            ("while true; do ls & done", true, true),
+            ("until false; do ls; done", true, false),
+            ("f() { ls; }", true, false),
+            ("ls $(ls &)", false, true),
+            ("if true; then ls; fi", false, false),
+        ] {
+            let read = parse(line).unwrap();
+            assert_eq!(
+                (read.repeats, read.background),
+                (repeats, background),
+                "{line}"
+            );
+        }
+        let read = parse("for f in a 'b c' *.d; do ls; done; for g; do ls; done").unwrap();
+        let words = read.loops[0].words.iter().map(|word| word.text.as_str());
+        assert_eq!(read.loops.len(), 1);
+        assert_eq!(read.loops[0].name, "f");
+        assert_eq!(words.collect::<Vec<_>>(), ["a", "b c", "*.d"]);
+    }
+}

@@ -25,25 +25,18 @@ pub struct Operands<'w, W> {
     /// The words that are no options and no values of options.
     pub words: Vec<&'w W>,
     /// The options that have a value.
-    pub values: Vec<Given<'w, W>>,
+    pub values: Vec<Given<'w>>,
 }
 
 /// An option with its value.
-#[derive(Debug)]
-pub struct Given<'w, W> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Given<'w> {
     /// Its letter, or its long name without `--`.
     pub name: &'w str,
     /// What it is set to.
-    pub value: Value<'w, W>,
-}
-
-/// The value of an option.
-#[derive(Debug)]
-pub enum Value<'w, W> {
-    /// A word of its own.
-    Word(&'w W),
-    /// The rest of the option's word.
-    Text(&'w str),
+    pub value: &'w str,
+    /// True where the value is known before the command runs.
+    pub is_known: bool,
 }
 
 impl Options {
@@ -112,18 +105,19 @@ impl Options {
             }
             let next = self.takes_next(text)?;
             let (name, joined) = self.named(text);
-            if next {
+            let (value, is_known) = if next {
                 let word = rest.next()?;
-                found.values.push(Given {
-                    name,
-                    value: Value::Word(word),
-                });
-            } else if let Some(text) = joined {
-                found.values.push(Given {
-                    name,
-                    value: Value::Text(text),
-                });
-            }
+                (word.text(), word.is_known())
+            } else if let Some(value) = joined {
+                (value, true)
+            } else {
+                continue;
+            };
+            found.values.push(Given {
+                name,
+                value,
+                is_known,
+            });
         }
         Some(found)
     }
@@ -173,5 +167,53 @@ impl Options {
             }
         }
         Some(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    #[test]
+    fn operands_stand_beside_options_and_their_values() {
+        const SOME: Options = Options {
+            flags: "ab",
+            valued: "k",
+            joined: "j",
+            long: &["all"],
+            long_valued: &["key"],
+            number: true,
+        };
+        for (line, expect) in [
+            ("x -a y", Some((&["x", "y"][..], &[][..]))),
+            ("-abk 1 x", Some((&["x"], &[("k", "1")]))),
+            ("-k1 x", Some((&["x"], &[("k", "1")]))),
+            ("-j x", Some((&["x"], &[]))),
+            ("-j5 x", Some((&["x"], &[("j", "5")]))),
+            (
+                "--key=v --key w x",
+                Some((&["x"], &[("key", "v"), ("key", "w")])),
+            ),
+            ("-5 x", Some((&["x"], &[]))),
+            ("x -- -z", Some((&["x", "-z"], &[]))),
+            ("x -", Some((&["x", "-"], &[]))),
+            ("-z x", None),
+            ("--al x", None),
+            ("-k", None),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let found = SOME.split(&words);
+            let found = found.as_ref().map(|found| {
+                let words: Vec<&str> = found.words.iter().map(|word| word.as_str()).collect();
+                let values: Vec<_> = found
+                    .values
+                    .iter()
+                    .map(|one| (one.name, one.value))
+                    .collect();
+                (words, values)
+            });
+            let expect = expect.map(|(words, values)| (words.to_vec(), values.to_vec()));
+            assert_eq!(found, expect, "{line}");
+        }
     }
 }

@@ -115,6 +115,9 @@ pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> 
         let mut parents = root.ancestors().skip(1);
         return !parents.any(|parent| parent.join(".git").symlink_metadata().is_ok());
     }
+    if root.join(".git/config.worktree").symlink_metadata().is_ok() {
+        return false;
+    }
     let Some(text) = text(workspace, &Path::new(".git").join("config")) else {
         return false;
     };

@@ -15,6 +15,9 @@ const MOST: usize = 256;
 /// Most uses that are looked at.
 const MOST_USES: usize = 1_024;
 
+/// Longest name of a file, in bytes: `NAME_MAX` of Linux and macOS.
+const LONGEST_NAME: usize = 255;
+
 /// Effects that are being collected.
 pub(super) struct Effects<'a> {
     outside: &'a Outside,
@@ -64,6 +67,8 @@ impl<'a> Effects<'a> {
         }
         match place.how {
             How::Connects => self.note(connected(&place.path)),
+            // No system has a file of such a name.
+            How::MayUse if place.path.split('/').any(|name| name.len() > LONGEST_NAME) => {}
             How::ReadsTracked => self.tracked(),
             _ => self.add_file(place),
         }
@@ -158,6 +163,12 @@ impl<'a> Effects<'a> {
                 Spot::Away(path) => Permission::read(away(&path)).at(Risk::High),
                 Spot::Inside(..) | Spot::Unknown => unknown(&claim.path),
             });
+        }
+        let workspace = &self.outside.workspace;
+        let own = workspace.hidden_inside().iter();
+        let mut own = own.filter(|own| folder == "." || own.starts_with(folder));
+        if own.any(|own| workspace.root().join(own).symlink_metadata().is_ok()) {
+            self.note(unknown(&format!("haft's own files in {}", claim.path)));
         }
         if found.more {
             let value = format!("more files in {} than are looked at", claim.path);

@@ -39,7 +39,7 @@ impl Bases {
     }
 
     /// Goes where a part of the line goes. It may fail to, so that the folders before it stay.
-    pub(super) fn follow(&mut self, part: &CommandPart, uses: &Uses) {
+    pub(super) fn follow(&mut self, outside: &Outside, part: &CommandPart, uses: &Uses) {
         let Some(name) = part.program() else {
             // Whatever it is, the policy asks about it.
             return;
@@ -56,7 +56,7 @@ impl Bases {
         let more: Vec<_> = self
             .0
             .iter()
-            .map(|base| Some(joined(base.as_deref()?, &place.path)))
+            .map(|base| folder(outside, base.as_deref()?, &place.path))
             .collect();
         for base in more {
             if !self.0.contains(&base) {
@@ -89,7 +89,12 @@ pub(super) fn start(outside: &Outside, cwd: Option<&str>) -> Option<String> {
     } else {
         cwd.to_owned()
     };
-    match spot(outside, ".", &path, false) {
+    folder(outside, ".", &path)
+}
+
+/// A folder by its path from another.
+fn folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
+    match spot(outside, base, path, false) {
         // Where links lead: from there `..` is taken.
         Spot::Inside(claim, _) => Some(claim.target.unwrap_or(claim.path)),
         Spot::Away(path) => Some(path.to_string_lossy().into_owned()),

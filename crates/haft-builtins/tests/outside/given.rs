@@ -45,7 +45,7 @@ const COMMANDS: &[&str] = &[
 const EDITS: &[&str] = &["Edit(/**)"];
 
 /// How many harmless lines pass at least under no rule, under those for commands, and under those that let files be edited, too.
-const LEAST: [usize; 3] = [0, 0, 0];
+const LEAST: [usize; 3] = [34, 36, 45];
 
 #[test]
 fn no_harmful_line_passes_unasked_outside_a_jail() {

@@ -179,3 +179,21 @@ fn git_reads_quietly_only_where_the_repository_names_no_program() {
     assert_eq!(scene.line("git status", &[]), Ask);
     assert_eq!(scene.line("git log", &[]), Allow);
 }
+
+#[test]
+fn a_text_that_is_handed_to_a_shell_is_what_it_says() {
+    let scene = Scene::new();
+    for (text, expect) in [
+        ("cat README.md", Allow),
+        ("cat /etc/passwd", Ask),
+        ("npm test", Allow),
+        ("npm publish", Ask),
+        ("haft trust", Ask),
+        ("", Ask),
+    ] {
+        let words = ["bash", "-lc", text].map(str::to_owned);
+        let stated = scene.outside.argv(&words, None).unwrap();
+        let verdict = scene.verdict(&["Bash(npm test)"], &stated);
+        assert_eq!(verdict, expect, "{text:?}");
+    }
+}

@@ -45,6 +45,48 @@ const DIFFERENCES: &str = "-p -u --patch -s --no-patch -U… --unified= --raw --
     --no-textconv --cached --staged --merge-base --base --ours --theirs --cc -c \
     --combined-all-paths --ignore-submodules --ignore-submodules=";
 
+/// Options of `git blame`; `--contents` would read another file.
+const BLAME: &str = "-b --root --show-stats -L… -l -t -p --porcelain --line-porcelain --incremental --date= -M… -C… -f \
+    --show-name -n --show-number -s -e --show-email -w --abbrev= --first-parent --since=";
+
+/// Options of commands that say names of commits and files, and show nothing that files hold.
+const NAMING: &[(&str, &str)] = &[
+    (
+        "rev-parse",
+        "--show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir --is-inside-work-tree \
+         --is-bare-repository --abbrev-ref --abbrev-ref= --short --short= --symbolic --symbolic-full-name --verify -q \
+         --quiet --all --branches --tags --remotes",
+    ),
+    (
+        "ls-files",
+        "-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage -u --unmerged -k --killed -t -v -z \
+         --directory --no-empty-directory --exclude-standard --full-name --error-unmatch --abbrev --abbrev= --deduplicate \
+         --eol",
+    ),
+    (
+        "describe",
+        "--all --tags --contains --abbrev= --candidates= --exact-match --debug --long --match= --exclude= --always \
+         --first-parent",
+    ),
+    (
+        "shortlog",
+        "-s --summary -n --numbered -e --email -sn -ns -sne -nse --since= --after= --until= --before= --no-merges --merges \
+         --all --first-parent",
+    ),
+];
+
+/// Options of `git reflog`, and of `git reflog show`.
+const REFLOG: &str = "--oneline --all -n… --max-count= --skip= --since= --until= --date= --abbrev-commit --no-abbrev-commit \
+    --pretty= --format= --relative-date";
+
+/// Options of `git branch` that list. A word that is no option makes a branch, but behind `--list`.
+const BRANCH: &str = "-a --all -r --remotes -v -vv -av -avv -rv -i --ignore-case --list --show-current --column --column= \
+    --no-column --color --color= --no-color --abbrev= --no-abbrev --sort=";
+
+/// Options of `git tag` that list: `-l` or `--list` is among the words.
+const TAG: &str =
+    "-l --list -n… -i --ignore-case --column --column= --no-column --color --color= --sort=";
+
 /// Is it a reading form with known options? Every word must be known: another could be an option.
 pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     if !layer.is_known() {
@@ -52,21 +94,47 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     }
     let words = layer.words.iter().skip(1).map(AsWord::text);
     let mut words = words.skip_while(|word| GENERAL.split(' ').any(|known| known == *word));
-    let tables: &[&str] = match words.next() {
-        Some("status") => &[STATUS],
-        Some("diff") => &[DIFFERENCES],
-        Some("log" | "show") => &[COMMITS, DIFFERENCES],
-        _ => return false,
+    let Some(command) = words.next() else {
+        return false;
     };
-    let mut options = words
-        .take_while(|word| *word != "--")
-        .filter(|word| word.starts_with('-'));
+    let words: Vec<&str> = words.collect();
+    match command {
+        "status" => has_only(&words, &[STATUS]),
+        "diff" => has_only(&words, &[DIFFERENCES]),
+        "log" | "show" => has_only(&words, &[COMMITS, DIFFERENCES]),
+        "blame" => has_only(&words, &[BLAME]),
+        "reflog" => match words.split_first() {
+            None => true,
+            Some((&"show", rest)) => has_only(rest, &[REFLOG, ""]),
+            Some((first, _)) => first.starts_with('-') && has_only(&words, &[REFLOG, ""]),
+        },
+        "stash" => words == ["list"],
+        "remote" => matches!(words[..], [] | ["-v" | "--verbose"]),
+        "branch" => lists_names(&words, &["--list"], BRANCH),
+        "tag" => lists_names(&words, &["-l", "--list"], TAG),
+        command => NAMING
+            .iter()
+            .any(|(name, options)| *name == command && has_only(&words, &[options])),
+    }
+}
+
+/// Are all options of these tables? With two tables a number counts commits.
+fn has_only(words: &[&str], tables: &[&str]) -> bool {
+    let before = words.iter().take_while(|word| **word != "--");
+    let mut options = before.filter(|word| word.starts_with('-'));
     options.all(|option| {
         let counts = tables.len() > 1 && is_number(option);
-        let known = |table: &&str| table.split(' ').any(|known| is(option, known));
-        let listed = tables.iter().any(known);
+        let listed = tables.iter().any(|table| lists(table, option));
         (counts || listed) && !verifies(option)
     })
+}
+
+/// Only options that list, and other words only behind one of these.
+fn lists_names(words: &[&str], listing: &[&str], options: &str) -> bool {
+    let plain = words
+        .iter()
+        .all(|word| word.starts_with('-') && *word != "--");
+    (plain || words.iter().any(|word| listing.contains(word))) && has_only(words, &[options])
 }
 
 /// What of the differences is said without showing what files hold.
@@ -113,6 +181,13 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
         return GitReads::default();
     }
     let operands = || before.iter().filter(|word| !word.starts_with('-'));
+    if command == "blame" {
+        return GitReads {
+            contents,
+            named: operands().chain(paths).copied().collect(),
+            below: Vec::new(),
+        };
+    }
     // A revision may be a file's own.
     let limited = command == "log" || (command == "diff" && operands().next().is_none());
     let plain = |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[', '\\']);
@@ -148,7 +223,7 @@ fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clon
         "status" => options.any(|option| option == "--verbose" || option.starts_with("-v")),
         "log" => !options.all(|option| quiet(option) || of_commits(option)),
         "diff" => !options.clone().all(quiet) || !options.any(says_names),
-        "show" => true,
+        "show" | "blame" => true,
         _ => false,
     }
 }

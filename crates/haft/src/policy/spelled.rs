@@ -19,6 +19,8 @@ pub(crate) enum Form {
         /// It may become several words, and patterns of files.
         splits: bool,
     },
+    /// What a command of the same line prints or reads, by a name that the shell makes: `<(…)`.
+    Pipe,
     /// Nothing.
     Unknown,
 }
@@ -40,7 +42,7 @@ impl AsWord for Spelled {
             Form::Known => Expansions::NONE,
             Form::Pattern => Expansions::GLOB | Expansions::SPLIT,
             Form::Home => Expansions::TILDE,
-            Form::Printed { splits: false } => Expansions::OUTPUT,
+            Form::Printed { splits: false } | Form::Pipe => Expansions::OUTPUT,
             Form::Printed { splits: true } => Expansions::OUTPUT | Expansions::SPLIT,
             Form::Unknown => Expansions::VALUE | Expansions::SPLIT,
         }
@@ -64,6 +66,8 @@ impl Spelled {
             Expansions::NONE => Form::Known,
             open if open == Expansions::GLOB | Expansions::SPLIT => Form::Pattern,
             Expansions::TILDE if is_home(&word.text) => Form::Home,
+            // No quoted text reads so with an expansion in it.
+            Expansions::OUTPUT if matches!(&*word.text, "<()" | ">()") => Form::Pipe,
             Expansions::OUTPUT => Form::Printed { splits: false },
             open if open == Expansions::OUTPUT | Expansions::SPLIT => {
                 Form::Printed { splits: true }

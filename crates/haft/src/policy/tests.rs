@@ -20,6 +20,7 @@ mod second_reading;
 mod shell_data;
 mod shell_rules;
 mod speech;
+mod uses;
 mod wrappers;
 
 use std::path::Path;

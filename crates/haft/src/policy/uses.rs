@@ -13,6 +13,7 @@ mod changes;
 mod printers;
 mod readers;
 mod scan;
+mod scripts;
 mod tables;
 
 /// What a command does with a path.
@@ -95,7 +96,7 @@ impl Use {
             Form::Known => Known::Whole,
             Form::Pattern => Known::Pattern,
             Form::Home => Known::Home,
-            Form::Printed { .. } | Form::Unknown => Known::Nothing,
+            Form::Printed { .. } | Form::Pipe | Form::Unknown => Known::Nothing,
         };
         Self {
             path: word.text.clone(),
@@ -143,13 +144,24 @@ impl Uses {
     }
 
     fn each<'w>(words: impl IntoIterator<Item = &'w Spelled>, how: How) -> Self {
-        Self::of(words.into_iter().map(|word| Use::new(word, how)).collect())
+        // What lies behind a pipe of the line is a command of its own.
+        let words = words.into_iter().filter(|word| word.form != Form::Pipe);
+        Self::of(words.map(|word| Use::new(word, how)).collect())
     }
 }
 
 /// What a command with these words uses.
 pub(super) fn uses(words: &[Spelled]) -> Uses {
     let layer = inner_command(words);
+    let layer = match layer.words {
+        // The environment as it is, for a program: `env ls`.
+        [env, name, ..]
+            if !layer.fed && env.text() == "env" && env.is_known() && is_plain_name(name) =>
+        {
+            inner_command(&layer.words[1..])
+        }
+        _ => layer,
+    };
     understood(layer).unwrap_or_else(|| Uses {
         paths: scan::places(words),
         ..Uses::default()
@@ -158,6 +170,10 @@ pub(super) fn uses(words: &[Spelled]) -> Uses {
 
 /// Whatever the name of a file means to them as an option, they read what their words name and print.
 const ANY_OPTION: &[&str] = &["cat", "echo", "head", "ls", "stat", "tail"];
+
+fn is_plain_name(word: &Spelled) -> bool {
+    word.is_known() && !word.text.starts_with('-') && !word.text.contains('=')
+}
 
 fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
     let (name, rest) = layer.words.split_first()?;
@@ -186,7 +202,9 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
         },
         "find" => find::only_looks(layer).then(|| find_uses(rest)).flatten(),
         "git" => git::only_reads(layer).then(|| git_uses(rest)),
-        name => readers::of(name, rest).or_else(|| changes::of(name, rest)),
+        name => readers::of(name, rest)
+            .or_else(|| scripts::of(name, rest))
+            .or_else(|| changes::of(name, rest)),
     }
 }
 
@@ -220,7 +238,8 @@ fn names_place(word: &&Spelled) -> bool {
 fn git_uses(words: &[Spelled]) -> Uses {
     let texts: Vec<&str> = words.iter().map(AsWord::text).collect();
     let shown = git::git_reads(&texts);
-    let named = texts.iter().filter(|text| !text.starts_with('-'));
+    // Behind the command.
+    let named = texts.iter().filter(|text| !text.starts_with('-')).skip(1);
     let how = if shown.contents {
         How::ReadsHistory
     } else {
@@ -236,7 +255,7 @@ fn git_uses(words: &[Spelled]) -> Uses {
     let values = texts.iter().filter(|text| text.starts_with('-'));
     let values = values.flat_map(|text| scan::behind_option(text));
     paths.extend(values.map(|text| Use::known(text, How::Names)));
-    if shown.contents {
+    if !shown.below.is_empty() {
         paths.push(Use::known(".", How::ReadsTracked));
     }
     Uses {

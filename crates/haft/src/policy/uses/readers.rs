@@ -1,12 +1,12 @@
 //! Commands that read the files that their words name, and print something of them.
 
-use haft_shell::{AsWord, Operands, Options, Value};
+use haft_shell::{AsWord, Operands, Options};
 
 use super::scan::behind_option;
-use super::tables::{JQ, RG, SORT, UNIQ};
+use super::tables::{RG, SORT, UNIQ};
 use super::{How, Use, Uses};
 use crate::policy::readers::DIFF;
-use crate::policy::spelled::Spelled;
+use crate::policy::spelled::{Form, Spelled};
 
 /// They read files and print, whatever their options: the value of one may be a file, too.
 const FILES: &[&str] = &[
@@ -32,34 +32,11 @@ const FILES: &[&str] = &[
     "sha512sum",
     "od",
     "base64",
-    "strings",
 ];
 
 /// They say names, kinds and sizes of files, whatever their options.
 const NAMES: &[&str] = &[
     "ls", "stat", "du", "which", "readlink", "realpath", "test", "[",
-];
-
-/// Options, also shortened ones, that read the names of further files from a file.
-const LISTS: &[&str] = &["--f", "--c", "-c"];
-
-/// Words of a filter of `jq` that read more than the input, or the environment.
-const FILTER_READS: &[&str] = &[
-    "env",
-    "include",
-    "import",
-    "input",
-    "inputs",
-    "input_filename",
-    "debug",
-    "stderr",
-    "halt",
-    "halt_error",
-    "get_search_list",
-    "modulemeta",
-    "getpath",
-    "input_line_number",
-    "limit",
 ];
 
 /// What such a command uses.
@@ -75,42 +52,45 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
             // A second file would be written.
             (operands.len() < 2).then(|| Uses::each(operands, How::Reads))
         }
-        "jq" => jq(words),
         "rg" => rg(words),
         _ => None,
     }
 }
 
 /// The operands, where every option is known and none has a value that names a place.
-fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Operands<'w, Spelled>> {
+pub(super) fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Operands<'w, Spelled>> {
     let operands = options.split(words)?;
-    let known = |value: &Value<'_, Spelled>| match value {
-        Value::Word(word) => word.is_known(),
-        Value::Text(_) => true,
-    };
     operands
         .values
         .iter()
-        .all(|given| known(&given.value))
+        .all(|given| given.is_known)
         .then_some(operands)
 }
 
-/// Every word may be a file: by itself, or behind an option.
+/// Every word may be a file: by itself, or behind an option. Options that read the names of more files are left out.
 fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
-    let lists = |word: &Spelled| LISTS.iter().any(|option| word.text.starts_with(option));
-    let sums = name.ends_with("sum");
-    if matches!(name, "wc" | "du") && words.iter().any(|word| word.text.starts_with("--f"))
-        || sums && words.iter().any(lists)
-    {
+    let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
+    let lists = |word: &Spelled| match name {
+        "wc" | "du" => word.text.starts_with("--f"),
+        _ if name.ends_with("sum") => {
+            word.text.starts_with("--c") || (short(word) && word.text.contains('c'))
+        }
+        _ => false,
+    };
+    if words.iter().any(lists) {
         return None;
     }
-    Some(Uses::of(
-        words.iter().flat_map(|word| paths(word, how)).collect(),
-    ))
+    let each = words.iter().flat_map(|word| paths(word, how));
+    // A sign between fields, not the root: `cut -d/`.
+    let each = each.filter(|place| place.path != "/" || words.iter().any(|word| word.text == "/"));
+    Some(Uses::of(each.collect()))
 }
 
 /// What of a word may be a path.
 fn paths(word: &Spelled, how: How) -> Vec<Use> {
+    if word.form == Form::Pipe {
+        return Vec::new();
+    }
     if !word.text.starts_with('-') {
         return vec![Use::new(word, how)];
     }
@@ -166,7 +146,8 @@ fn grep(words: &[Spelled]) -> Uses {
 
 /// `diff` goes through folders, and through links in them.
 fn diff(words: &[Spelled]) -> Option<Uses> {
-    if !words.iter().all(AsWord::is_known) || !DIFF.know(words) {
+    let plain = |word: &Spelled| word.is_known() || word.form == Form::Pipe;
+    if !words.iter().all(plain) || !DIFF.know(words) {
         return None;
     }
     let follows = !words.iter().any(|word| word.text == "--no-dereference");
@@ -174,23 +155,6 @@ fn diff(words: &[Spelled]) -> Option<Uses> {
         .iter()
         .flat_map(|word| paths(word, How::ReadsBelow { follows }));
     Some(Uses::of(each.collect()))
-}
-
-fn jq(words: &[Spelled]) -> Option<Uses> {
-    let operands = plain(&JQ, words)?.words;
-    let (filter, files) = operands.split_first()?;
-    is_plain_filter(filter).then(|| Uses::each(files.iter().copied(), How::Reads))
-}
-
-/// A filter that reads nothing but its input: no variable, no format, no word that reads more.
-fn is_plain_filter(filter: &Spelled) -> bool {
-    let signs = "_.[]|,:\"' (){}?-+*/=<>!;#%";
-    let fine = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
-    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
-    let mut names = filter.text.split(|c| !is_part(c));
-    filter.is_known()
-        && filter.text.chars().all(fine)
-        && !names.any(|name| FILTER_READS.contains(&name))
 }
 
 /// `rg`: searches all that lies below.

@@ -1,0 +1,120 @@
+//! `sed`, `awk` and `jq`: what their small programs may hold so that they read their files and do nothing else.
+
+use haft_shell::{AsWord, Options};
+
+use super::readers::plain;
+use super::tables::JQ;
+use super::{How, Uses};
+use crate::policy::spelled::Spelled;
+
+/// `sed` without `-i` and without files of commands.
+const SED: Options = Options {
+    flags: "nErsuz",
+    valued: "e",
+    joined: "",
+    long: &[
+        "quiet",
+        "silent",
+        "regexp-extended",
+        "separate",
+        "unbuffered",
+        "null-data",
+        "posix",
+        "sandbox",
+    ],
+    long_valued: &["expression"],
+    number: false,
+};
+
+/// `awk` without files of programs and without libraries.
+const AWK: Options = Options {
+    flags: "",
+    valued: "Fv",
+    joined: "",
+    long: &["posix", "traditional"],
+    long_valued: &["field-separator", "assign"],
+    number: false,
+};
+
+/// The names that a program of `awk` may hold: none of them starts a program or names a file.
+const AWK_NAMES: &[&str] = &[
+    "print", "printf", "NR", "FNR", "NF", "FS", "OFS", "RS", "ORS", "BEGIN", "END", "length",
+    "substr", "if", "else", "next", "exit", "gsub", "sub", "toupper", "tolower", "index", "int",
+    "a", "b", "c", "i", "n", "s", "x", "y", "sum", "count", "total", "max", "min", "line", "last",
+    "seen", "in", "for", "found", "f", "p",
+];
+
+/// Words of a filter of `jq` that read more than the input, or the environment.
+const FILTER_READS: &[&str] = &[
+    "env",
+    "include",
+    "import",
+    "input",
+    "inputs",
+    "input_filename",
+    "debug",
+    "stderr",
+    "halt",
+    "halt_error",
+    "get_search_list",
+    "modulemeta",
+];
+
+/// What such a command uses.
+pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
+    let (options, fine): (&Options, fn(&str) -> bool) = match name {
+        "sed" => (&SED, only_prints),
+        "awk" => (&AWK, only_shows),
+        "jq" => (&JQ, only_filters),
+        _ => return None,
+    };
+    let given = plain(options, words)?;
+    let mut scripts: Vec<&str> = Vec::new();
+    let mut files = given.words;
+    for one in given
+        .values
+        .iter()
+        .filter(|one| matches!(one.name, "e" | "expression"))
+    {
+        scripts.push(one.value);
+    }
+    if scripts.is_empty() {
+        if files.is_empty() || !files[0].is_known() {
+            return None;
+        }
+        scripts.push(files.remove(0).text());
+    }
+    // Words such as `x=/etc` are variables to awk, and files elsewhere: as files they are judged.
+    scripts
+        .into_iter()
+        .all(fine)
+        .then(|| Uses::each(files, How::Reads))
+}
+
+/// Lines by number, printed, counted, left out: `1,5p`, `$=`, `3q`. All that writes, reads or runs has another letter.
+fn only_prints(script: &str) -> bool {
+    !script.is_empty()
+        && script
+            .chars()
+            .all(|c| c.is_ascii_digit() || ",$;p=qd! ~+".contains(c))
+}
+
+/// No pipe, no redirection, no call of what is not known. Texts and patterns in it are read as names, too.
+fn only_shows(script: &str) -> bool {
+    let signs = "_{}()[]$ ,;:.+-*/%=!~^\"\t&#'\\";
+    let fine = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let known = |name: &str| {
+        name.is_empty() || name.bytes().all(|b| b.is_ascii_digit()) || AWK_NAMES.contains(&name)
+    };
+    !script.is_empty() && script.chars().all(fine) && script.split(|c| !is_part(c)).all(known)
+}
+
+/// A filter that reads nothing but its input: no variable, no format, no word that reads more.
+fn only_filters(filter: &str) -> bool {
+    let signs = "_.[]|,:\"' (){}?-+*/=<>!;#%";
+    let fine = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let mut names = filter.split(|c| !is_part(c));
+    filter.chars().all(fine) && !names.any(|name| FILTER_READS.contains(&name))
+}
