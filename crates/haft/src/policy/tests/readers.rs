@@ -100,7 +100,7 @@ fn every_other_form_of_git_is_asked_about() {
         "git reflog expire --all",
         "git reflog delete main@1",
         "git reflog show -p",
-        "git reflog --format=%G?",
+        "git reflog --format='%G?'",
         "git stash list -p",
         "git stash",
         "git remote show origin",
