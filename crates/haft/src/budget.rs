@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::permission::BUDGET_EFFECT;
 use crate::permission::{Effect, Permission};
 use crate::spec::ToolSpec;
 use crate::untrusted::recipient;
@@ -22,9 +23,6 @@ pub use day::Today;
 pub use ledger::{Ledger, LedgerError};
 pub(crate) use reservation::{Reservation, Want};
 pub(crate) use run::RunUses;
-
-/// The kind of the effect that stands for going on beyond a budget of money ([`Effect::Other`]); its value says which one is used up.
-pub const BUDGET_EFFECT: &str = "budget";
 
 /// The rule that a request names which is made because a budget is used up.
 pub const BUDGET_RULE: &str = "guard budgets";

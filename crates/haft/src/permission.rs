@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::Risk;
 
+/// The kind of the effect that a proposed rule states ([`Effect::Other`]); its value is the rule.
+pub const PROPOSED_RULE: &str = "allow rule";
+
+/// The kind of the effect that stands for going on beyond a budget of money ([`Effect::Other`]); its value says which one is used up.
+pub const BUDGET_EFFECT: &str = "budget";
+
 /// A ruling; ordered, the highest of several wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

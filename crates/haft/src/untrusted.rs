@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::budget::BUDGET_EFFECT;
-use crate::permission::{Effect, Permission};
-use crate::policy::PROPOSED_RULE;
+use crate::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use crate::spec::ToolSpec;
 
 /// Most sources that a run keeps apart; of those beyond, only that there were more is kept.

@@ -1,4 +1,4 @@
-//! A budget counted by many calls at once, and what is given back.
+//! What calls count as, when a budget is used up, and how that is said.
 
 use serde_json::json;
 

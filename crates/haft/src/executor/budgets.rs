@@ -1,10 +1,8 @@
-//! What a call takes of the budgets of effects before it runs, and what is asked where there is no room for it.
+//! What a call takes of the budgets of effects before it runs.
 
-use crate::budget::{BUDGET_RULE, NoRoom, Reservation, Uses, Want};
+use crate::budget::{NoRoom, Reservation, Uses, Want};
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::Judged;
-use crate::permission::Verdict;
-use crate::policy::Ruling;
 
 /// Takes what a call uses up. A person who `agreed` to it gives it the room that there is not.
 ///
@@ -39,23 +37,4 @@ pub(super) fn no_room(open: &OpenCall<'_>, judged: &Judged) -> Option<NoRoom> {
 fn uses(judged: &Judged) -> Uses {
     let spec = judged.admitted.entry().spec();
     Uses::of(spec, judged.judgement.permissions())
-}
-
-/// The ruling on a call for which there is no room: a person decides about it, once.
-pub(super) fn raised(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
-    let said = no_room.to_string();
-    let reason = if ruling.verdict == Verdict::Allow || ruling.reason.to_string() == said {
-        said
-    } else {
-        format!("{said}; {}", ruling.reason)
-    };
-    Ruling {
-        verdict: Verdict::Ask,
-        rule: BUDGET_RULE.into(),
-        layer: "guard".into(),
-        reason: reason.into(),
-        advice: "do without it, or tell the user that it needs approval".into(),
-        operator: no_room.operator().into(),
-        ..ruling.clone()
-    }
 }

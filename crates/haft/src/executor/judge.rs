@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::approval::{ApprovalRequest, Snapshot};
-use crate::budget::{NoRoom, Reservation, Uses};
+use crate::budget::{BUDGET_RULE, NoRoom, Reservation, Uses};
 use crate::error::{ErrorKind, bounded};
 use crate::executor::Parts;
 use crate::executor::admit::Admitted;
-use crate::executor::budgets;
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::Runnable;
@@ -83,7 +82,7 @@ impl Judged {
 
     /// The same, which a person decides about: there is no room for it in the budgets.
     pub(super) fn raised(self, open: &mut OpenCall<'_>, no_room: &NoRoom) -> Self {
-        let ruling = budgets::raised(self.ruling(), no_room);
+        let ruling = raised(self.ruling(), no_room);
         open.record.judge(self.admitted.written());
         open.record.rule(&ruling);
         let permissions = self.judgement.permissions().to_vec();
@@ -184,6 +183,25 @@ fn above(session: &Session, ruling: Ruling) -> Ruling {
         advice: "make the call outside the chain".into(),
         operator: "raise chain.max_risk_unapproved".into(),
         ..ruling
+    }
+}
+
+/// The ruling on a call for which there is no room: a person decides about it, once.
+fn raised(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
+    let said = no_room.to_string();
+    let reason = if ruling.verdict == Verdict::Allow || ruling.reason.to_string() == said {
+        said
+    } else {
+        format!("{said}; {}", ruling.reason)
+    };
+    Ruling {
+        verdict: Verdict::Ask,
+        rule: BUDGET_RULE.into(),
+        layer: "guard".into(),
+        reason: reason.into(),
+        advice: "do without it, or tell the user that it needs approval".into(),
+        operator: no_room.operator().into(),
+        ..ruling.clone()
     }
 }
 

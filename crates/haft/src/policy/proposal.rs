@@ -6,14 +6,12 @@ use super::rule::{List, Selector, Specifier};
 use super::rules::{RuleText, read};
 use super::secret_names::SecretNames;
 use super::{Classes, JudgedCall};
+pub use crate::permission::PROPOSED_RULE;
 use crate::permission::{Effect, Permission};
 
 mod commands;
 mod hosts;
 mod paths;
-
-/// The kind of the effect that a proposal states ([`Effect::Other`]); its value is the rule.
-pub const PROPOSED_RULE: &str = "allow rule";
 
 /// The longest rule, in bytes.
 const LONGEST: usize = 500;

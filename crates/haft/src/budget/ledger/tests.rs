@@ -1,4 +1,4 @@
-//! The ledger of a day: shared by processes, and one that cannot be read.
+//! Days begin and end, broken files are said, and several that count take no more than there is.
 
 use std::fs;
 
