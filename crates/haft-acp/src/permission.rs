@@ -54,11 +54,13 @@ impl Editor {
             ));
             return Answer::Nobody;
         }
-        if request.risk == Risk::Critical {
-            // An editor may answer by itself, and has no way to have the tool's name typed.
-            self.updates.waits(&request.call, &format!(
-                "It is critical, so the editor does not decide about it: `haft approvals approve {id}` at a terminal, or the console."
-            ));
+        if let Some(why) = beyond_an_editor(request) {
+            self.updates.waits(
+                &request.call,
+                &format!(
+                    "{why}, so the editor does not decide about it: `haft approvals approve {id}` at a terminal, or the console."
+                ),
+            );
             return Answer::Nobody;
         }
         let keeps = self.rules.problem(request, None).is_none();
@@ -168,6 +170,14 @@ impl Approver for Editor {
     }
 }
 
+/// Why a person decides elsewhere, where the editor is not asked: it may answer by itself, and has no way to have a tool's name typed.
+fn beyond_an_editor(request: &ApprovalRequest) -> Option<&'static str> {
+    if request.is_over_budget() {
+        return Some("A budget is used up");
+    }
+    (request.risk == Risk::Critical).then_some("It is critical")
+}
+
 /// The choices.
 fn options(request: &ApprovalRequest, keeps: bool, redactor: &Redactor) -> Vec<Value> {
     let option =
@@ -176,9 +186,15 @@ fn options(request: &ApprovalRequest, keeps: bool, redactor: &Redactor) -> Vec<V
         option(ONCE, "Allow once", "allow_once"),
         option(SESSION, "Allow for this session", "allow_always"),
     ];
-    if let Some(rule) = request.suggested.first().filter(|_| keeps) {
-        let name = format!("Always allow {}", text::line(&redactor.redact(rule)));
-        options.push(option(ALWAYS, &name, "allow_always"));
+    if let Some(first) = request.suggested.first().filter(|_| keeps) {
+        let rules = request.kept_rules(Some(first));
+        let rules: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+        let rules = text::line(&redactor.redact(&rules.join(" and ")));
+        options.push(option(
+            ALWAYS,
+            &format!("Always allow {rules}"),
+            "allow_always",
+        ));
     }
     options.push(option(REJECT, "Reject", "reject_once"));
     options
