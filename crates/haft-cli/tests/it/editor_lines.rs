@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agent_run::{APPEND, LONG, calls, says, script};
-use crate::editor::Peer;
+use crate::editor_client::Peer;
 use crate::harness::Lab;
 use crate::signals::jailed;
 

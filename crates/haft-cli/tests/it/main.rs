@@ -25,6 +25,7 @@ mod copies;
 mod deciding;
 mod discover;
 mod editor;
+mod editor_client;
 mod editor_lines;
 mod first_minutes;
 mod held;
