@@ -165,7 +165,7 @@ fn a_critical_call_is_not_put_to_the_editor_and_waits_in_the_inbox() {
     let read = r#"{ id = "r", tool = "read_file", arguments = { path = "a.txt" } }"#;
     let turns = [calls(&[read]), calls(&[delete]), says("Over.")].concat();
     let model = script(&lab, &turns);
-    let args = ["--model", &model, "-c", "agent.suggest=false"];
+    let args = ["--model", &model, "-c", "tools.delete_file.enabled=true"];
     let Some(mut editor) = Editor::start(&lab, &args) else {
         return;
     };
