@@ -47,7 +47,7 @@ pub async fn serve(
         server: Arc::new(Server {
             client: Client::new(outbox.clone()),
             options: Arc::new(options),
-            info: Mutex::default(),
+            greeting: Mutex::default(),
             slots: Mutex::default(),
             prompts: Mutex::default(),
         }),
@@ -75,12 +75,19 @@ struct Connection {
     tasks: JoinSet<()>,
 }
 
+/// What a client says first.
+#[derive(Clone)]
+struct Greeting {
+    /// What it calls itself, where it does.
+    client: Option<ClientInfo>,
+}
+
 /// What all requests share.
 struct Server {
     client: Client,
     options: Arc<AcpOptions>,
-    /// What the client said of itself; none before `initialize`.
-    info: Mutex<Option<Option<ClientInfo>>>,
+    /// What the client said with `initialize`; none before.
+    greeting: Mutex<Option<Greeting>>,
     slots: Mutex<Slots>,
     /// The prompts that are worked at, by their requests.
     prompts: Mutex<HashMap<Id, CancellationToken>>,
@@ -131,7 +138,7 @@ impl Connection {
             let result = server.initialize(&params);
             return self.answer(Some(&id), result);
         }
-        if server.info.lock().is_none() {
+        if server.greeting.lock().is_none() {
             let message = "the first request is `initialize`";
             return self.answer(Some(&id), Err(RpcError::new(INVALID_REQUEST, message)));
         }
@@ -205,7 +212,9 @@ impl Server {
 
     fn initialize(&self, params: &Params) -> Result<Value, RpcError> {
         let said: Initialize = params.read()?;
-        *self.info.lock() = Some(said.client_info);
+        *self.greeting.lock() = Some(Greeting {
+            client: said.client_info,
+        });
         Ok(json!({
             // The latest that there is here, whatever the client speaks.
             "protocolVersion": VERSION,
@@ -299,7 +308,8 @@ impl Server {
         earlier: Option<&str>,
     ) -> Result<Arc<Session>, RpcError> {
         let _room = Room::take(self, earlier)?;
-        let info = self.info.lock().clone().flatten();
+        let greeting = self.greeting.lock().clone();
+        let info = greeting.and_then(|greeting| greeting.client);
         let opener = Opener {
             options: &self.options,
             client: &self.client,

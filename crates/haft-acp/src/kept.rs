@@ -63,12 +63,11 @@ pub(crate) fn note(home: &Path, session: &str, run: &RunId) -> Result<(), Proble
 /// One page of the sessions that there are, newest first.
 pub(crate) async fn list(options: &AcpOptions, said: &ListSessions) -> Result<Value, RpcError> {
     // Which runs there are is said by haft's own settings, where no folder is named.
-    let site = match &said.cwd {
-        Some(folder) => options.site(folder)?,
-        None => {
-            options.home.create()?;
-            options.site(options.home.path())?
-        }
+    let site = if let Some(folder) = &said.cwd {
+        options.site(folder)?
+    } else {
+        options.home.create()?;
+        options.site(options.home.path())?
     };
     let settings = options.settings(&site)?;
     let filter = RunFilter {

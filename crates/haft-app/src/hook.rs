@@ -87,7 +87,10 @@ impl Hooks {
         let verdict = match &event.kind {
             Kind::Before(call) => self.judge(&event, call, &incoming, false).await,
             Kind::Permission(call) => self.judge(&event, call, &incoming, true).await,
-            Kind::After(report) => self.report(&event, report, &incoming).await,
+            Kind::After(report) => {
+                self.report(&event, report, &incoming);
+                Ok(Verdict::NoOpinion)
+            }
             Kind::SessionEnd => self.end(&event, &incoming).await,
             _ => Ok(Verdict::NoOpinion),
         };
@@ -162,30 +165,23 @@ impl Hooks {
         })
     }
 
-    async fn report(
-        &self,
-        event: &Event,
-        report: &Report,
-        incoming: &Incoming<'_>,
-    ) -> Result<Verdict, Problem> {
+    /// Passes on how a call ended, to the session that follows it.
+    fn report(&self, event: &Event, report: &Report, incoming: &Incoming<'_>) {
         let slot = self.known(event, incoming);
         let folder = slot.as_ref().and_then(|slot| slot.get());
-        let Some((folder, session)) =
-            folder.and_then(|folder| Some((folder, folder.known(&key(event))?)))
-        else {
-            return Ok(Verdict::NoOpinion);
+        let session = folder.and_then(|folder| Some((folder, folder.known(&key(event))?)));
+        let Some((folder, session)) = session else {
+            return;
         };
-        let within = folder.within(event.cwd.as_deref())?;
         let input = report.input.as_deref();
-        let input = input.and_then(|input| arguments(input, &within).ok());
+        let input = input.and_then(|input| {
+            let within = folder.within(event.cwd.as_deref()).ok()?;
+            arguments(input, &within).ok()
+        });
         if !session.report(input.as_deref(), report.clone()) {
-            tracing::debug!(
-                agent = event.agent.name(),
-                tool = report.tool,
-                "an unknown call ended"
-            );
+            let (agent, tool) = (event.agent.name(), &report.tool);
+            tracing::debug!(agent, tool, "an unknown call ended");
         }
-        Ok(Verdict::NoOpinion)
     }
 
     async fn end(&self, event: &Event, incoming: &Incoming<'_>) -> Result<Verdict, Problem> {

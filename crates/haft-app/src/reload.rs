@@ -378,12 +378,11 @@ fn is_live(path: &[String]) -> bool {
             "untrusted_content",
         ]
         .contains(key),
-        ["budgets", ..] => true,
         // What is filled in may hold a secret that nothing redacts yet.
         ["tools", _, key] => *key != "bind",
         ["limits", key] => *key != "inline_media_bytes",
         ["chain", key] => *key != "engine",
-        ["tools", _] | ["locale"] => true,
+        ["budgets", ..] | ["tools", _] | ["locale"] => true,
         _ => false,
     }
 }

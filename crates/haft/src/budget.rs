@@ -279,7 +279,7 @@ impl NoRoom {
                 used_up.period.as_str(),
                 used_up.counted.as_str()
             ),
-            Self::Unknown(error) => error.operator(),
+            Self::Unknown(_) => LedgerError::ADVICE.to_owned(),
         }
     }
 }

@@ -115,7 +115,7 @@ impl ForeignTool {
     }
 
     /// What a report makes of a call.
-    fn result(&self, report: Report) -> Result<ToolResult, ToolError> {
+    fn result(&self, report: &Report) -> Result<ToolResult, ToolError> {
         let text = report.result.as_deref().map_or_else(String::new, text);
         let said = json!({
             "reported_by": self.agent.title(),
@@ -224,7 +224,7 @@ impl Tool for ForeignTool {
                 return Ok(ToolResult::text(left));
             }
             match ended.await {
-                Ok(report) => self.result(report),
+                Ok(report) => self.result(&report),
                 Err(_) => Err(ToolError::unavailable(format!(
                     "{agent} has not said how the call ended"
                 ))),

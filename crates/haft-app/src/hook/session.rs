@@ -62,13 +62,12 @@ impl AgentSession {
             ..RunOptions::new("hook")
         };
         let kept = KeptRun::of(app, key);
-        let run = match kept.resume(app, &options).await {
-            Some(run) => run,
-            None => {
-                let run = app.runs().start(options).await?;
-                kept.note(run.id());
-                run
-            }
+        let run = if let Some(run) = kept.resume(app, &options).await {
+            run
+        } else {
+            let run = app.runs().start(options).await?;
+            kept.note(run.id());
+            run
         };
         Ok(Self {
             run,

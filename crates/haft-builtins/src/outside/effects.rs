@@ -43,9 +43,10 @@ impl<'a> Effects<'a> {
     }
 
     /// All of them, behind this one.
-    pub(super) fn with(self, first: Permission) -> Vec<Permission> {
-        let more = self.found.into_iter().filter(|one| *one != first);
-        std::iter::once(first.clone()).chain(more).collect()
+    pub(super) fn with(mut self, first: Permission) -> Vec<Permission> {
+        self.found.retain(|one| *one != first);
+        self.found.insert(0, first);
+        self.found
     }
 
     fn note(&mut self, permission: Permission) {

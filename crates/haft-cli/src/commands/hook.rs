@@ -74,6 +74,10 @@ fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
 }
 
 /// Writes the answer and ends the process.
+#[expect(
+    clippy::exit,
+    reason = "the answer is one whoever gives it, at a moment that the other thread does not know"
+)]
 fn leave(reply: &Reply) -> ! {
     let _only: MutexGuard<'_, ()> = ANSWER.lock();
     let written = io::stdout()

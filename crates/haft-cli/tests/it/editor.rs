@@ -1,6 +1,6 @@
 //! `haft run --acp`: an editor holds a session, on the protocol's official crate.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -57,6 +57,19 @@ fn an_edit_is_asked_about_shown_as_a_diff_and_a_list_of_tasks_is_a_plan() {
     assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nx\n");
     assert_eq!(editor.text(), "I add. Added.");
+    check_updates(&editor, call, &path, &diff);
+    assert_eq!(editor.peer.end().code, 0);
+    let run = lab.run(&["runs", "list", "--json"]).json();
+    assert_eq!(
+        (&run[0]["run"], &run[0]["door"], &run[0]["client"]),
+        (&json!(session), &json!("acp"), &json!("acp-client")),
+        "{run}"
+    );
+    assert_eq!(lab.run(&["runs", "verify", &session]).code, 0);
+}
+
+/// The edit that was asked about as its card has it, and the list of tasks as a plan.
+fn check_updates(editor: &Editor, call: &Value, path: &Path, diff: &Value) {
     let begun = editor.updates("tool_call")[0];
     assert_eq!(begun["toolCallId"], call["toolCallId"]);
     assert_eq!(
@@ -68,21 +81,13 @@ fn an_edit_is_asked_about_shown_as_a_diff_and_a_list_of_tasks_is_a_plan() {
         .iter()
         .find(|update| update["status"] == "completed")
         .unwrap();
-    assert_eq!(end["content"][0], diff, "{end}");
+    assert_eq!(end["content"][0], *diff, "{end}");
     assert_eq!(end["rawOutput"]["status"], "ok", "{end}");
     let plan = editor.updates("plan")[0];
     let entry =
         |content, status| json!({"content": content, "priority": "medium", "status": status});
     let entries = json!([entry("look", "completed"), entry("tell", "pending")]);
     assert_eq!(plan["entries"], entries);
-    assert_eq!(editor.peer.end().code, 0);
-    let run = lab.run(&["runs", "list", "--json"]).json();
-    assert_eq!(
-        (&run[0]["run"], &run[0]["door"], &run[0]["client"]),
-        (&json!(session), &json!("acp"), &json!("acp-client")),
-        "{run}"
-    );
-    assert_eq!(lab.run(&["runs", "verify", &session]).code, 0);
 }
 
 #[test]
@@ -271,22 +276,7 @@ fn a_session_is_loaded_after_its_process_has_ended_and_after_that_again() {
             loaded["result"]["modes"]["currentModeId"], "workspace",
             "{loaded}"
         );
-        let user = editor.updates("user_message_chunk").into_iter();
-        let user: Vec<&str> = user
-            .filter_map(|chunk| chunk["content"]["text"].as_str())
-            .collect();
-        assert_eq!(user, before);
-        assert!(editor.text().starts_with("One."), "{}", editor.text());
-        let call = editor.updates("tool_call")[0];
-        assert_eq!(
-            (&call["name"], &call["kind"]),
-            (&json!("read_file"), &json!("read"))
-        );
-        let end = editor.updates("tool_call_update")[0];
-        assert_eq!(
-            (&end["status"], &end["toolCallId"]),
-            (&json!("completed"), &call["toolCallId"])
-        );
+        check_replayed(&editor, &before);
         let twice = editor.ask(order);
         let message = twice["error"]["message"].as_str().unwrap();
         assert!(message.contains("open here already"), "{twice}");
@@ -313,6 +303,26 @@ fn a_session_is_loaded_after_its_process_has_ended_and_after_that_again() {
     let resumed = editor.ask(json!({"do": "resume", "session": session, "cwd": lab.work()}));
     assert!(resumed.get("result").is_some(), "{resumed}");
     assert_eq!(editor.text(), "", "nothing is told again");
+}
+
+/// What a client is told again of a session that is loaded: these prompts, the first answer and its call.
+fn check_replayed(editor: &Editor, prompts: &[&str]) {
+    let user = editor.updates("user_message_chunk").into_iter();
+    let user: Vec<&str> = user
+        .filter_map(|chunk| chunk["content"]["text"].as_str())
+        .collect();
+    assert_eq!(user, prompts);
+    assert!(editor.text().starts_with("One."), "{}", editor.text());
+    let call = editor.updates("tool_call")[0];
+    assert_eq!(
+        (&call["name"], &call["kind"]),
+        (&json!("read_file"), &json!("read"))
+    );
+    let end = editor.updates("tool_call_update")[0];
+    assert_eq!(
+        (&end["status"], &end["toolCallId"]),
+        (&json!("completed"), &call["toolCallId"])
+    );
 }
 
 #[test]
@@ -405,7 +415,6 @@ fn skills_are_commands_and_servers_of_the_editor_are_not_started() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn the_python_client_holds_a_session_with_a_permission_and_a_cancellation() {
     let needs = std::env::var_os("HAFT_NEEDS").map(PathBuf::from);
     let python = needs.map(|needs| needs.join("acp/bin/python"));

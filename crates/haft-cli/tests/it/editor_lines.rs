@@ -84,6 +84,7 @@ fn error(answer: &Value) -> (i64, &str) {
 }
 
 /// Requests that do not fit, each refused with what is wrong.
+#[rustfmt::skip]
 fn refusals(lab: &Lab, client: &mut Client) {
     let work = lab.work();
     let text = json!([{"type": "text", "text": "hi"}]);
@@ -91,60 +92,15 @@ fn refusals(lab: &Lab, client: &mut Client) {
         ("nonsense", json!({}), -32601, "nonsense"),
         ("session/new", json!({"cwd": "work"}), -32602, "absolute"),
         ("session/new", json!({}), -32602, "cwd"),
-        (
-            "session/new",
-            json!({"cwd": work.join("none")}),
-            -32602,
-            "find the workspace",
-        ),
-        (
-            "session/new",
-            json!({"cwd": lab.home().parent()}),
-            -32602,
-            "home folder",
-        ),
-        (
-            "session/new",
-            json!({"cwd": work, "additionalDirectories": ["/srv"]}),
-            -32602,
-            "one folder",
-        ),
-        (
-            "session/load",
-            json!({"cwd": work, "sessionId": "20"}),
-            -32602,
-            "20",
-        ),
-        (
-            "session/load",
-            json!({"cwd": work, "sessionId": "../../x"}),
-            -32602,
-            "../../x",
-        ),
-        (
-            "session/prompt",
-            json!({"sessionId": "none", "prompt": text}),
-            -32002,
-            "session/new",
-        ),
-        (
-            "session/close",
-            json!({"sessionId": "none"}),
-            -32002,
-            "none",
-        ),
-        (
-            "session/set_mode",
-            json!({"sessionId": "none", "modeId": "x"}),
-            -32002,
-            "none",
-        ),
-        (
-            "authenticate",
-            json!({"methodId": "x"}),
-            -32602,
-            "authMethods",
-        ),
+        ("session/new", json!({"cwd": work.join("none")}), -32602, "find the workspace"),
+        ("session/new", json!({"cwd": lab.home().parent()}), -32602, "home folder"),
+        ("session/new", json!({"cwd": work, "additionalDirectories": ["/srv"]}), -32602, "one folder"),
+        ("session/load", json!({"cwd": work, "sessionId": "20"}), -32602, "20"),
+        ("session/load", json!({"cwd": work, "sessionId": "../../x"}), -32602, "../../x"),
+        ("session/prompt", json!({"sessionId": "none", "prompt": text}), -32002, "session/new"),
+        ("session/close", json!({"sessionId": "none"}), -32002, "none"),
+        ("session/set_mode", json!({"sessionId": "none", "modeId": "x"}), -32002, "none"),
+        ("authenticate", json!({"methodId": "x"}), -32602, "authMethods"),
     ] {
         let answer = client.ask(method, &params);
         let (is, message) = error(&answer);

@@ -15,6 +15,9 @@ use super::backlog::{Backlog, Line};
 const CHUNK: usize = 64 * 1024;
 
 /// Starts the thread that reads lines; it ends at the stream's end or when nobody takes them.
+///
+/// # Errors
+/// The thread cannot be started.
 pub fn reader(
     input: impl Read + Send + 'static,
     longest: usize,
@@ -95,6 +98,9 @@ impl Writing {
 }
 
 /// Starts the thread that writes lines; it ends when nobody sends any more or the stream breaks. The receiver hears of it.
+///
+/// # Errors
+/// The thread cannot be started.
 pub fn writer(
     mut output: impl Write + Send + 'static,
     mut lines: mpsc::Receiver<Vec<u8>>,

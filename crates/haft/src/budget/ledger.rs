@@ -44,10 +44,8 @@ pub struct LedgerError {
 
 impl LedgerError {
     /// What the person who runs haft can do about it.
-    pub(super) fn operator(&self) -> String {
-        "make the file readable and writable, or remove it: the day begins at nothing then"
-            .to_owned()
-    }
+    pub(super) const ADVICE: &str =
+        "make the file readable and writable, or remove it: the day begins at nothing then";
 }
 
 impl Ledger {
@@ -88,7 +86,7 @@ impl Ledger {
         })
         .map_err(|no_room| match no_room {
             NoRoom::Unknown(error) => error,
-            NoRoom::UsedUp(used_up) => self.error(used_up.to_string()),
+            NoRoom::UsedUp(used_up) => self.error(&used_up.to_string()),
         })
     }
 
@@ -108,13 +106,11 @@ impl Ledger {
                 let used = today.uses;
                 limits.without_room(Period::Day, used, uses)
             });
-            match no_room {
-                Some(used_up) => Err(NoRoom::UsedUp(used_up)),
-                None => {
-                    today.uses = today.uses.plus(uses);
-                    Ok(())
-                }
+            if let Some(used_up) = no_room {
+                return Err(NoRoom::UsedUp(used_up));
             }
+            today.uses = today.uses.plus(uses);
+            Ok(())
         });
         counted.map(|today| today.day)
     }
@@ -135,16 +131,16 @@ impl Ledger {
         let text = match self.read() {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Today::begun(day)),
-            Err(error) => return Err(self.error(error.to_string())),
+            Err(error) => return Err(self.error(&error.to_string())),
         };
-        let known = Today::read(&text).map_err(|why| self.error(why))?;
+        let known = Today::read(&text).map_err(|why| self.error(&why))?;
         if known.day < day {
             return Ok(Today::begun(day));
         }
         // A clock that is set back begins no day anew.
         let tomorrow = day.checked_add(1.day()).unwrap_or(day);
         if known.day > tomorrow {
-            return Err(self.error(format!("it is of {}, and today is {day}", known.day)));
+            return Err(self.error(&format!("it is of {}, and today is {day}", known.day)));
         }
         Ok(known)
     }
@@ -172,11 +168,11 @@ impl Ledger {
         change: impl FnOnce(&mut Today) -> Result<(), NoRoom>,
     ) -> Result<Today, NoRoom> {
         let _counting = self.counting.lock();
-        let _locked = self.lock().map_err(|e| self.error(e.to_string()))?;
+        let _locked = self.lock().map_err(|e| self.error(&e.to_string()))?;
         let mut today = self.on(day)?;
         change(&mut today)?;
-        let text = today.write().map_err(|why| self.error(why))?;
-        self.write(&text).map_err(|e| self.error(e.to_string()))?;
+        let text = today.write().map_err(|why| self.error(&why))?;
+        self.write(&text).map_err(|e| self.error(&e.to_string()))?;
         Ok(today)
     }
 
@@ -209,7 +205,7 @@ impl Ledger {
         std::fs::rename(&new, self.file())
     }
 
-    pub(super) fn error(&self, why: String) -> LedgerError {
+    pub(super) fn error(&self, why: &str) -> LedgerError {
         let file = self.file();
         LedgerError {
             why: Failure::new(format!("{}: {why}", file.display())),

@@ -43,7 +43,7 @@ impl Reservation {
         let uses = want.uses;
         let counting = ledger.clone();
         let counted = run_blocking(move || counting.take(uses, limits.as_ref())).await;
-        let counted = counted.map_err(|error| ledger.error(error.to_string()))?;
+        let counted = counted.map_err(|error| ledger.error(&error.to_string()))?;
         match counted {
             Ok(day) => reserved.day = Some((ledger, day)),
             Err(NoRoom::Unknown(error)) if want.agreed => {

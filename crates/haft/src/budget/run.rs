@@ -23,13 +23,11 @@ impl RunUses {
     /// Counts these where there is room for all of them.
     pub(crate) fn add_within(&self, limits: &EffectLimits, uses: Uses) -> Result<(), UsedUp> {
         let mut now = self.0.lock();
-        match limits.without_room(Period::Run, *now, uses) {
-            Some(used_up) => Err(used_up),
-            None => {
-                *now = now.plus(uses);
-                Ok(())
-            }
+        if let Some(used_up) = limits.without_room(Period::Run, *now, uses) {
+            return Err(used_up);
         }
+        *now = now.plus(uses);
+        Ok(())
     }
 
     /// Counts these no longer.

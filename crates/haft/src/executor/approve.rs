@@ -271,14 +271,12 @@ struct Agreed {
 impl Agreed {
     /// The call that was approved. The secrets that it reads may be read in its run from now on.
     async fn consented(self, open: &OpenCall<'_>, judged: Judged) -> Result<Cleared, EarlyEnd> {
-        let reservation = match self.reservation {
-            Some(reservation) => reservation,
-            None => {
-                let taken = budgets::take(open, &judged, true).await;
-                let failed =
-                    |why: NoRoom| EarlyEnd::failed(ErrorKind::Unavailable, why.to_string());
-                taken.map_err(failed)?
-            }
+        let reservation = if let Some(reservation) = self.reservation {
+            reservation
+        } else {
+            let taken = budgets::take(open, &judged, true).await;
+            let failed = |why: NoRoom| EarlyEnd::failed(ErrorKind::Unavailable, why.to_string());
+            taken.map_err(failed)?
         };
         let policy = open.parts().policy.now();
         let secrets = policy.secrets_read(judged.judgement.permissions());

@@ -74,6 +74,10 @@ pub struct Use {
 
 /// What one command of a line uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own that a command has or has not"
+)]
 pub struct Uses {
     /// The paths, and what may be one.
     pub paths: Vec<Use>,
@@ -221,7 +225,10 @@ fn find_uses(words: &[Spelled]) -> Option<Uses> {
     {
         return None;
     }
-    let mut uses = Uses::each(words.iter().filter(|word| names_place(word)), How::Names);
+    let mut uses = Uses::each(
+        words.iter().filter(|word| names_place(word.text())),
+        How::Names,
+    );
     if words
         .first()
         .is_none_or(|word| word.text.starts_with(['-', '(', '!']))
@@ -231,8 +238,8 @@ fn find_uses(words: &[Spelled]) -> Option<Uses> {
     Some(uses)
 }
 
-fn names_place(word: &&Spelled) -> bool {
-    !word.text.starts_with(['-', '(', '!', ')']) && word.text != "{}"
+fn names_place(word: &str) -> bool {
+    !word.starts_with(['-', '(', '!', ')']) && word != "{}"
 }
 
 fn git_uses(words: &[Spelled]) -> Uses {

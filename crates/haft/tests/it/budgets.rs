@@ -194,7 +194,12 @@ async fn an_approval_lets_one_call_through_and_the_request_says_what_is_used_up(
             "the budget of 1 deletion a run is used up: 2 of 1",
         ]
     );
-    assert!(asked.lock().iter().all(|one| one.is_decided_each_time()));
+    assert!(
+        asked
+            .lock()
+            .iter()
+            .all(haft::approval::ApprovalRequest::is_decided_each_time)
+    );
     assert_eq!(session.uses().deletions, 3);
     let refused = executor.execute(&session, call("delete")).await;
     assert_ne!(refused.status, Status::Ok);
@@ -352,7 +357,7 @@ async fn the_explanation_names_the_budget() {
     let layers = explained.layers.iter();
     let layer = layers
         .into_iter()
-        .find(|layer| layer.rule.to_string() == "guard budgets")
+        .find(|layer| layer.rule == "guard budgets")
         .unwrap();
     let reason = layer.reason.to_string();
     assert_eq!(reason, "the budget of 1 deletion a day is used up: 1 of 1");

@@ -114,6 +114,10 @@ fn every_other_form_of_git_is_asked_about() {
     ] {
         check(line, Risk::High);
     }
+}
+
+#[test]
+fn a_form_of_git_with_a_word_of_the_shell_is_asked_about() {
     for line in [
         "git log $X",
         "git show \"$X\"",

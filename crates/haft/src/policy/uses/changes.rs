@@ -10,8 +10,8 @@ use crate::policy::spelled::Spelled;
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     let each = |options: &Options, how| Some(Uses::each(options.split(words)?.words, how));
     match name {
-        "cp" => put(CP.split(words)?.words, How::Reads),
-        "mv" => put(MV.split(words)?.words, How::Moves),
+        "cp" => put(&CP.split(words)?.words, How::Reads),
+        "mv" => put(&MV.split(words)?.words, How::Moves),
         "rm" => each(&RM, How::Removes),
         "rmdir" | "unlink" => each(&Options::NONE, How::Removes),
         "mkdir" => each(&MKDIR, How::Writes),
@@ -22,7 +22,7 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
 }
 
 /// The last operand is a file, or a folder that the others are put into.
-fn put(operands: Vec<&Spelled>, how: How) -> Option<Uses> {
+fn put(operands: &[&Spelled], how: How) -> Option<Uses> {
     let (to, from) = operands.split_last()?;
     if from.is_empty() || !operands.iter().all(|word| word.is_known()) {
         return None;
