@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::hook::arguments::arguments;
-use crate::hook::folder::{Folder, Key, place};
+use crate::hook::folder::{Folder, place};
+use crate::hook::key::Key;
 use crate::hook::name::Named;
 use crate::hook::open_call::Made;
 use crate::hook::session::Terms;
@@ -24,6 +25,7 @@ pub mod client;
 mod folder;
 mod foreign;
 mod kept_run;
+mod key;
 mod name;
 mod open_call;
 mod prompt;

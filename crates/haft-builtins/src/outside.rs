@@ -20,6 +20,7 @@ mod below;
 mod effects;
 mod pattern;
 mod places;
+mod spot;
 
 use effects::Effects;
 use places::Bases;

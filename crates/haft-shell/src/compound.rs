@@ -2,10 +2,10 @@
 
 use crate::arithmetic;
 use crate::command::SimpleCommand;
+use crate::each::Loop;
 use crate::error::{DEEPEST, ParseError};
 use crate::extent::{Bracket, end_of};
 use crate::lexer::{Sign, Token};
-use crate::line::Loop;
 use crate::parser::Parser;
 use crate::variables::{is_number, is_private};
 use crate::walk::ReadWord;

@@ -23,6 +23,7 @@
 //! A line that is refused may still be searched: [`fragments`] returns what can be seen in any text, for rules that forbid and
 //! never for rules that allow.
 
+mod each;
 mod error;
 mod word;
 mod command;
@@ -50,10 +51,11 @@ mod startup;
 
 pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
 pub use crate::command::SimpleCommand;
+pub use crate::each::Loop;
 pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 pub use crate::fragments::{Fragments, fragments};
 pub use crate::layers::{Layers, is_shell, layers, script};
-pub use crate::line::{Line, Loop, MOST_PARTS, parse};
+pub use crate::line::{Line, MOST_PARTS, parse};
 pub use crate::options::{Given, Operands, Options};
 pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words};
 pub use crate::startup::STARTUP_FILES;

@@ -4,6 +4,7 @@
 
 use crate::builtin::{alters_shell, runs_quoted};
 use crate::command::SimpleCommand;
+use crate::each::Loop;
 use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 use crate::parser::{self, TextParts};
 #[cfg(feature = "grammar")]
@@ -33,15 +34,6 @@ pub struct Line {
     pub repeats: bool,
     /// Something in it is started and not waited for.
     pub background: bool,
-}
-
-/// A loop over words: `for NAME in WORDS`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loop {
-    /// The variable.
-    pub name: String,
-    /// What it is set to, one after another.
-    pub words: Vec<Word>,
 }
 
 /// Takes a line apart. The cost is bounded for every text: its length and nesting are, and so is what the grammar may spend.

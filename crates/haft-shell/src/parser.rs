@@ -1,9 +1,9 @@
 //! The grammar of the shell, as far as it takes to find every simple command: lists, groups, compound commands, functions.
 
 use crate::command::SimpleCommand;
+use crate::each::Loop;
 use crate::error::{DEEPEST, ParseError};
 use crate::lexer::{Lexer, Redirect, Sign, Token};
-use crate::line::Loop;
 use crate::variables::{Variables, is_number};
 use crate::walk::Inner;
 use crate::walk::ReadWord;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_builtins::outside::Outside;
-use haft_hook::{Agent, Event};
+use haft_hook::Event;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 use crate::app::App;
 use crate::config::{FILE_NAME, Settings, typed};
 use crate::hook::foreign::Surroundings;
+use crate::hook::key::Key;
 use crate::hook::session::AgentSession;
 use crate::host::Host;
 use crate::notices::Notices;
@@ -37,13 +38,6 @@ pub(super) struct HookSettings {
     pub(super) wraps: bool,
     /// How long a hook may take at most.
     pub(super) wait: Duration,
-}
-
-/// A session of an agent: the same one as long as the agent calls it the same.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    pub(super) agent: Agent,
-    pub(super) session: String,
 }
 
 type Slot = Arc<OnceCell<Arc<AgentSession>>>;

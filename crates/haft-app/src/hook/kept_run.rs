@@ -9,7 +9,7 @@ use haft::text::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
-use crate::hook::folder::Key;
+use crate::hook::key::Key;
 use crate::plain_file;
 use crate::run::{RunHandle, RunOptions};
 

@@ -10,9 +10,9 @@ use haft_hook::{Report, Verdict};
 use parking_lot::Mutex;
 
 use crate::app::App;
-use crate::hook::folder::Key;
 use crate::hook::foreign::{ForeignTool, Surroundings};
 use crate::hook::kept_run::KeptRun;
+use crate::hook::key::Key;
 use crate::hook::name::Named;
 use crate::hook::open_call::{Made, Waiting};
 use crate::hook::prompt::AgentPrompt;

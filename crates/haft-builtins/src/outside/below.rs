@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use haft::permission::PathClaim;
 
 use super::Outside;
-use super::places::{Spot, spot};
+use super::spot::{Spot, spot};
 
 /// Most entries that are looked at: a search of more is asked about.
 const MOST_ENTRIES: usize = 5_000;

@@ -6,7 +6,8 @@ use haft::spec::Risk;
 use haft::workspace::Kind;
 
 use super::below::{covers, walk};
-use super::places::{Bases, Spot, spot, spots};
+use super::places::{Bases, spots};
+use super::spot::{Spot, spot};
 use super::{Outside, away, connected, unknown};
 use crate::command::index;
 

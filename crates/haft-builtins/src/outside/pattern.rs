@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Outside;
-use super::places::{Spot, spot};
+use super::spot::{Spot, spot};
 use crate::command::lexical::cleaned;
 
 /// Most entries of folders that are looked at for one pattern.
