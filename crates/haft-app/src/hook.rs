@@ -136,9 +136,12 @@ impl Hooks {
             _ => limits.can_ask && !headless && knows_its_user(event.agent),
         };
         let session = folder.session(&key(event), within, self.0.follows).await?;
-        let input = arguments(&call.input, &folder.within(event.cwd.as_deref())?)?;
+        let place = folder.within(event.cwd.as_deref())?;
+        let input = arguments(&call.input, &place)?;
         let named = Named::new(event.agent, &call.tool, &call.actions)?;
-        let wrapped = folder.hook.wraps && !again;
+        // `haft exec` works in the workspace alone.
+        let inside = !place.starts_with('/') && !place.starts_with("..");
+        let wrapped = folder.hook.wraps && inside && !again;
         let jailed = wrapped.then(|| wrap::line(&folder.app, call)).flatten();
         let jailed = jailed.and_then(|line| haft_hook::rewritten(event, &line));
         let named = if jailed.is_some() {
@@ -149,11 +152,13 @@ impl Hooks {
         let made = Made {
             tool: &call.tool,
             arguments: &input,
+            folder: &place,
             actions: &call.actions,
             id: call.id.as_deref(),
         };
         let terms = Terms {
-            by_agent,
+            // What its prompt asks about would run as it is.
+            by_agent: by_agent && jailed.is_none(),
             again,
             within,
         };

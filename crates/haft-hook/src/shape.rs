@@ -49,8 +49,17 @@ impl Shape {
     /// Reads an event whose name says what it is.
     pub(crate) fn read(&self, event: &Envelope<'_>) -> Result<Event, ReadError> {
         let name = event.needs(self.name)?;
-        let stage = Stage::of(&name);
+        let stage = match Stage::of(&name) {
+            // Whatever a version calls it: a tool with an input and without a result is about to run.
+            Stage::Other if self.is_about_to_run(event) => Stage::Before,
+            stage => stage,
+        };
         self.read_as(event, stage, name)
+    }
+
+    fn is_about_to_run(&self, event: &Envelope<'_>) -> bool {
+        let has_result = self.result.iter().any(|name| event.has(name));
+        event.has(self.tool) && event.has(self.input) && !has_result
     }
 
     /// Reads an event that is known to be of a stage.

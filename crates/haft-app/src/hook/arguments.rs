@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 
 use crate::problem::Problem;
 
-/// The input as it came, with the folder that the agent works in as `cwd` where that is not the workspace (`.`) and the input names
-/// none: there the policy looks for it.
+/// The input as it came, with the folder that the agent works in as `cwd` where that is not the workspace (`.`): there the policy
+/// looks for it. An input that has a member of that name is kept whole, as `input`.
 ///
 /// # Errors
 /// The input is no JSON object.
@@ -23,10 +23,15 @@ pub(super) fn arguments(input: &RawValue, folder: &str) -> Result<String, Proble
         let members = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(object);
         members.is_ok_and(|members| members.contains_key("cwd"))
     };
-    if folder == "." || has_own() {
+    let has_own = has_own();
+    if folder == "." && !has_own {
         return Ok(object.to_owned());
     }
     let cwd = serde_json::Value::from(folder);
+    if has_own {
+        // What the input says is for the agent's tool; where the agent is, is for the policy.
+        return Ok(format!("{{\"cwd\":{cwd},\"input\":{object}}}"));
+    }
     let comma = if rest.starts_with('}') { "" } else { "," };
     Ok(format!("{{\"cwd\":{cwd}{comma}{rest}"))
 }
@@ -46,7 +51,16 @@ mod tests {
             ),
             ("{ }", "a", "{\"cwd\":\"a\"}"),
             ("null", "a", "{\"cwd\":\"a\"}"),
-            ("{\"cwd\":\"b\"}", "a", "{\"cwd\":\"b\"}"),
+            (
+                "{\"cwd\":\"b\"}",
+                "a",
+                "{\"cwd\":\"a\",\"input\":{\"cwd\":\"b\"}}",
+            ),
+            (
+                "{\"cwd\":null}",
+                ".",
+                "{\"cwd\":\".\",\"input\":{\"cwd\":null}}",
+            ),
         ];
         for (input, cwd, expected) in rows {
             let input: &RawValue = serde_json::from_str(input).unwrap();

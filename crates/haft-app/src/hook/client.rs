@@ -21,6 +21,8 @@ const ANSWER: usize = 1 << 20;
 const TOKEN: u64 = 4096;
 /// How long a server on this machine may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(2);
+/// How often a server that has not answered is looked at.
+const LOOK: Duration = Duration::from_secs(5);
 /// The variables by which agents say in which project they work.
 const PROJECT: [&str; 5] = [
     "CLAUDE_PROJECT_DIR",
@@ -106,7 +108,13 @@ impl HookProcess {
             self.headless,
         );
         let headers = [("authorization", &*bearer)];
-        let answer = http.post_json(&url, &headers, bytes).await;
+        let answer = tokio::select! {
+            answer = http.post_json(&url, &headers, bytes) => answer,
+            () = fell_silent(&server) => {
+                tracing::warn!(url = server.record.url, "the running server does not answer");
+                return None;
+            }
+        };
         let answer = match answer {
             Ok(answer) if answer.is_success() => answer,
             Ok(answer) => {
@@ -156,6 +164,25 @@ impl HookProcess {
         });
         if let Err(problem) = started {
             tracing::warn!(%problem, "start a server for hooks");
+        }
+    }
+}
+
+/// Ends when a server that is asked about a call answers nothing else either: it is stopped, or hangs. One that waits for a person
+/// goes on answering.
+async fn fell_silent(server: &Server) {
+    let limits = FetchLimits {
+        connect: CONNECT,
+        whole: CONNECT,
+        max_bytes: ANSWER,
+        ..FetchLimits::default()
+    };
+    let http = Http::trusted().with_limits(limits);
+    let url = format!("{}/healthz", server.record.url);
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if http.get(&url, &[]).await.is_err() {
+            return;
         }
     }
 }

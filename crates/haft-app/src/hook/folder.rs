@@ -155,8 +155,18 @@ impl Folder {
             tokio::spawn(end(slot));
         }
         if !sessions.contains_key(key) && sessions.len() >= MOST {
-            let what = format!("{MOST} sessions of agents are open in this folder");
-            return Err(Problem::failed(what).advise("end some of them"));
+            // Agents do not always say that a session ends: the one that is quiet for longest makes room.
+            let idle = |slot: &Slot| slot.get().and_then(|session| session.idle());
+            let quiet = sessions
+                .iter()
+                .filter_map(|(key, slot)| Some((idle(slot)?, key.clone())));
+            let Some((_, oldest)) = quiet.max_by_key(|(idle, _)| *idle) else {
+                let what = format!("{MOST} sessions of agents wait for decisions in this folder");
+                return Err(Problem::failed(what).advise("decide some of them: `haft approvals`"));
+            };
+            if let Some(slot) = sessions.remove(&oldest) {
+                tokio::spawn(end(slot));
+            }
         }
         Ok(Arc::clone(sessions.entry(key.clone()).or_default()))
     }

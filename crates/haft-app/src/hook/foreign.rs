@@ -13,12 +13,11 @@ use haft::tool::Tool;
 use haft::untrusted::SERVER_EFFECT;
 use haft_builtins::outside::Outside;
 use haft_hook::{Action, Agent, Change, Command, Report, Status};
-use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::hook::name::Named;
-use crate::hook::open_call::OpenCalls;
+use crate::hook::open_call::{About, OpenCalls};
 
 /// Tokens of a result that the record keeps: the agent has the whole.
 const RESULT: usize = 2_000;
@@ -148,12 +147,6 @@ fn text(result: &RawValue) -> String {
     serde_json::from_str(result.get()).unwrap_or_else(|_| result.get().to_owned())
 }
 
-/// The folder that a call names.
-#[derive(Deserialize)]
-struct Placed {
-    cwd: Option<String>,
-}
-
 fn unknown(kind: &str, value: &str) -> Permission {
     Permission {
         effect: Effect::Other {
@@ -174,18 +167,16 @@ impl Tool for ForeignTool {
             // What it does is judged where it runs, by the same policy.
             return Ok(Vec::new());
         }
-        let actions = self
+        let about = self
             .calls
-            .actions(self.spec.name.as_str(), arguments.as_str());
-        let Some(actions) = actions else {
+            .about(self.spec.name.as_str(), arguments.as_str());
+        let Some(About { actions, folder }) = about else {
             // Nothing is known of it but its input.
             return Ok(vec![unknown(UNKNOWN, &self.tool)]);
         };
-        let placed = serde_json::from_str::<Placed>(arguments.as_str()).ok();
-        let cwd = placed.and_then(|placed| placed.cwd);
         let mut all = Vec::new();
         for action in &*actions {
-            all.extend(self.stated(action, cwd.as_deref())?);
+            all.extend(self.stated(action, Some(&folder))?);
         }
         Ok(all)
     }

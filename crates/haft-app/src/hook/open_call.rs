@@ -13,6 +13,9 @@ use tokio::sync::{oneshot, watch};
 /// Most calls of a session that are followed at a time.
 pub(super) const MOST: usize = 1_000;
 
+/// Hooks of one agent that may tell of the same call: of the user, of the project, and of another agent's settings.
+const SAME: usize = 3;
+
 /// How far a call has come.
 #[derive(Debug, Clone)]
 enum Stage {
@@ -39,8 +42,12 @@ pub(super) struct OpenCall {
     stage: watch::Sender<Stage>,
     /// Why the agent's own prompt is to ask, where it is.
     prompt: Mutex<Option<Prompt>>,
+    /// The folder that the agent works in, as rules see it.
+    folder: String,
     /// How many hooks wait for the answer.
     hooks: AtomicUsize,
+    /// How many have had it.
+    answers: AtomicUsize,
     /// The call of the executor that cleared it, and what hears how it ended.
     cleared: Mutex<Option<ClearedBy>>,
 }
@@ -57,6 +64,15 @@ struct Prompt {
 struct ClearedBy {
     call: CallId,
     report: Option<oneshot::Sender<Report>>,
+}
+
+/// What is known of a call beside its arguments.
+#[derive(Debug)]
+pub(super) struct About {
+    /// What it would do.
+    pub(super) actions: Arc<[Action]>,
+    /// The folder that the agent works in, as rules see it.
+    pub(super) folder: String,
 }
 
 /// A hook that waits for the answer about a call.
@@ -80,6 +96,7 @@ impl Waiting {
         let mut stage = self.0.stage.subscribe();
         let settled = stage.wait_for(|stage| !matches!(stage, Stage::Judged));
         let settled = tokio::time::timeout(within, settled).await.ok()?.ok()?;
+        self.0.answers.fetch_add(1, Ordering::AcqRel);
         Some(match &*settled {
             Stage::Over(reason) => Verdict::Deny {
                 reason: reason.clone(),
@@ -141,6 +158,8 @@ pub(super) struct Made<'a> {
     /// The agent's name of the tool.
     pub(super) tool: &'a str,
     pub(super) arguments: &'a str,
+    /// The folder that the agent works in, as rules see it.
+    pub(super) folder: &'a str,
     /// What it would do.
     pub(super) actions: &'a [Action],
     /// The agent's name of the call.
@@ -157,13 +176,16 @@ impl OpenCalls {
     pub(super) fn take_up(&self, tool: &str, made: &Made<'_>) -> Option<Waiting> {
         let calls = self.0.lock();
         let mut alike = calls.iter().filter(|call| call.is(tool, made.arguments));
-        let same = alike.clone().find(|call| call.has_id(made.id));
-        if let Some(same) = same {
+        let is_same = |call: &&Arc<OpenCall>| {
+            call.has_id(made.id) && call.answers.load(Ordering::Acquire) < SAME
+        };
+        if let Some(same) = alike.clone().find(is_same) {
             return Some(Waiting::on(same));
         }
+        // Also one that was approved meanwhile: no hook has had the answer.
         let left = alike.find(|call| {
             let alone = call.hooks.load(Ordering::Acquire) == 0;
-            call.is_judged() && alone
+            alone && call.answers.load(Ordering::Acquire) == 0
         })?;
         *left.id.lock() = made.id.map(str::to_owned);
         Some(Waiting::on(left))
@@ -181,17 +203,21 @@ impl OpenCalls {
     pub(super) fn begin(&self, tool: &str, call: &Made<'_>) -> Option<Waiting> {
         let mut calls = self.0.lock();
         if calls.len() >= MOST {
-            return None;
+            // Agents do not always say how a call ended: the oldest that runs is followed no longer.
+            let oldest = calls.iter().find(|call| call.is_unreported())?;
+            drop(oldest.teller());
         }
         let call = Arc::new(OpenCall {
             tool: tool.to_owned(),
             theirs: call.tool.to_owned(),
+            folder: call.folder.to_owned(),
             arguments: call.arguments.into(),
             actions: call.actions.into(),
             id: Mutex::new(call.id.map(str::to_owned)),
             stage: watch::Sender::new(Stage::Judged),
             prompt: Mutex::default(),
             hooks: AtomicUsize::new(0),
+            answers: AtomicUsize::new(0),
             cleared: Mutex::default(),
         });
         let waiting = Waiting::on(&call);
@@ -199,11 +225,14 @@ impl OpenCalls {
         Some(waiting)
     }
 
-    /// What a call of this tool with these arguments would do; none where no such call is open.
-    pub(super) fn actions(&self, tool: &str, arguments: &str) -> Option<Arc<[Action]>> {
+    /// What a call of this tool with these arguments would do, and in which folder; none where no such call is open.
+    pub(super) fn about(&self, tool: &str, arguments: &str) -> Option<About> {
         let calls = self.0.lock();
         let call = calls.iter().find(|call| call.is(tool, arguments))?;
-        Some(Arc::clone(&call.actions))
+        Some(About {
+            actions: Arc::clone(&call.actions),
+            folder: call.folder.clone(),
+        })
     }
 
     /// Lets the agent's own prompt ask about the call that this request is about. False where no such call waits.
@@ -263,10 +292,12 @@ impl OpenCalls {
         });
         let of_tool =
             || running().filter(|call| call.theirs == report.tool && call.is_unreported());
+        // One with a name of its own is no other.
+        let unnamed = || of_tool().filter(|call| report.id.is_none() || call.id.lock().is_none());
         let alike =
-            || of_tool().find(|call| arguments.is_some_and(|text| *call.arguments == *text));
+            || unnamed().find(|call| arguments.is_some_and(|text| *call.arguments == *text));
         let only = || {
-            let mut all = of_tool();
+            let mut all = unnamed();
             all.next().filter(|_| all.next().is_none())
         };
         let Some(call) = named.or_else(alike).or_else(only) else {
@@ -305,8 +336,8 @@ impl OpenCalls {
         }
     }
 
-    /// Whether any call is open.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+    /// Whether a call waits for a decision.
+    pub(super) fn waits(&self) -> bool {
+        self.0.lock().iter().any(|call| call.is_judged())
     }
 }

@@ -56,7 +56,7 @@ impl AgentSession {
         let options = RunOptions {
             client: Some(at.agent.title().to_owned()),
             progress: app.watched(),
-            wait: ApprovalWait::For(wait.saturating_sub(BEFORE).max(BEFORE)),
+            wait: ApprovalWait::For(wait - BEFORE.min(wait / 4)),
             tools: Some(Arc::clone(&tools) as _),
             is_foreign: true,
             ..RunOptions::new("hook")
@@ -82,9 +82,9 @@ impl AgentSession {
         self.run.session().is_spent()
     }
 
-    /// How long nothing has come from the agent; none while a call is open.
+    /// How long nothing has come from the agent; none while a call waits for a decision.
     pub(super) fn idle(&self) -> Option<Duration> {
-        self.at.calls.is_empty().then(|| self.used.lock().elapsed())
+        (!self.at.calls.waits()).then(|| self.used.lock().elapsed())
     }
 
     /// What is answered about a call; none where that is not known in time.
@@ -185,7 +185,7 @@ impl AgentSession {
 fn why_not(outcome: &Outcome) -> String {
     match (&outcome.status, &outcome.approval) {
         (Status::Suspended, Some(approval)) => format!(
-            "a person has to decide about this call (approval {approval}) and has not yet: it did not run. Do something else, and \
+            "a person has to decide about this call (approval {approval}), and no decision is left for it: it did not run. Do something else, and \
              make the same call again later: it is answered by what was decided"
         ),
         _ => outcome.to_model(),

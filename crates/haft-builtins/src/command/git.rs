@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft::workspace::Workspace;
 use haft_sandbox::CommandSpec;
@@ -129,6 +129,25 @@ pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> 
             && (index::may_hold_repositories(workspace) || has_index_hook(workspace, &text)))
 }
 
+/// The folders below the root that a path in small letters may mean.
+fn spellings(root: &Path, path: &str) -> Vec<PathBuf> {
+    let mut found = vec![root.to_owned()];
+    for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        if name == ".." {
+            return Vec::new();
+        }
+        let below = found
+            .iter()
+            .filter_map(|folder| std::fs::read_dir(folder).ok());
+        let below = below.flatten().flatten();
+        let named =
+            below.filter(|entry| entry.file_name().to_string_lossy().to_lowercase() == name);
+        found = named.map(|entry| entry.path()).collect();
+    }
+    found.retain(|folder| folder.is_dir());
+    found
+}
+
 /// Is there a hook in the folder that the settings name, or in the usual one?
 fn has_index_hook(workspace: &Workspace, settings: &str) -> bool {
     let folders = settings.lines().filter_map(|line| {
@@ -148,8 +167,9 @@ fn has_index_hook(workspace: &Workspace, settings: &str) -> bool {
             .is_ok(),
         folder if folder.starts_with(['/', '~']) => true,
         folder => {
-            let hook = workspace.root().join(folder).join(INDEX_HOOK);
-            hook.symlink_metadata().is_ok() || !workspace.root().join(folder).is_dir()
+            let folders = spellings(workspace.root(), folder);
+            let has_hook = |folder: &PathBuf| folder.join(INDEX_HOOK).symlink_metadata().is_ok();
+            folders.is_empty() || folders.iter().any(has_hook)
         }
     })
 }

@@ -63,11 +63,18 @@ pub(super) fn start(outside: &Outside, cwd: Option<&str>) -> Option<String> {
     folder(outside, ".", &path)
 }
 
-/// A folder by its path from another.
+/// A folder by its path from another; none where a link leads there, or where the path goes back over a name: a shell takes `..` by
+/// the names that it went through, a program by where it is.
 fn folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
+    let mut names = path
+        .split('/')
+        .filter(|name| !matches!(*name, "" | "."))
+        .skip_while(|name| *name == "..");
+    if names.any(|name| name == "..") {
+        return None;
+    }
     match spot(outside, base, path, false) {
-        // Where links lead: from there `..` is taken.
-        Spot::Inside(claim, _) => Some(claim.target.unwrap_or(claim.path)),
+        Spot::Inside(claim, _) => claim.target.is_none().then_some(claim.path),
         Spot::Away(path) => Some(path.to_string_lossy().into_owned()),
         Spot::Unknown => None,
     }

@@ -97,6 +97,9 @@ const OUT: &[&str] = &[
     "cat =ls",
     "cat **/id_rsa",
     "cd .. && cat other/file",
+    // A shell goes back by names, a program by folders.
+    "cd linked/away/../.. && cat README.md",
+    "cd src/../.. && ls",
     "cd linked/away && cat file",
     "cd; cat other/file",
     "cd - && ls",

@@ -1,14 +1,17 @@
 //! `haft exec`: one command in the jail, judged, recorded and undone like every call, with the output and the exit code of its own.
 
 use std::env;
+use std::time::Duration;
 
-use haft::call::ToolCall;
+use haft::approval::inbox::RequestStatus;
+use haft::call::{RunId, ToolCall};
 use haft::result::{Artifact, Outcome};
 use haft::toolset::Toolset as _;
 use haft_app::app::App;
 use haft_app::config::{Settings, typed};
 use haft_app::problem::Problem;
 use haft_app::run::{ApprovalWait, RunOptions};
+use haft_app::view::approvals::{visit, with_status};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,6 +25,9 @@ use crate::screen::visible;
 
 /// The tool that runs commands.
 const TOOL: &str = "run_command";
+
+/// How soon it is looked whether the command waits for a person.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What a command came to.
 #[derive(Debug, Default, Deserialize)]
@@ -52,7 +58,14 @@ pub(crate) async fn run(
     };
     let call = ToolCall::new(TOOL, arguments(at, settings, &args.words).to_string());
     let (run, call) = app.start_for(options, call).await?;
-    let outcome = cancellable(run.call(call), run.session(), &mut signals).await;
+    let outcome = {
+        let running = cancellable(run.call(call), run.session(), &mut signals);
+        tokio::pin!(running);
+        tokio::select! {
+            outcome = &mut running => outcome,
+            () = say_what_it_waits_for(at, app, run.id()) => running.await,
+        }
+    };
     run.release().await;
     let ended = match outcome.data.as_deref() {
         Some(data) => ran(at, app, &outcome, data.get()).await?,
@@ -68,6 +81,27 @@ pub(crate) async fn run(
     }
     let known = app.tools().snapshot().entry(TOOL).is_some();
     Ok(Exit::of(&outcome, known))
+}
+
+/// Says which decision the command waits for, once there is one.
+async fn say_what_it_waits_for(at: &Invocation, app: &App, run: &RunId) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let mut waits = None;
+        let looked = visit(app, with_status(RequestStatus::Pending), |entry| {
+            if entry.request.run == *run {
+                waits = Some(entry.request.id.to_string());
+            }
+        });
+        if looked.await.is_ok()
+            && let Some(approval) = waits
+        {
+            at.screen.say(&format!(
+                "this waits for a decision (approval {approval}): `haft console`, or `haft approvals`"
+            ));
+            return;
+        }
+    }
 }
 
 /// The arguments of the call: a line for the shell, or words; in the folder where the command was given.

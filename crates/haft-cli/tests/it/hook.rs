@@ -348,3 +348,74 @@ fn a_command_that_is_wrapped_runs_in_the_jail_and_can_be_undone() {
     assert_eq!(wrapped.stdout, "out\n");
     assert!(wrapped.stderr.contains("err"), "{}", wrapped.stderr);
 }
+
+#[test]
+fn what_the_agents_prompt_asks_about_is_allowed_for_no_other_call() {
+    let lab = lab("hook.ask = \"agent\"\n");
+    lab.file(".env", "KEY=1\n");
+    let _server = Server::start(&lab, &[]);
+    let refused = json!({"tool_name": "Bash", "tool_input": bash("cat .env"), "tool_use_id": "t-0", "error": "the user said no"});
+    let lines = ["cat .env", "cat ./.env", "head -c 50 .env", "base64 .env"];
+    for (n, line) in lines.iter().enumerate() {
+        let ran = hook(&lab, &before(&lab, &format!("t-{n}"), "Bash", &bash(line)));
+        assert_eq!(decision(&ran).0, "ask", "{line}: {}", ran.stdout);
+        assert_eq!(
+            hook(&lab, &event(&lab, "PostToolUseFailure", &refused)).code,
+            0
+        );
+    }
+}
+
+#[test]
+fn an_approval_that_comes_when_the_hook_is_gone_waits_for_the_same_call() {
+    let lab = lab("hook.ask = \"haft\"\n");
+    let _server = Server::start(&lab, &[]);
+    let mut gone = hooked(&lab, &before(&lab, "t-1", "Bash", &bash("git push")));
+    let id = wait("the request", || {
+        let all = lab.run(&["approvals", "list", "--json"]).json();
+        let pending = all.as_array().unwrap().iter();
+        let mut pending = pending.filter(|one| one["status"] == "pending");
+        pending
+            .next()
+            .map(|one| one["id"].as_str().unwrap().to_owned())
+    });
+    gone.kill().unwrap();
+    gone.wait().unwrap();
+    assert_eq!(lab.run(&["approvals", "approve", &id]).code, 0);
+    let ran = hook(&lab, &before(&lab, "t-2", "Bash", &bash("git push")));
+    assert_eq!(decision(&ran).0, "allow", "{}", ran.stdout);
+}
+
+#[test]
+fn where_a_call_works_is_said_by_the_event_and_not_by_its_input() {
+    let lab = lab("hook.ask = \"agent\"\n");
+    lab.file("notes.txt", "text\n");
+    for cwd in [json!(null), json!("."), json!(5), json!(lab.work())] {
+        for (tool, input) in [
+            ("Read", json!({"file_path": "hosts", "cwd": cwd})),
+            ("Bash", json!({"command": "cat hosts", "cwd": cwd})),
+        ] {
+            let made = json!({
+                "session_id": "s", "cwd": "/etc", "hook_event_name": "PreToolUse", "tool_name": tool,
+                "tool_input": input, "tool_use_id": "t",
+            });
+            let ran = hook(&lab, &made.to_string());
+            assert_ne!(decision(&ran).0, "allow", "{made}: {}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_call_under_a_name_that_is_not_known_is_judged_all_the_same() {
+    let lab = lab("hook.ask = \"agent\"\n");
+    for name in ["Pre Tool Use", "beforeToolCall", "PreToolUse2"] {
+        let more = json!({"tool_name": "Bash", "tool_input": bash("rm -rf x"), "tool_use_id": "t"});
+        let ran = hook(&lab, &event(&lab, name, &more));
+        let silent = ran.code == 0 && ran.stdout.is_empty();
+        assert!(
+            !silent && !ran.stdout.contains("\"allow\""),
+            "{name}: {}",
+            ran.stdout
+        );
+    }
+}

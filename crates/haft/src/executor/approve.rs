@@ -269,7 +269,8 @@ struct Agreed {
 }
 
 impl Agreed {
-    /// The call that was approved. The secrets that it reads may be read in its run from now on.
+    /// The call that was approved. The secrets that it reads may be read in its run from now on; those that another program's call
+    /// reads are for that call alone, of which it is not known here whether it ran at all.
     async fn consented(self, open: &OpenCall<'_>, judged: Judged) -> Result<Cleared, EarlyEnd> {
         let reservation = if let Some(reservation) = self.reservation {
             reservation
@@ -279,7 +280,11 @@ impl Agreed {
             taken.map_err(failed)?
         };
         let policy = open.parts().policy.now();
-        let secrets = policy.secrets_read(judged.judgement.permissions());
+        let secrets = if judged.admitted.entry().spec().is_foreign() {
+            Vec::new()
+        } else {
+            policy.secrets_read(judged.judgement.permissions())
+        };
         let cleared = judged.consented(self.decision, Some(self.shown), reservation)?;
         open.session().release(secrets);
         Ok(cleared)
