@@ -173,7 +173,7 @@ impl Approver for Editor {
 /// Why a person decides elsewhere, where the editor is not asked: it may answer by itself, and has no way to have a tool's name typed.
 fn beyond_an_editor(request: &ApprovalRequest) -> Option<&'static str> {
     if request.is_over_budget() {
-        return Some("A budget is used up");
+        return Some("A budget stands over it");
     }
     (request.risk == Risk::Critical).then_some("It is critical")
 }

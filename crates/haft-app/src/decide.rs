@@ -86,7 +86,7 @@ impl App {
     ) -> Result<(), Refused> {
         if scope != HoldFor::Once && request.is_decided_each_time() {
             return Err(unfit(if request.is_over_budget() {
-                "a budget is used up, and each further call is approved by itself: approve it once"
+                "a budget stands over it, and each such call is approved by itself: approve it once"
             } else {
                 "a critical call is approved each time: approve it once"
             }));

@@ -76,7 +76,9 @@ impl RuleCheck {
     /// it can: the rule is one, and under it the same call would run unasked.
     pub fn problem(&self, request: &ApprovalRequest, rule: Option<&str>) -> Option<String> {
         if request.is_over_budget() {
-            return Some("a budget is used up, and no rule lifts that: approve it once".to_owned());
+            return Some(
+                "a budget stands over it, and no rule lifts that: approve it once".to_owned(),
+            );
         }
         if request.is_decided_each_time() {
             return Some("a critical call is approved each time: no rule is kept".to_owned());

@@ -251,6 +251,7 @@ fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), 
 async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool) -> Done {
     let entry = find_request(app, id).await?;
     if entry.is_open() {
+        refuse_rule(app, &entry, &choice)?;
         confirm::confirm(at.screen, &facts(app, &entry), &entry, &choice, yes)?;
     }
     let denies = matches!(choice, Choice::Deny { .. });
@@ -267,6 +268,26 @@ async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool)
         settle::settle(at, app, id, decision).await?
     };
     print_settled(at, app, &settled, denies)
+}
+
+/// Refuses to keep a rule for a call that is decided each time, before anything is said of the rule.
+fn refuse_rule(app: &App, entry: &StoredApproval, choice: &Choice) -> Result<(), Problem> {
+    let Choice::Approve {
+        scope: HoldFor::Always,
+        rule,
+        ..
+    } = choice
+    else {
+        return Ok(());
+    };
+    let request = &entry.request;
+    if !request.is_decided_each_time() {
+        return Ok(());
+    }
+    let problem = app.rule_check().problem(request, rule.as_deref());
+    problem.map_or(Ok(()), |what| {
+        Err(Problem::usage(what).advise("nothing was decided"))
+    })
 }
 
 fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) -> Done {

@@ -49,6 +49,18 @@ fn approval(ran: &Ran) -> String {
         .to_owned()
 }
 
+/// No rule is kept for the call, and none is said to be.
+fn refuses_a_rule(lab: &Lab, id: &str) {
+    let rule = ["--scope", "always", "--rule", "delete_file", "--yes"];
+    let always = lab.run(&[&["approvals", "approve", id][..], &rule].concat());
+    assert_ne!(always.code, 0, "{}", always.stdout);
+    assert!(
+        always.stderr.contains("approve it once") && !always.stderr.contains("keeps for this"),
+        "{}",
+        always.stderr
+    );
+}
+
 #[test]
 fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
     let lab = lab();
@@ -83,6 +95,7 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
         "{}",
         always.stderr
     );
+    refuses_a_rule(&lab, &id);
     let budget = ["-c", "budgets.day.deletions=3"];
     let approved = lab.run(&[&["approvals", "approve", &id, "--yes"][..], &budget].concat());
     assert_eq!(approved.code, 0, "{}", approved.stderr);
