@@ -14,6 +14,7 @@ use crate::permission::{Effect, Permission};
 use crate::spec::ToolSpec;
 use crate::untrusted::recipient;
 
+mod counts;
 mod day;
 pub mod ledger;
 mod reservation;

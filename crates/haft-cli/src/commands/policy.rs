@@ -143,8 +143,12 @@ fn render_explanation(explanation: &Explanation) -> String {
         ]);
     }
     out.push_str(&parts.render());
-    // A guard that lets a call pass decides nothing: their number is enough.
-    let passes = |layer: &&Layer| layer.layer == "guard" && layer.verdict == Some(Verdict::Allow);
+    // A guard that lets a call pass and has nothing to say decides nothing: their number is enough.
+    let passes = |layer: &&Layer| {
+        layer.layer == "guard"
+            && layer.verdict == Some(Verdict::Allow)
+            && layer.reason.to_string().is_empty()
+    };
     for layer in explanation.layers.iter().filter(|layer| !passes(layer)) {
         let verdict = layer.verdict.map_or("–", Verdict::as_str);
         let line = format!(

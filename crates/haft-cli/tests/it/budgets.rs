@@ -61,6 +61,26 @@ fn refuses_a_rule(lab: &Lab, id: &str) {
     );
 }
 
+/// The explanation of a call that there is room for has the counts.
+fn says_what_is_used(lab: &Lab) {
+    let wide = ["-c", "budgets.day.deletions=20"];
+    let explain = [
+        "policy",
+        "explain",
+        "delete_file",
+        "--args",
+        "{\"path\":\"f9\"}",
+    ];
+    let explained = lab.run(&[&explain[..], &wide].concat());
+    assert!(
+        explained
+            .stdout
+            .contains("guard budgets deletions a day: 3 of 20 used"),
+        "{}",
+        explained.stdout
+    );
+}
+
 #[test]
 fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
     let lab = lab();
@@ -96,6 +116,7 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
         always.stderr
     );
     refuses_a_rule(&lab, &id);
+    says_what_is_used(&lab);
     let budget = ["-c", "budgets.day.deletions=3"];
     let approved = lab.run(&[&["approvals", "approve", &id, "--yes"][..], &budget].concat());
     assert_eq!(approved.code, 0, "{}", approved.stderr);

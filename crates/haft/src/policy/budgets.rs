@@ -18,6 +18,11 @@ impl EffectBudgets {
     pub(super) fn budgets(&self) -> &Budgets {
         &self.0
     }
+
+    /// What is used of each budget that there is, for a person who asks why a call passes.
+    pub(super) fn counts(&self, call: &JudgedCall<'_>) -> String {
+        self.0.counts(call.used.unwrap_or_default())
+    }
 }
 
 impl Guard for EffectBudgets {

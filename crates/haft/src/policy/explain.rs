@@ -11,6 +11,7 @@ use super::rules::{Finding, Naming, RuleSet, RulesError, finding, read};
 use super::ruling::Label;
 use super::subject::Subject;
 use super::{JudgedCall, List, Places, Policy, Profile, SecretFiles};
+use crate::budget::BUDGET_RULE;
 use crate::permission::{Permission, Verdict};
 
 /// Why a call is allowed, asked about or denied: `haft policy explain`.
@@ -55,7 +56,7 @@ pub struct Layer {
     pub verdict: Option<Verdict>,
     /// Its rule that says so.
     pub rule: Label,
-    /// Why; empty where there is nothing to say.
+    /// Why, or how much of the budgets is used; empty where there is nothing to say.
     pub reason: Label,
 }
 
@@ -227,11 +228,21 @@ impl Policy {
                 .iter()
                 .map(|permission| floor(&**guard, call, permission));
             let highest = floors.max_by_key(MinimumVerdict::verdict);
+            let verdict = highest.as_ref().map(MinimumVerdict::verdict);
+            let rule = format!("guard {}", guard.name());
+            let passing = || match &self.budgets {
+                Some(budgets) if rule == BUDGET_RULE => budgets.counts(call).into(),
+                _ => Label::EMPTY,
+            };
+            let reason = match verdict {
+                Some(Verdict::Allow) => passing(),
+                _ => highest.map_or(Label::EMPTY, |floor| floor.reason()),
+            };
             Layer {
                 layer: "guard".into(),
-                verdict: highest.as_ref().map(MinimumVerdict::verdict),
-                rule: format!("guard {}", guard.name()).into(),
-                reason: highest.map_or(Label::EMPTY, |floor| floor.reason()),
+                verdict,
+                rule: rule.into(),
+                reason,
             }
         };
         self.guards.iter().map(one).collect()

@@ -341,7 +341,11 @@ async fn the_explanation_names_the_budget() {
         let entry = tools.entry("delete").unwrap().clone();
         executor.explain(&entry, "{}").unwrap()
     };
-    assert_eq!(explain().verdict, Verdict::Allow);
+    let before = explain();
+    assert_eq!(before.verdict, Verdict::Allow);
+    let mut layers = before.layers.iter();
+    let layer = layers.find(|layer| layer.rule == "guard budgets").unwrap();
+    assert_eq!(layer.reason.to_string(), "deletions a day: 0 of 1 used");
     executor.execute(&session, call("delete")).await;
     let explained = explain();
     assert_eq!(explained.verdict, Verdict::Ask);

@@ -1,0 +1,27 @@
+//! What is used of each budget, in words.
+
+use super::{Budgets, Counted, EffectLimits, Ledger, Period, Uses};
+
+impl Budgets {
+    /// Each budget with what is used of it: `deletions a day: 3 of 20 used`.
+    pub(crate) fn counts(&self, of_run: Uses) -> String {
+        let mut each = lines(self.run(), Period::Run, of_run);
+        match self.ledger().map(Ledger::today) {
+            None => {}
+            Some(Ok(today)) => each.extend(lines(self.day(), Period::Day, today.uses)),
+            Some(Err(error)) => {
+                each.push(format!("the budgets of the day cannot be counted: {error}"));
+            }
+        }
+        each.join("; ")
+    }
+}
+
+fn lines(limits: &EffectLimits, period: Period, used: Uses) -> Vec<String> {
+    let one = |counted: Counted| {
+        let (limit, used) = (limits.get(counted)?, used.get(counted));
+        let (what, period) = (counted.as_str(), period.as_str());
+        Some(format!("{what} a {period}: {used} of {limit} used"))
+    };
+    Counted::ALL.into_iter().filter_map(one).collect()
+}
