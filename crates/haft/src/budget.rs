@@ -19,11 +19,13 @@ mod day;
 pub mod ledger;
 mod reservation;
 mod run;
+mod wanted;
 
 pub use day::Today;
 pub use ledger::{Ledger, LedgerError};
 pub(crate) use reservation::{Reservation, Want};
 pub(crate) use run::RunUses;
+pub(crate) use wanted::Wanted;
 
 /// The rule that a request names which is made because a budget is used up.
 pub const BUDGET_RULE: &str = "guard budgets";
@@ -269,6 +271,11 @@ pub enum NoRoom {
     /// What was used today is not known.
     #[error("the budgets of the day cannot be counted: {0}")]
     Unknown(#[from] LedgerError),
+    /// Files that it deletes are not seen.
+    #[error(
+        "what a command that works directly deletes cannot be counted, and there is a budget of deletions"
+    )]
+    Uncounted,
 }
 
 impl NoRoom {
@@ -281,6 +288,9 @@ impl NoRoom {
                 used_up.counted.as_str()
             ),
             Self::Unknown(_) => LedgerError::ADVICE.to_owned(),
+            Self::Uncounted => "budgets.run.deletions and budgets.day.deletions say how much there may be; deletions of a command on \
+                 a copy of the workspace are counted (sandbox.changes)"
+                .to_owned(),
         }
     }
 }
@@ -309,6 +319,7 @@ pub struct Budgets {
     run: EffectLimits,
     day: EffectLimits,
     ledger: Option<Ledger>,
+    commands_reach_out: bool,
 }
 
 impl Budgets {
@@ -324,6 +335,13 @@ impl Budgets {
     pub fn with_day(mut self, day: EffectLimits, ledger: Ledger) -> Self {
         self.day = day;
         self.ledger = Some(ledger);
+        self
+    }
+
+    /// The same where commands in the jail have the network of the machine: what they reach is not judged by itself, so a command is a
+    /// send. One without a jail is in any case.
+    pub fn commands_reach_out(mut self, they_do: bool) -> Self {
+        self.commands_reach_out = they_do;
         self
     }
 
@@ -355,7 +373,8 @@ impl Budgets {
     }
 
     /// Whether there is room for a call, kind by kind. Nothing is counted.
-    pub(crate) fn standing(&self, of_run: Uses, wanted: Uses) -> Standing {
+    pub(crate) fn standing(&self, of_run: Uses, call: Wanted) -> Standing {
+        let wanted = call.uses;
         let looks =
             |counted: &Counted| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
         let today = self.ledger_for(wanted).map(Ledger::today);
@@ -372,9 +391,13 @@ impl Budgets {
                 }
             }
         };
-        Standing {
-            each: Counted::ALL.map(one),
+        let mut each = Counted::ALL.map(one);
+        if call.uncounted
+            && let Some(deletions) = each.get_mut(Counted::Deletions as usize)
+        {
+            deletions.get_or_insert(NoRoom::Uncounted);
         }
+        Standing { each }
     }
 }
 

@@ -102,9 +102,12 @@ fn untrusted_content(settings: &Settings) -> Option<UntrustedContent> {
         // The key takes three words; were there a fourth, the strictest stands for it.
         _ => Verdict::Deny,
     };
-    // What commands reach is judged connection by connection where each is asked about; elsewhere a command stands for all of it.
-    let judged = matches!(settings.get(SANDBOX_NETWORK).as_str(), "none" | "ask");
-    Some(UntrustedContent::new(verdict).commands_reach_out(!judged))
+    Some(UntrustedContent::new(verdict).commands_reach_out(commands_reach_out(settings)))
+}
+
+/// Whether what commands reach is not judged connection by connection, so that a command stands for all of it.
+fn commands_reach_out(settings: &Settings) -> bool {
+    !matches!(settings.get(SANDBOX_NETWORK).as_str(), "none" | "ask")
 }
 
 /// How much calls may use up before a person is asked.
@@ -120,7 +123,9 @@ fn budgets(at: &Site, settings: &Settings) -> Budgets {
         }
     };
     let ledger = Ledger::in_folder(at.home.join("budgets"));
-    Budgets::of_run(limits("run")).with_day(limits("day"), ledger)
+    Budgets::of_run(limits("run"))
+        .with_day(limits("day"), ledger)
+        .commands_reach_out(commands_reach_out(settings))
 }
 
 /// What calls stand on: one workspace, and the policy over it.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::agent_run::{calls, of_type, run_json, says, script};
 use crate::harness::{Lab, Ran, ended};
+use crate::hook::{bash, before, decision, hook};
 
 /// A lab whose rules let any file be deleted, with files `f0` to `f9`.
 fn lab() -> Lab {
@@ -147,6 +148,54 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
         layer["reason"],
         "the budget of 3 deletions a day is used up: 4 of 3"
     );
+}
+
+#[test]
+fn a_command_that_works_directly_is_asked_about_where_deletions_have_a_budget() {
+    let lab = lab();
+    let said = "cannot be counted, and there is a budget of deletions";
+    let background = json!({"command": "rm f0 f1 f2", "background": true});
+    let detached = json!({"command": "rm f0 f1 f2", "on_timeout": "detach"});
+    let plain = json!({"command": "rm f0 f1 f2"});
+    let direct = "sandbox.changes=direct";
+    let copied = "sandbox.changes=copy";
+    let rows = [
+        (&background, copied, "budgets.day.deletions=9"),
+        (&background, copied, "budgets.run.deletions=9"),
+        (&detached, copied, "budgets.day.deletions=9"),
+        (&plain, direct, "budgets.day.deletions=9"),
+    ];
+    for (arguments, changes, budget) in rows {
+        let arguments = arguments.to_string();
+        let call = ["call", "run_command", "--args", &arguments, "--json"];
+        let under = ["--profile", "trusted", "-c", changes, "-c", budget];
+        let ran = lab.run(&[&call[..], &under].concat());
+        assert_eq!(ran.code, 4, "{arguments} {budget}: {}", ran.stderr);
+        let shown = lab.run(&["approvals", "show", &approval(&ran)]);
+        assert!(shown.stdout.contains(said), "{arguments}: {}", shown.stdout);
+        assert_eq!(left(&lab), 10, "{arguments}");
+    }
+}
+
+#[test]
+fn commands_that_an_agent_runs_by_itself_are_asked_about_where_deletions_have_a_budget() {
+    let mut lab = lab();
+    lab.set("CI", "1");
+    let allows = "policy.allow = [\"Bash(*)\", \"Bash\", \"Edit(**)\"]\nhook.ask = \"agent\"\n";
+    let rows = [
+        ("budgets.run.commands = 9\n", "rm -r sub", "allow"),
+        ("budgets.run.deletions = 9\n", "rm -r sub", "ask"),
+        ("budgets.day.deletions = 9\n", "bash -lc 'rm f0'", "ask"),
+        ("budgets.day.deletions = 9\n", "make clean", "ask"),
+        ("budgets.day.deletions = 9\n", "cat f0", "allow"),
+    ];
+    std::fs::create_dir(lab.work().join("sub")).unwrap();
+    for (budget, command, expected) in rows {
+        lab.user_settings(&format!("{allows}{budget}"));
+        let event = before(&lab, "t-1", "Bash", &bash(command));
+        let (verdict, why) = decision(&hook(&lab, &event));
+        assert_eq!(verdict, expected, "{budget} {command}: {why}");
+    }
 }
 
 #[test]

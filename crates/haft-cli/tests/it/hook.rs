@@ -22,7 +22,7 @@ fn event(lab: &Lab, name: &str, more: &Value) -> String {
     event.to_string()
 }
 
-fn before(lab: &Lab, id: &str, tool: &str, input: &Value) -> String {
+pub(crate) fn before(lab: &Lab, id: &str, tool: &str, input: &Value) -> String {
     let more = json!({"tool_name": tool, "tool_input": input, "tool_use_id": id});
     event(lab, "PreToolUse", &more)
 }
@@ -35,14 +35,14 @@ fn after(lab: &Lab, id: &str, tool: &str, input: &Value, response: &Value) -> St
 }
 
 /// What the agent reads of the answer: the decision, and why.
-fn decision(ran: &Ran) -> (String, String) {
+pub(crate) fn decision(ran: &Ran) -> (String, String) {
     let said = ran.json();
     let output = &said["hookSpecificOutput"];
     let text = |name: &str| output[name].as_str().unwrap_or_default().to_owned();
     (text("permissionDecision"), text("permissionDecisionReason"))
 }
 
-fn hook(lab: &Lab, event: &str) -> Ran {
+pub(crate) fn hook(lab: &Lab, event: &str) -> Ran {
     lab.run_with(&["hook", "claude"], event)
 }
 
@@ -55,7 +55,7 @@ fn hooked(lab: &Lab, event: &str) -> Child {
     child
 }
 
-fn bash(command: &str) -> Value {
+pub(crate) fn bash(command: &str) -> Value {
     json!({"command": command, "description": "run it"})
 }
 

@@ -86,7 +86,7 @@ impl Ledger {
         })
         .map_err(|no_room| match no_room {
             NoRoom::Unknown(error) => error,
-            NoRoom::UsedUp(used_up) => self.error(&used_up.to_string()),
+            no_room => self.error(&no_room.to_string()),
         })
     }
 

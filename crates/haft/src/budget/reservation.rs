@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
-use super::{Budgets, Ledger, NoRoom, RunUses, Uses};
+use super::{Budgets, Ledger, NoRoom, RunUses, Uses, Wanted};
 use crate::future::run_blocking;
 
 /// What a call has taken. Dropping it gives it back, unless the call has started.
@@ -19,7 +19,7 @@ pub(crate) struct Reservation {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Want<'a> {
     /// What it would use up.
-    pub(crate) uses: Uses,
+    pub(crate) call: Wanted,
     /// The counts of its run.
     pub(crate) run: &'a Arc<RunUses>,
     /// The budgets, if there are any.
@@ -35,12 +35,12 @@ impl Reservation {
     /// There is no room for it, or what was used today is not known.
     pub(crate) async fn take(want: Want<'_>) -> Result<Self, NoRoom> {
         let mut reserved = Self::of_run(want)?;
-        let ledger = |budgets: &'_ Budgets| budgets.ledger_for(want.uses).cloned();
+        let ledger = |budgets: &'_ Budgets| budgets.ledger_for(want.call.uses).cloned();
         let (Some(ledger), Some(budgets)) = (want.budgets.and_then(ledger), want.budgets) else {
             return Ok(reserved);
         };
         let limits = (!want.agreed).then_some(*budgets.day());
-        let uses = want.uses;
+        let uses = want.call.uses;
         let counting = ledger.clone();
         let counted = run_blocking(move || counting.take(uses, limits.as_ref())).await;
         let counted = counted.map_err(|error| ledger.error(&error.to_string()))?;
@@ -56,10 +56,10 @@ impl Reservation {
 
     /// Takes it where only the run counts; `None` where the day does, too.
     pub(crate) fn take_now(want: Want<'_>) -> Option<Result<Self, NoRoom>> {
-        if want.uses.is_none() {
+        if want.call.uses.is_none() {
             return Some(Ok(Self::default()));
         }
-        let needs_day = |budgets: &Budgets| budgets.ledger_for(want.uses).is_some();
+        let needs_day = |budgets: &Budgets| budgets.ledger_for(want.call.uses).is_some();
         if want.budgets.is_some_and(needs_day) {
             return None;
         }
@@ -67,15 +67,18 @@ impl Reservation {
     }
 
     fn of_run(want: Want<'_>) -> Result<Self, NoRoom> {
+        if want.call.uncounted && !want.agreed {
+            return Err(NoRoom::Uncounted);
+        }
         match want.budgets.filter(|_| !want.agreed) {
             Some(budgets) => {
-                let counted = want.run.add_within(budgets.run(), want.uses);
+                let counted = want.run.add_within(budgets.run(), want.call.uses);
                 counted.map_err(NoRoom::UsedUp)?;
             }
-            None => want.run.add(want.uses),
+            None => want.run.add(want.call.uses),
         }
         Ok(Self {
-            uses: want.uses,
+            uses: want.call.uses,
             run: Some(Arc::clone(want.run)),
             day: None,
         })

@@ -129,3 +129,53 @@ fn what_the_record_has_of_a_call_is_read_back() {
         assert_eq!(serde_json::from_str::<Uses>(text).unwrap(), uses);
     }
 }
+
+#[test]
+fn a_command_is_uncounted_or_a_send_where_its_work_is_not_seen() {
+    let deletions = EffectLimits {
+        deletions: Some(2),
+        ..EffectLimits::default()
+    };
+    let commands = EffectLimits {
+        commands: Some(2),
+        ..EffectLimits::default()
+    };
+    let day = |limits| Budgets::default().with_day(limits, Ledger::in_folder("/nowhere"));
+    let run = |jailed, on_copy, risk| Permission {
+        effect: Effect::Run {
+            command: "make".to_owned(),
+            argv: None,
+            jailed,
+            on_copy,
+        },
+        risk,
+    };
+    let (of_run, of_day) = (Budgets::of_run(deletions), day(deletions));
+    let open = Budgets::of_run(deletions).commands_reach_out(true);
+    // Which budgets, the command, whether it is uncounted, how many sends it is.
+    let rows = [
+        (&of_run, run(true, false, Risk::High), true, 0),
+        (&of_day, run(true, false, Risk::High), true, 0),
+        (&of_day, run(true, false, Risk::Critical), true, 0),
+        (&of_day, run(true, false, Risk::Safe), false, 0),
+        (&of_day, run(true, true, Risk::High), false, 0),
+        (&of_day, run(false, false, Risk::High), true, 1),
+        (&of_day, run(false, false, Risk::Safe), false, 0),
+        (&open, run(true, false, Risk::High), true, 1),
+        (&open, run(true, false, Risk::Safe), false, 0),
+        (&open, run(true, true, Risk::High), false, 0),
+        (&day(commands), run(true, false, Risk::High), false, 0),
+    ];
+    for (budgets, permission, uncounted, sends) in rows {
+        let wanted = budgets.wanted(&spec(false), &[permission.clone()]);
+        let found = (wanted.uncounted, wanted.uses);
+        assert_eq!(found, (uncounted, uses(0, sends, 1)), "{permission:?}");
+        let standing = budgets.standing(Uses::NONE, wanted);
+        let uncounted_is_said = matches!(standing.of(Counted::Deletions), Some(NoRoom::Uncounted));
+        assert_eq!(uncounted_is_said, uncounted, "{permission:?}");
+    }
+    // Another program's tool says what its command removes: a folder counts as one.
+    let removal = Permission::remove(PathClaim::plain("sub"));
+    let wanted = of_day.wanted(&spec(false), &[run(false, false, Risk::Safe), removal]);
+    assert!(wanted.uncounted, "{wanted:?}");
+}

@@ -1,6 +1,6 @@
 //! What a call takes of the budgets of effects before it runs.
 
-use crate::budget::{NoRoom, Reservation, Uses, Want};
+use crate::budget::{Budgets, NoRoom, Reservation, Want, Wanted};
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::Judged;
 
@@ -15,7 +15,7 @@ pub(super) async fn take(
 ) -> Result<Reservation, NoRoom> {
     let policy = open.parts().policy.now();
     let want = Want {
-        uses: uses(judged),
+        call: wanted(policy.budgets(), judged),
         run: open.session().run_uses(),
         budgets: policy.budgets(),
         agreed,
@@ -31,10 +31,16 @@ pub(super) async fn take(
 pub(super) fn no_room(open: &OpenCall<'_>, judged: &Judged) -> Option<NoRoom> {
     let policy = open.parts().policy.now();
     let of_run = open.session().uses();
-    policy.budgets()?.standing(of_run, uses(judged)).first()
+    let budgets = policy.budgets()?;
+    let call = wanted(Some(budgets), judged);
+    budgets.standing(of_run, call).first()
 }
 
-fn uses(judged: &Judged) -> Uses {
+fn wanted(budgets: Option<&Budgets>, judged: &Judged) -> Wanted {
     let spec = judged.admitted.entry().spec();
-    Uses::of(spec, judged.judgement.permissions())
+    let permissions = judged.judgement.permissions();
+    match budgets {
+        Some(budgets) => budgets.wanted(spec, permissions),
+        None => Wanted::unlimited(spec, permissions),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::JudgedCall;
 use super::guard::{Guard, MinimumVerdict};
-use crate::budget::{BUDGET_EFFECT, Budgets, Counted};
+use crate::budget::{BUDGET_EFFECT, Budgets, NoRoom};
 use crate::permission::{Effect, Permission};
 
 /// Asks about deletions, sends and commands beyond the budgets ([`Policy::with_budgets`](super::Policy::with_budgets)), even where a
@@ -51,12 +51,16 @@ impl Guard for EffectBudgets {
         {
             return Ok(MinimumVerdict::ask(value.clone()));
         }
-        let counted = Counted::of(call.spec, call.permissions, &permission.effect);
-        let Some(counted) = counted else {
-            return Ok(MinimumVerdict::NONE);
-        };
-        let standing = call.standing(&self.0);
-        let Some(no_room) = standing.and_then(|standing| standing.of(counted)) else {
+        let budgets = &self.0;
+        let mut counted = budgets.counted(call.spec, call.permissions, permission);
+        let standing = call.standing(budgets);
+        let no_room =
+            standing.and_then(|standing| counted.find_map(|counted| standing.of(counted)));
+        // Not a matter of what was used: where nothing is counted it holds, too.
+        let uncounted = budgets
+            .is_uncounted(call.permissions, permission)
+            .then_some(&NoRoom::Uncounted);
+        let Some(no_room) = no_room.or(uncounted) else {
             return Ok(MinimumVerdict::NONE);
         };
         Ok(MinimumVerdict::ask(no_room.to_string()).for_operator(no_room.operator()))

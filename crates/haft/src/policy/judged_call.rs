@@ -62,7 +62,7 @@ impl<'a> JudgedCall<'a> {
     /// How it stands with these budgets; looked at once, however many effects it has. `None` for what is not counted.
     pub(crate) fn standing(&self, budgets: &Budgets) -> Option<&Standing> {
         let used = self.used?;
-        let look = || budgets.standing(used, Uses::of(self.spec, self.permissions));
+        let look = || budgets.standing(used, budgets.wanted(self.spec, self.permissions));
         Some(self.standing.get_or_init(look))
     }
 

@@ -206,6 +206,79 @@ async fn an_approval_lets_one_call_through_and_the_request_says_what_is_used_up(
     assert_eq!(session.uses().deletions, 3);
 }
 
+/// A command that works on the workspace itself, as its tool states it.
+fn direct(name: &str, jailed: bool, risk: Risk) -> Arc<dyn haft::tool::Tool> {
+    let effect = Effect::Run {
+        command: "make".to_owned(),
+        argv: None,
+        jailed,
+        on_copy: false,
+    };
+    TestTool::of(TestTool::echo(name))
+        .wanting(vec![Permission { effect, risk }])
+        .arc()
+}
+
+#[tokio::test]
+async fn commands_whose_deletions_cannot_be_counted_are_asked_about_where_there_is_a_budget_of_them()
+ {
+    let home = tempfile::tempdir().unwrap();
+    let day = |limits| Budgets::default().with_day(limits, Ledger::in_folder(home.path()));
+    let said = "what a command that works directly deletes cannot be counted, and there is a budget of deletions";
+    let all = || {
+        ToolRegistry::new()
+            .with(direct("jailed", true, Risk::High))
+            .and_then(|all| all.with(direct("bare", false, Risk::High)))
+            .and_then(|all| all.with(direct("reads", true, Risk::Safe)))
+            .unwrap()
+    };
+    let yes = || Answer::from(Decision::approve("ann", "test").hold_for(HoldFor::Session));
+    let rows = [
+        (Budgets::of_run(limits(9, 0, 0)), true),
+        (day(limits(9, 0, 0)), true),
+        (day(limits(0, 9, 9)), false),
+    ];
+    for (budgets, asks) in rows {
+        for name in ["jailed", "bare", "reads"] {
+            let rules = Policy::builder(Profile::Trusted).allow(name).allow("Bash");
+            let policy = rules.build().unwrap().with_budgets(budgets.clone());
+            let approver = ScriptedApprover::new([yes(), yes()]);
+            let asked = Arc::clone(&approver.asked);
+            let executor = Executor::new(policy.clone()).with_approver(approver);
+            let session = Session::new(all());
+            // An approval lets one call through, whatever it says of the session.
+            for _ in 0..2 {
+                let outcome = executor.execute(&session, call(name)).await;
+                assert_eq!(outcome.status, Status::Ok, "{name} {outcome:?}");
+            }
+            let reasons: Vec<String> = asked.lock().iter().map(|one| one.reason.clone()).collect();
+            let asks = asks && name != "reads";
+            assert_eq!(reasons, vec![said; if asks { 2 } else { 0 }], "{name}");
+            // Approvers that ask nobody do not lift it.
+            let executor = Executor::new(policy).with_approver(AutoApprove::up_to(Risk::Critical));
+            let outcome = executor.execute(&Session::new(all()), call(name)).await;
+            let expected = if asks { Status::Denied } else { Status::Ok };
+            assert_eq!(outcome.status, expected, "{name} {outcome:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_reaches_out_is_a_send() {
+    for (reaches_out, expected) in [(true, Status::Denied), (false, Status::Ok)] {
+        let budgets = Budgets::of_run(limits(0, 1, 0)).commands_reach_out(reaches_out);
+        let rules = Policy::builder(Profile::Trusted)
+            .allow("jailed")
+            .allow("Bash");
+        let executor = Executor::new(rules.build().unwrap().with_budgets(budgets));
+        let tools = ToolRegistry::new().with(direct("jailed", true, Risk::High));
+        let session = Session::new(tools.unwrap());
+        let first = executor.execute(&session, call("jailed")).await;
+        let second = executor.execute(&session, call("jailed")).await;
+        assert_eq!((first.status, second.status), (Status::Ok, expected));
+    }
+}
+
 #[tokio::test]
 async fn neither_a_grant_nor_an_approver_that_asks_nobody_lifts_a_budget() {
     let budgets = || Budgets::of_run(limits(1, 0, 0));

@@ -1,0 +1,79 @@
+//! `Wanted`: what a call would use of the budgets, and whether that can be said before it runs.
+
+use super::{Budgets, Counted, Uses};
+use crate::permission::{Effect, Permission};
+use crate::spec::{Risk, ToolSpec};
+
+/// What a call would use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// As far as it is counted.
+    pub(crate) uses: Uses,
+    /// It may delete files that are not counted, and there is a budget of deletions.
+    pub(crate) uncounted: bool,
+}
+
+impl Wanted {
+    /// Of a call that no budgets stand over.
+    pub(crate) fn unlimited(spec: &ToolSpec, permissions: &[Permission]) -> Self {
+        Self {
+            uses: Uses::of(spec, permissions),
+            uncounted: false,
+        }
+    }
+}
+
+impl Budgets {
+    /// What a call would use of them.
+    pub(crate) fn wanted(&self, spec: &ToolSpec, permissions: &[Permission]) -> Wanted {
+        let mut uses = Uses::of(spec, permissions);
+        let sends = permissions.iter().filter(|one| self.is_send(one)).count();
+        uses.sends = uses.sends.saturating_add(sends as u64);
+        Wanted {
+            uses,
+            uncounted: permissions
+                .iter()
+                .any(|one| self.is_uncounted(permissions, one)),
+        }
+    }
+
+    /// As what an effect of a call counts.
+    pub(crate) fn counted(
+        &self,
+        spec: &ToolSpec,
+        permissions: &[Permission],
+        permission: &Permission,
+    ) -> impl Iterator<Item = Counted> {
+        let own = Counted::of(spec, permissions, &permission.effect);
+        let deletes = self
+            .is_uncounted(permissions, permission)
+            .then_some(Counted::Deletions);
+        let sends = self.is_send(permission).then_some(Counted::Sends);
+        [deletes, own, sends].into_iter().flatten()
+    }
+
+    /// Whether it is a command that works on the workspace itself, where what it deletes is not seen, and there is a budget of deletions.
+    /// What only reads deletes nothing; what works on a copy has its changes judged, file by file. One that says what it removes may say
+    /// so of a folder, with however many files.
+    pub(crate) fn is_uncounted(&self, permissions: &[Permission], permission: &Permission) -> bool {
+        let mut limits = [self.run(), self.day()].into_iter();
+        if !limits.any(|limits| limits.deletions.is_some()) {
+            return false;
+        }
+        let removes = |one: &Permission| matches!(one.effect, Effect::Remove(_));
+        let directly = matches!(permission.effect, Effect::Run { on_copy: false, .. });
+        directly && (permission.risk > Risk::Safe || permissions.iter().any(removes))
+    }
+
+    /// Whether it is a command that may connect to where it likes.
+    fn is_send(&self, permission: &Permission) -> bool {
+        let Effect::Run {
+            jailed, on_copy, ..
+        } = permission.effect
+        else {
+            return false;
+        };
+        let confined = jailed && (on_copy || !self.commands_reach_out);
+        !confined && permission.risk > Risk::Safe
+    }
+}
