@@ -23,7 +23,8 @@ impl Prompt {
         for block in blocks {
             parts.push(part(block, workspace)?);
         }
-        if parts.is_empty() {
+        let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+        if parts.iter().all(says_nothing) {
             return Err(RpcError::new(INVALID_PARAMS, "the prompt is empty"));
         }
         let command = match parts.first() {
@@ -158,6 +159,8 @@ mod tests {
         }
         for block in [
             json!([]),
+            json!([{"type": "text", "text": ""}]),
+            json!([{"type": "text", "text": " \n"}, {"type": "text", "text": ""}]),
             json!([{"type": "audio", "data": "", "mimeType": "audio/wav"}]),
             json!([{"type": "resource", "resource": {"uri": "x:a", "blob": "AA=="}}]),
         ] {

@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::conversation::{Conversation, Entry};
 use crate::end::{End, Exceeded, Finished};
 use crate::event::{AgentEvent, Watcher};
-use crate::history::History;
+use crate::history::{History, is_blank};
 use crate::model::{Model, ModelError, ModelEvent, ModelRequest};
 use crate::offer::Offer;
 use crate::options::Options;
@@ -56,6 +56,9 @@ pub enum AgentError {
     /// The conversation cannot be kept. What it could not take in did not happen.
     #[error("cannot keep the conversation: {0}")]
     Conversation(#[from] io::Error),
+    /// A prompt that says nothing: providers refuse it, and the conversation could not go on with it.
+    #[error("the prompt is empty; say what is to be done")]
+    Empty,
     /// A prompt came while calls of the last turn have no answer.
     #[error("{0} calls of the last turn have no answer yet; resume the run first")]
     Open(usize),
@@ -182,12 +185,17 @@ impl Agent {
     /// # Errors
     /// As for [`run`](Self::run).
     pub async fn run_with(&mut self, prompt: Vec<Part>) -> Result<Finished, AgentError> {
+        // Before anything that takes time: a cancellation meanwhile counts.
+        let stop = self.control.begin();
         self.check_closed()?;
+        if is_blank(&prompt) {
+            return Err(AgentError::Empty);
+        }
         self.note(Entry::User(prompt))?;
         if self.options.suggest {
             self.suggest().await;
         }
-        self.go_on().await
+        self.go_on(stop).await
     }
 
     /// Goes on where an earlier run ended: with calls that waited for a decision, or with a request that failed.
@@ -198,7 +206,8 @@ impl Agent {
     /// # Errors
     /// As for [`run`](Self::run).
     pub async fn resume(&mut self) -> Result<Finished, AgentError> {
-        self.go_on().await
+        let stop = self.control.begin();
+        self.go_on(stop).await
     }
 
     fn check_closed(&self) -> Result<(), AgentError> {
@@ -225,8 +234,7 @@ impl Agent {
     }
 
     /// Turns until an end, bounded by the time that there is.
-    async fn go_on(&mut self) -> Result<Finished, AgentError> {
-        let stop = self.control.begin();
+    async fn go_on(&mut self, stop: CancellationToken) -> Result<Finished, AgentError> {
         let deadline = self.options.budget.time.map(|time| Instant::now() + time);
         self.restore_skills().await?;
         self.instruct().await?;

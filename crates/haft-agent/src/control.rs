@@ -16,7 +16,8 @@ struct Parts {
 }
 
 impl Control {
-    /// Stops the calls under way: the model hears that the user ended them, and the run goes on. False where none is under way.
+    /// Stops the calls of the reply that are under way, and those that would come after them: the model hears that the user ended them,
+    /// and the run goes on. False where none is under way, or where they were stopped already.
     pub fn stop_calls(&self) -> bool {
         let calls = self.0.calls.lock();
         calls.as_ref().is_some_and(|calls| {
@@ -38,11 +39,16 @@ impl Control {
         run.clone()
     }
 
-    /// Calls begin; they end with the run, too.
-    pub(crate) fn begin_calls(&self) -> CancellationToken {
+    /// The calls of a reply begin; they end with the run, too.
+    pub(crate) fn begin_calls(&self) {
         let token = self.0.run.lock().child_token();
-        *self.0.calls.lock() = Some(token.clone());
-        token
+        *self.0.calls.lock() = Some(token);
+    }
+
+    /// Ends when the calls of the reply are to end.
+    pub(crate) fn calls(&self) -> CancellationToken {
+        let calls = self.0.calls.lock().clone();
+        calls.unwrap_or_else(|| self.0.run.lock().clone())
     }
 
     /// No call is under way any more.

@@ -143,6 +143,8 @@ impl History {
     /// Takes an entry in.
     pub(crate) fn apply(&mut self, entry: Entry) {
         match entry {
+            // One that an older version let through: no provider takes it, and it says nothing.
+            Entry::User(parts) if is_blank(&parts) => {}
             Entry::User(parts) => {
                 self.spent.begin_prompt();
                 self.repeats.clear();
@@ -264,6 +266,12 @@ impl History {
         }
         self.last = Usage::default();
     }
+}
+
+/// Whether a prompt says nothing.
+pub(crate) fn is_blank(parts: &[Part]) -> bool {
+    let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+    parts.iter().all(says_nothing)
 }
 
 /// About how much of a request a part takes, in bytes.

@@ -205,7 +205,7 @@ impl App {
 pub fn problem(error: &AgentError) -> Problem {
     match error {
         AgentError::Model(error) => of_model(error),
-        AgentError::Open(_) => Problem::usage(error.to_string()),
+        AgentError::Open(_) | AgentError::Empty => Problem::usage(error.to_string()),
         AgentError::Skill { .. } => Problem::usage(error.to_string())
             .advise("`haft skills` lists the skills that there are"),
         _ => Problem::failed(error.to_string()),

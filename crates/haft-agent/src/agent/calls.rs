@@ -55,6 +55,18 @@ impl Agent {
         stop: &CancellationToken,
         deadline: Option<Instant>,
     ) -> Result<Option<End>, AgentError> {
+        // From the first call to the last, those in between that have not begun included: one stop is for all of them.
+        self.control.begin_calls();
+        let end = self.each_call(stop, deadline).await;
+        self.control.end_calls();
+        end
+    }
+
+    async fn each_call(
+        &mut self,
+        stop: &CancellationToken,
+        deadline: Option<Instant>,
+    ) -> Result<Option<End>, AgentError> {
         let mut group = Vec::new();
         let mut from = 0;
         loop {
@@ -162,8 +174,11 @@ impl Agent {
         if group.is_empty() {
             return Ok(None);
         }
+        let ended = self.control.calls();
+        if ended.is_cancelled() {
+            return self.after(Vec::new(), false, stop);
+        }
         self.begin(&group).await?;
-        let ended = self.control.begin_calls();
         let mut left: Vec<Ready> = Vec::new();
         let mut running: FuturesUnordered<BoxFuture<'static, (usize, Outcome)>> =
             FuturesUnordered::new();
@@ -191,7 +206,6 @@ impl Agent {
                 () = until(deadline) => { late = true; break }
             }
         }
-        self.control.end_calls();
         // Dropping them cancels them.
         drop(running);
         for ready in &left {
@@ -214,6 +228,13 @@ impl Agent {
         if self.stopped(stop).is_some() {
             self.give_up("the user ended the run before")?;
             return Ok(Some(End::Cancelled));
+        }
+        if self.control.calls().is_cancelled() {
+            self.give_up("the user stopped the calls of this reply before")?;
+            // A call that waited for a decision before this run waits again.
+            if waiting.is_empty() && self.is_open() {
+                return Ok(Some(End::Cancelled));
+            }
         }
         // What follows in the turn may build on what waits: it stays where it is.
         Ok((!waiting.is_empty()).then_some(End::Suspended(waiting)))

@@ -182,7 +182,11 @@ fn hanging(model: &ScriptedModel) -> (haft_agent::Agent, std::sync::Arc<tokio::s
 async fn stopping_the_calls_goes_on_with_the_run_and_cancelling_answers_them_all() {
     for cancel in [false, true] {
         let model = ScriptedModel::new()
-            .calls([("a", "hangs", "{}"), ("b", "plain", "{}")])
+            .calls([
+                ("a", "hangs", "{}"),
+                ("b", "plain", "{}"),
+                ("c", "hangs", "{}"),
+            ])
             .says("ok");
         let (mut agent, begun) = hanging(&model);
         let control = agent.control();
@@ -202,12 +206,35 @@ async fn stopping_the_calls_goes_on_with_the_run_and_cancelling_answers_them_all
         }
         let answers = last_answers(&model);
         assert!(text(&answers[0]).contains("the user ended this call"));
-        let second = text(&answers[1]);
-        assert_eq!(
-            second.starts_with("not run: the user ended"),
-            cancel,
-            "{second}"
-        );
+        let why = match cancel {
+            true => "not run: the user ended the run before",
+            false => "not run: the user stopped the calls of this reply before",
+        };
+        for answer in &answers[1..] {
+            assert_eq!(text(answer), why);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_prompt_is_refused_and_one_that_was_kept_is_left_out() {
+    use haft_agent::conversation::{Conversation as _, Entry, MemoryConversation};
+    use haft_wire::Part;
+
+    let text = |text: &str| Part::Text(text.to_owned());
+    for blank in [vec![], vec![text("")], vec![text(" \n"), text("\t")]] {
+        let kept = std::sync::Arc::new(MemoryConversation::new());
+        kept.append(&Entry::User(blank.clone())).unwrap();
+        let model = ScriptedModel::new().says("ok");
+        let agent = agent(&model, &Log::default());
+        let mut agent = agent.keep_in(kept).await.unwrap();
+        let refused = agent.run_with(blank.clone()).await;
+        assert!(matches!(refused, Err(AgentError::Empty)), "{refused:?}");
+        assert!(model.requests().is_empty());
+        assert_eq!(agent.resume().await.unwrap().end, End::Done);
+        assert!(model.requests().is_empty(), "there is nothing to ask");
+        assert_eq!(agent.run("go").await.unwrap().text, "ok");
+        assert_eq!(model.requests()[0].messages.len(), 1, "{blank:?}");
     }
 }
 

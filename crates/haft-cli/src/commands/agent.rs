@@ -101,14 +101,24 @@ fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
             let text = plain_file::bounded(io::stdin().lock(), MOST).map_err(|e| {
                 Problem::usage(format!("read the prompt: {e}")).at(Place::named("stdin"))
             })?;
-            Ok(Some(text))
+            not_blank(text).map(Some)
         }
-        Some(text) => Ok(Some(text.to_owned())),
+        Some(text) => not_blank(text.to_owned()).map(Some),
         None if args.resume.is_some() || is_interactive() => Ok(None),
         None => Err(Problem::usage("there is no prompt").advise(
             "write it behind `haft run`, or - to read it from stdin; a conversation needs a terminal",
         )),
     }
+}
+
+/// The prompt, where it says something: providers refuse an empty one.
+fn not_blank(prompt: String) -> Result<String, Problem> {
+    if prompt.trim().is_empty() {
+        return Err(Problem::usage("the prompt is empty").advise(
+            "write what is to be done behind `haft run`, or on stdin behind `haft run -`",
+        ));
+    }
+    Ok(prompt)
 }
 
 fn view(at: &Invocation, app: &App, is_dry: bool) -> Arc<dyn View> {
@@ -159,7 +169,7 @@ impl Talk<'_> {
         self.is_resumed && (agent.is_open() || !is_answered)
     }
 
-    /// One prompt, to its end. The first signal stops the tools that run, the next one the run.
+    /// One prompt, to its end. The first interrupt stops the calls of the reply at hand, the next one the run, whatever runs by then.
     async fn step(&mut self, step: Step) -> Done {
         self.view.works(true);
         let control = self.agent.agent().control();
@@ -171,11 +181,15 @@ impl Talk<'_> {
                     Step::Resume => agent.resume().await,
                 }
             });
+            let mut stopped = false;
             loop {
                 tokio::select! {
+                    // The run first: what it begins anew, a signal can end.
+                    biased;
                     done = &mut running => break done,
                     signal = self.signals.next() => {
-                        if signal == Signal::Interrupt && control.stop_calls() {
+                        if signal == Signal::Interrupt && !stopped && control.stop_calls() {
+                            stopped = true;
                             self.view.notice("the tools were stopped; Ctrl-C again ends the run");
                         } else {
                             control.cancel();

@@ -431,6 +431,54 @@ fn ctrl_c_stops_the_tools_first_and_then_the_run() {
 }
 
 #[test]
+fn a_second_ctrl_c_ends_the_run_however_many_calls_are_left() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    // Of one reply all calls are stopped with the first; by the second one the next reply's call runs.
+    let [first, second] = ["d", "e"].map(|id| LONG.replacen("\"c\"", &format!("{id:?}"), 1));
+    let turns = [
+        calls(&[LONG, &first, &second]),
+        calls(&[&LONG.replacen("\"c\"", "\"f\"", 1)]),
+    ];
+    let model = script(&lab, &turns.concat());
+    let args = [
+        "run",
+        "go",
+        "--json",
+        "--profile",
+        "trusted",
+        "--model",
+        &model,
+    ];
+    let mut child = lab.command(&args).spawn().unwrap();
+    let mut lines = live(&mut child);
+    for _ in 0..2 {
+        next(&mut lines, "usage");
+        next(&mut lines, "tool_progress");
+        interrupt(&child);
+    }
+    let done = next(&mut lines, "done");
+    assert_eq!(done["end"], "cancelled", "{done}");
+    assert_eq!(done["total"]["turns"], 2, "{done}");
+    assert_eq!(ended(child).code, 130);
+}
+
+#[test]
+fn an_empty_prompt_is_refused_before_a_run_begins() {
+    let lab = Lab::new();
+    let model = script(&lab, &says("Never."));
+    for (prompt, stdin) in [("", ""), (" \n\t", ""), ("-", ""), ("-", "\n")] {
+        let ran = lab.run_with(&["run", prompt, "--model", &model], stdin);
+        assert_eq!(ran.code, 2, "{prompt:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("the prompt is empty"), "{}", ran.stderr);
+    }
+    let runs = lab.run(&["runs", "--json"]);
+    assert!(!runs.stdout.contains("\"agent\""), "{}", runs.stdout);
+}
+
+#[test]
 fn budgets_end_a_run_with_a_word_for_it() {
     let lab = Lab::new();
     let read = |id: usize| {
