@@ -206,9 +206,10 @@ async fn stopping_the_calls_goes_on_with_the_run_and_cancelling_answers_them_all
         }
         let answers = last_answers(&model);
         assert!(text(&answers[0]).contains("the user ended this call"));
-        let why = match cancel {
-            true => "not run: the user ended the run before",
-            false => "not run: the user stopped the calls of this reply before",
+        let why = if cancel {
+            "not run: the user ended the run before"
+        } else {
+            "not run: the user stopped the calls of this reply before"
         };
         for answer in &answers[1..] {
             assert_eq!(text(answer), why);

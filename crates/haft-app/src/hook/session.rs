@@ -56,7 +56,7 @@ impl AgentSession {
         let options = RunOptions {
             client: Some(at.agent.title().to_owned()),
             progress: app.watched(),
-            wait: ApprovalWait::For(wait - BEFORE.min(wait / 4)),
+            wait: ApprovalWait::For(wait.saturating_sub(BEFORE.min(wait / 4))),
             tools: Some(Arc::clone(&tools) as _),
             is_foreign: true,
             ..RunOptions::new("hook")

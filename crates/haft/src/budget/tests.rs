@@ -167,7 +167,7 @@ fn a_command_is_uncounted_or_a_send_where_its_work_is_not_seen() {
         (&day(commands), run(true, false, Risk::High), false, 0),
     ];
     for (budgets, permission, uncounted, sends) in rows {
-        let wanted = budgets.wanted(&spec(false), &[permission.clone()]);
+        let wanted = budgets.wanted(&spec(false), std::slice::from_ref(&permission));
         let found = (wanted.uncounted, wanted.uses);
         assert_eq!(found, (uncounted, uses(0, sends, 1)), "{permission:?}");
         let standing = budgets.standing(Uses::NONE, wanted);
