@@ -50,7 +50,7 @@ fn approval(ran: &Ran) -> String {
         .to_owned()
 }
 
-/// No rule is kept for the call, and none is said to be.
+/// No rule is kept for the call, and none is said to be; the explanation says what is used.
 fn refuses_a_rule(lab: &Lab, id: &str) {
     let rule = ["--scope", "always", "--rule", "delete_file", "--yes"];
     let always = lab.run(&[&["approvals", "approve", id][..], &rule].concat());
@@ -60,6 +60,7 @@ fn refuses_a_rule(lab: &Lab, id: &str) {
         "{}",
         always.stderr
     );
+    says_what_is_used(lab);
 }
 
 /// The explanation of a call that there is room for has the counts.
@@ -117,7 +118,6 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
         always.stderr
     );
     refuses_a_rule(&lab, &id);
-    says_what_is_used(&lab);
     let budget = ["-c", "budgets.day.deletions=3"];
     let approved = lab.run(&[&["approvals", "approve", &id, "--yes"][..], &budget].concat());
     assert_eq!(approved.code, 0, "{}", approved.stderr);
