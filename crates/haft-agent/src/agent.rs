@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use haft::{CancellationToken, Executor, Session, SkillSet};
 use haft_wire::request::Choice;
-use haft_wire::{Message, Part, Stop};
+use haft_wire::{Message, Part, Reply, Stop, Usage};
 use tokio::time::Instant;
 
+use crate::agent::broken::Broken;
 use crate::agent::money::Money;
+use crate::budget::Spent;
 use crate::control::Control;
 use crate::conversation::{Conversation, Entry};
 use crate::end::{End, Exceeded, Finished};
@@ -18,6 +20,7 @@ use crate::model::{Model, ModelError, ModelEvent, ModelRequest};
 use crate::offer::Offer;
 use crate::options::Options;
 
+mod broken;
 mod calls;
 mod composed;
 mod money;
@@ -156,6 +159,11 @@ impl Agent {
     /// The history, as the model is told it.
     pub fn messages(&self) -> &[Message] {
         self.history.messages()
+    }
+
+    /// What the conversation has used up so far.
+    pub fn spent(&self) -> Spent {
+        self.history.spent
     }
 
     /// Whether calls of the last turn have no answer: [`resume`](Self::resume) goes on with them.
@@ -342,9 +350,13 @@ impl Agent {
         if let Some(names) = self.offer.refresh(&self.session.tools()) {
             self.note(Entry::Offered(names))?;
         }
-        let reply = {
+        let mut broken = Broken::default();
+        let asked = {
             let watcher = self.watcher.as_deref();
-            let mut watch = |event: ModelEvent| tell(watcher, &event);
+            let mut watch = |event: ModelEvent| {
+                broken.hear(&event);
+                tell(watcher, &event);
+            };
             let request = ModelRequest {
                 system: &self.system,
                 messages: self.history.messages(),
@@ -357,12 +369,27 @@ impl Agent {
             let asked = self.model.reply(request, &mut watch);
             tokio::select! {
                 biased;
-                reply = asked => reply?,
-                () = stop.cancelled() => return Ok(Some(End::Cancelled)),
-                () = self.session.cancellation().cancelled() => return Ok(Some(End::Cancelled)),
-                () = until(deadline) => return Ok(Some(End::Budget(self.out_of_time()))),
+                reply = asked => Asked::Reply(reply),
+                () = stop.cancelled() => Asked::End(End::Cancelled),
+                () = self.session.cancellation().cancelled() => Asked::End(End::Cancelled),
+                () = until(deadline) => Asked::End(End::Budget(self.out_of_time())),
             }
         };
+        let lost = broken.lost(matches!(asked, Asked::Reply(Ok(_))));
+        if lost != Usage::default() {
+            self.note(Entry::Spent {
+                usage: lost,
+                is_estimate: false,
+            })?;
+        }
+        match asked {
+            Asked::Reply(reply) => self.take_reply(reply?),
+            Asked::End(end) => Ok(Some(end)),
+        }
+    }
+
+    /// Keeps a reply, and tells of it.
+    fn take_reply(&mut self, reply: Reply) -> Result<Option<End>, AgentError> {
         let (usage, text) = (reply.usage, reply.turn.text());
         self.note(Entry::Turn {
             turn: reply.turn,
@@ -379,6 +406,12 @@ impl Agent {
     }
 }
 
+/// What came of a request.
+enum Asked {
+    Reply(Result<Reply, ModelError>),
+    End(End),
+}
+
 /// Tells what happens while the model answers.
 fn tell(watcher: Option<&dyn Watcher>, event: &ModelEvent) {
     let Some(watcher) = watcher else {
@@ -386,6 +419,7 @@ fn tell(watcher: Option<&dyn Watcher>, event: &ModelEvent) {
     };
     match event {
         ModelEvent::Delta(delta) => watcher.event(AgentEvent::Delta(delta)),
+        ModelEvent::Usage(_) => {}
         ModelEvent::Retry { pause, why } => watcher.event(AgentEvent::Retry {
             pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
             why,

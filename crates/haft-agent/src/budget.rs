@@ -82,9 +82,17 @@ pub struct Spent {
     pub cached: u64,
     /// Tokens written.
     pub output: u64,
+    /// Of those read and written, tokens that were estimated, for the provider did not say.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub estimated: u64,
     /// Money, where prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub money: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Spent {

@@ -66,6 +66,13 @@ pub enum Entry {
         /// What stands in place of it.
         text: String,
     },
+    /// What was spent on something else than a turn: on a reply that broke off, or on a turn whose provider says nothing of it.
+    Spent {
+        /// The tokens.
+        usage: Usage,
+        /// Whether they were estimated by the length of what was read and written.
+        is_estimate: bool,
+    },
     /// The messages before a turn were replaced by a summary.
     Summary {
         /// The first turn that stands as it is, counted from 1.

@@ -170,6 +170,17 @@ impl History {
             Entry::Offered(names) => self.offered = names,
             Entry::Skills(names) => self.skills = names,
             Entry::Shortened { turn, place, text } => self.shorten(turn, place, text),
+            Entry::Spent { usage, is_estimate } => {
+                self.spent.count(&usage, self.prices.as_ref());
+                if is_estimate {
+                    self.spent.estimated = self
+                        .spent
+                        .estimated
+                        .saturating_add(usage.input)
+                        .saturating_add(usage.output);
+                    self.last = usage;
+                }
+            }
             Entry::Summary { turn, text, usage } => {
                 self.spent.count(&usage, self.prices.as_ref());
                 self.summarize(turn, text);

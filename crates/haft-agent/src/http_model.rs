@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::future::BoxFuture;
-use haft_wire::{Delta, Dialect, Limits, Reply, Request};
+use haft_wire::{Dialect, Limits, Reply, Request};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -143,9 +143,9 @@ impl HttpModel {
         let mut tried = 0;
         loop {
             let mut seen = false;
-            let mut show = |delta: Delta| {
-                seen = true;
-                watch(ModelEvent::Delta(delta));
+            let mut show = |event: ModelEvent| {
+                seen |= matches!(event, ModelEvent::Delta(_));
+                watch(event);
             };
             let error = match self.exchange.send(&post, &mut show).await {
                 Ok(reply) => return Ok(reply),

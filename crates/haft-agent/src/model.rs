@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft::future::BoxFuture;
 use haft_wire::request::Choice;
-use haft_wire::{Declarations, Delta, Dialect, Message, Reply, WireError};
+use haft_wire::{Declarations, Delta, Dialect, Message, Reply, Usage, WireError};
 use serde_json::value::RawValue;
 
 /// What a model is asked next.
@@ -32,6 +32,8 @@ pub struct ModelRequest<'a> {
 pub enum ModelEvent {
     /// A piece of the reply.
     Delta(Delta),
+    /// What the provider says that the reply costs so far. It counts where no whole reply comes.
+    Usage(Usage),
     /// The request failed and is sent again after a pause.
     Retry {
         /// The pause.

@@ -35,12 +35,13 @@ impl Dialect {
                 limit: limits.reply,
             });
         }
-        match self {
+        let reply = match self {
             Self::OpenAiChat => chat::read(body, limits),
             Self::OpenAiResponses => responses::read(body, limits),
             Self::Anthropic => messages::read(body, limits),
             Self::Gemini => gemini::read(body, limits),
-        }
+        };
+        reply.and_then(Reply::checked)
     }
 
     /// Reads a reply that comes as a stream.

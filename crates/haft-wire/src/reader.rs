@@ -3,7 +3,7 @@
 use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::limits::Limits;
-use crate::reply::Reply;
+use crate::reply::{Reply, Usage};
 use crate::stream::Delta;
 use crate::{chat, gemini, messages, responses};
 
@@ -54,16 +54,28 @@ impl Reader {
         }
     }
 
+    /// What the provider has said so far that the reply costs: of one that breaks off, all that is known.
+    pub fn usage(&self) -> Usage {
+        let usage = match &self.0 {
+            Dialects::Chat(stream) => stream.usage(),
+            Dialects::Responses(stream) => stream.usage(),
+            Dialects::Messages(stream) => stream.usage(),
+            Dialects::Gemini(stream) => stream.usage(),
+        };
+        Some(usage).filter(Usage::is_possible).unwrap_or_default()
+    }
+
     /// The reply, once the stream has ended.
     ///
     /// # Errors
-    /// The stream ended before the reply was whole.
+    /// The stream ended before the reply was whole, or the reply cannot have cost what it says.
     pub fn finish(self) -> Result<Reply, WireError> {
-        match self.0 {
+        let reply = match self.0 {
             Dialects::Chat(stream) => stream.finish(),
             Dialects::Responses(stream) => stream.finish(),
             Dialects::Messages(stream) => stream.finish(),
             Dialects::Gemini(stream) => stream.finish(),
-        }
+        };
+        reply.and_then(Reply::checked)
     }
 }

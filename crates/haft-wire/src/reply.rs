@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
+use crate::error::WireError;
 
 /// A whole answer of a model.
 #[derive(Debug)]
@@ -19,6 +20,23 @@ pub struct Reply {
     pub id: Option<String>,
     /// The model that answered, as the provider names it.
     pub model: Option<String>,
+}
+
+impl Reply {
+    /// The reply, where it can have cost what it says.
+    pub(crate) fn checked(self) -> Result<Self, WireError> {
+        if self.usage.is_possible() {
+            return Ok(self);
+        }
+        let Usage { input, output, .. } = self.usage;
+        Err(WireError::Malformed {
+            dialect: self.turn.dialect.as_str(),
+            what: "the usage of a reply",
+            reason: format!(
+                "{input} tokens read and {output} written are more than the {MAX_TOKENS} that a reply can cost"
+            ),
+        })
+    }
 }
 
 /// A model's part of the history.
@@ -159,6 +177,10 @@ impl fmt::Display for Stop {
     }
 }
 
+/// The most tokens that a reply can say it cost, of each kind: a thousand times the largest windows there are. More is a mistake or a
+/// trick, and would use up any budget at once.
+const MAX_TOKENS: u64 = 1_000_000_000;
+
 /// Tokens of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
@@ -170,4 +192,12 @@ pub struct Usage {
     pub output: u64,
     /// Of these, thoughts.
     pub thinking: u64,
+}
+
+impl Usage {
+    /// Whether a reply can cost this.
+    pub(crate) fn is_possible(&self) -> bool {
+        let counts = [self.input, self.cached, self.output, self.thinking];
+        counts.into_iter().all(|tokens| tokens <= MAX_TOKENS)
+    }
 }

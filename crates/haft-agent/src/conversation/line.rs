@@ -68,6 +68,11 @@ enum Stored {
         place: usize,
         text: String,
     },
+    Spent {
+        usage: StoredUsage,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_estimate: bool,
+    },
     Summary {
         turn: u32,
         text: String,
@@ -198,6 +203,10 @@ impl From<&Entry> for Stored {
                 place: *place,
                 text: text.clone(),
             },
+            Entry::Spent { usage, is_estimate } => Self::Spent {
+                usage: (*usage).into(),
+                is_estimate: *is_estimate,
+            },
             Entry::Summary { turn, text, usage } => Self::Summary {
                 turn: *turn,
                 text: text.clone(),
@@ -223,6 +232,10 @@ impl Stored {
             Self::Offered(names) => Entry::Offered(names),
             Self::Skills(names) => Entry::Skills(names),
             Self::Shortened { turn, place, text } => Entry::Shortened { turn, place, text },
+            Self::Spent { usage, is_estimate } => Entry::Spent {
+                usage: usage.into(),
+                is_estimate,
+            },
             Self::Summary { turn, text, usage } => Entry::Summary {
                 turn,
                 text,

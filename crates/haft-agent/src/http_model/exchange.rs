@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft::text::clip;
-use haft_wire::{Delta, Dialect, Limits, Reply, WireError};
+use haft_wire::{Dialect, Limits, Reply, Usage, WireError};
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -20,7 +20,7 @@ use crate::http_model::dial::Dial;
 use crate::http_model::place::Place;
 use crate::http_model::retry;
 use crate::http_model::timeouts::Timeouts;
-use crate::model::{ModelError, Wait};
+use crate::model::{ModelError, ModelEvent, Wait};
 
 /// The most that is read of a refusal.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -51,7 +51,7 @@ pub(super) struct Post<'a> {
 }
 
 /// What is shown of an answer as it comes.
-pub(super) type Show<'a> = dyn FnMut(Delta) + Send + 'a;
+pub(super) type Show<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
 impl Exchange {
     pub(super) fn new(
@@ -245,6 +245,7 @@ impl Body<'_> {
         let limit = self.exchange.limits.reply;
         let mut reader = dialect.reader(self.exchange.limits);
         let mut deltas = Vec::new();
+        let mut reported = Usage::default();
         while !reader.is_whole()
             && let Some(piece) = self.next().await?
         {
@@ -253,7 +254,14 @@ impl Body<'_> {
                 return Err(WireError::TooLarge { what, limit }.into());
             }
             let taken = reader.push(&piece, &mut deltas);
-            deltas.drain(..).for_each(&mut *show);
+            for delta in deltas.drain(..) {
+                show(ModelEvent::Delta(delta));
+            }
+            let usage = reader.usage();
+            if usage != reported {
+                reported = usage;
+                show(ModelEvent::Usage(usage));
+            }
             taken?;
         }
         Ok(reader.finish()?)

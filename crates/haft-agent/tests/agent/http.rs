@@ -388,3 +388,36 @@ fn what_cannot_be_asked_says_what_to_set() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn what_a_reply_cost_that_broke_off_is_counted_and_what_none_can_cost_is_refused() {
+    use crate::support::{Log, agent_of};
+
+    let usage = |tokens: u64| {
+        format!(
+            "data: {{\"id\":\"r\",\"choices\":[],\"usage\":{{\"prompt_tokens\":{tokens},\"completion_tokens\":2}}}}\n\n"
+        )
+    };
+    let most = 1_000_000_000;
+    for (answer, counted) in [
+        (format!("{}{}", begun(), usage(7)), 9),
+        (format!("{}{}data: {{\n\n", begun(), usage(7)), 9),
+        (format!("{}{}", begun(), usage(most)), most + 2),
+        (format!("{}{}", begun(), usage(most + 1)), 0),
+        (begun(), 0),
+        (
+            whole().replace("data: [DONE]", &format!("{}data: [DONE]", usage(u64::MAX))),
+            0,
+        ),
+    ] {
+        let server = Server::start(vec![Does::Says(answer.clone())]).await;
+        let mut agent = agent_of(server.model(|_| {}), &Log::default());
+        let kept = Arc::new(haft_agent::conversation::MemoryConversation::new());
+        agent = agent.keep_in(kept.clone()).await.unwrap();
+        agent.run("go").await.unwrap_err();
+        let again = agent_of(server.model(|_| {}), &Log::default());
+        for agent in [agent, again.keep_in(kept).await.unwrap()] {
+            assert_eq!(agent.spent().tokens(), counted, "{answer}");
+        }
+    }
+}

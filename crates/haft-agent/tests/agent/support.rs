@@ -74,8 +74,13 @@ pub(crate) fn tools(log: &Log) -> ToolRegistry {
 
 /// An agent over them.
 pub(crate) fn agent(model: &ScriptedModel, log: &Log) -> Agent {
+    agent_of(model.clone(), log)
+}
+
+/// The same with any model.
+pub(crate) fn agent_of(model: impl haft_agent::Model + 'static, log: &Log) -> Agent {
     let session = Session::new(tools(log));
-    Agent::new(model.clone(), Executor::new(Policy::workspace()), session)
+    Agent::new(model, Executor::new(Policy::workspace()), session)
 }
 
 /// The answers that the model read last.

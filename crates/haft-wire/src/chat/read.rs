@@ -224,6 +224,10 @@ impl Stream {
             .map_err(|fault| fault.at(limit))
     }
 
+    pub(crate) fn usage(&self) -> Usage {
+        self.state.head.usage
+    }
+
     pub(crate) fn is_whole(&self) -> bool {
         self.state.is_done
     }

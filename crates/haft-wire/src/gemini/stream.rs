@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::feed::Feed;
 use crate::limits::Limits;
-use crate::reply::{Reply, Stop, Turn};
+use crate::reply::{Reply, Stop, Turn, Usage};
 use crate::stream::Delta;
 
 /// A reply out of events.
@@ -39,6 +39,10 @@ impl Stream {
         }
         let Self { feed, gather } = self;
         feed.push(piece, |data| gather.event(data, deltas))
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.gather.tokens.usage()
     }
 
     pub(crate) fn is_whole(&self) -> bool {

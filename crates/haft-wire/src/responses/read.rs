@@ -111,7 +111,7 @@ impl Response<'_> {
         }
     }
 
-    fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         let Some(usage) = &self.usage else {
             return Usage::default();
         };

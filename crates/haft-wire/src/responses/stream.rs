@@ -12,7 +12,7 @@ use crate::events::Events;
 use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::loose::{Loose, Members, list, malformed, owned, reported, utf8};
-use crate::reply::Reply;
+use crate::reply::{Reply, Usage};
 use crate::responses::item::call;
 use crate::responses::read::Response;
 use crate::stream::Delta;
@@ -62,6 +62,8 @@ struct State {
     calls: Vec<Open>,
     /// Items that are done, by their place.
     done: Vec<(u64, Box<RawValue>)>,
+    /// What the provider says that it cost, of one that failed, too.
+    usage: Usage,
     reply: Option<Reply>,
 }
 
@@ -75,6 +77,7 @@ impl Stream {
                 last: 0,
                 calls: Vec::new(),
                 done: Vec::new(),
+                usage: Usage::default(),
                 reply: None,
             },
         }
@@ -92,6 +95,10 @@ impl Stream {
         let limit = state.limits.event;
         let read = self.events.each(piece, |data, _| state.event(data, deltas));
         read.map_err(|fault| fault.at(limit))
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.state.usage
     }
 
     pub(crate) fn is_whole(&self) -> bool {
@@ -222,6 +229,7 @@ impl State {
             return Err(failed(serde::de::Error::missing_field("response")));
         };
         let response: Response<'_> = serde_json::from_str(raw.get()).map_err(&failed)?;
+        self.usage = response.usage();
         response.failed()?;
         let output = response
             .output
