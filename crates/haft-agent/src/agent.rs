@@ -23,6 +23,7 @@ use crate::options::Options;
 mod broken;
 mod calls;
 mod composed;
+mod estimate;
 mod money;
 mod prepare;
 mod settle;
@@ -330,6 +331,12 @@ impl Agent {
             (_, _, Some(limit)) if spent.money.unwrap_or_default() >= limit => {
                 Exceeded::Money(limit)
             }
+            _ if budget
+                .bytes
+                .is_some_and(|limit| self.history.bytes() as u64 > limit) =>
+            {
+                Exceeded::Bytes(budget.bytes.unwrap_or_default())
+            }
             _ if deadline.is_some_and(|deadline| deadline <= Instant::now()) => self.out_of_time(),
             _ => return None,
         };
@@ -391,11 +398,15 @@ impl Agent {
     /// Keeps a reply, and tells of it.
     fn take_reply(&mut self, reply: Reply) -> Result<Option<End>, AgentError> {
         let (usage, text) = (reply.usage, reply.turn.text());
+        let estimate = self.estimate(&reply);
         self.note(Entry::Turn {
             turn: reply.turn,
             stop: reply.stop,
             usage,
         })?;
+        if estimate != Usage::default() {
+            self.count_estimate(estimate)?;
+        }
         self.tell_watcher(AgentEvent::Message { text: &text });
         self.tell_watcher(AgentEvent::Usage {
             model: self.model.name(),

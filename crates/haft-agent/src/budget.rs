@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Replies of the model to one prompt, where nothing else is set.
 pub const MAX_TURNS: u32 = 100;
 
+/// Bytes of a conversation, where nothing else is set: far more than any model reads at once, and little enough for a machine's memory.
+pub const MAX_BYTES: u64 = 64 << 20;
+
 /// What may be used up. `None` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
@@ -17,17 +20,20 @@ pub struct Budget {
     pub tokens: Option<u64>,
     /// Money in the whole conversation, in the currency of the [`Prices`]; without prices nothing is counted.
     pub money: Option<f64>,
+    /// Bytes that the conversation holds, as the model is told it; one that is compressed holds less again.
+    pub bytes: Option<u64>,
     /// Wall time of one prompt, waits for people included.
     pub time: Option<Duration>,
 }
 
 impl Default for Budget {
-    /// [`MAX_TURNS`], nothing else.
+    /// [`MAX_TURNS`], [`MAX_BYTES`], nothing else.
     fn default() -> Self {
         Self {
             turns: Some(MAX_TURNS),
             tokens: None,
             money: None,
+            bytes: Some(MAX_BYTES),
             time: None,
         }
     }

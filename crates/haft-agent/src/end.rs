@@ -117,6 +117,8 @@ pub enum Exceeded {
         /// For how long it is.
         period: Period,
     },
+    /// Bytes of the conversation.
+    Bytes(u64),
     /// Wall time.
     Time(Duration),
 }
@@ -142,6 +144,9 @@ impl Exceeded {
                     "the budget of {limit} of money a {period} is used up, and no person let the run go on; raise budgets.{period}.money to go on"
                 )
             }
+            Self::Bytes(limit) => format!(
+                "the conversation holds more than {limit} bytes; begin a new run, and set the model's `window`, with which long conversations are compressed"
+            ),
             Self::Time(limit) => format!(
                 "the budget of {} s for one prompt is used up; prompt again to go on",
                 limit.as_secs()

@@ -106,6 +106,11 @@ impl History {
         &self.messages
     }
 
+    /// About how many bytes the messages are.
+    pub(crate) fn bytes(&self) -> usize {
+        self.messages.iter().map(bytes).sum()
+    }
+
     /// The turn whose calls are not all answered.
     pub(crate) fn open(&self) -> Option<&OpenTurn> {
         self.open.as_ref()
@@ -178,7 +183,8 @@ impl History {
                         .estimated
                         .saturating_add(usage.input)
                         .saturating_add(usage.output);
-                    self.last = usage;
+                    self.last.input = self.last.input.saturating_add(usage.input);
+                    self.last.output = self.last.output.saturating_add(usage.output);
                 }
             }
             Entry::Summary { turn, text, usage } => {
@@ -283,6 +289,22 @@ impl History {
 pub(crate) fn is_blank(parts: &[Part]) -> bool {
     let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
     parts.iter().all(says_nothing)
+}
+
+/// About how many bytes of a request a message takes.
+fn bytes(message: &Message) -> usize {
+    match message {
+        Message::User(parts) => parts.iter().map(size).sum(),
+        Message::Host(text) => text.len(),
+        Message::Model(turn) => turn.raw.get().len(),
+        Message::Results(answers) => {
+            let of = |answer: &Answer| -> usize {
+                let item = answer.item.as_ref().map_or(0, |item| item.get().len());
+                answer.parts.iter().map(size).sum::<usize>() + item
+            };
+            answers.iter().map(of).sum()
+        }
+    }
 }
 
 /// About how much of a request a part takes, in bytes.

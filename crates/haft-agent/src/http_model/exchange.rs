@@ -290,11 +290,18 @@ impl Body<'_> {
     async fn refusal(mut self) -> ModelError {
         let status = self.response.status().as_u16();
         let retry_after = retry::wanted(self.response.headers());
-        let body = match self.whole(MAX_REFUSAL).await {
-            Ok(body) => body,
-            Err(ModelError::Wire(_)) => Vec::new(),
-            Err(error) => return error,
-        };
+        self.deadline = self
+            .deadline
+            .min(Instant::now() + self.exchange.timeouts.refusal);
+        let mut body = Vec::new();
+        // Where it breaks off, comes too slowly or does not end, what has come must do: the status says the most.
+        while let Ok(Some(piece)) = self.next().await {
+            let room = MAX_REFUSAL - body.len();
+            body.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.len() >= room {
+                break;
+            }
+        }
         ModelError::Status {
             place: self.exchange.place.to_string(),
             status,

@@ -52,6 +52,15 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
             Exceeded::Money(29.5),
             3,
         ),
+        // The prompt is two bytes, a call and its answer some more.
+        (
+            Budget {
+                bytes: Some(2),
+                ..no
+            },
+            Exceeded::Bytes(2),
+            1,
+        ),
         (
             Budget {
                 time: Some(Duration::ZERO),
@@ -268,4 +277,47 @@ async fn usage_counts_what_is_cached_once() {
     let finished = agent(&model, &Log::default()).run("go").await.unwrap();
     let spent = finished.spent;
     assert_eq!((spent.input, spent.cached, spent.output), (200, 160, 14));
+}
+
+#[tokio::test]
+async fn what_a_provider_does_not_say_of_its_cost_is_estimated_and_bounded() {
+    let usage = |input, output| Usage {
+        input,
+        output,
+        ..Usage::default()
+    };
+    let words = "x".repeat(400);
+    for (reported, read, wrote) in [
+        (usage(0, 0), true, true),
+        (usage(7, 0), false, true),
+        (usage(0, 7), true, false),
+        (usage(7, 7), false, false),
+    ] {
+        let mut model = ScriptedModel::new();
+        for n in 0..5 {
+            let call = function_call("a", "safe", &format!("{{\"n\":{n}}}"));
+            let items = vec![Item::Text(words.clone()), Item::Call(call)];
+            model = model.replies_at(items, Stop::Calls, reported);
+        }
+        let budget = Budget {
+            turns: Some(1),
+            ..Budget::default()
+        };
+        let mut agent = agent(&model, &Log::default()).with_options(within(budget));
+        let spent = agent.run(words.clone()).await.unwrap().spent;
+        assert_eq!(spent.input >= 100, read, "{spent:?}");
+        assert_eq!(spent.output >= 100, wrote, "{spent:?}");
+        let estimated = if read { spent.input } else { 0 } + if wrote { spent.output } else { 0 };
+        assert_eq!(spent.estimated, estimated, "{spent:?}");
+        let money = Budget {
+            turns: None,
+            money: Some(100.0),
+            ..Budget::default()
+        };
+        if read {
+            let mut agent = agent.with_options(within(money));
+            let end = agent.run("go on").await.unwrap().end;
+            assert_eq!(end, End::Budget(Exceeded::Money(100.0)));
+        }
+    }
 }

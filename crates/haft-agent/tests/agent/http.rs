@@ -284,6 +284,7 @@ async fn each_wait_has_its_limit_and_an_answer_its_bound() {
         first_byte: long,
         next_byte: long,
         whole: long,
+        ..Timeouts::default()
     };
     let rows = [
         (
@@ -419,5 +420,29 @@ async fn what_a_reply_cost_that_broke_off_is_counted_and_what_none_can_cost_is_r
         for agent in [agent, again.keep_in(kept).await.unwrap()] {
             assert_eq!(agent.spent().tokens(), counted, "{answer}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_does_not_end_is_not_waited_for_and_what_came_of_it_is_repeated() {
+    let head = |length: usize| {
+        format!(
+            "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\n\r\n"
+        )
+    };
+    let long = "x".repeat(70 << 10);
+    for (body, says) in [
+        ("no such", "status 400: no such"),
+        ("", "status 400: it says no more"),
+        (long.as_str(), "status 400: xxx"),
+    ] {
+        let answer = format!("{}{body}", head(1 << 20));
+        let server = Server::start(vec![Does::Hangs(answer)]).await;
+        // The other waits are so long that a test would not end with them.
+        let model = server.model(|settings| {
+            settings.timeouts.refusal = Duration::from_millis(300);
+        });
+        let error = ask(&model).await.0.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
     }
 }

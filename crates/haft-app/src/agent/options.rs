@@ -35,6 +35,7 @@ pub(super) fn options(
             tokens: settings.whole("agent.max_tokens"),
             money,
             time: settings.seconds("agent.max_time_s"),
+            ..Budget::default()
         },
         prices,
         suggest: settings.get(typed::AGENT_SUGGEST),

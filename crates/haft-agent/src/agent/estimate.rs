@@ -1,0 +1,45 @@
+//! What a reply costs of whose cost its provider says nothing: estimated, so that budgets bound it, and marked as an estimate.
+
+use haft_wire::{Reply, Usage};
+
+use crate::agent::{Agent, AgentError};
+use crate::conversation::Entry;
+use crate::event::AgentEvent;
+
+/// About how many bytes of a request or a reply are a token: four in English and in code, fewer elsewhere.
+const BYTES_A_TOKEN: usize = 4;
+
+impl Agent {
+    /// What the provider does not say of a reply to the history as it stands: nothing read, or nothing written, can be no one's count.
+    pub(super) fn estimate(&self, reply: &Reply) -> Usage {
+        let mut estimate = Usage::default();
+        if reply.usage.input == 0 {
+            let tools = self.offer.now().json().len();
+            estimate.input = tokens(self.system.len() + tools + self.history.bytes());
+        }
+        if reply.usage.output == 0 {
+            let raw = reply.turn.raw.get().len();
+            estimate.output = tokens(raw.max(reply.turn.text().len()));
+        }
+        estimate
+    }
+
+    /// Counts it; says so once a conversation.
+    pub(super) fn count_estimate(&mut self, usage: Usage) -> Result<(), AgentError> {
+        let is_first = self.history.spent.estimated == 0;
+        self.note(Entry::Spent {
+            usage,
+            is_estimate: true,
+        })?;
+        if is_first {
+            self.tell_watcher(AgentEvent::Notice {
+                text: "the provider does not say how many tokens it read and wrote; they are estimated, at four bytes a token, and so is what they cost",
+            });
+        }
+        Ok(())
+    }
+}
+
+fn tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_A_TOKEN) as u64
+}
