@@ -57,6 +57,7 @@ impl Editor {
         if let Some(why) = beyond_an_editor(request) {
             self.updates.waits(
                 &request.call,
+                request.tool.as_str(),
                 &format!(
                     "{why}, so the editor does not decide about it: `haft approvals approve {id}` at a terminal, or the console."
                 ),

@@ -12,7 +12,7 @@ use haft::change::ChangesMade;
 use haft::progress::{ProgressEvent, ProgressSink};
 use haft::result::{Content, Outcome};
 use haft::spec::ToolClass;
-use haft_agent::{AgentEvent, Spent, Watcher};
+use haft_agent::{AgentEvent, End, Spent, Watcher};
 use haft_app::app::App;
 use haft_app::view::changes::{ReportLimits, Selection, texts};
 use haft_wire::{Delta, Usage};
@@ -49,6 +49,8 @@ struct State {
     changed: HashSet<CallId>,
     /// Calls at work, with the end of what each has printed.
     calls: HashMap<CallId, String>,
+    /// Calls that wait for a decision and are none of the model's own.
+    beside: Vec<CallId>,
     /// Whether text of the reply under way was told as it came.
     streams: bool,
     /// What is said with the next prompt.
@@ -162,12 +164,36 @@ impl Updates {
         }));
     }
 
-    /// A call waits for a decision that is made elsewhere.
-    pub(crate) fn waits(&self, id: &CallId, why: &str) {
-        self.send(&json!({
+    /// A call waits for a decision that is made elsewhere. One that the client does not know, as that for more money, is announced.
+    pub(crate) fn waits(&self, id: &CallId, tool: &str, why: &str) {
+        let is_new = {
+            let mut state = self.state.lock();
+            let is_new = !state.calls.contains_key(id) && !state.beside.contains(id);
+            if is_new {
+                state.beside.push(id.clone());
+            }
+            is_new
+        };
+        let mut update = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "pending",
             "content": [text::content(why)],
-        }));
+        });
+        if is_new {
+            update["sessionUpdate"] = json!("tool_call");
+            update["title"] = json!(card::title(tool, "{}", &self.redactor()));
+            update["kind"] = json!(card::kind(tool, self.class(tool)));
+        }
+        self.send(&update);
+    }
+
+    /// The run goes on, or is over: what was announced beside its own calls waits no more.
+    fn nothing_waits(&self, status: &str) {
+        let beside = std::mem::take(&mut self.state.lock().beside);
+        for id in beside {
+            self.send(
+                &json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status}),
+            );
+        }
     }
 
     /// A call does not wait for the user any more, who has rejected it or not.
@@ -342,6 +368,7 @@ impl Watcher for Updates {
             }
             AgentEvent::Delta(Delta::Thinking(piece)) => self.thought(piece),
             AgentEvent::Message { text: whole } => {
+                self.nothing_waits("completed");
                 let streamed = std::mem::take(&mut self.state.lock().streams);
                 if !streamed && !whole.is_empty() {
                     self.send(&json!({
@@ -368,8 +395,11 @@ impl Watcher for Updates {
                     is_error,
                 },
             ),
-            AgentEvent::Approval { id, approval, .. } => {
-                self.waits(id, &format!("It waits in the inbox as {approval}."));
+            AgentEvent::Approval { id, tool, approval } => {
+                self.waits(id, tool, &format!("It waits in the inbox as {approval}."));
+            }
+            AgentEvent::Done(finished) if !matches!(finished.end, End::Suspended(_)) => {
+                self.nothing_waits("failed");
             }
             AgentEvent::Retry { why, .. } => self.thought(&format!("{why}\n\n")),
             AgentEvent::Notice { text } => self.thought(&format!("{text}\n\n")),

@@ -201,6 +201,36 @@ fn a_critical_call_is_not_put_to_the_editor_and_waits_in_the_inbox() {
 }
 
 #[test]
+fn a_request_for_more_money_is_announced_before_it_waits() {
+    let lab = Lab::new();
+    lab.file("a.txt", "one\n");
+    let read = r#"{ id = "r", tool = "read_file", arguments = { path = "a.txt" } }"#;
+    let model = script(&lab, &[calls(&[read]), says("Over.")].concat());
+    let price = format!("models.\"{model}\".input_price=1000000");
+    let money = ["-c", &price, "-c", "budgets.run.money=0.5"];
+    let Some(mut editor) = Editor::start(&lab, &[&["--model", &model][..], &money].concat()) else {
+        return;
+    };
+    let session = editor.open(&lab);
+    let prompt = editor.prompt(&session, "read");
+    editor
+        .peer
+        .until(|line| line["update"]["status"] == "pending");
+    let pending = lab.run(&["approvals", "list", "--json"]).json();
+    assert_eq!(pending[0]["tool"], "spend_more", "{pending}");
+    let id = pending[0]["id"].as_str().unwrap();
+    let approve = ["approvals", "approve", id, "--yes"];
+    let decided = lab.run(&[&approve[..], &money].concat());
+    assert_eq!(decided.code, 0, "{}", decided.stderr);
+    editor.ended(prompt);
+    let known: Vec<&Value> = editor.updates("tool_call");
+    let known: Vec<&Value> = known.iter().map(|call| &call["toolCallId"]).collect();
+    for update in editor.updates("tool_call_update") {
+        assert!(known.contains(&&update["toolCallId"]), "{update}");
+    }
+}
+
+#[test]
 fn a_prompt_is_cancelled_while_a_command_runs_and_while_a_question_waits() {
     let lab = Lab::new();
     if !jailed(&lab) {
