@@ -21,6 +21,7 @@ fn within(budget: Budget) -> Options {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_again() {
     let no = Budget {
         turns: None,
