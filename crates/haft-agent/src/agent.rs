@@ -358,7 +358,7 @@ impl Agent {
             self.note(Entry::Offered(names))?;
         }
         let mut broken = Broken::default();
-        let asked = {
+        let came = {
             let watcher = self.watcher.as_deref();
             let mut watch = |event: ModelEvent| {
                 broken.hear(&event);
@@ -373,23 +373,23 @@ impl Agent {
                 max_tokens: self.options.max_tokens,
                 extra: &self.options.extra,
             };
-            let asked = self.model.reply(request, &mut watch);
+            let answering = self.model.reply(request, &mut watch);
             tokio::select! {
                 biased;
-                reply = asked => Asked::Reply(reply),
+                reply = answering => Asked::Reply(reply),
                 () = stop.cancelled() => Asked::End(End::Cancelled),
                 () = self.session.cancellation().cancelled() => Asked::End(End::Cancelled),
                 () = until(deadline) => Asked::End(End::Budget(self.out_of_time())),
             }
         };
-        let lost = broken.lost(matches!(asked, Asked::Reply(Ok(_))));
+        let lost = broken.lost(matches!(came, Asked::Reply(Ok(_))));
         if lost != Usage::default() {
             self.note(Entry::Spent {
                 usage: lost,
                 is_estimate: false,
             })?;
         }
-        match asked {
+        match came {
             Asked::Reply(reply) => self.take_reply(reply?),
             Asked::End(end) => Ok(Some(end)),
         }
