@@ -376,13 +376,13 @@ impl Agent {
             let answering = self.model.reply(request, &mut watch);
             tokio::select! {
                 biased;
-                reply = answering => Asked::Reply(reply),
-                () = stop.cancelled() => Asked::End(End::Cancelled),
-                () = self.session.cancellation().cancelled() => Asked::End(End::Cancelled),
-                () = until(deadline) => Asked::End(End::Budget(self.out_of_time())),
+                reply = answering => Answer::Reply(reply),
+                () = stop.cancelled() => Answer::End(End::Cancelled),
+                () = self.session.cancellation().cancelled() => Answer::End(End::Cancelled),
+                () = until(deadline) => Answer::End(End::Budget(self.out_of_time())),
             }
         };
-        let lost = broken.lost(matches!(came, Asked::Reply(Ok(_))));
+        let lost = broken.lost(matches!(came, Answer::Reply(Ok(_))));
         if lost != Usage::default() {
             self.note(Entry::Spent {
                 usage: lost,
@@ -390,8 +390,8 @@ impl Agent {
             })?;
         }
         match came {
-            Asked::Reply(reply) => self.take_reply(reply?),
-            Asked::End(end) => Ok(Some(end)),
+            Answer::Reply(reply) => self.take_reply(reply?),
+            Answer::End(end) => Ok(Some(end)),
         }
     }
 
@@ -418,7 +418,7 @@ impl Agent {
 }
 
 /// What came of a request.
-enum Asked {
+enum Answer {
     Reply(Result<Reply, ModelError>),
     End(End),
 }
