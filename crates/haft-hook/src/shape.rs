@@ -78,7 +78,7 @@ impl Shape {
             Stage::SessionStart => Kind::SessionStart,
             Stage::SessionEnd => Kind::SessionEnd,
             Stage::Prompt => Kind::Prompt,
-            Stage::Other => Kind::Other(name.clone()),
+            Stage::Verdict | Stage::Other => Kind::Other(name.clone()),
         };
         Ok(self.event(event, name, kind))
     }

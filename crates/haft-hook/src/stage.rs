@@ -11,6 +11,8 @@ pub(crate) enum Stage {
     SessionStart,
     SessionEnd,
     Prompt,
+    /// What came of the hooks themselves: nothing is decided or ended by it.
+    Verdict,
     Other,
 }
 
@@ -37,6 +39,7 @@ impl Stage {
             | "afterfileedit" => Self::After,
             "posttoolusefailure" => Self::Failed,
             "permissiondenied" => Self::Refused,
+            "pretooluseresult" => Self::Verdict,
             "sessionstart" => Self::SessionStart,
             "sessionend" => Self::SessionEnd,
             "userpromptsubmit" | "userpromptsubmitted" | "beforeagent" | "beforesubmitprompt" => {

@@ -166,7 +166,7 @@ fn git_reads_quietly_only_where_the_repository_names_no_program() {
         ("[diff \"x\"]\n\ttextconv = ./x\n", Ask, Ask),
         ("[include]\n\tpath = ../x\n", Ask, Ask),
         ("[core]\n\thooksPath = notes\n", Allow, Allow),
-        ("[core]\n\thooksPath = ../other\n", Allow, Allow),
+        ("[core]\n\thooksPath = ../other\n", Allow, Ask),
         ("[core]\n\thooksPath = /other\n", Allow, Ask),
         ("[core]\n\thooksPath = missing\n", Allow, Ask),
     ] {

@@ -74,6 +74,9 @@ fn the_recording_of_the_first_minutes_can_be_made_anew() {
     }
 }
 
+/// What the recorded user answers.
+const TYPED: &str = "y";
+
 /// The lines of a session without ids, times and counts, and in no order: calls that run side by side end in any. Of a patch the
 /// beginning alone: how much of it there is room for depends on how long its time is.
 fn lines(session: &str) -> Vec<String> {
@@ -93,6 +96,15 @@ fn lines(session: &str) -> Vec<String> {
             .map(mask)
             .collect::<Vec<_>>()
             .join(" ")
+    };
+    // What is typed is echoed by the terminal: behind the question, or beneath it.
+    let line = |text: &str| match line(text).as_str() {
+        TYPED => String::new(),
+        text => {
+            let question = text.strip_suffix(TYPED);
+            let question = question.filter(|text| text.ends_with("? why"));
+            question.unwrap_or(text).to_owned()
+        }
     };
     let lines = session.lines().map(line);
     let mut lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
