@@ -242,10 +242,11 @@ fn a_person_decides_in_the_inbox_while_the_agent_waits() {
 
 #[test]
 fn a_call_made_again_is_answered_by_what_was_decided_even_after_a_restart() {
-    let lab = lab("[hook]\nask = \"haft\"\nwait_s = 2\n");
-    let made = before(&lab, "t-1", "Bash", &bash("git push"));
-    let again = before(&lab, "t-2", "Bash", &bash("git push"));
+    let lab = lab("[hook]\nask = \"haft\"\nwait_s = 8\n");
     for restart in [false, true] {
+        let push = bash(&format!("git push origin {restart}"));
+        let made = before(&lab, "t-1", "Bash", &push);
+        let again = before(&lab, "t-2", "Bash", &push);
         let server = Server::start(&lab, &[]);
         let (verdict, why) = decision(&hook(&lab, &made));
         assert_eq!(verdict, "deny");
@@ -263,11 +264,7 @@ fn a_call_made_again_is_answered_by_what_was_decided_even_after_a_restart() {
         assert_eq!(verdict, "allow", "restart {restart}: {why}");
         let listed = json!({"stdout": "", "stderr": ""});
         assert_eq!(
-            hook(
-                &lab,
-                &after(&lab, "t-2", "Bash", &bash("git push"), &listed)
-            )
-            .code,
+            hook(&lab, &after(&lab, "t-2", "Bash", &push, &listed)).code,
             0
         );
         drop(server);
@@ -275,12 +272,14 @@ fn a_call_made_again_is_answered_by_what_was_decided_even_after_a_restart() {
 }
 
 fn only_pending(lab: &Lab) -> String {
-    let all = lab.run(&["approvals", "list", "--json"]).json();
-    let all = all.as_array().unwrap();
-    let mut pending = all.iter().filter(|one| one["status"] == "pending");
-    let id = pending.next().unwrap()["id"].as_str().unwrap().to_owned();
-    assert!(pending.next().is_none(), "{all:?}");
-    id
+    wait("a pending request", || {
+        let all = lab.run(&["approvals", "list", "--json"]).json();
+        let pending = all.as_array().unwrap().iter();
+        let mut pending = pending.filter(|one| one["status"] == "pending");
+        let id = pending.next()?["id"].as_str().unwrap().to_owned();
+        assert!(pending.next().is_none(), "{all:?}");
+        Some(id)
+    })
 }
 
 #[test]
