@@ -1,4 +1,4 @@
-//! `Client`: the other side: updates go to it, and it is asked. A question whose asker is gone is withdrawn.
+//! `Client`: the other side: updates go to it, and it is asked. A question is withdrawn when the request that asked it ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
