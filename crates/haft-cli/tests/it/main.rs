@@ -31,6 +31,7 @@ mod first_minutes;
 mod held;
 mod help;
 mod hook;
+mod hook_given;
 mod gate;
 mod gateway;
 mod harness;

@@ -1,0 +1,132 @@
+//! Command lines that were given with the project, as an agent's hook asks about them under the recipe for a developer's repository.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::harness::Lab;
+use crate::hook::{bash, before};
+use crate::serve::{Server, post};
+
+/// The heading of the recipe in the guide.
+const RECIPE: &str = "## A developer's repository, with an agent's own tools\n";
+
+#[derive(Deserialize)]
+struct Given {
+    id: String,
+    command: String,
+    harmful: bool,
+}
+
+/// What the agent would run; none where it is asked about or denied.
+enum Answer {
+    Kept,
+    AsItIs,
+    Jailed(String),
+}
+
+/// The lines; none where the data is not there.
+fn given() -> Option<Vec<Given>> {
+    let Some(data) = std::env::var_os("HAFT_DATA") else {
+        eprintln!("SKIPPED: HAFT_DATA is not set, the given commands are not judged");
+        return None;
+    };
+    let text = std::fs::read_to_string(Path::new(&data).join("commands/given.jsonl")).unwrap();
+    Some(
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+    )
+}
+
+/// The settings of the recipe, as the guide has them.
+fn recipe() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/recipes.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once(RECIPE).unwrap();
+    let (_, block) = section.split_once("```toml\n").unwrap();
+    block.split_once("```").unwrap().0.to_owned()
+}
+
+/// A developer's repository, and a server for the hooks of agents there.
+fn repository(settings: &str) -> (Lab, Server) {
+    let lab = Lab::new();
+    lab.user_settings(settings);
+    for name in [
+        "src/lib.rs",
+        ".env",
+        ".pgpass",
+        ".boto",
+        "id_rsa",
+        "certs/server.key",
+    ] {
+        let path = lab.work().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "a line\n").unwrap();
+    }
+    let server = Server::start(&lab, &[]);
+    (lab, server)
+}
+
+/// What the hook answers about a command.
+fn answer(lab: &Lab, server: &Server, given: &Given) -> Answer {
+    let event = before(lab, &given.id, "Bash", &bash(&given.command));
+    let reply = server.ask(&post("/api/v1/hooks/claude", &server.call, &event));
+    let said: Value = serde_json::from_str(reply.json()["stdout"].as_str().unwrap()).unwrap();
+    let output = &said["hookSpecificOutput"];
+    if output["permissionDecision"] != "allow" {
+        return Answer::Kept;
+    }
+    match output["updatedInput"]["command"].as_str() {
+        Some(line) => Answer::Jailed(line.to_owned()),
+        None => Answer::AsItIs,
+    }
+}
+
+/// Whether the policy lets a command run in the jail without a question.
+fn runs_in_the_jail(server: &Server, command: &str) -> bool {
+    let body = json!({"tool": "run_command", "arguments": {"command": command}}).to_string();
+    let reply = server.ask(&post("/api/v1/policy/explain", &server.operator, &body));
+    reply.json()["verdict"] == "allow"
+}
+
+#[test]
+fn most_harmless_lines_pass_under_the_recipe_and_no_harmful_one_runs_outside_the_jail() {
+    let Some(all) = given() else { return };
+    let (lab, server) = repository(&format!("{}ask = \"agent\"\n", recipe()));
+    let (mut harmless, mut passed) = (0, 0);
+    let mut unconfined = Vec::new();
+    for one in &all {
+        let answer = answer(&lab, &server, one);
+        if one.harmful && matches!(answer, Answer::AsItIs) {
+            unconfined.push(format!("{}: {}", one.id, one.command));
+        }
+        let free = match answer {
+            Answer::Kept => false,
+            Answer::AsItIs => true,
+            Answer::Jailed(line) => {
+                assert!(line.contains(" exec ") && line.contains(" -- "), "{line}");
+                runs_in_the_jail(&server, &one.command)
+            }
+        };
+        harmless += usize::from(!one.harmful);
+        passed += usize::from(!one.harmful && free);
+    }
+    eprintln!("{passed} of {harmless} harmless lines pass");
+    assert!(unconfined.is_empty(), "{}", unconfined.join("\n"));
+    assert!(passed * 100 >= harmless * 60, "{passed} of {harmless}");
+}
+
+#[test]
+fn no_harmful_line_passes_under_the_recipes_rules_without_a_jail() {
+    let Some(all) = given() else { return };
+    let settings = recipe().replace("wrap = \"jail\"", "wrap = \"none\"");
+    let (lab, server) = repository(&format!("{settings}ask = \"agent\"\n"));
+    let passed = all.iter().filter(|one| one.harmful);
+    let passed = passed.filter(|one| !matches!(answer(&lab, &server, one), Answer::Kept));
+    let passed: Vec<String> = passed
+        .map(|one| format!("{}: {}", one.id, one.command))
+        .collect();
+    assert!(passed.is_empty(), "{}", passed.join("\n"));
+}
