@@ -61,7 +61,9 @@ use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::memory::MemoryBound;
 pub use crate::outlet::{OUTLET_ADDRESS, Outlet, Serving};
-pub use crate::output::{Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Log, SPOOLED, Spool, TextChunk};
+pub use crate::output::{
+    Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Follower, Log, SPOOLED, Spool, TextChunk,
+};
 pub use crate::places::{Places, Refused};
 pub use crate::program_pages::release_program_pages;
 use crate::running::Started;
@@ -271,19 +273,32 @@ impl Sandbox {
         &self,
         spec: CommandSpec,
     ) -> Result<(Running, pipe::Sender, pipe::Receiver), StartError> {
-        runtime()?;
-        let system = |source| StartError::System {
-            step: "make its pipes",
-            source,
-        };
-        let (theirs, ours) =
-            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| system(e.into()))?;
-        let sender = pipe::Sender::from_owned_fd(ours).map_err(system)?;
-        let mut started = self.begin(&spec, Some(theirs)).await?;
+        let (mut started, sender) = self.begin_piped(&spec).await?;
         let output = started.stdout.take();
-        let output = output.ok_or_else(|| system(io::ErrorKind::BrokenPipe.into()))?;
-        let receiver = pipe::Receiver::from_owned_fd(output).map_err(system)?;
+        let output = output.ok_or_else(|| unpiped(io::ErrorKind::BrokenPipe.into()))?;
+        let receiver = pipe::Receiver::from_owned_fd(output).map_err(unpiped)?;
         Ok((running::serve(started, &spec)?, sender, receiver))
+    }
+
+    /// Starts a command whose standard input is a pipe that this returns the other end of: dropping it ends the input. Its output
+    /// goes to the logs; what [`CommandSpec::stdin`] says does not count.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_piped(
+        &self,
+        spec: CommandSpec,
+    ) -> Result<(Running, pipe::Sender), StartError> {
+        let (started, sender) = self.begin_piped(&spec).await?;
+        Ok((running::serve(started, &spec)?, sender))
+    }
+
+    async fn begin_piped(&self, spec: &CommandSpec) -> Result<(Started, pipe::Sender), StartError> {
+        runtime()?;
+        let pipes = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
+        let (theirs, ours) = pipes.map_err(|e| unpiped(e.into()))?;
+        let sender = pipe::Sender::from_owned_fd(ours).map_err(unpiped)?;
+        Ok((self.begin(spec, Some(theirs)).await?, sender))
     }
 
     /// Executes a command, with this input where there is one; nothing reads it yet.
@@ -326,6 +341,13 @@ impl Sandbox {
         let probe = self.probe().await;
         probe.admit(inner.config.require)?;
         jail::start(&inner.config, probe, inner.machine(), spec, input).await
+    }
+}
+
+fn unpiped(source: io::Error) -> StartError {
+    StartError::System {
+        step: "make its pipes",
+        source,
     }
 }
 

@@ -13,11 +13,14 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
+mod follower;
 mod front;
 mod spool;
 
+use follower::Reached;
 use front::Front;
 
+pub use follower::Follower;
 pub use spool::{DEFAULT_SPOOL, Spool};
 
 /// What a stream keeps in memory unless told otherwise: 8 MiB, some 100,000 lines.
@@ -54,6 +57,8 @@ pub struct TextChunk {
     pub offset: u64,
     /// The text; bytes that are no UTF-8 are U+FFFD.
     pub text: String,
+    /// The bytes as they came, where the text is not exactly them.
+    pub bytes: Option<Vec<u8>>,
     /// How many bytes between the offset asked for and `offset` are no longer kept.
     pub lost: u64,
     /// Where to go on.
@@ -87,6 +92,8 @@ pub struct Log {
     tail_cap: usize,
     kept: Mutex<Window>,
     end: watch::Sender<End>,
+    /// How far the reader has come that follows it.
+    follower: Reached,
 }
 
 impl Log {
@@ -111,6 +118,7 @@ impl Log {
                 tail_len: 0,
             }),
             end: watch::Sender::new(End::default()),
+            follower: Reached::default(),
         }
     }
 
@@ -286,13 +294,17 @@ impl Log {
             bytes.truncate(bytes.len() - half);
             next -= half as u64;
         }
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        let (text, bytes) = match String::from_utf8(bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let bytes = error.into_bytes();
+                (String::from_utf8_lossy(&bytes).into_owned(), Some(bytes))
+            }
         };
         TextChunk {
             offset,
             text,
+            bytes,
             lost,
             next,
             ended,

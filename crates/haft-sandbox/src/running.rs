@@ -447,17 +447,22 @@ async fn drive(mut tree: Tree, pipes: [Option<Receiver>; 2], ending: Ending) {
 
 /// Reads what is left once the first process has ended.
 async fn drain(tree: &Tree, out: &mut Reader<'_>, err: &mut Reader<'_>) {
-    let last = Instant::now() + DRAIN;
     out.take_ready();
     err.take_ready();
     if out.open() || err.open() {
         tree.sweep();
     }
+    let mut last = Instant::now() + DRAIN;
     while out.open() || err.open() {
+        // What a follower has not come to is there and is not lost: it has its time.
+        let held = out.is_held() || err.is_held();
         tokio::select! {
             () = out.step(), if out.open() => {}
             () = err.step(), if err.open() => {}
-            () = sleep_until(last) => break,
+            () = sleep_until(last), if !held => break,
+        }
+        if held {
+            last = Instant::now() + DRAIN;
         }
     }
 }
@@ -493,15 +498,21 @@ impl<'a> Reader<'a> {
     /// is all it wrote, and then the end of the stream.
     fn take_ready(&mut self) {
         for _ in 0..=BIG_PIPE / SMALL_READ {
-            if !self.take(true) {
+            if !self.log.has_room() || !self.take(true) {
                 return;
             }
         }
     }
 
-    /// Reads once; nothing is lost when the future is dropped while it waits.
+    /// Whether it waits for whoever follows its log.
+    fn is_held(&self) -> bool {
+        self.open() && !self.log.has_room()
+    }
+
+    /// Reads once, when there is room; nothing is lost when the future is dropped while it waits.
     async fn step(&mut self) {
         let Some(pipe) = &self.pipe else { return };
+        self.log.room().await;
         if pipe.readable().await.is_err() {
             self.pipe = None;
             return;
