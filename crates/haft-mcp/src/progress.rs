@@ -111,6 +111,7 @@ mod tests {
             run: RunId::generate(),
             call: CallId::new("1"),
             text: text.as_str().into(),
+            bytes: None,
             stream: Stream::Stdout,
             offset: 0,
             closed: false,

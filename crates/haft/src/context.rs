@@ -33,6 +33,7 @@ use crate::untrusted::UntrustedSource;
 use crate::workspace::{PathFilter, Workspace, WorkspaceView};
 
 mod caller;
+mod input;
 mod proposal;
 mod resumption;
 mod rules;
@@ -91,7 +92,6 @@ pub(crate) struct Asking<'a> {
 }
 
 /// All that a running tool may touch. Nobody outside the executor can make one:
-///
 /// ```compile_fail
 /// let context = haft::context::CallContext { };
 /// ```

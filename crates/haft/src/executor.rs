@@ -27,6 +27,7 @@ use crate::untrusted;
 
 mod admit;
 mod again;
+mod ahead;
 mod approve;
 mod ask;
 mod batch;

@@ -49,6 +49,7 @@ pub mod progress;
 pub mod audit;
 pub mod judgement;
 pub mod change;
+pub mod input;
 pub mod journal;
 pub mod memory;
 pub mod context;

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::call::{CallId, RunId};
 use crate::clock;
+use crate::future::BoxFuture;
 use crate::json::escape;
 use crate::opaque::opaque_debug;
 
@@ -52,6 +54,8 @@ pub struct ProgressEvent {
     pub call: CallId,
     /// The text: one for all readers.
     pub text: Arc<str>,
+    /// The bytes that it stands for, where it is not exactly them. Never serialised.
+    pub bytes: Option<Bytes>,
     /// Its stream.
     pub stream: Stream,
     /// The bytes of the stream before it. Where one call goes on with what another showed, it goes on from there; a gap
@@ -79,6 +83,11 @@ impl Serialize for ProgressEvent {
 }
 
 impl ProgressEvent {
+    /// The bytes that it stands for.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or(self.text.as_bytes())
+    }
+
     /// Writes what serialising it gives. Most of it is text that stays as it is, and goes over eight bytes at a time.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"type\":\"tool_progress\",\"run\":");
@@ -123,6 +132,17 @@ impl Default for Pace {
 pub trait ProgressSink: Send + Sync {
     /// Takes one piece.
     fn progress(&self, event: ProgressEvent);
+
+    /// Whether it passes on every byte of a command's output, as a pipe does: the command waits for [`room`](Self::room) then, and
+    /// nothing is left out. False by default.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    /// Completes when it can take more; dropping it loses nothing. At once by default.
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 opaque_debug!(ProgressSink);
@@ -145,6 +165,20 @@ impl Progress {
         self.live.is_some()
     }
 
+    /// Whether every byte counts: see [`ProgressSink::is_exact`].
+    pub fn is_exact(&self) -> bool {
+        self.live
+            .as_ref()
+            .is_some_and(|live| live.sink().is_exact())
+    }
+
+    /// Completes when whoever listens can take more.
+    pub async fn room(&self) {
+        if let Some(live) = &self.live {
+            live.sink().room().await;
+        }
+    }
+
     /// How a tool is to gather what it sends.
     pub fn pace(&self) -> Pace {
         self.pace
@@ -152,13 +186,13 @@ impl Progress {
 
     /// Shows a piece of a stream: what follows the piece before it.
     pub fn send(&self, stream: Stream, text: impl Into<Arc<str>>) {
-        self.emit(stream, None, text.into());
+        self.emit(stream, None, Piece::from(text.into()));
     }
 
     /// Shows a piece that stands at this byte of its stream: of one that an earlier call began to show, or whose bytes
     /// are not those of the text.
-    pub fn send_at(&self, stream: Stream, offset: u64, text: impl Into<Arc<str>>) {
-        self.emit(stream, Some(offset), text.into());
+    pub fn send_at(&self, stream: Stream, offset: u64, piece: impl Into<Piece>) {
+        self.emit(stream, Some(offset), piece.into());
     }
 
     /// Shows words about the work: a line.
@@ -177,10 +211,43 @@ impl Progress {
         }
     }
 
-    fn emit(&self, stream: Stream, offset: Option<u64>, text: Arc<str>) {
+    fn emit(&self, stream: Stream, offset: Option<u64>, piece: Piece) {
         if let Some(live) = &self.live {
-            live.send(stream, offset, text);
+            live.send(stream, offset, piece);
         }
+    }
+}
+
+/// A piece of a stream: its text, and the bytes where those are another thing.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    /// The text.
+    pub text: Arc<str>,
+    /// The bytes that it stands for, where it is not exactly them.
+    pub bytes: Option<Bytes>,
+}
+
+impl Piece {
+    fn length(&self) -> usize {
+        self.bytes.as_ref().map_or(self.text.len(), Bytes::len)
+    }
+}
+
+impl From<Arc<str>> for Piece {
+    fn from(text: Arc<str>) -> Self {
+        Self { text, bytes: None }
+    }
+}
+
+impl From<String> for Piece {
+    fn from(text: String) -> Self {
+        Arc::<str>::from(text).into()
+    }
+}
+
+impl From<&str> for Piece {
+    fn from(text: &str) -> Self {
+        Arc::<str>::from(text).into()
     }
 }
 

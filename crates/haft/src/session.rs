@@ -13,6 +13,7 @@ use crate::approval::{Approver, Grant};
 use crate::artifact::Owner;
 use crate::budget::RunUses;
 use crate::call::{CallId, Principal, RunId};
+use crate::input::CallInput;
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Fan, Pace, ProgressSink};
 use crate::session::active::{Active, Narrowed};
@@ -110,6 +111,8 @@ struct RunState {
     /// The run is for one call alone.
     alone: bool,
     pace: Pace,
+    /// What its client pipes in.
+    input: Option<Arc<CallInput>>,
     unknown_tool_hint: Option<Arc<dyn UnknownToolHint>>,
     /// Its caller has a view of the tools.
     narrowed: bool,
@@ -180,6 +183,7 @@ impl Session {
                 others: None,
                 alone: false,
                 pace: Pace::default(),
+                input: None,
                 unknown_tool_hint: None,
                 narrowed: false,
                 active: Active::default(),
@@ -224,6 +228,12 @@ impl Session {
     /// What the client calls itself.
     pub(crate) fn client(&self) -> Option<&str> {
         self.parts.run.client.as_deref()
+    }
+
+    /// What its client pipes into the call; a call within another has none.
+    pub(crate) fn input(&self) -> Option<&CallInput> {
+        let of_run = self.parts.run.input.as_deref();
+        of_run.filter(|_| self.nest().is_none())
     }
 
     /// The entry point by which it was started.

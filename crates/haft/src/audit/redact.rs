@@ -6,13 +6,16 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use aho_corasick::{AhoCorasick, BuildError, Input, MatchKind};
+use aho_corasick::{AhoCorasick, BuildError, Input, Match, MatchKind};
 use arc_swap::ArcSwap;
 
 mod forms;
 mod shapes;
+mod stream;
 #[cfg(test)]
 mod tests;
+
+pub use stream::RedactedStream;
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
@@ -117,10 +120,7 @@ impl Redactor {
     /// Reads little further than it must, yet a secret that begins before the cut is known whole.
     pub fn redact_within<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
         let known = self.0.load();
-        let search = known
-            .search
-            .get_or_init(|| Search::new(&known.all.values, &known.all.cores).ok());
-        let Some(search) = search.as_ref() else {
+        let Some(search) = known.search() else {
             // What cannot be searched is not shown.
             return Cow::Borrowed(REDACTED);
         };
@@ -147,6 +147,14 @@ impl Redactor {
             out.push_str(REDACTED);
             done = span.end;
         }
+    }
+}
+
+impl Known {
+    /// What finds the values; none where it cannot be built.
+    fn search(&self) -> Option<&Search> {
+        let build = || Search::new(&self.all.values, &self.all.cores).ok();
+        self.search.get_or_init(build).as_ref()
     }
 }
 
@@ -191,6 +199,19 @@ impl Search {
                 .unwrap_or(0),
             plain: values.len(),
         })
+    }
+
+    /// What goes where a value was found; nothing before `clear` does.
+    fn span(&self, bytes: &[u8], found: &Match, clear: usize) -> Range<usize> {
+        if found.pattern().as_usize() < self.plain {
+            return found.range();
+        }
+        // All that was encoded with the secret: what stands beside it holds bits of it, and of what belongs to it.
+        let (before, after) = (&bytes[clear..found.start()], &bytes[found.end()..]);
+        let is_base64 = |byte: &&u8| forms::is_base64(**byte);
+        let start = before.iter().rev().take_while(is_base64).count();
+        let end = after.iter().take_while(is_base64).count();
+        found.start() - start..found.end() + end
     }
 }
 
@@ -266,19 +287,8 @@ impl<'s, 't> Spans<'s, 't> {
         let end = horizon.saturating_add(self.search.longest);
         let input = Input::new(self.text).range(cursor.clear..end.min(self.text.len()));
         let found = self.search.values.find(input);
-        cursor.found = found.map(|found| {
-            if found.pattern().as_usize() < self.search.plain {
-                return found.range();
-            }
-            // All that was encoded with the secret: what stands beside it holds bits of it, and of what belongs to it.
-            let bytes = self.text.as_bytes();
-            let before = &bytes[cursor.clear..found.start()];
-            let after = &bytes[found.end()..];
-            let is_base64 = |byte: &&u8| forms::is_base64(**byte);
-            let start = before.iter().rev().take_while(is_base64).count();
-            let end = after.iter().take_while(is_base64).count();
-            found.start() - start..found.end() + end
-        });
+        let bytes = self.text.as_bytes();
+        cursor.found = found.map(|found| self.search.span(bytes, &found, cursor.clear));
         cursor.clear = horizon;
     }
 

@@ -60,6 +60,7 @@ impl Admitted {
         open: &mut OpenCall<'_>,
     ) -> Result<Self, EarlyEnd> {
         let found = FoundTool {
+            has_input: self.input.has_input(),
             tool: self.input.into_tool(),
             entry: self.entry,
             internal: self.internal,
@@ -109,7 +110,8 @@ impl Fit {
         match effects::prepare(&found.tool, &self.arguments) {
             Ok(prepared) => Ok(Admitted {
                 entry: found.entry,
-                input: ToolInput::new(found.tool, self.arguments, prepared),
+                input: ToolInput::new(found.tool, self.arguments, prepared)
+                    .with_input(found.has_input),
                 written,
                 internal: found.internal,
             }),
@@ -128,6 +130,8 @@ struct FoundTool {
     tool: Arc<dyn Tool>,
     /// It is one of the executor's own.
     internal: bool,
+    /// Its client pipes something in.
+    has_input: bool,
 }
 
 /// A call to a tool that exists, before the artifacts that its arguments name take their places.
@@ -265,6 +269,7 @@ fn look_up(
         entry,
         tool,
         internal,
+        has_input: session.input().is_some() && !internal,
     })
 }
 

@@ -7,6 +7,7 @@ use crate::approval::Snapshot;
 use crate::arguments::Arguments;
 use crate::error::ErrorKind;
 use crate::executor::early_end::EarlyEnd;
+use crate::input::CallInput;
 use crate::json::canonical::args_digest_without;
 use crate::permission::{Condition, Effect, Permission};
 use crate::policy::Policy;
@@ -35,6 +36,8 @@ pub(super) struct ToolInput {
     arguments: Arguments,
     /// The call, where the tool has taken its arguments in.
     prepared: Option<Box<dyn PreparedCall>>,
+    /// Its client pipes something in.
+    has_input: bool,
 }
 
 /// What runs.
@@ -56,7 +59,18 @@ impl ToolInput {
             tool,
             arguments,
             prepared,
+            has_input: false,
         }
+    }
+
+    /// The same, into which its client pipes something.
+    pub(super) fn with_input(self, has_input: bool) -> Self {
+        Self { has_input, ..self }
+    }
+
+    /// Whether its client pipes something in.
+    pub(super) fn has_input(&self) -> bool {
+        self.has_input
     }
 
     /// The effective arguments.
@@ -96,10 +110,12 @@ impl ToolInput {
 
     /// What settings decide about the call.
     pub(super) fn conditions(&self) -> Result<Vec<Condition>, EarlyEnd> {
-        guarded(|| match &self.prepared {
+        let mut all = guarded(|| match &self.prepared {
             Some(call) => call.conditions(),
             None => self.tool.conditions(&self.arguments),
-        })
+        })?;
+        all.extend(self.has_input.then(CallInput::condition));
+        Ok(all)
     }
 
     /// The digest of the arguments that the permissions do not state in full; `written` is how the caller wrote them.

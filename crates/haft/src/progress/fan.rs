@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::future::BoxFuture;
 use crate::progress::guarded::Guarded;
 use crate::progress::{ProgressEvent, ProgressSink};
 
@@ -19,5 +20,16 @@ impl ProgressSink for Fan {
     fn progress(&self, event: ProgressEvent) {
         self.0.progress(event.clone());
         self.1.progress(event);
+    }
+
+    fn is_exact(&self) -> bool {
+        self.0.is_exact() || self.1.is_exact()
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.0.room().await;
+            self.1.room().await;
+        })
     }
 }

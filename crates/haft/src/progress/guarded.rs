@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::future::BoxFuture;
 use crate::progress::{ProgressEvent, ProgressSink};
 
 /// Passes pieces on until the sink panics, then nothing: a screen that breaks must not take the call's answer with it.
@@ -32,5 +33,16 @@ impl ProgressSink for Guarded {
             self.broken.store(true, Ordering::Relaxed);
             tracing::error!(sink = ?self.sink, "a progress sink panicked; it is told nothing more");
         }
+    }
+
+    fn is_exact(&self) -> bool {
+        !self.broken.load(Ordering::Relaxed) && self.sink.is_exact()
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Box::pin(std::future::ready(()));
+        }
+        self.sink.room()
     }
 }

@@ -111,6 +111,8 @@ impl Held {
     fn begin(&mut self, event: &ProgressEvent, now: Instant, keep: usize) {
         let keep = if self.charge.grow(keep) { keep } else { 0 };
         let mut event = event.clone();
+        // Readers here have the text.
+        event.bytes = None;
         let end = event.offset + event.text.len() as u64;
         let lost = (event.text.len() - keep) as u64;
         if lost > 0 {
@@ -184,6 +186,7 @@ impl Held {
             // Its place among the others is what is told, not its text.
             let event = ProgressEvent {
                 text: "".into(),
+                bytes: None,
                 ..event.clone()
             };
             (event, 0)

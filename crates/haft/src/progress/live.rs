@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::call::{CallId, RunId};
 use crate::clock;
 use crate::progress::guarded::Guarded;
-use crate::progress::{ProgressEvent, ProgressSink, Stream};
+use crate::progress::{Piece, ProgressEvent, ProgressSink, Stream};
 
 /// In the order in which they are closed: words about the work last.
 const ALL: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Info];
@@ -40,17 +40,22 @@ impl Live {
         })
     }
 
-    pub(super) fn send(&self, stream: Stream, offset: Option<u64>, text: Arc<str>) {
+    /// What hears of it.
+    pub(super) fn sink(&self) -> &dyn ProgressSink {
+        &self.sink
+    }
+
+    pub(super) fn send(&self, stream: Stream, offset: Option<u64>, piece: Piece) {
         let mut streams = self.lock();
         let shown = &mut streams[stream as usize];
-        if shown.closed || text.is_empty() {
+        if shown.closed || piece.text.is_empty() {
             return;
         }
         let offset = offset.unwrap_or(shown.offset);
-        shown.offset = offset + text.len() as u64;
+        shown.offset = offset + piece.length() as u64;
         shown.begun = true;
         // The lock is held while sending, so that pieces arrive in the order of their offsets.
-        self.emit(stream, offset, text, false);
+        self.emit(stream, offset, piece, false);
     }
 
     pub(super) fn close(&self, stream: Stream) {
@@ -58,7 +63,7 @@ impl Live {
         let shown = &mut streams[stream as usize];
         if !shown.closed {
             shown.closed = true;
-            self.emit(stream, shown.offset, "".into(), true);
+            self.emit(stream, shown.offset, Piece::from(""), true);
         }
     }
 
@@ -70,17 +75,19 @@ impl Live {
             let open = shown.begun && !shown.closed;
             shown.closed = true;
             if open {
-                self.emit(stream, shown.offset, "".into(), true);
+                self.emit(stream, shown.offset, Piece::from(""), true);
             }
         }
     }
 
-    fn emit(&self, stream: Stream, offset: u64, text: Arc<str>, closed: bool) {
+    fn emit(&self, stream: Stream, offset: u64, piece: Piece, closed: bool) {
         let (run, call) = (self.run.clone(), self.call.clone());
+        let Piece { text, bytes } = piece;
         self.sink.progress(ProgressEvent {
             run,
             call,
             text,
+            bytes,
             stream,
             offset,
             closed,

@@ -52,6 +52,7 @@ fn an_event_is_serialised_as_the_contract_has_it() {
         run: RunId::new("r"),
         call: CallId::new("c"),
         text: "hä".into(),
+        bytes: None,
         stream: Stream::Stderr,
         offset: 7,
         closed: false,

@@ -9,6 +9,7 @@ use crate::approval::suspended::OtherRuns;
 use crate::bounds::Class;
 use crate::budget::Uses;
 use crate::call::{Principal, RunId};
+use crate::input::CallInput;
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
 use crate::session::queue::Queue;
@@ -98,6 +99,12 @@ impl SessionBuilder {
     /// Who shows progress.
     pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
         self.scope.progress = Some(sink);
+        self
+    }
+
+    /// What its client pipes in, for the command that it runs.
+    pub fn with_input(mut self, input: Arc<CallInput>) -> Self {
+        self.run.input = Some(input);
         self
     }
 

@@ -1,0 +1,52 @@
+//! Asking ahead: what stands in a call's way is settled by one process, so that another can make the call.
+
+use crate::call::ToolCall;
+use crate::error::ErrorKind;
+use crate::executor::admit::{self, Admission};
+use crate::executor::call_result::CallResult;
+use crate::executor::clear;
+use crate::executor::early_end::EarlyEnd;
+use crate::executor::exit::OpenCall;
+use crate::executor::judge;
+use crate::executor::settlement::Settlement;
+use crate::executor::{Executor, How};
+use crate::permission::Verdict;
+use crate::result::{Outcome, Status};
+use crate::session::Session;
+
+impl Executor {
+    /// Admits, judges and asks about a call as [`execute`](Self::execute) does, records what came of it, and runs nothing: the
+    /// outcome is `ok` where the call may run, `denied`, or `suspended` with a request that the same call finds when it is made, in
+    /// whichever process, and claims once.
+    pub async fn ask_ahead(&self, session: &Session, call: ToolCall) -> Outcome {
+        let mut settlement = Settlement::default();
+        let mut open = OpenCall::new(&self.parts, session, How::Asked.made(call));
+        let end = clear_ahead(&mut open, &mut settlement).await;
+        let end = end.unwrap_or_else(CallResult::from);
+        if settlement.is_owing() {
+            return settlement.settle(&mut open, end, true).await;
+        }
+        open.close(end)
+    }
+}
+
+/// The first stages of the path.
+async fn clear_ahead(
+    open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
+) -> Result<CallResult, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
+    parts.open(session)?;
+    let Admission::Admitted(admitted) = admit::admit(parts, session, open)? else {
+        let refused = "a call with references to results is not asked about ahead";
+        return Err(EarlyEnd::failed(ErrorKind::InvalidArguments, refused));
+    };
+    let judged = judge::judge(open, admitted)?;
+    if judged.ruling().verdict != Verdict::Allow {
+        clear::clear(open, settlement, judged).await?;
+    }
+    Ok(CallResult {
+        summary: Some("it may run; nothing ran here".to_owned()),
+        ..CallResult::of(Status::Ok)
+    })
+}
