@@ -31,6 +31,7 @@ mod output;
 mod packages;
 mod surroundings;
 mod secrets;
+mod start;
 mod tasks;
 mod think_clock;
 mod wait;
@@ -46,6 +47,7 @@ use crate::command::changes::{Changed, NotApplied};
 use crate::command::connections::keep_time;
 use crate::command::network::Connected;
 use crate::command::output::{Cursor, Followed, OutputCursors, follow, tell};
+use crate::command::start::NotStarted;
 use crate::command::tasks::{NewTask, Task};
 use crate::describe::{builtin, known_as, writes};
 
@@ -287,6 +289,23 @@ fn result(
     Ok(result.with_summary(words).with_error(error))
 }
 
+/// The result of a command that did not start: where its program is to blame, with the exit code that a shell gives for that.
+fn without_start(not_started: NotStarted) -> Result<ToolResult, ToolError> {
+    let code = not_started.exit_code();
+    let error = not_started.into_error();
+    if code.is_none() {
+        return Err(error);
+    }
+    let data = CommandData {
+        exit_code: code,
+        ..CommandData::default()
+    };
+    let words = error.message().to_owned();
+    Ok(ToolResult::data(&data)?
+        .with_summary(words)
+        .with_error(error))
+}
+
 /// `run_command`.
 #[derive(Debug)]
 pub struct RunCommand(pub Arc<Commands>);
@@ -351,7 +370,11 @@ impl TypedTool for RunCommand {
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with this call, whether or not the command does.
         let asking = connected.asking();
-        let running = self.0.start(spec).await?;
+        let input_of_client = if input.ends() { context.input() } else { None };
+        let (running, _fed) = match self.0.start(spec, input_of_client).await {
+            Ok(started) => started,
+            Err(not_started) => return without_start(not_started),
+        };
         let started = Started {
             running,
             connected,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
+use haft::input::InputReader;
 use haft::judgement::Judgement;
 use haft::permission::{Condition, Effect, PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart, Target, join_words, protected};
@@ -15,8 +16,7 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Network, Program, Running, Sandbox, Spool, StartError,
-    direct_words,
+    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, direct_words,
 };
 
 use crate::command::RunCommandInput;
@@ -27,6 +27,7 @@ use crate::command::git::{self, Settings};
 use crate::command::index;
 use crate::command::lexical::cleaned;
 use crate::command::network::{CommandNetwork, Connected};
+use crate::command::start::{self, Fed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::Tasks;
 use crate::files::check::{Checker, Finding};
@@ -438,7 +439,7 @@ impl Commands {
         spec.mounts.view = view.as_ref().map(OpenView::layers);
         spec.mounts.home = view.as_ref().map(OpenView::home).unwrap_or_default();
         let running = self.sandbox.start_jailed(spec).await;
-        let running = running.map_err(|error| start_failure(error, false))?;
+        let running = running.map_err(|error| NotStarted { error, line: false }.into_error())?;
         let exit = running.wait().await;
         let (out, err) = (
             running.stdout().text(0, SAID),
@@ -454,18 +455,13 @@ impl Commands {
         })
     }
 
-    pub(crate) async fn start(&self, spec: CommandSpec) -> Result<Running, ToolError> {
-        let line = matches!(spec.program, Program::Shell(_));
-        let alone = self.network.can_do_without().then(|| CommandSpec {
-            network: Network::None,
-            ..spec.clone()
-        });
-        let mut running = self.sandbox.start(spec).await;
-        if let (Err(StartError::NoOutlet(_)), Some(alone)) = (&running, alone) {
-            // Where the jail cannot hold it to the outlet it has no network at all.
-            running = self.sandbox.start(alone).await;
-        }
-        running.map_err(|error| start_failure(error, line))
+    /// Starts a command, which reads what its client pipes in.
+    pub(crate) async fn start(
+        &self,
+        spec: CommandSpec,
+        input: Option<InputReader>,
+    ) -> Result<(Running, Option<Fed>), NotStarted> {
+        start::start(&self.sandbox, spec, input, self.network.can_do_without()).await
     }
 }
 
@@ -508,37 +504,6 @@ fn stays(argv: Option<&[String]>, cwd: &str) -> bool {
         value.starts_with(['/', '~']) || value.split('/').any(|part| part == "..")
     };
     cwd == "." && argv.is_some_and(|argv| !argv.iter().any(outside))
-}
-
-/// The failure of a command that did not start; a line has a shell that it is read by.
-fn start_failure(error: StartError, line: bool) -> ToolError {
-    let message = error.to_string();
-    let told = match &error {
-        StartError::Program { source, .. } => {
-            let absent = source.kind() == std::io::ErrorKind::NotFound;
-            let told = ToolError::failed(message);
-            if absent && line {
-                told.with_advice(
-                    "a line with shell syntax is read as bash reads it, and run by no other shell; give argv",
-                )
-            } else if absent {
-                told.with_advice(
-                    "there is no such program in the jail's PATH; give its name or path",
-                )
-            } else {
-                told
-            }
-        }
-        StartError::Spec(_) => ToolError::invalid_arguments(message),
-        StartError::TooWeak { .. } => {
-            ToolError::unavailable(message).for_operator("`haft doctor` says what is missing")
-        }
-        StartError::NoOutlet(_) => ToolError::unavailable(message).for_operator(
-            "sandbox.network = \"none\" needs less; `haft doctor` says what is missing",
-        ),
-        _ => ToolError::unavailable(message).for_operator("`haft doctor` says what works here"),
-    };
-    told.with_source(error)
 }
 
 /// A line with the variables and the folder that its call gives it, as a shell would be told.

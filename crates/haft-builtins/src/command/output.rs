@@ -8,10 +8,10 @@ use std::time::Instant;
 use haft::artifact::source::Source;
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::progress::{Progress, Stream};
+use haft::progress::{self, Progress, Stream};
 use haft::result::Artifact;
 use haft::shape::long::Long;
-use haft_sandbox::{Exit, Log, Running, Waited};
+use haft_sandbox::{Exit, Follower, Log, Running, Waited};
 
 /// Tokens of a result that its output leaves to all else that it says.
 const RESERVE: usize = 400;
@@ -153,6 +153,8 @@ async fn watched(
         return running.wait_until(deadline).await;
     }
     let pace = progress.pace();
+    // The command waits where its output has to go on whole.
+    let exact = progress.is_exact().then(|| Followers::of(running, shown));
     loop {
         let written = |r: &Running| r.stdout().total() + r.stderr().total();
         let seen = written(running);
@@ -169,7 +171,10 @@ async fn watched(
             },
             Waited::TimedOut => None,
         };
-        show(running, shown, progress);
+        match &exact {
+            Some(followers) => followers.show(running, shown, progress).await,
+            None => show(running, shown, progress),
+        }
         if exit.is_some() {
             progress.close(Stream::Stdout);
             progress.close(Stream::Stderr);
@@ -181,29 +186,86 @@ async fn watched(
     }
 }
 
+/// Readers of both streams that the command waits for.
+struct Followers<'a> {
+    out: Follower<'a>,
+    err: Follower<'a>,
+}
+
+impl<'a> Followers<'a> {
+    fn of(running: &'a Running, shown: &Cursor) -> Self {
+        Self {
+            out: running.stdout().follow(shown.out),
+            err: running.stderr().follow(shown.err),
+        }
+    }
+
+    /// Sends what has not been seen yet, as fast as it is taken.
+    async fn show(&self, running: &Running, shown: &mut Cursor, progress: &Progress) {
+        loop {
+            progress.room().await;
+            let [mut out, mut err] = streams(running, shown);
+            let sent = [out.send_next(progress), err.send_next(progress)];
+            self.out.reached(shown.out);
+            self.err.reached(shown.err);
+            if sent == [false, false] {
+                return;
+            }
+        }
+    }
+}
+
 /// Sends a screen what it has not seen yet.
 pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
     if !progress.is_watched() {
         return;
     }
-    // A character is never cut in two, so a piece must have room for one.
-    let most = progress.pace().bytes.max(4);
-    let streams = [
-        (running.stdout(), &mut shown.out, Stream::Stdout),
-        (running.stderr(), &mut shown.err, Stream::Stderr),
-    ];
-    for (log, from, stream) in streams {
-        loop {
-            let chunk = log.text(*from, most);
-            if chunk.next == *from {
-                break;
-            }
-            *from = chunk.next;
-            if chunk.lost > 0 {
-                let of = stream.as_str();
-                progress.info(format!("[… {} bytes of {of} left out …]", chunk.lost));
-            }
-            progress.send_at(stream, chunk.offset, chunk.text);
+    for mut stream in streams(running, shown) {
+        while stream.send_next(progress) {}
+    }
+}
+
+/// A stream, and how far a screen has come in it.
+struct StreamFeed<'a> {
+    log: &'a Log,
+    from: &'a mut u64,
+    stream: Stream,
+}
+
+fn streams<'a>(running: &'a Running, shown: &'a mut Cursor) -> [StreamFeed<'a>; 2] {
+    let Cursor { out, err } = shown;
+    [
+        StreamFeed {
+            log: running.stdout(),
+            from: out,
+            stream: Stream::Stdout,
+        },
+        StreamFeed {
+            log: running.stderr(),
+            from: err,
+            stream: Stream::Stderr,
+        },
+    ]
+}
+
+impl StreamFeed<'_> {
+    /// Sends the next piece; false where there is none.
+    fn send_next(&mut self, progress: &Progress) -> bool {
+        // A character is never cut in two, so a piece must have room for one.
+        let chunk = self.log.text(*self.from, progress.pace().bytes.max(4));
+        if chunk.next == *self.from {
+            return false;
         }
+        *self.from = chunk.next;
+        if chunk.lost > 0 {
+            let of = self.stream.as_str();
+            progress.info(format!("[… {} bytes of {of} left out …]", chunk.lost));
+        }
+        let piece = progress::Piece {
+            text: chunk.text.into(),
+            bytes: chunk.bytes.map(Into::into),
+        };
+        progress.send_at(self.stream, chunk.offset, piece);
+        true
     }
 }
