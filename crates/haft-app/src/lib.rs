@@ -53,6 +53,7 @@ pub mod config;
 pub mod decide;
 pub mod embed;
 pub mod environment;
+pub mod exec;
 pub mod disk;
 pub mod dry_run;
 pub mod feed;

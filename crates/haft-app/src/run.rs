@@ -25,6 +25,7 @@ use haft::budget::Uses;
 use haft::call::{Principal, RunId, ToolCall};
 use haft::clock;
 use haft::executor::Executor;
+use haft::input::CallInput;
 use haft::progress::{Pace, ProgressSink};
 use haft::result::Outcome;
 use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
@@ -62,6 +63,8 @@ pub struct RunOptions {
     pub class: Class,
     /// The client's own name, where there is one: shown, never trusted.
     pub client: Option<String>,
+    /// What the client pipes into the command that it runs.
+    pub input: Option<Arc<CallInput>>,
     /// What shows progress.
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// Whether its calls wait for decisions.
@@ -87,6 +90,7 @@ impl RunOptions {
             principal: None,
             class: Class::Operator,
             client: None,
+            input: None,
             progress: None,
             wait: ApprovalWait::Limit,
             tools: None,
@@ -281,6 +285,11 @@ impl Runs {
             .begin(run, started, notes.unwrap_or_default());
     }
 
+    /// How long a call may take that a run of now makes.
+    pub(crate) fn call_limit(&self) -> Duration {
+        self.parts.terms().limits.call_timeout
+    }
+
     /// The state of a run that is running here.
     pub fn session(&self, run: &RunId) -> Option<Session> {
         let life = self.parts.live.get(run)?;
@@ -358,6 +367,9 @@ impl Runs {
         }
         if without_skills {
             builder = builder.with_skills([]);
+        }
+        if let Some(input) = options.input {
+            builder = builder.with_input(input);
         }
         if let Some(sink) = options.progress {
             builder = builder.with_progress(sink);
@@ -474,6 +486,12 @@ impl RunHandle {
     pub async fn call(&self, call: ToolCall) -> Outcome {
         let executor = &self.runs.parts.executor;
         executor.execute(&self.life.session, call).await
+    }
+
+    /// Settles what stands in a call's way, and runs nothing: see [`Executor::ask_ahead`].
+    pub(crate) async fn ask_ahead(&self, call: ToolCall) -> Outcome {
+        let executor = &self.runs.parts.executor;
+        executor.ask_ahead(&self.life.session, call).await
     }
 
     /// Makes a call in the run, about which this approver is asked, too.

@@ -138,7 +138,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
         let done = match command {
             Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
             Command::Call(args) => call::run(at, &app, &args).await,
-            Command::Exec(args) => exec::run(at, &settings, &app, &args).await,
+            Command::Exec(args) => exec::run(at, &app, &args).await,
             Command::Chain(args) => chain::run(at, &app, &args).await,
             Command::Run(args) => agent::run(at, &settings, &app, &args, dry.as_ref()).await,
             Command::Tools(args) => tools::run(at, &app, &args),

@@ -111,21 +111,6 @@ async fn print(
     Ok(())
 }
 
-/// Writes an artifact of the user's to stdout, whole.
-///
-/// # Errors
-/// There is none of this name, or it cannot be read.
-pub(crate) async fn print_whole(
-    at: &Invocation,
-    app: &App,
-    reference: &str,
-) -> Result<(), Problem> {
-    let all = all(app).await?;
-    let found = all.iter().find(|info| info.reference.as_str() == reference);
-    let found = found.ok_or_else(|| Problem::failed(format!("no artifact `{reference}`")))?;
-    print(at, app, found, 0..found.bytes).await
-}
-
 fn to_problem(error: &ArtifactError) -> Problem {
     Problem::failed(format!("read artifacts: {error}"))
 }

@@ -1,86 +1,131 @@
-//! `haft exec`: one command in the jail, judged, recorded and undone like every call, with the output and the exit code of its own.
+//! `haft exec`: one command in the jail, judged, recorded and undone like every call, with input, output and exit code of its own.
 
 use std::env;
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::inbox::RequestStatus;
-use haft::call::{RunId, ToolCall};
-use haft::result::{Artifact, Outcome};
-use haft::toolset::Toolset as _;
+use haft::call::RunId;
+use haft::result::Outcome;
 use haft_app::app::App;
-use haft_app::config::{Settings, typed};
 use haft_app::problem::Problem;
-use haft_app::run::{ApprovalWait, RunOptions};
+use haft_app::run::{ApprovalWait, RunHandle, RunOptions};
 use haft_app::view::approvals::{visit, with_status};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::args;
-use crate::commands::call::{cancellable, options, waits};
+use crate::commands::Done;
+use crate::commands::call::waits;
 use crate::commands::signals::Signals;
-use crate::commands::{Done, artifacts};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::visible;
 
-/// The tool that runs commands.
-const TOOL: &str = "run_command";
+mod ended;
+mod input;
+mod output;
+
+use ended::ended;
+use output::{Broken, Output};
 
 /// How soon it is looked whether the command waits for a person.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What a command came to.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ran {
-    exit_code: Option<u8>,
-    signal: Option<u8>,
-    stdout: String,
-    stdout_bytes: u64,
-    stderr: String,
+/// Why haft ends a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stopped {
+    /// A signal came.
+    Signal,
+    /// Its output goes nowhere any more.
+    Output(Broken),
 }
 
 /// Runs the command in a run of its own.
-pub(crate) async fn run(
-    at: &Invocation,
-    settings: &Settings,
-    app: &App,
-    args: &args::Exec,
-) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
     let mut signals = Signals::heard()?;
+    let output = Output::start(app.redactor())?;
     let options = RunOptions {
-        progress: None,
+        input: input::piped(),
+        progress: Some(Arc::clone(&output) as _),
         wait: match args.wait {
             None => ApprovalWait::Limit,
             some => waits(Some(some), false),
         },
-        ..options(at, "call")
+        ..RunOptions::new("call")
     };
-    let call = ToolCall::new(TOOL, arguments(at, settings, &args.words).to_string());
+    let call = app.exec_call(&args.words, &folder(at));
     let (run, call) = app.start_for(options, call).await?;
-    let outcome = {
-        let running = cancellable(run.call(call), run.session(), &mut signals);
-        tokio::pin!(running);
-        tokio::select! {
-            outcome = &mut running => outcome,
-            () = say_what_it_waits_for(at, app, run.id()) => running.await,
-        }
+    let attended = Attended {
+        at,
+        app,
+        run: &run,
+        output: &output,
     };
+    let (outcome, stopped) = attended.outcome(run.call(call), &mut signals).await;
     run.release().await;
-    let ended = match outcome.data.as_deref() {
-        Some(data) => ran(at, app, &outcome, data.get()).await?,
-        None => None,
+    let exit = ended(at, app, &output, &outcome).await?;
+    // What is written may still wait for its reader, who may never read on.
+    let broken = tokio::select! {
+        broken = output.finish() => broken,
+        _ = signals.next() => return Ok(Exit::Interrupted),
     };
-    if let Some(ended) = ended {
-        return Ok(ended);
+    match stopped.or(broken.map(Stopped::Output)) {
+        Some(Stopped::Output(Broken::Failed(why))) => {
+            Err(Problem::failed(format!("write to stdout: {why}")))
+        }
+        Some(Stopped::Output(Broken::Closed)) => Ok(exit.or_closed()),
+        Some(Stopped::Signal) | None => Ok(exit.code()),
     }
-    // Nothing of it ran, or not to its end.
-    at.screen.err(&visible::block(&outcome.to_model()));
-    if let Some(operator) = &outcome.operator {
-        at.screen.say(&format!("  {}", visible::block(operator)));
+}
+
+/// A command under way, and what may end it.
+struct Attended<'a> {
+    at: &'a Invocation,
+    app: &'a App,
+    run: &'a RunHandle,
+    output: &'a Output,
+}
+
+impl Attended<'_> {
+    /// The outcome of the call, and why haft ended it, if it did.
+    async fn outcome(
+        &self,
+        running: impl Future<Output = Outcome>,
+        signals: &mut Signals,
+    ) -> (Outcome, Option<Stopped>) {
+        tokio::pin!(running);
+        let says = say_what_it_waits_for(self.at, self.app, self.run.id());
+        tokio::pin!(says);
+        let mut said = false;
+        let stopped = loop {
+            tokio::select! {
+                outcome = &mut running => return (outcome, None),
+                _ = signals.next() => break Stopped::Signal,
+                // One that has ended may still be asked about.
+                broken = self.output.broken(), if !self.output.has_ended() => {
+                    if !self.output.has_ended() {
+                        break Stopped::Output(broken);
+                    }
+                }
+                () = &mut says, if !said => said = true,
+            }
+        };
+        let session = self.run.session();
+        if self.output.has_ended() {
+            // What it changed stays pending where a person is being asked about it.
+            session.suspend();
+        } else {
+            session.cancel();
+        }
+        let outcome = tokio::select! {
+            outcome = &mut running => outcome,
+            // Asked once more, it waits for nothing.
+            _ = signals.next() => {
+                session.cancel();
+                running.await
+            }
+        };
+        (outcome, Some(stopped))
     }
-    let known = app.tools().snapshot().entry(TOOL).is_some();
-    Ok(Exit::of(&outcome, known))
 }
 
 /// Says which decision the command waits for, once there is one.
@@ -97,72 +142,30 @@ async fn say_what_it_waits_for(at: &Invocation, app: &App, run: &RunId) {
             && let Some(approval) = waits
         {
             at.screen.say(&format!(
-                "this waits for a decision (approval {approval}): `haft console`, or `haft approvals`"
+                "haft: this waits for a person's decision (approval {approval}){}",
+                if is_watched() {
+                    ": `haft console`, or `haft approvals`"
+                } else {
+                    ""
+                }
             ));
             return;
         }
     }
 }
 
-/// The arguments of the call: a line for the shell, or words; in the folder where the command was given.
-fn arguments(at: &Invocation, settings: &Settings, words: &[String]) -> Value {
+/// Whether a person reads what haft says: a model is never told how to approve.
+fn is_watched() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// The folder where the command was given, below the workspace.
+fn folder(at: &Invocation) -> String {
     let here = env::current_dir().and_then(|here| here.canonicalize());
     let here = here.ok();
     let below = here
         .as_deref()
         .and_then(|here| here.strip_prefix(&at.site.workspace).ok());
-    let cwd = below.and_then(|below| below.to_str()).unwrap_or_default();
-    let cwd = if cwd.is_empty() { "." } else { cwd };
-    let limit = settings.get(typed::CALL_TIMEOUT).as_secs();
-    match words {
-        [line] => json!({"command": line, "cwd": cwd, "timeout_s": limit}),
-        words => json!({"argv": words, "cwd": cwd, "timeout_s": limit}),
-    }
-}
-
-/// Prints what the command wrote; none where it did not end by itself.
-async fn ran(
-    at: &Invocation,
-    app: &App,
-    outcome: &Outcome,
-    data: &str,
-) -> Result<Option<Exit>, Problem> {
-    let ran: Ran = serde_json::from_str(data).unwrap_or_default();
-    let mut whole = outcome.artifacts.iter();
-    let is_cut = |text: &str, bytes: u64| (text.len() as u64) < bytes;
-    if is_cut(&ran.stdout, ran.stdout_bytes) {
-        print_whole(at, app, whole.next(), &ran.stdout).await?;
-    } else {
-        at.screen.raw(ran.stdout.as_bytes())?;
-    }
-    match whole.next() {
-        Some(artifact) => {
-            // A long error stream is named, not repeated whole: the record has it.
-            at.screen.err_text(&ran.stderr);
-            at.screen.say(&format!(
-                "all of it: haft artifacts get {}",
-                artifact.reference
-            ));
-        }
-        None => at.screen.err_text(&ran.stderr),
-    }
-    let ended = match (ran.exit_code, ran.signal) {
-        (Some(code), _) => Some(Exit::Command(code)),
-        (None, Some(signal)) => Some(Exit::Command(128_u8.saturating_add(signal))),
-        (None, None) => None,
-    };
-    Ok(ended)
-}
-
-/// A stream that is too long for a result, from where it was kept.
-async fn print_whole(
-    at: &Invocation,
-    app: &App,
-    artifact: Option<&Artifact>,
-    shown: &str,
-) -> Result<(), Problem> {
-    match artifact {
-        Some(artifact) => artifacts::print_whole(at, app, &artifact.reference).await,
-        None => at.screen.raw(shown.as_bytes()),
-    }
+    let below = below.and_then(|below| below.to_str());
+    below.unwrap_or_default().to_owned()
 }

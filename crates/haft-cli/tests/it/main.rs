@@ -27,6 +27,7 @@ mod discover;
 mod editor;
 mod editor_client;
 mod editor_lines;
+mod exec;
 mod first_minutes;
 mod held;
 mod help;
