@@ -4,22 +4,28 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use haft::call::ToolCall;
 use haft_hook::{Action, Call, Event, Kind, Report, Verdict};
 pub use haft_hook::{Agent, Reply, refusal};
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::sync::OnceCell;
 
+use crate::app::App;
+use crate::hook::ahead::Asking;
 use crate::hook::arguments::arguments;
 use crate::hook::folder::{Folder, place};
 use crate::hook::key::Key;
 use crate::hook::name::Named;
 use crate::hook::open_call::Made;
 use crate::hook::session::Terms;
+use crate::hook::wrap::Wrapped;
 use crate::problem::Problem;
 use crate::site::Site;
 
+mod ahead;
 mod arguments;
 pub mod client;
 mod folder;
@@ -141,14 +147,26 @@ impl Hooks {
         let named = Named::new(event.agent, &call.tool, &call.actions)?;
         // `haft exec` works in the workspace alone.
         let inside = !place.starts_with('/') && !place.starts_with("..");
-        let wrapped = folder.hook.wraps && inside && !again;
-        let jailed = wrapped.then(|| wrap::line(&folder.app, call)).flatten();
-        let jailed = jailed.and_then(|line| haft_hook::rewritten(event, &line));
+        let wrapped = folder.hook.wraps && inside;
+        let jailed = wrapped.then(|| Jailed::of(&folder.app, event, call, &place));
+        // Before its own prompt an agent takes no other input: there only what is wrapped already is.
+        let jailed = jailed
+            .flatten()
+            .filter(|jailed| !again || jailed.input.is_none());
         let named = if jailed.is_some() {
             named.jailed()?
         } else {
             named
         };
+        let begun = Instant::now();
+        if let Some(jailed) = &jailed {
+            let client = event.agent.title();
+            let asking = Asking { client, within };
+            let refusal = ahead::refusal(&folder.app, jailed.call.clone(), asking).await?;
+            if let Some(reason) = refusal {
+                return Ok(Verdict::Deny { reason });
+            }
+        }
         let made = Made {
             tool: &call.tool,
             arguments: &input,
@@ -160,14 +178,16 @@ impl Hooks {
             // What its prompt asks about would run as it is.
             by_agent: by_agent && jailed.is_none(),
             again,
-            within,
+            within: within.saturating_sub(begun.elapsed()),
         };
         let verdict = session.judge(named, made, terms).await?;
         let verdict = verdict.unwrap_or_else(|| Verdict::Deny {
             reason: "nothing was decided about this call in time: it did not run. Make the same call again later".to_owned(),
         });
         Ok(match verdict {
-            Verdict::Allow { input: None } => Verdict::Allow { input: jailed },
+            Verdict::Allow { input: None } => Verdict::Allow {
+                input: jailed.and_then(|jailed| jailed.input),
+            },
             other => other,
         })
     }
@@ -231,6 +251,26 @@ impl Hooks {
         slot.get_or_try_init(|| async { Folder::open(site, &place) })
             .await?;
         Ok(slot)
+    }
+}
+
+/// A call whose command haft runs in the jail.
+struct Jailed {
+    /// The input that the agent is to use instead of its own.
+    input: Option<Box<RawValue>>,
+    /// The call that `haft exec` makes.
+    call: ToolCall,
+}
+
+impl Jailed {
+    /// The wrapped form of a call, where it has one that the agent takes.
+    fn of(app: &App, event: &Event, call: &Call, place: &str) -> Option<Self> {
+        let Wrapped { line, call } = Wrapped::of(app, call, place)?;
+        let input = match line {
+            Some(line) => Some(haft_hook::rewritten(event, &line)?),
+            None => None,
+        };
+        Some(Self { input, call })
     }
 }
 

@@ -21,7 +21,7 @@ impl App {
         options: RunOptions,
         call: ToolCall,
     ) -> Result<(RunHandle, ToolCall), Problem> {
-        if let Some(earlier) = self.suspended(&call).await
+        if let Some(earlier) = self.suspended_before(&call).await
             && let Ok(run) = self.runs().resume(&earlier.run, 0, options.clone()).await
         {
             return Ok((run, call.with_id(earlier.call.as_str())));
@@ -30,7 +30,7 @@ impl App {
     }
 
     /// The newest call like this one that was suspended in a run for it alone, and that can be resumed.
-    async fn suspended(&self, call: &ToolCall) -> Option<SuspendedCall> {
+    pub(crate) async fn suspended_before(&self, call: &ToolCall) -> Option<SuspendedCall> {
         let tools = self.tools().snapshot();
         let entry = tools.entry(&call.name)?;
         let executor = self.executor();

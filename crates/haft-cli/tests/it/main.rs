@@ -79,3 +79,4 @@ mod undo_http;
 mod usage;
 mod web;
 mod webhook;
+mod wrapped;

@@ -1,0 +1,121 @@
+//! What stands in the way of a wrapped command, settled before the agent runs it: by the policy and the request of the very call that
+//! `haft exec` makes then. An approval is claimed there, once, by that call and no other.
+
+use std::time::{Duration, Instant};
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::RequestStatus;
+use haft::call::{Origin, ToolCall};
+use haft::permission::Verdict;
+use haft::result::Status;
+use haft::toolset::Toolset as _;
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::run::{ApprovalWait, RunOptions};
+
+/// How often a request is looked at where the inbox says nothing of it.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// For whom it is settled, and how long that may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking<'a> {
+    /// The agent.
+    pub(super) client: &'a str,
+    /// How long a person may take.
+    pub(super) within: Duration,
+}
+
+/// Why the agent must not run a wrapped command; none where it may.
+pub(super) async fn refusal(
+    app: &App,
+    call: ToolCall,
+    asking: Asking<'_>,
+) -> Result<Option<String>, Problem> {
+    let tools = app.tools().snapshot();
+    let entry = tools.entry(&call.name).ok_or_else(|| {
+        Problem::settings(format!("{} is off, and hook.wrap needs it", call.name))
+            .advise("enable it, or set hook.wrap = \"none\"")
+    })?;
+    match app.executor().explain(entry, &call.arguments) {
+        Ok(explained) if explained.verdict == Verdict::Allow => return Ok(None),
+        Ok(_) => {}
+        Err(failure) => return Ok(Some(failure.message)),
+    }
+    // The agent makes the call itself, by `haft exec`: no other process acts on the decision.
+    let call = call.from_origin(Origin::Hook);
+    let options = RunOptions {
+        client: Some(asking.client.to_owned()),
+        wait: ApprovalWait::Never,
+        ..RunOptions::new("call")
+    };
+    if let Some(earlier) = app.suspended_before(&call).await {
+        return decided(app, &earlier.approval, options, asking.within).await;
+    }
+    let run = app.runs().start(options.clone()).await?;
+    let outcome = run.ask_ahead(call).await;
+    run.release().await;
+    match (outcome.status, &outcome.approval) {
+        (Status::Ok, _) => Ok(None),
+        (Status::Suspended, Some(approval)) => {
+            let approval = ApprovalId::new(approval.clone());
+            decided(app, &approval, options, asking.within).await
+        }
+        _ => Ok(Some(outcome.to_model())),
+    }
+}
+
+/// Waits for the decision about a request.
+async fn decided(
+    app: &App,
+    id: &ApprovalId,
+    options: RunOptions,
+    within: Duration,
+) -> Result<Option<String>, Problem> {
+    let end = Instant::now() + within;
+    let mut changes = app.executor().inbox().changes();
+    loop {
+        let entry = app.entry(id).await?;
+        match entry.status {
+            RequestStatus::Approved if !entry.claimed => return Ok(None),
+            RequestStatus::Pending if entry.is_open() => {}
+            RequestStatus::Denied if !entry.claimed => {
+                return denied(app, id, options).await.map(Some);
+            }
+            status => {
+                return Ok(Some(format!(
+                    "approval {id} holds no longer ({}): the command did not run. Make the same call again to ask again",
+                    status.as_str()
+                )));
+            }
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Some(format!(
+                "a person has to decide about this command (approval {id}), and has not yet: it did not run. Do something else, and make \
+                 the same call again later: it is answered by what was decided"
+            )));
+        }
+        tokio::select! {
+            _ = changes.recv() => {}
+            () = tokio::time::sleep(left.min(LOOK)) => {}
+        }
+    }
+}
+
+/// Records that a person said no, and gives what they said.
+async fn denied(app: &App, id: &ApprovalId, options: RunOptions) -> Result<String, Problem> {
+    let entry = app.entry(id).await?;
+    let run = app.runs().resume(&entry.request.run, 0, options).await?;
+    let outcome = app.executor().resume(run.session(), id).await;
+    run.release().await;
+    match outcome {
+        Ok(outcome) => {
+            // It is heard now: the same call, made again, is asked about again.
+            let delivered = app.executor().inbox().deliver(id).await;
+            delivered.map_err(|error| Problem::failed(error.to_string()))?;
+            Ok(outcome.to_model())
+        }
+        Err(error) => Ok(error.to_string()),
+    }
+}

@@ -1,0 +1,216 @@
+//! Commands of an agent that run by `haft exec` (`hook.wrap = "jail"`): what the agent's shell makes of them, and who is asked first.
+
+use serde_json::Value;
+
+use crate::approvals::wait;
+use crate::harness::{Lab, Ran, ended};
+use crate::hook::{bash, before, decision, hook};
+use crate::serve::Server;
+
+fn lab(settings: &str) -> Lab {
+    let mut lab = Lab::new();
+    lab.set("CI", "1");
+    lab.user_settings(&format!("[hook]\nwrap = \"jail\"\nwait_s = 20\n{settings}"));
+    lab
+}
+
+/// The line that the agent is to run instead.
+fn wrapped(lab: &Lab, line: &str) -> String {
+    let ran = hook(lab, &before(lab, "t-1", "Bash", &bash(line)));
+    assert_eq!(decision(&ran).0, "allow", "{line}: {}", ran.stdout);
+    let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
+    input["command"].as_str().unwrap().to_owned()
+}
+
+fn in_shell(lab: &Lab, line: &str) -> Ran {
+    ended(lab.program("bash", &["-c", line]).spawn().unwrap())
+}
+
+#[test]
+fn a_wrapped_line_does_what_the_line_does() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    lab.file("sub/name.txt", "in sub\n");
+    lab.file("Makefile", "all:\n\t@echo built; exit 2\n");
+    // line, stdout, exit code
+    let rows = [
+        ("printf 'a\\nb\\n' | grep b | tr b c", "c\n", 0),
+        (
+            "echo \"it's \\\"quoted\\\"\" 'and $HOME'",
+            "it's \"quoted\" and $HOME\n",
+            0,
+        ),
+        ("echo one\necho two\n", "one\ntwo\n", 0),
+        ("cat <<'END'\nhere $x\n  doc\nEND", "here $x\n  doc\n", 0),
+        ("echo grüße 漢字 🦀", "grüße 漢字 🦀\n", 0),
+        ("echo out; echo err >&2; exit 3", "out\n", 3),
+        ("echo kept > new.txt && cat < new.txt", "kept\n", 0),
+        ("false || echo rescued", "rescued\n", 0),
+        ("echo $(( 6 * 7 )) `echo sub`", "42 sub\n", 0),
+        ("(sleep 600; echo late) & echo now", "now\n", 0),
+        ("for n in 1 2 3; do echo $n; done | tail -1", "3\n", 0),
+        ("make", "built\n", 2),
+        ("cd sub && cat name.txt", "in sub\n", 0),
+        ("cd sub; cd .. ; cat sub/name.txt", "in sub\n", 0),
+        ("cat sub/name.txt # a comment's quote", "in sub\n", 0),
+        ("yes | head -1", "y\n", 0),
+        ("read line; echo \"<$line>\"", "<>\n", 0),
+    ];
+    for (line, stdout, code) in rows {
+        let ran = in_shell(&lab, &wrapped(&lab, line));
+        assert_eq!(
+            (&*ran.stdout, ran.code),
+            (stdout, code),
+            "{line}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(
+        std::fs::read_to_string(lab.work().join("new.txt")).unwrap(),
+        "kept\n"
+    );
+}
+
+#[test]
+fn the_agents_shell_keeps_the_folder_that_a_line_changes_to() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    for folder in ["sub", "sub/deep", "with space"] {
+        lab.file(&format!("{folder}/here.txt"), folder);
+    }
+    let work = lab.work();
+    let work = work.to_str().unwrap();
+    // line, what runs in the jail prints, the folder of the shell afterwards
+    let rows = [
+        ("cd sub && cat here.txt", "sub", "/sub"),
+        ("cd sub && cd deep && cat here.txt", "sub/deep", "/sub/deep"),
+        (
+            "cd 'with space' && cat here.txt",
+            "with space",
+            "/with space",
+        ),
+        ("cd sub\ncat here.txt", "sub", "/sub"),
+        // Not of these is it certain that the shell itself changes.
+        ("cd sub | cat; cat sub/here.txt", "sub", ""),
+        ("(cd sub && cat here.txt)", "sub", ""),
+        ("cd / && cat /etc/hostname >/dev/null; true", "", ""),
+    ];
+    for (line, prints, folder) in rows {
+        let wrapped = wrapped(&lab, line);
+        let ran = in_shell(&lab, &format!("{wrapped}\npwd"));
+        let expected = format!("{prints}{work}{folder}\n");
+        assert_eq!(ran.stdout, expected, "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_line_that_only_changes_the_folder_stays_the_agents() {
+    let lab = lab("ask = \"agent\"\n[policy]\nprofile = \"trusted\"\n");
+    lab.file("sub/here.txt", "x");
+    let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash("cd sub")));
+    assert!(
+        ran.json()["hookSpecificOutput"]["updatedInput"].is_null(),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn what_is_wrapped_already_is_not_wrapped_again() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    let once = wrapped(&lab, "echo once");
+    let ran = hook(&lab, &before(&lab, "t-2", "Bash", &bash(&once)));
+    assert_eq!(decision(&ran).0, "allow", "{}", ran.stdout);
+    assert!(
+        ran.json()["hookSpecificOutput"]["updatedInput"].is_null(),
+        "{}",
+        ran.stdout
+    );
+    // Another line of haft's own program is not that.
+    for other in [
+        once.replace("--workspace", "--trust --workspace"),
+        format!("{once}; true"),
+    ] {
+        let ran = hook(&lab, &before(&lab, "t-3", "Bash", &bash(&other)));
+        let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
+        assert!(
+            input.is_object() || decision(&ran).0 != "allow",
+            "{other}: {}",
+            ran.stdout
+        );
+    }
+}
+
+#[test]
+fn what_the_policy_denies_is_denied_at_the_hook_and_recorded() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\ndeny = [\"Bash(git push *)\"]\n");
+    for line in ["git push origin main", "cd . && git push origin main"] {
+        let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash(line)));
+        let (verdict, why) = decision(&ran);
+        assert_eq!(verdict, "deny", "{line}");
+        assert!(why.contains("Bash(git push *)"), "{why}");
+    }
+    let all = lab
+        .run(&["runs", "list", "--json", "--status", "denied"])
+        .json();
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert!(
+        all.iter().all(|run| run["client"] == "Claude Code"),
+        "{all:?}"
+    );
+}
+
+/// Decides about the next request; what the hook said that waited for it.
+fn decided(lab: &Lab, line: &str, word: &str) -> (String, String) {
+    let line = line.to_owned();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| hook(lab, &before(lab, "t-9", "Bash", &bash(&line))));
+        let request = wait("the request", || {
+            let all = lab.run(&["approvals", "list", "--json"]).json();
+            let all: Vec<Value> = all.as_array().unwrap().clone();
+            all.into_iter().find(|one| one["status"] == "pending")
+        });
+        assert_eq!(request["tool"], "run_command", "{request}");
+        let ran = lab.run(&["approvals", word, request["id"].as_str().unwrap()]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let ran = waiting.join().unwrap();
+        let (verdict, why) = decision(&ran);
+        let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
+        let run = input["command"].as_str().map(str::to_owned);
+        (verdict, run.unwrap_or(why))
+    })
+}
+
+#[test]
+fn what_is_asked_about_is_decided_at_the_hook_and_runs_once() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\nask = [\"Bash(touch *)\"]\n");
+    let _server = Server::start(&lab, &[]);
+    let line = "touch made.txt; echo made";
+    let (verdict, run) = decided(&lab, line, "approve");
+    assert_eq!(verdict, "allow", "{run}");
+    // Neither the follower of decisions nor the hook has run it.
+    assert!(!lab.work().join("made.txt").exists());
+    let other = run
+        .replace("made.txt", "other.txt")
+        .replace("--wait 60", "--wait 1");
+    let ran = in_shell(&lab, &other);
+    assert_eq!((ran.code, &*ran.stdout), (4, ""), "{}", ran.stderr);
+    assert!(!lab.work().join("other.txt").exists());
+    let ran = in_shell(&lab, &run);
+    assert_eq!((ran.code, &*ran.stdout), (0, "made\n"), "{}", ran.stderr);
+    assert!(lab.work().join("made.txt").exists());
+    // The same once more is another call.
+    let ran = in_shell(&lab, &run.replace("--wait 60", "--wait 1"));
+    assert_eq!((ran.code, &*ran.stdout), (4, ""), "{}", ran.stderr);
+}
+
+#[test]
+fn a_person_who_says_no_is_heard_at_the_hook() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\nask = [\"Bash(touch *)\"]\n");
+    let _server = Server::start(&lab, &[]);
+    for round in ["first", "second"] {
+        let (verdict, why) = decided(&lab, "touch made.txt", "deny");
+        assert_eq!(verdict, "deny", "{round}");
+        assert!(why.contains("said no"), "{round}: {why}");
+    }
+    assert!(!lab.work().join("made.txt").exists());
+}
