@@ -48,10 +48,8 @@ pub(crate) fn can_rewrite(event: &Event) -> bool {
     let is_permission = matches!(event.kind, Kind::Permission(_));
     match event.dialect {
         // Copilot reads Claude Code's form of a verdict; that it reads a changed input in it is not documented.
-        Dialect::Nested => {
-            event.agent == Agent::Claude || (event.agent == Agent::Droid && !is_permission)
-        }
-        Dialect::Codex | Dialect::Gemini | Dialect::Copilot => !is_permission,
+        Dialect::Nested => event.agent == Agent::Claude,
+        Dialect::Codex | Dialect::Droid | Dialect::Gemini | Dialect::Copilot => !is_permission,
         Dialect::Cursor => event.name.eq_ignore_ascii_case("preToolUse"),
         // The extension has no word for it.
         Dialect::Cline => event.name == CLINE_CLI_CALL,

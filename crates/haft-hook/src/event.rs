@@ -138,6 +138,8 @@ pub enum Dialect {
     Nested,
     /// Codex: the same with the keys that it knows alone.
     Codex,
+    /// Factory Droid: the same for what may run; exit code 2 and a text on standard error deny.
+    Droid,
     /// Cursor: `permission` at the top.
     Cursor,
     /// Gemini CLI: `decision`.

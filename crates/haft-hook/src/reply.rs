@@ -6,7 +6,9 @@ use haft_json::amend::Amended;
 
 use crate::action::{Action, Command};
 use crate::agent::Agent;
-use crate::agents::{claude, cline, codex, copilot, cursor, gemini, goose, plugin, windsurf};
+use crate::agents::{
+    claude, cline, codex, copilot, cursor, droid, gemini, goose, plugin, windsurf,
+};
 use crate::decision::{self, Decision, bounded};
 use crate::event::{Dialect, Event};
 use crate::verdict::{Reply, Verdict};
@@ -38,6 +40,7 @@ pub fn reply(event: &Event, verdict: &Verdict) -> Reply {
     match event.dialect {
         Dialect::Nested => claude::answer(event, &decision),
         Dialect::Codex => codex::answer(event, &decision),
+        Dialect::Droid => droid::answer(event, &decision),
         Dialect::Cursor => cursor::answer(&decision),
         Dialect::Gemini => gemini::answer(&decision),
         Dialect::Copilot => copilot::answer(event, &decision),

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::action::{Action, Change};
 use crate::agent::Agent;
+use crate::agents::claude;
+use crate::decision::Decision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::{Dialect, Event};
@@ -16,14 +18,16 @@ use crate::setup::{
 };
 use crate::shape::Shape;
 use crate::tools;
+use crate::verdict::Reply;
 use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
     fails_open: true,
-    failure: "the call runs when the hook exits with anything but 2, crashes or is missing, and no setting of Factory Droid is known that \
-              closes that",
-    can_ask: true,
+    failure: "the call runs when the hook exits with anything but 2, crashes, is missing or is late, and no setting of Factory Droid is \
+              known that closes that",
+    // It takes `ask` for an answer, writes it to its log, and runs the call if its own rules let it.
+    can_ask: false,
     can_rewrite: true,
     allow_skips_prompt: true,
     has_call_ids: false,
@@ -31,8 +35,9 @@ pub(crate) const LIMITS: Limits = Limits {
 };
 
 pub(crate) const GAPS: &[&str] = &[
-    "once there is a `hooks.json`, hooks that stand in `settings.json` are not read",
-    "what happens when a hook is late is not documented",
+    "an event that stands in `hooks.json`, even with an empty list, hides the hooks that `settings.json` has for it",
+    "a call that fails has no event afterwards",
+    "another hook may change the input of a call that haft has judged",
 ];
 
 /// Where haft is registered: in the settings, unless there is a file of hooks, which hides what the settings say.
@@ -67,7 +72,7 @@ pub(crate) fn setup(program: &str) -> Setup {
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    Shape::new(Agent::Droid, Dialect::Nested, actions).read(event)
+    Shape::new(Agent::Droid, Dialect::Droid, actions).read(event)
 }
 
 /// What a call of a tool would do.
@@ -87,5 +92,14 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         "AskUser" => tools::note(input, &["question", "questions", "questionnaire"]),
         "WebSearch" | "Task" => tools::ungoverned(),
         _ => tools::unknown(),
+    }
+}
+
+/// The answer. Of the objects of several hooks Factory Droid honours the first that decides, so another hook's `allow` would hide a denial
+/// in one; an exit code of 2 denies whatever others say.
+pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
+    match decision {
+        Decision::Nothing | Decision::Allow(_) => claude::answer(event, decision),
+        Decision::Ask(reason) | Decision::Deny(reason) => Reply::blocked(reason),
     }
 }
