@@ -16,7 +16,9 @@ use std::path::Path;
 use std::process::Command;
 
 use haft_hook::setup::Content;
-use haft_hook::{Action, Agent, Event, Kind, Verdict, read, registrations, reply, rewritten};
+use haft_hook::{
+    Action, Agent, Event, Kind, Status, Verdict, read, registrations, reply, rewritten,
+};
 use serde_json::{Value, json};
 
 /// Loads a plugin, makes one call and prints what came of it.
@@ -32,23 +34,35 @@ try {
   thrown = error.message;
 }
 console.log(JSON.stringify({ thrown, args }));
-if (process.argv[3] === "after") {
-  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID: "c1", args }, { output: "a" });
+const ended = { tool: "bash", sessionID: "s1", callID: "c1" };
+const after = (exit) => hooks["tool.execute.after"]({ ...ended, args }, { output: "a", metadata: { exit } });
+const failed = { type: "tool", ...ended, state: { status: "error", input: args, error: "no such file" } };
+const event = { type: "message.part.updated", properties: { part: failed } };
+switch (process.argv[3]) {
+  case "after": await after(0); break;
+  case "exit": await after(3); break;
+  case "error": await hooks.event({ event }); break;
+  // The second says nothing new.
+  case "twice": await after(0); await hooks.event({ event }); break;
 }
 "#;
 
 /// The same for Amp; the third argument is what its user answers.
 const AMP: &str = r#"
 const handlers = {};
+let options;
 const on = (name, handler) => {
   if (name === "session.start") throw new Error("no such event");
   handlers[name] = handler;
 };
-(await import(process.argv[2])).default({ on });
-const confirm = { yes: async () => true, no: async () => false, odd: async () => "yes" }[process.argv[3]];
-const ctx = confirm ? { ui: { confirm } } : {};
+(await import(process.argv[2])).default({ on, system: { workspaceRoot: "file:///w" }, helpers: { filePathFromURI: (uri) => uri.replace("file://", "") } });
+const answers = { yes: async () => true, no: async () => false, odd: async () => "yes" };
+const answer = answers[process.argv[3]];
+const ctx = answer ? { ui: { confirm: (asked) => answer((options = asked)) } } : {};
 const event = { tool: "Bash", input: { cmd: "ls" }, toolUseID: "c1", thread: { id: "s1" } };
-console.log(JSON.stringify(await handlers["tool.call"](event, ctx)));
+const result = await handlers["tool.call"](event, ctx);
+if (options && options.requireHuman !== true) throw new Error("an agent may answer");
+console.log(JSON.stringify(result));
 if (process.argv[3] === "after") {
   await handlers["tool.result"]({ ...event, status: "error", error: { message: "exit 1" } }, ctx);
 }
@@ -140,10 +154,7 @@ fn a_plugin_sends_what_is_read_here() {
     for agent in [Agent::OpenCode, Agent::Amp] {
         let event = sample(agent);
         assert_eq!(event.session, "s1");
-        assert!(
-            event.cwd.as_deref().is_some_and(Path::is_absolute),
-            "{event:?}"
-        );
+        assert_eq!(event.cwd.as_deref(), Some(Path::new("/w")));
         let call = event.call().unwrap();
         assert_eq!(call.id.as_deref(), Some("c1"));
         let line = |action: &Action| matches!(action, Action::Command(command) if command.line.as_deref() == Some("ls"));
@@ -162,6 +173,35 @@ fn a_plugin_sends_what_is_read_here() {
         let expect = if agent == Agent::Amp { "Failed" } else { "Ok" };
         assert_eq!(format!("{:?}", report.status), expect);
     }
+}
+
+#[test]
+fn the_plugin_of_opencode_says_how_a_call_ended_once() {
+    if !has_node() {
+        return;
+    }
+    for (word, status, error) in [
+        ("exit", Status::Failed, Some("exit code 3")),
+        ("error", Status::Failed, Some("no such file")),
+        ("twice", Status::Ok, None),
+    ] {
+        let scene = Scene::new(Agent::OpenCode, &prints(r#"{"decision":"allow"}"#));
+        scene.run(word);
+        let event = scene.event();
+        let Kind::After(report) = &event.kind else {
+            panic!("{word}: {event:?}")
+        };
+        assert_eq!(report.status, status, "{word}");
+        assert_eq!(report.error.as_deref(), error, "{word}");
+        assert_eq!(report.id.as_deref(), Some("c1"));
+    }
+    // A call that was denied did not run, so it did not fail.
+    let scene = Scene::new(
+        Agent::OpenCode,
+        &prints(r#"{"decision":"deny","reason":"no"}"#),
+    );
+    scene.run("error");
+    assert!(scene.event().call().is_some());
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) const LIMITS: Limits = Limits {
     can_rewrite: true,
     allow_skips_prompt: false,
     has_call_ids: true,
-    reports_failures: false,
+    reports_failures: true,
 };
 
 pub(crate) const GAPS: &[&str] = &[
@@ -28,7 +28,6 @@ pub(crate) const GAPS: &[&str] = &[
     "a tool of an MCP server is named `SERVER_TOOL`, which cannot be told from a tool of another plugin, so it is judged as one that is \
      not known",
     "a plugin that is loaded after haft's may change the input of a call that haft has judged",
-    "a call that fails has no event afterwards",
 ];
 
 /// Where haft's plugin goes.

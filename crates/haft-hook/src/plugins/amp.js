@@ -1,9 +1,19 @@
 // @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now
 
 export default function (amp) {
+  // A process of Amp may serve folders other than the one that it was started in.
+  const folder = () => {
+    const root = amp.system?.workspaceRoot;
+    try {
+      if (root) return amp.helpers.filePathFromURI(root);
+    } catch {
+      // It is the folder that Amp was started in, then.
+    }
+    return process.cwd();
+  };
   const place = (event, ctx) => ({
     session_id: event?.thread?.id ?? ctx?.thread?.id ?? "",
-    cwd: process.cwd(),
+    cwd: folder(),
   });
   const call = (event, ctx) => ({
     ...place(event, ctx),
@@ -25,6 +35,8 @@ export default function (amp) {
             title: `haft: may ${event.tool} run?`,
             message: answer.reason,
             confirmButtonText: "Run it",
+            // Else an agent that supervises this one may answer.
+            requireHuman: true,
           });
           if (approved === true) return { action: "allow" };
           return reject(`the user did not approve this call: ${answer.reason}`);
