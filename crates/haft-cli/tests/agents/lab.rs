@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use haft_scripted::{Scenario, Server};
+use serde_json::Value;
 
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
@@ -17,6 +18,12 @@ pub(crate) const REASON: &str = "Bash(echo *)";
 pub(crate) enum Answer {
     Deny,
     Allow,
+    /// No rule speaks of it: a person is to be asked, by the agent where it can.
+    Ask,
+}
+
+impl Answer {
+    pub(crate) const ALL: [Self; 3] = [Self::Deny, Self::Allow, Self::Ask];
 }
 
 /// A program below `HAFT_NEEDS`, if it was installed.
@@ -122,6 +129,12 @@ impl Lab {
             .unwrap()
     }
 
+    /// The runs that haft recorded.
+    pub(crate) fn runs(&self) -> Vec<Value> {
+        let listed = self.haft(&["runs", "list", "--json"]);
+        serde_json::from_slice(&listed.stdout).unwrap()
+    }
+
     /// The events that the hook was asked about.
     pub(crate) fn events(&self) -> Vec<String> {
         let files = fs::read_dir(self.path("seen")).unwrap();
@@ -149,6 +162,8 @@ fn settings(answer: Answer) -> &'static str {
         Answer::Allow => {
             "console.start = \"never\"\n[policy]\nprofile = \"trusted\"\nallow = [\"Bash(echo *)\", \"Edit(/**)\"]\n"
         }
+        // The agents run without a user, so nobody answers, and a hook that asks in haft's inbox is not to wait long for that.
+        Answer::Ask => "console.start = \"never\"\n[hook]\nask = \"agent\"\nwait_s = 1\n",
     }
 }
 

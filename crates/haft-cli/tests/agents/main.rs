@@ -1,7 +1,7 @@
 //! Real coding agents with haft in their hooks, started as users start them, with a scripted model and without an account: the
 //! settings that an install writes are read, the hook is asked before a tool runs, and its answer holds.
 //!
-//! The agents are large (together a gigabyte), so `make needs` installs them only where `HAFT_AGENTS=1` is set; they are found below
+//! The agents are large (together over two gigabytes), so `make needs` installs them only where `HAFT_AGENTS=1` is set; they are found below
 //! `HAFT_NEEDS`, and what is not there is skipped and named.
 #![expect(
     clippy::unwrap_used,
@@ -11,144 +11,89 @@
 )]
 
 mod codex;
+mod dialog;
 mod lab;
+mod rows;
 mod settings;
 
 use lab::{Answer, Lab, need};
-
-/// How an agent is started without a user, and what its model does.
-struct Row {
-    agent: &'static str,
-    /// Below `HAFT_NEEDS`.
-    program: &'static str,
-    args: &'static [&'static str],
-    /// Variables; `URL` stands for the model server's address.
-    variables: &'static [(&'static str, &'static str)],
-    /// A settings file that the user has: its path in the home folder, and its text.
-    settings: (&'static str, &'static str),
-    tool: &'static str,
-    arguments: &'static str,
-    /// What the event holds.
-    event: &'static [&'static str],
-}
-
-const ROWS: [Row; 3] = [
-    Row {
-        agent: "claude",
-        program: "agents/node_modules/.bin/claude",
-        args: &[
-            "-p",
-            "make it",
-            "--allowedTools",
-            "Bash",
-            "--model",
-            "claude-sonnet-4-5",
-        ],
-        variables: &[
-            ("ANTHROPIC_BASE_URL", "URL"),
-            ("ANTHROPIC_API_KEY", "sk-ant-test"),
-            ("DISABLE_TELEMETRY", "1"),
-            ("DISABLE_AUTOUPDATER", "1"),
-            ("DISABLE_ERROR_REPORTING", "1"),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ],
-        settings: (".claude/settings.json", "{\"cleanupPeriodDays\": 3}\n"),
-        tool: "Bash",
-        arguments: "{ command = \"echo hi > made.txt\", description = \"Make a file\" }",
-        event: &[
-            "\"hook_event_name\":\"PreToolUse\"",
-            "\"tool_name\":\"Bash\"",
-            "echo hi > made.txt",
-        ],
-    },
-    Row {
-        agent: "gemini",
-        program: "agents/node_modules/.bin/gemini",
-        args: &[
-            "-p",
-            "make it",
-            "--yolo",
-            "--skip-trust",
-            "-m",
-            "gemini-2.5-pro",
-        ],
-        variables: &[
-            ("GOOGLE_GEMINI_BASE_URL", "URL"),
-            ("GEMINI_API_KEY", "test"),
-            ("GEMINI_TELEMETRY_ENABLED", "false"),
-        ],
-        settings: (
-            ".gemini/settings.json",
-            "{\n  // no figures go out\n  \"privacy\": {\"usageStatisticsEnabled\": false},\n  \"general\": {\"enableAutoUpdate\": false},\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}\n}\n",
-        ),
-        tool: "run_shell_command",
-        arguments: "{ command = \"echo hi > made.txt\", description = \"Make a file\" }",
-        event: &["BeforeTool", "run_shell_command", "echo hi > made.txt"],
-    },
-    Row {
-        agent: "copilot",
-        program: "agents/node_modules/.bin/copilot",
-        args: &["-p", "make it", "--allow-all-tools", "--no-auto-update"],
-        variables: &[
-            ("COPILOT_OFFLINE", "true"),
-            ("COPILOT_PROVIDER_BASE_URL", "URL/v1"),
-            ("COPILOT_PROVIDER_API_KEY", "test"),
-            ("COPILOT_MODEL", "gpt-4.1"),
-        ],
-        settings: (
-            ".copilot/hooks/mine.json",
-            "{\"version\": 1, \"hooks\": {}}\n",
-        ),
-        tool: "bash",
-        arguments: "{ command = \"echo hi > made.txt\", description = \"Make a file\" }",
-        event: &["\"toolName\":\"bash\"", "echo hi > made.txt"],
-    },
-];
+use rows::{ROWS, Row};
 
 #[test]
 fn a_real_agent_asks_the_hook_that_was_installed_and_does_what_it_answers() {
-    for row in ROWS {
+    for row in &ROWS {
         let Some(program) = need(row.program) else {
             continue;
         };
-        for answer in [Answer::Deny, Answer::Allow] {
+        for answer in Answer::ALL {
+            if answer == Answer::Ask && row.waits_for_its_user {
+                continue;
+            }
             let lab = Lab::new(answer);
-            let (name, text) = row.settings;
-            lab.write(name, text);
-            let installed = lab.haft(&["hook", "install", row.agent, "--yes"]);
-            assert!(
-                installed.status.success(),
-                "{}",
-                lab::text(&installed.stderr)
-            );
             let model = lab.model(row.tool, row.arguments);
+            let (name, text) = row.settings;
+            lab.write(name, &text.replace("@URL@", &model.url()));
+            let installed = lab.haft(&["hook", "install", row.agent, "--yes"]);
+            let errors = lab::text(&installed.stderr);
+            assert!(installed.status.success(), "{errors}");
             let mut command = lab.command(&program, row.args);
             for (name, value) in row.variables {
-                command.env(name, value.replace("URL", &model.url()));
+                command.env(name, value.replace("@URL@", &model.url()));
             }
             let ran = lab::ended(command);
-            let said = format!(
-                "{}: {}\n{}",
-                row.agent,
-                lab::text(&ran.stdout),
-                lab::text(&ran.stderr)
-            );
-            assert_eq!(model.problems(), Vec::<String>::new(), "{said}");
-            let seen = lab.events();
-            // The event after the call repeats what was in the one before.
-            let is_before = |event: &str| !event.contains("\"toolResult\"");
-            let is_it = |event: &&String| {
-                is_before(event) && row.event.iter().all(|part| event.contains(part))
-            };
-            assert_eq!(seen.iter().filter(is_it).count(), 1, "{said}\n{seen:#?}");
-            let denied = answer == Answer::Deny;
-            assert_eq!(lab.made(), !denied, "{said}");
+            let (output, errors) = (lab::text(&ran.stdout), lab::text(&ran.stderr));
+            let context = format!("{}, {answer:?}: {output}\n{errors}", row.agent);
+            assert_eq!(model.problems(), Vec::<String>::new(), "{context}");
+            asked_once(row, &lab, &context);
+            assert_eq!(lab.made(), answer == Answer::Allow, "{context}");
             let requests = model.requests();
-            let told = requests
-                .iter()
-                .any(|request| lab::text(&request.body).contains(lab::REASON));
-            assert_eq!(told, denied, "{said}");
-            assert!(said.contains("all done"), "{said}");
+            let mut bodies = requests.iter().map(|request| lab::text(&request.body));
+            let reads_the_rule = bodies.any(|body| body.contains(lab::REASON));
+            let denied = answer == Answer::Deny;
+            assert_eq!(reads_the_rule, denied && !row.stops, "{context}");
+            let goes_on = answer == Answer::Allow || !row.stops;
+            assert_eq!(output.contains("all done"), goes_on, "{context}");
+            recorded(row, &lab, &context);
+            uninstalled(row, &lab);
         }
     }
+}
+
+/// The hook was asked once before the call.
+fn asked_once(row: &Row, lab: &Lab, context: &str) {
+    if row.event.is_empty() {
+        return;
+    }
+    let seen = lab.events();
+    // The event after the call repeats what was in the one before.
+    let is_before = |event: &str| !event.contains("\"toolResult\"");
+    let is_it =
+        |event: &&String| is_before(event) && row.event.iter().all(|part| event.contains(part));
+    assert_eq!(seen.iter().filter(is_it).count(), 1, "{context}\n{seen:#?}");
+}
+
+/// The record holds one call, and names the agent and its tool.
+fn recorded(row: &Row, lab: &Lab, context: &str) {
+    let runs = lab.runs();
+    let [run] = runs.as_slice() else {
+        panic!("{context}\n{runs:#?}");
+    };
+    let tool = format!("{}.{}", row.agent, row.tool);
+    assert_eq!(run["client"], row.title, "{context}\n{run:#?}");
+    assert_eq!(run["first"]["tool"], tool.as_str(), "{context}\n{run:#?}");
+    assert_eq!(run["calls"], 1, "{context}\n{run:#?}");
+    let id = run["run"].as_str().unwrap();
+    let shown = lab::text(&lab.haft(&["runs", "show", id]).stdout);
+    assert!(
+        shown.contains(row.title) && shown.contains(&tool),
+        "{shown}"
+    );
+}
+
+/// Nothing of haft stays in the settings.
+fn uninstalled(row: &Row, lab: &Lab) {
+    let gone = lab.haft(&["hook", "uninstall", row.agent, "--yes"]);
+    assert!(gone.status.success(), "{}", lab::text(&gone.stderr));
+    let now = std::fs::read_to_string(lab.path("home").join(row.settings.0)).unwrap();
+    assert!(!now.contains("haft hook"), "{now}");
 }

@@ -145,7 +145,7 @@ fn report(event: &Envelope<'_>) -> Result<Report, ReadError> {
 
 fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
     let after = event.needs_object("tool_result")?;
-    let error = after.any_text(&["error"]);
+    let error = after.any_text(&["error"]).or_else(|| failure(&after));
     Ok(Report {
         id: after.any_text(&["id"]),
         tool: after.needs("name")?,
@@ -162,6 +162,18 @@ fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
         result: after.raw("output").map(ToOwned::to_owned),
         error,
     })
+}
+
+/// What went wrong with one of several commands, which is a result like any other to the CLI.
+fn failure(after: &Envelope<'_>) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Part {
+        success: Option<bool>,
+        error: Option<String>,
+    }
+    let parts: Vec<Part> = serde_json::from_str(after.raw("output")?.get()).ok()?;
+    let failed = parts.into_iter().find(|part| part.success == Some(false))?;
+    Some(failed.error.unwrap_or_default())
 }
 
 /// What a call of a tool would do: the tools of now, and those of older versions.
