@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 /// Loads a plugin, makes one call and prints what came of it.
 const OPENCODE: &str = r#"
 const { Haft } = await import(process.argv[2]);
-const hooks = await Haft({ directory: "/w" });
+const hooks = await Haft({ directory: process.argv[4] });
 const output = { args: { command: "ls", timeout: 5 } };
 const args = output.args;
 let thrown = null;
@@ -55,7 +55,7 @@ const on = (name, handler) => {
   if (name === "session.start") throw new Error("no such event");
   handlers[name] = handler;
 };
-(await import(process.argv[2])).default({ on, system: { workspaceRoot: "file:///w" }, helpers: { filePathFromURI: (uri) => uri.replace("file://", "") } });
+(await import(process.argv[2])).default({ on, system: { workspaceRoot: "file://" + process.argv[4] }, helpers: { filePathFromURI: (uri) => uri.replace("file://", "") } });
 const answers = { yes: async () => true, no: async () => false, odd: async () => "yes" };
 const answer = answers[process.argv[3]];
 const ctx = answer ? { ui: { confirm: (asked) => answer((options = asked)) } } : {};
@@ -81,7 +81,7 @@ impl Scene {
         // A quote and a blank: the path is one text of JavaScript.
         let program = folder.path().join("my \"own\" haft");
         let text = format!(
-            "#!/bin/sh\necho \"$@\" > {0}/args\ncat > {0}/event\n{script}\n",
+            "#!/bin/sh\necho \"$@\" > {0}/args\npwd -P > {0}/folder\ncat > {0}/event\n{script}\n",
             folder.path().display()
         );
         fs::write(&program, text).unwrap();
@@ -98,6 +98,7 @@ impl Scene {
         fs::write(folder.path().join("plugin.mjs"), text).unwrap();
         let driver = if agent == Agent::Amp { AMP } else { OPENCODE };
         fs::write(folder.path().join("driver.mjs"), driver).unwrap();
+        fs::create_dir(folder.path().join("work")).unwrap();
         Self { folder, agent }
     }
 
@@ -111,6 +112,7 @@ impl Scene {
             .arg(self.path("driver.mjs"))
             .arg(self.path("plugin.mjs"))
             .arg(word)
+            .arg(self.path("work"))
             .output()
             .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -152,9 +154,15 @@ fn a_plugin_sends_what_is_read_here() {
         return;
     }
     for agent in [Agent::OpenCode, Agent::Amp] {
-        let event = sample(agent);
+        let scene = Scene::new(agent, "exit 1");
+        scene.run("no");
+        let event = scene.event();
         assert_eq!(event.session, "s1");
-        assert_eq!(event.cwd.as_deref(), Some(Path::new("/w")));
+        // The workspace, and the folder in which haft runs, whichever folder the agent was started in.
+        assert_eq!(event.cwd, Some(scene.path("work")));
+        let ran_in = fs::read_to_string(scene.path("folder")).unwrap();
+        let work = scene.path("work").canonicalize().unwrap();
+        assert_eq!(Path::new(ran_in.trim_end()), work);
         let call = event.call().unwrap();
         assert_eq!(call.id.as_deref(), Some("c1"));
         let line = |action: &Action| matches!(action, Action::Command(command) if command.line.as_deref() == Some("ls"));

@@ -10,6 +10,7 @@
     reason = "tests start real programs, say what they skip, and stop where they cannot go on"
 )]
 
+mod amp;
 mod codex;
 mod dialog;
 mod lab;

@@ -1,13 +1,13 @@
 // @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now
 
 export default function (amp) {
-  // A process of Amp may serve folders other than the one that it was started in.
+  // Amp runs a plugin elsewhere than in the workspace.
   const folder = () => {
     const root = amp.system?.workspaceRoot;
     try {
       if (root) return amp.helpers.filePathFromURI(root);
     } catch {
-      // It is the folder that Amp was started in, then.
+      // It is the folder in which Amp runs the plugin, then.
     }
     return process.cwd();
   };

@@ -12,7 +12,8 @@ const MAX_ANSWER = 16 * 1024 * 1024;
 // Resolves to what `haft hook` prints for an event, as an object; rejects where there is none.
 function run(event, limit) {
   return new Promise((resolve, reject) => {
-    const child = spawn(PROGRAM, ["hook", AGENT], { stdio: ["pipe", "pipe", "pipe"] });
+    // haft takes the folder that it runs in for the workspace; one process of the agent may serve several.
+    const child = spawn(PROGRAM, ["hook", AGENT], { cwd: event.cwd, stdio: ["pipe", "pipe", "pipe"] });
     const fail = (why) => {
       clearTimeout(timer);
       child.kill("SIGKILL");
