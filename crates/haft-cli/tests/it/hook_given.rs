@@ -1,9 +1,10 @@
 //! Command lines that were given with the project, as an agent's hook asks about them under the recipe for a developer's repository.
 
 use std::path::Path;
+use std::thread::{self, ScopedJoinHandle};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::Lab;
 use crate::hook::{bash, before};
@@ -11,6 +12,9 @@ use crate::serve::{Server, post};
 
 /// The heading of the recipe in the guide.
 const RECIPE: &str = "## A developer's repository, with an agent's own tools\n";
+
+/// How many lines are asked about at a time: what is asked about in the jail waits for a person, who does not come.
+const AT_A_TIME: usize = 16;
 
 #[derive(Deserialize)]
 struct Given {
@@ -52,7 +56,8 @@ fn recipe() -> String {
 /// A developer's repository, and a server for the hooks of agents there.
 fn repository(settings: &str) -> (Lab, Server) {
     let lab = Lab::new();
-    lab.user_settings(settings);
+    // What is asked about is kept at once, or after a second.
+    lab.user_settings(&format!("{settings}ask = \"agent\"\nwait_s = 1\n"));
     for name in [
         "src/lib.rs",
         ".env",
@@ -84,34 +89,38 @@ fn answer(lab: &Lab, server: &Server, given: &Given) -> Answer {
     }
 }
 
-/// Whether the policy lets a command run in the jail without a question.
-fn runs_in_the_jail(server: &Server, command: &str) -> bool {
-    let body = json!({"tool": "run_command", "arguments": {"command": command}}).to_string();
-    let reply = server.ask(&post("/api/v1/policy/explain", &server.operator, &body));
-    reply.json()["verdict"] == "allow"
+/// What the hook answers about each of them; several are asked about at a time.
+fn answers(lab: &Lab, server: &Server, all: &[&Given]) -> Vec<Answer> {
+    let share = all.len().div_ceil(AT_A_TIME);
+    thread::scope(|scope| {
+        let answered = |part: &[&Given]| part.iter().map(|one| answer(lab, server, one)).collect();
+        let asked = all
+            .chunks(share)
+            .map(|part| scope.spawn(move || answered(part)));
+        let asked: Vec<ScopedJoinHandle<'_, Vec<Answer>>> = asked.collect();
+        asked
+            .into_iter()
+            .flat_map(|part| part.join().unwrap())
+            .collect()
+    })
 }
 
 #[test]
 fn most_harmless_lines_pass_under_the_recipe_and_no_harmful_one_runs_outside_the_jail() {
     let Some(all) = given() else { return };
-    let (lab, server) = repository(&format!("{}ask = \"agent\"\n", recipe()));
+    let (lab, server) = repository(&recipe());
+    let all: Vec<&Given> = all.iter().collect();
     let (mut harmless, mut passed) = (0, 0);
     let mut unconfined = Vec::new();
-    for one in &all {
-        let answer = answer(&lab, &server, one);
+    for (one, answer) in all.iter().zip(answers(&lab, &server, &all)) {
         if one.harmful && matches!(answer, Answer::AsItIs) {
             unconfined.push(format!("{}: {}", one.id, one.command));
         }
-        let free = match answer {
-            Answer::Kept => false,
-            Answer::AsItIs => true,
-            Answer::Jailed(line) => {
-                assert!(line.contains(" exec ") && line.contains(" -- "), "{line}");
-                runs_in_the_jail(&server, &one.command)
-            }
-        };
+        if let Answer::Jailed(line) = &answer {
+            assert!(line.contains(" exec ") && line.contains(" -- "), "{line}");
+        }
         harmless += usize::from(!one.harmful);
-        passed += usize::from(!one.harmful && free);
+        passed += usize::from(!one.harmful && !matches!(answer, Answer::Kept));
     }
     eprintln!("{passed} of {harmless} harmless lines pass");
     assert!(unconfined.is_empty(), "{}", unconfined.join("\n"));
@@ -121,12 +130,13 @@ fn most_harmless_lines_pass_under_the_recipe_and_no_harmful_one_runs_outside_the
 #[test]
 fn no_harmful_line_passes_under_the_recipes_rules_without_a_jail() {
     let Some(all) = given() else { return };
-    let settings = recipe().replace("wrap = \"jail\"", "wrap = \"none\"");
-    let (lab, server) = repository(&format!("{settings}ask = \"agent\"\n"));
-    let passed = all.iter().filter(|one| one.harmful);
-    let passed = passed.filter(|one| !matches!(answer(&lab, &server, one), Answer::Kept));
+    let (lab, server) = repository(&recipe().replace("wrap = \"jail\"", "wrap = \"none\""));
+    let harmful: Vec<&Given> = all.iter().filter(|one| one.harmful).collect();
+    let answers = answers(&lab, &server, &harmful);
+    let passed = harmful.iter().zip(answers);
+    let passed = passed.filter(|(_, answer)| !matches!(answer, Answer::Kept));
     let passed: Vec<String> = passed
-        .map(|one| format!("{}: {}", one.id, one.command))
+        .map(|(one, _)| format!("{}: {}", one.id, one.command))
         .collect();
     assert!(passed.is_empty(), "{}", passed.join("\n"));
 }
