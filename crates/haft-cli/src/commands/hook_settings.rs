@@ -221,6 +221,11 @@ fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit
         let line = format!("{title}: {}", agent.limits().failure);
         at.screen.say(&line);
     }
+    if agent.limits().can_rewrite {
+        at.screen.say(
+            "to be asked less: hook.wrap = \"jail\" in haft.toml runs its commands in haft's jail, on a copy (guide: Hooks, Commands in the jail)",
+        );
+    }
     let name = agent.name();
     at.screen.say(&format!(
         "check with: haft hook status {name}; undo with: haft hook uninstall {name}{}",
