@@ -40,7 +40,8 @@ impl Wrapped {
             });
         }
         let (shell, moves, rest) = shell.moved(line);
-        if rest.is_empty() {
+        let words = plain_words(rest);
+        if words.is_some_and(|words| words.first().is_none_or(|first| first == "cd")) {
             return None;
         }
         let wrapped = format!("{moves}{}", shell.wrapped(rest)?);

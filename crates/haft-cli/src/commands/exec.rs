@@ -61,8 +61,8 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
         output: &output,
     };
     let (outcome, stopped) = attended.outcome(run.call(call), &mut signals).await;
+    let exit = ended(&attended, &outcome, stopped.as_ref()).await?;
     run.release().await;
-    let exit = ended(at, app, &output, &outcome).await?;
     // What is written may still wait for its reader, who may never read on.
     let broken = tokio::select! {
         broken = output.finish() => broken,

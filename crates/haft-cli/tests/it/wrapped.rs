@@ -105,12 +105,11 @@ fn the_agents_shell_keeps_the_folder_that_a_line_changes_to() {
 fn a_line_that_only_changes_the_folder_stays_the_agents() {
     let lab = lab("ask = \"agent\"\n[policy]\nprofile = \"trusted\"\n");
     lab.file("sub/here.txt", "x");
-    let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash("cd sub")));
-    assert!(
-        ran.json()["hookSpecificOutput"]["updatedInput"].is_null(),
-        "{}",
-        ran.stdout
-    );
+    for line in ["cd sub", "cd sub;", "cd ..", "cd sub && cd /etc"] {
+        let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash(line)));
+        let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
+        assert!(input.is_null(), "{line}: {}", ran.stdout);
+    }
 }
 
 #[test]

@@ -11,8 +11,8 @@ use haft_app::problem::Problem;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::commands::exec::is_watched;
 use crate::commands::exec::output::Output;
+use crate::commands::exec::{Attended, Stopped, is_watched};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
@@ -63,13 +63,15 @@ impl Ended {
     }
 }
 
-/// Prints what of an outcome was not passed on live, and says how the command ended.
+/// Prints what of an outcome was not passed on live, and says how the command ended; `stopped` is why haft ended it, if it did.
 pub(super) async fn ended(
-    at: &Invocation,
-    app: &App,
-    output: &Output,
+    attended: &Attended<'_>,
     outcome: &Outcome,
+    stopped: Option<&Stopped>,
 ) -> Result<Ended, Problem> {
+    let Attended {
+        at, app, output, ..
+    } = attended;
     let ran: Ran = match &outcome.data {
         Some(data) => serde_json::from_str(data.get()).unwrap_or_default(),
         None => Ran::default(),
@@ -90,7 +92,15 @@ pub(super) async fn ended(
     };
     // What a command that failed wrote says it all.
     let failed = ran.exit_code.is_some_and(|code| code != 0) && outcome.strength.is_some();
-    say(at, outcome, failed && ran.not_applied.is_empty());
+    match stopped.filter(|_| outcome.status == Status::Cancelled) {
+        None => say(at, outcome, failed && ran.not_applied.is_empty()),
+        Some(Stopped::Signal) => at.screen.err(
+            "haft: cancelled: a signal ended the command, and nothing that it changed was applied",
+        ),
+        Some(Stopped::Output(_)) => at.screen.say(
+            "haft: cancelled: its output is read no further: the command was ended, and nothing that it changed was applied",
+        ),
+    }
     Ok(ended)
 }
 
