@@ -135,12 +135,7 @@ impl Hooks {
         let folder = opened(&slot)?;
         let limits = event.agent.limits();
         let within = within(limits.wait).min(folder.hook.wait);
-        let headless = incoming.headless || event.headless == Some(true);
-        let by_agent = match folder.hook.ask.as_str() {
-            "agent" => limits.can_ask,
-            "haft" => false,
-            _ => limits.can_ask && !headless && knows_its_user(event.agent),
-        };
+        let by_agent = is_asked_by_agent(folder, event, incoming.headless);
         let session = folder.session(&key(event), within, self.0.follows).await?;
         let place = folder.within(event.cwd.as_deref())?;
         let input = arguments(&call.input, &place)?;
@@ -153,20 +148,16 @@ impl Hooks {
         let jailed = jailed
             .flatten()
             .filter(|jailed| !again || jailed.input.is_none());
-        let named = if jailed.is_some() {
-            named.jailed()?
-        } else {
-            named
-        };
         let begun = Instant::now();
-        if let Some(jailed) = &jailed {
-            let client = event.agent.title();
-            let asking = Asking { client, within };
-            let refusal = ahead::refusal(&folder.app, jailed.call.clone(), asking).await?;
-            if let Some(reason) = refusal {
-                return Ok(Verdict::Deny { reason });
+        let named = match &jailed {
+            Some(jailed) => {
+                if let Some(reason) = jailed.refusal(folder, event, within).await? {
+                    return Ok(Verdict::Deny { reason });
+                }
+                named.jailed()?
             }
-        }
+            None => named,
+        };
         let made = Made {
             tool: &call.tool,
             arguments: &input,
@@ -272,6 +263,17 @@ impl Jailed {
         };
         Some(Self { input, call })
     }
+
+    /// Why the agent must not run it; none where it may.
+    async fn refusal(
+        &self,
+        folder: &Folder,
+        event: &Event,
+        within: Duration,
+    ) -> Result<Option<String>, Problem> {
+        let client = event.agent.title();
+        ahead::refusal(&folder.app, self.call.clone(), Asking { client, within }).await
+    }
 }
 
 impl Parts {
@@ -289,6 +291,16 @@ impl Parts {
                 }
             });
         }
+    }
+}
+
+/// Whether the agent's own prompt asks, and not haft's inbox.
+fn is_asked_by_agent(folder: &Folder, event: &Event, headless: bool) -> bool {
+    let can_ask = event.agent.limits().can_ask;
+    match folder.hook.ask.as_str() {
+        "agent" => can_ask,
+        "haft" => false,
+        _ => can_ask && !headless && event.headless != Some(true) && knows_its_user(event.agent),
     }
 }
 

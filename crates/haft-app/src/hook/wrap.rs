@@ -87,7 +87,7 @@ impl Shell<'_> {
 
     /// Changes of the folder with which a line begins: the shell that is left with them, what has the agent's own shell make them, and
     /// the rest of the line. In the jail they would end with the command, and the agent would go on in the old folder.
-    fn moved<'l>(self, line: &'l str) -> (Self, String, &'l str) {
+    fn moved(self, line: &str) -> (Self, String, &str) {
         let (mut shell, mut moves, mut rest) = (self, String::new(), line.trim());
         while let Some((folder, after)) = shell.first_move(rest) {
             let whole = Path::new(shell.app.workspace()).join(&folder);

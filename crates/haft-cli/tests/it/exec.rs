@@ -146,11 +146,11 @@ fn a_command_waits_for_a_slow_reader_and_nothing_is_left_out() {
     // More than what is kept of a stream in memory and in files.
     let lab = trusted();
     let count = 300_u64 << 20;
-    let child = exec(
+    let mut child = exec(
         &lab,
         &["--", &format!("head -c {count} /dev/zero; echo end")],
     );
-    let mut output = child.stdout.unwrap();
+    let mut output = child.stdout.take().unwrap();
     let (mut read, mut buffer, mut last) = (0, vec![0; 3 << 20], Vec::new());
     loop {
         let some = output.read(&mut buffer).unwrap();
@@ -164,6 +164,7 @@ fn a_command_waits_for_a_slow_reader_and_nothing_is_left_out() {
     }
     assert_eq!(read, count + 4);
     assert!(last.ends_with(b"end\n"));
+    assert_eq!(ended(child).code, 0);
 }
 
 #[test]
