@@ -157,6 +157,19 @@ impl SettingsFile {
         }
     }
 
+    /// Settings that others share, with nothing of its own at the top.
+    pub(crate) fn shared(path: &'static str, format: Format, entries: Vec<Entry>) -> Self {
+        let root = Vec::new();
+        Self::new(
+            path,
+            Content::Shared {
+                format,
+                root,
+                entries,
+            },
+        )
+    }
+
     pub(crate) fn moved_by(mut self, variable: &'static str, replaces: &'static str) -> Self {
         self.moved_by = Some(MovedBy { variable, replaces });
         self
@@ -186,6 +199,28 @@ impl Entry {
 /// A group with one handler in it, as Claude Code has them. No matcher: every agent takes that for all tools.
 pub(crate) fn group(handler: &Value) -> Value {
     serde_json::json!({ "hooks": [handler] })
+}
+
+/// The entries of an agent that follows Claude Code and has no more to say: before a call, after it, and around a session. `entry` says where
+/// the events stand.
+pub(crate) fn plain_entries(
+    agent: Agent,
+    program: &str,
+    entry: fn(&'static str, Value) -> Entry,
+) -> Vec<Entry> {
+    let command = command_line(program, agent);
+    let events = [
+        ("PreToolUse", agent.limits().wait.as_secs()),
+        ("PostToolUse", REPORT_SECONDS),
+        ("SessionStart", REPORT_SECONDS),
+        ("SessionEnd", REPORT_SECONDS),
+    ];
+    let handler = |seconds| {
+        group(&serde_json::json!({"type": "command", "command": command, "timeout": seconds}))
+    };
+    events
+        .map(|(event, seconds)| entry(event, handler(seconds)))
+        .to_vec()
 }
 
 /// How long an agent waits for a hook that decides nothing, in seconds.

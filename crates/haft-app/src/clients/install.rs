@@ -62,3 +62,5 @@ fn target(client: &'static Client, level: Level, site: &Site) -> Result<Target, 
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod trial;

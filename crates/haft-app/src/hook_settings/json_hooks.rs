@@ -158,13 +158,8 @@ impl JsonHooks {
             if is_gone {
                 continue;
             }
-            let mut path: Vec<Step<'_>> = self
-                .layout
-                .parent
-                .iter()
-                .map(|name| Step::Key(name))
-                .collect();
-            path.extend([Step::Key(&spot.event), Step::Item(spot.item)]);
+            let mut path = self.list_of(&spot.event);
+            path.push(Step::Item(spot.item));
             match spot.handler {
                 Some(nth) if !spot.is_alone => path.extend([Step::Key("hooks"), Step::Item(nth)]),
                 _ => gone = Some(spot),
@@ -172,6 +167,12 @@ impl JsonHooks {
             out = jsonc::take(&out, &path)?;
         }
         self.without_empty(&out, spots)
+    }
+
+    /// What leads to the list of an event.
+    fn list_of<'a>(&'a self, event: &'a str) -> Vec<Step<'a>> {
+        let parent = self.layout.parent.iter();
+        parent.copied().chain([event]).map(Step::Key).collect()
     }
 
     /// Takes out the lists that haft alone was in.
@@ -183,14 +184,7 @@ impl JsonHooks {
                 .events(&root)?
                 .and_then(|events| events.get(&spot.event));
             if list.and_then(Value::as_array).is_some_and(Vec::is_empty) {
-                let mut path: Vec<Step<'_>> = self
-                    .layout
-                    .parent
-                    .iter()
-                    .map(|name| Step::Key(name))
-                    .collect();
-                path.push(Step::Key(&spot.event));
-                out = jsonc::take(&out, &path)?;
+                out = jsonc::take(&out, &self.list_of(&spot.event))?;
             }
         }
         Ok(out)
@@ -208,10 +202,7 @@ impl Content for JsonHooks {
 
     fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
         let is_there = !self.spots(text)?.is_empty();
-        Ok(is_there.then(|| Entry {
-            text: String::new(),
-            is_ours: true,
-        }))
+        Ok(is_there.then(|| Entry::unrecorded(true)))
     }
 
     fn has_parent(&self, text: &str) -> bool {

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use haft_hook::Agent;
 
 use super::{Edit, Order, Program, install, target, uninstall};
 use crate::clients::Level;
 use crate::clients::install::step::Step;
+use crate::clients::install::trial::{read, stopping, walk};
 use crate::environment::Environment;
 use crate::home::Home;
 use crate::problem::Problem;
@@ -72,23 +73,12 @@ impl Lab {
     }
 }
 
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        found.push(entry.path());
-        walk(&entry.path(), found);
-    }
-}
-
 fn program() -> Program {
     Program {
         name: "/opt/haft".into(),
         path: "/opt/haft".into(),
         options: Vec::new(),
     }
-}
-
-fn read(path: &Path) -> Option<String> {
-    fs::read_to_string(path).ok()
 }
 
 /// The file of each agent's hooks, one with hooks of the user's, and what an uninstall of a file that was changed since leaves
@@ -346,18 +336,6 @@ fn entries_of_others_in_a_group_of_ours_stay() {
         read(&path).unwrap(),
         "{\"hooks\": {\"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": [{\"command\": \"a\"}, {\"command\": \"b\"}]}, {\"hooks\": [{\"command\": \"haft hook codex\"}]}]}}"
     );
-}
-
-/// Steps until so many are taken; then the process is as good as killed.
-fn stopping(after: usize) -> impl FnMut(Step<'_>) -> Result<(), Problem> {
-    let mut left = after;
-    move |step| {
-        if left == 0 {
-            return Err(Problem::failed("killed"));
-        }
-        left -= 1;
-        Step::take(step)
-    }
 }
 
 #[test]

@@ -239,10 +239,7 @@ impl Content for TomlHooks {
 
     fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
         let is_there = !self.spots(text)?.is_empty();
-        Ok(is_there.then(|| Entry {
-            text: String::new(),
-            is_ours: true,
-        }))
+        Ok(is_there.then(|| Entry::unrecorded(true)))
     }
 
     fn has_parent(&self, text: &str) -> bool {

@@ -82,10 +82,7 @@ impl Content for WholeFile {
     }
 
     fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
-        Ok((!text.is_empty()).then(|| Entry {
-            text: String::new(),
-            is_ours: self.is_ours(text),
-        }))
+        Ok((!text.is_empty()).then(|| Entry::unrecorded(self.is_ours(text))))
     }
 
     fn has_parent(&self, _text: &str) -> bool {

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
-use crate::setup::{Place, Scope, SettingsFile, Setup};
+use crate::setup::Setup;
 use crate::tools;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -32,18 +32,10 @@ pub(crate) const GAPS: &[&str] = &[
 /// Where haft's plugin goes.
 pub(crate) fn setup(program: &str) -> Setup {
     let content = plugin::file(Agent::Amp, include_str!("../plugins/amp.js"), program);
-    let user = SettingsFile::new(".config/amp/plugins/haft.ts", content.clone());
-    Setup::new(
-        vec![
-            Place::new(
-                Scope::User,
-                vec![user.moved_by("XDG_CONFIG_HOME", ".config")],
-            ),
-            Place::new(
-                Scope::Project,
-                vec![SettingsFile::new(".amp/plugins/haft.ts", content)],
-            ),
-        ],
+    plugin::setup(
+        content,
+        ".config/amp/plugins/haft.ts",
+        ".amp/plugins/haft.ts",
         &[
             "start Amp again, or enter `plugins: reload`; an early version loads plugins with `PLUGINS=all` in the environment alone",
         ],

@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
 use crate::setup::{
-    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+    Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
 };
 use crate::shape::Shape;
 use crate::tools;
@@ -63,14 +63,7 @@ pub(crate) fn setup(program: &str) -> Setup {
     ] {
         entries.push(Entry::new(event, group(&reports)));
     }
-    let file = |path| {
-        let content = Content::Shared {
-            format: Format::Json,
-            root: Vec::new(),
-            entries: entries.clone(),
-        };
-        SettingsFile::new(path, content)
-    };
+    let file = |path| SettingsFile::shared(path, Format::Json, entries.clone());
     let user = file(".claude/settings.json").moved_by("CLAUDE_CONFIG_DIR", ".claude");
     Setup::new(
         vec![

@@ -16,8 +16,8 @@ use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
 use crate::setup::{
-    Condition, Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup,
-    command_line, group,
+    Condition, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line,
+    group,
 };
 use crate::shape::Shape;
 use crate::tools;
@@ -64,14 +64,7 @@ pub(crate) fn setup(program: &str) -> Setup {
     // Codex cuts longer times to this one and warns.
     let ends = json!({"type": "command", "command": command, "timeout": 3});
     entries.push(Entry::new("SessionEnd", group(&ends)));
-    let file = |path, format| {
-        let content = Content::Shared {
-            format,
-            root: Vec::new(),
-            entries: entries.clone(),
-        };
-        SettingsFile::new(path, content)
-    };
+    let file = |path, format| SettingsFile::shared(path, format, entries.clone());
     let json = || file(".codex/hooks.json", Format::Json);
     let toml = || file(".codex/config.toml", Format::Toml);
     let moved = |file: SettingsFile| file.moved_by("CODEX_HOME", ".codex");

@@ -11,12 +11,9 @@ use crate::event::{Dialect, Event};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
-use crate::setup::{
-    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
-};
+use crate::setup::{Entry, Format, Place, Scope, SettingsFile, Setup, plain_entries};
 use crate::shape::Shape;
 use crate::tools;
-use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -38,23 +35,9 @@ pub(crate) const GAPS: &[&str] = &[
 
 /// Where haft is registered: the events stand at the top of a project's file, and below `hooks` in the user's.
 pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Devin);
-    let handler =
-        |seconds| group(&json!({"type": "command", "command": command, "timeout": seconds}));
-    let events = [
-        ("PreToolUse", LIMITS.wait.as_secs()),
-        ("PostToolUse", REPORT_SECONDS),
-        ("SessionStart", REPORT_SECONDS),
-        ("SessionEnd", REPORT_SECONDS),
-    ];
-    let file = |path, entry: fn(&'static str, serde_json::Value) -> Entry| {
-        let entries = events.map(|(event, seconds)| entry(event, handler(seconds)));
-        let content = Content::Shared {
-            format: Format::Json,
-            root: Vec::new(),
-            entries: entries.to_vec(),
-        };
-        SettingsFile::new(path, content)
+    let file = |path, entry| {
+        let entries = plain_entries(Agent::Devin, program, entry);
+        SettingsFile::shared(path, Format::Json, entries)
     };
     Setup::new(
         vec![

@@ -12,14 +12,10 @@ use crate::event::{Dialect, Event};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
-use crate::setup::{
-    Condition, Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup,
-    command_line, group,
-};
+use crate::setup::{Condition, Entry, Format, Place, Scope, SettingsFile, Setup, plain_entries};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
-use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
@@ -42,23 +38,9 @@ pub(crate) const GAPS: &[&str] = &[
 
 /// Where haft is registered: in the settings, unless there is a file of hooks, which hides what the settings say.
 pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Droid);
-    let handler =
-        |seconds| group(&json!({"type": "command", "command": command, "timeout": seconds}));
-    let events = [
-        ("PreToolUse", LIMITS.wait.as_secs()),
-        ("PostToolUse", REPORT_SECONDS),
-        ("SessionStart", REPORT_SECONDS),
-        ("SessionEnd", REPORT_SECONDS),
-    ];
-    let file = |path, entry: fn(&'static str, serde_json::Value) -> Entry| {
-        let entries = events.map(|(event, seconds)| entry(event, handler(seconds)));
-        let content = Content::Shared {
-            format: Format::Json,
-            root: Vec::new(),
-            entries: entries.to_vec(),
-        };
-        SettingsFile::new(path, content)
+    let file = |path, entry| {
+        let entries = plain_entries(Agent::Droid, program, entry);
+        SettingsFile::shared(path, Format::Json, entries)
     };
     let mut places = Vec::new();
     for scope in [Scope::User, Scope::Project] {

@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
 use crate::setup::{
-    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+    Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
 };
 use crate::shape::Shape;
 use crate::tools;
@@ -56,12 +56,7 @@ pub(crate) fn setup(program: &str) -> Setup {
     for event in ["AfterTool", "SessionStart", "SessionEnd"] {
         entries.push(Entry::new(event, handler(REPORT_SECONDS)));
     }
-    let content = Content::Shared {
-        format: Format::Jsonc,
-        root: Vec::new(),
-        entries,
-    };
-    let file = SettingsFile::new(".gemini/settings.json", content);
+    let file = SettingsFile::shared(".gemini/settings.json", Format::Jsonc, entries);
     Setup::new(
         vec![
             Place::new(

@@ -8,7 +8,7 @@ use crate::error::ReadError;
 use crate::event::Event;
 use crate::input::Input;
 use crate::limits::Limits;
-use crate::setup::{Place, Scope, SettingsFile, Setup};
+use crate::setup::Setup;
 use crate::tools;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -37,18 +37,10 @@ pub(crate) fn setup(program: &str) -> Setup {
         include_str!("../plugins/opencode.js"),
         program,
     );
-    let user = SettingsFile::new(".config/opencode/plugins/haft.js", content.clone());
-    Setup::new(
-        vec![
-            Place::new(
-                Scope::User,
-                vec![user.moved_by("XDG_CONFIG_HOME", ".config")],
-            ),
-            Place::new(
-                Scope::Project,
-                vec![SettingsFile::new(".opencode/plugins/haft.js", content)],
-            ),
-        ],
+    plugin::setup(
+        content,
+        ".config/opencode/plugins/haft.js",
+        ".opencode/plugins/haft.js",
         &["start OpenCode again: it loads plugins when it starts"],
     )
 }

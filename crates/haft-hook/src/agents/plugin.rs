@@ -10,7 +10,7 @@ use crate::decision::Decision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::{Dialect, Event};
-use crate::setup::{Content, OWN_FILE};
+use crate::setup::{Content, OWN_FILE, Place, Scope, SettingsFile, Setup};
 use crate::shape::{Actions, Shape};
 use crate::verdict::Reply;
 
@@ -40,6 +40,22 @@ pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
         text: format!("{top}// {OWN_FILE}: {note}.\n{shared}{}", own.trim_start()),
         executable: false,
     }
+}
+
+/// Where the file goes: for the user, below a folder that `XDG_CONFIG_HOME` moves, and for a project.
+pub(crate) fn setup(
+    content: Content,
+    user: &'static str,
+    project: &'static str,
+    steps: &'static [&'static str],
+) -> Setup {
+    let moved = SettingsFile::new(user, content.clone()).moved_by("XDG_CONFIG_HOME", ".config");
+    let here = SettingsFile::new(project, content);
+    let places = vec![
+        Place::new(Scope::User, vec![moved]),
+        Place::new(Scope::Project, vec![here]),
+    ];
+    Setup::new(places, steps)
 }
 
 /// Reads what a plugin sent. It uses the names that Claude Code uses.

@@ -12,7 +12,7 @@ use crate::event::{Call, Dialect, Event, Kind, Report, Status};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::mcp;
-use crate::setup::{Content, Entry, Format, Place, Scope, SettingsFile, Setup, command_line};
+use crate::setup::{Entry, Format, Place, Scope, SettingsFile, Setup, command_line};
 use crate::shape::Shape;
 use crate::tools;
 use crate::verdict::Reply;
@@ -51,12 +51,7 @@ pub(crate) fn setup(program: &str) -> Setup {
         "post_mcp_tool_use",
     ];
     let entry = |event| Entry::new(event, json!({"command": command, "show_output": false}));
-    let content = Content::Shared {
-        format: Format::Json,
-        root: Vec::new(),
-        entries: events.map(entry).to_vec(),
-    };
-    let file = |path| SettingsFile::new(path, content.clone());
+    let file = |path| SettingsFile::shared(path, Format::Json, events.map(entry).to_vec());
     Setup::new(
         vec![
             Place::new(Scope::User, vec![file(".codeium/windsurf/hooks.json")]),

@@ -65,6 +65,16 @@ pub(crate) struct Entry {
     pub(crate) is_ours: bool,
 }
 
+impl Entry {
+    /// One of which the record keeps no text: it is known by what it starts.
+    pub(crate) fn unrecorded(is_ours: bool) -> Self {
+        Self {
+            text: String::new(),
+            is_ours,
+        }
+    }
+}
+
 /// Puts the content into a text.
 pub(crate) type Put<'a> = &'a dyn Fn(&str) -> Result<String, Wrong>;
 

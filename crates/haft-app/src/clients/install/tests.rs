@@ -1,10 +1,11 @@
 //! Installs and uninstalls that are stopped between any two steps, and files that change in between.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::step::Step;
 use super::target::Hands;
+use super::trial::{read, stopping, walk};
 use super::{Launch, Level, Target, entry, install, target, uninstall};
 use crate::clients::Client;
 use crate::environment::Environment;
@@ -59,33 +60,10 @@ impl Lab {
     }
 }
 
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        found.push(entry.path());
-        walk(&entry.path(), found);
-    }
-}
-
 fn launch(word: &str) -> Launch {
     Launch {
         command: "/opt/haft".into(),
         args: vec!["serve".into(), word.into()],
-    }
-}
-
-fn read(path: &Path) -> Option<String> {
-    fs::read_to_string(path).ok()
-}
-
-/// Steps until so many are taken; then the process is as good as killed.
-fn stopping(after: usize) -> impl FnMut(Step<'_>) -> Result<(), Problem> {
-    let mut left = after;
-    move |step| {
-        if left == 0 {
-            return Err(Problem::failed("killed"));
-        }
-        left -= 1;
-        Step::take(step)
     }
 }
 
