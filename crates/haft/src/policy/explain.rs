@@ -218,7 +218,7 @@ impl Policy {
             layer: SECRETS.into(),
             verdict: Some(secret.verdict),
             rule: self.secret_files().as_rule().into(),
-            reason: secret.reason(),
+            reason: self.reason_of_secrets(call, &secret),
         })
     }
 

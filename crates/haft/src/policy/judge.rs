@@ -12,8 +12,9 @@ use super::ruling::{Label, Ruling};
 use super::secret_files::{Secret, SecretFiles};
 use super::subject::Subject;
 use super::{Commands, JudgedCall, Policy, Profile};
+use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
-use crate::spec::Risk;
+use crate::spec::{Risk, ToolSpec};
 
 /// The layer of what is said of secrets.
 pub(super) const SECRETS: &str = "secrets";
@@ -108,10 +109,20 @@ impl Policy {
             risk,
             rule: top.rule(self.profile),
             layer: top.layer(),
-            reason: said(&|| self.reason(call, decisive, &top)),
+            reason: said(&|| match &top.source {
+                Source::Secret(_, secret) => self.reason_of_secrets(call, secret),
+                _ => self.reason(call, decisive, &top),
+            }),
             advice: said(&|| self.instead(call, decisive, &top)),
             operator: said(&|| self.would_allow(call, &top)),
         }
+    }
+
+    /// The verdict on a call that is not made yet: of this tool, with these arguments, which would do this.
+    pub fn verdict(&self, spec: &ToolSpec, arguments: &str, wanted: &[Permission]) -> Verdict {
+        let arguments = Arguments::new(arguments.to_owned());
+        self.judge(&JudgedCall::new(spec, &arguments, wanted))
+            .verdict
     }
 
     /// What is said of each permission by itself, in their order.
@@ -242,7 +253,7 @@ impl Policy {
     fn reason(&self, call: &JudgedCall<'_>, permission: &Permission, judged: &Judged<'_>) -> Label {
         let what = phrase(call, &permission.effect);
         match &judged.source {
-            Source::Secret(_, secret) => secret.reason(),
+            Source::Secret(_, secret) => secret.reason(call.spec, 0),
             Source::Guard(_, floor) if !floor.reason().is_empty() => floor.reason(),
             Source::Guard(name, _) => format!("the guard {name} stands against {what}").into(),
             Source::Rule(Rule {

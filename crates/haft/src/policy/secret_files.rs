@@ -75,14 +75,31 @@ pub(super) struct Secret {
 }
 
 impl Secret {
-    pub(super) fn reason(&self) -> Label {
-        let Self { path, verdict, .. } = self;
-        match (verdict, self.reads) {
-            (Verdict::Deny, _) => format!("{path} holds secrets by its name, and no call may touch it"),
-            (_, true) => format!(
-                "{path} holds secrets by its name; once reading it is approved, this run and its commands can read it"
+    /// Why a call is stopped that touches this secret and so many others.
+    pub(super) fn reason(&self, spec: &ToolSpec, others: usize) -> Label {
+        let (what, it) = match others {
+            0 => (format!("{} holds secrets by its name", self.path), "it"),
+            1 => (
+                format!("{} and 1 other file hold secrets by their names", self.path),
+                "them",
             ),
-            (_, false) => format!("{path} holds secrets by its name"),
+            more => (
+                format!(
+                    "{} and {more} other files hold secrets by their names",
+                    self.path
+                ),
+                "them",
+            ),
+        };
+        match (self.verdict, self.reads) {
+            (Verdict::Deny, _) => format!("{what}, and no call may touch {it}"),
+            (_, true) if spec.is_foreign() => {
+                format!("{what}; an approval lets this call alone read {it}")
+            }
+            (_, true) => format!(
+                "{what}; once reading {it} is approved, this run and its commands can read {it}"
+            ),
+            (_, false) => what,
         }
         .into()
     }
@@ -140,6 +157,18 @@ impl Policy {
             verdict: files.verdict(),
             reads,
         })
+    }
+
+    /// Why a call is stopped because of secrets: the one that decides, and how many others there are.
+    pub(super) fn reason_of_secrets(&self, call: &JudgedCall<'_>, secret: &Secret) -> Label {
+        let naming = self.rules.naming(call.spec);
+        let each = call.permissions.iter();
+        let closed = each.filter_map(|one| self.closed_secret(call, &naming, one));
+        let alike = closed.filter(|one| (one.verdict, one.reads) == (secret.verdict, secret.reads));
+        let mut paths: Vec<String> = alike.map(|one| one.path).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        secret.reason(call.spec, paths.len().saturating_sub(1))
     }
 
     /// Does an allow rule that names secrets cover the effect?
