@@ -118,7 +118,9 @@ impl Outside {
     /// # Errors
     /// The path is empty.
     pub fn read(&self, path: &str, cwd: Option<&str>) -> Result<Permission, ToolError> {
-        self.file(path, cwd, How::Reads)
+        let all = self.file(path, cwd, How::Reads)?;
+        // Reading one path in one folder is one effect.
+        Ok(all.into_iter().next().unwrap_or_else(|| unknown(path)))
     }
 
     /// Reading all files below a folder, as a search does.
@@ -132,7 +134,7 @@ impl Outside {
         Ok(effects.with(first))
     }
 
-    /// Writing a file, or taking it away.
+    /// Writing a file, or taking it away. A file that has other names is written under all of them, which is an effect of its own.
     ///
     /// # Errors
     /// The path is empty.
@@ -141,8 +143,13 @@ impl Outside {
         path: &str,
         cwd: Option<&str>,
         removes: bool,
-    ) -> Result<Permission, ToolError> {
-        self.file(path, cwd, if removes { How::Moves } else { How::Writes })
+    ) -> Result<Vec<Permission>, ToolError> {
+        let all = self.file(path, cwd, if removes { How::Moves } else { How::Writes })?;
+        Ok(if all.is_empty() {
+            vec![unknown(path)]
+        } else {
+            all
+        })
     }
 
     /// Reading what a URL gives. One of a file (`file:///…`) reads that file.
@@ -170,15 +177,13 @@ impl Outside {
         })
     }
 
-    fn file(&self, path: &str, cwd: Option<&str>, how: How) -> Result<Permission, ToolError> {
+    fn file(&self, path: &str, cwd: Option<&str>, how: How) -> Result<Vec<Permission>, ToolError> {
         if path.is_empty() {
             return Err(ToolError::invalid_arguments("path is empty"));
         }
         let mut effects = self.effects(Bases::at(places::start(self, cwd)));
         effects.add_file(&Use::of_path(path, how));
-        // One path in one folder is one effect.
-        let first = effects.done().into_iter().next();
-        Ok(first.unwrap_or_else(|| unknown(path)))
+        Ok(effects.done())
     }
 
     fn effects(&self, bases: Bases) -> Effects<'_> {

@@ -87,7 +87,7 @@ impl ForeignTool {
             Action::Read { path } => self.outside.search(path, cwd)?,
             Action::Edit { path, change } => {
                 let removes = *change == Change::Remove;
-                vec![self.outside.change(path, cwd, removes)?]
+                self.outside.change(path, cwd, removes)?
             }
             Action::Fetch { url } => vec![self.outside.fetch(url)?],
             Action::Mcp { server, .. } => {

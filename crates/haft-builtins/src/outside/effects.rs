@@ -1,5 +1,7 @@
 //! The effects of what a command uses: one for each place, and one for what nobody knows.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use haft::permission::{PathClaim, Permission};
 use haft::policy::{How, Use, protected_from_commands};
 use haft::spec::Risk;
@@ -150,8 +152,19 @@ impl<'a> Effects<'a> {
     }
 
     fn write(&mut self, claim: PathClaim) {
+        if self.has_other_names(&claim) {
+            // What is written under this name is written wherever the others are.
+            let value = format!("{}, a file that has other names (hard links)", claim.path);
+            self.note(unknown(&value));
+        }
         let risk = risk(&claim);
         self.note(Permission::write(claim).at(risk));
+    }
+
+    fn has_other_names(&self, claim: &PathClaim) -> bool {
+        let path = claim.target.as_deref().unwrap_or(&claim.path);
+        let meta = self.outside.workspace.root().join(path).symlink_metadata();
+        meta.is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
     }
 
     fn below(&mut self, claim: &PathClaim, follows: bool) {

@@ -37,6 +37,7 @@ pub(super) fn joined(base: &str, path: &str) -> String {
 pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Spot {
     let workspace = &outside.workspace;
     let whole = joined(base, path);
+    let whole = from_the_root(workspace.root(), &whole, entry).unwrap_or(whole);
     let place = if entry {
         workspace.entry(&whole)
     } else {
@@ -49,6 +50,30 @@ pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Sp
         Err(WorkspaceError::Outside(_)) => beyond(outside, &workspace.root().join(&whole)),
         Err(_) => Spot::Unknown,
     }
+}
+
+/// An absolute path by the workspace's own name, where it comes there by another: a link outside that leads to the workspace, or to a
+/// folder in it. What follows that link is kept as it is written: where it leads is for the workspace to say. A link at the very end may
+/// itself be what is removed or replaced, so it counts only where it leads to a folder that is used.
+fn from_the_root(root: &Path, path: &str, entry: bool) -> Option<String> {
+    let path = Path::new(path);
+    if !path.is_absolute() || path.starts_with(root) {
+        return None;
+    }
+    // What does not exist leads nowhere else than the last folder that does.
+    let real = path.ancestors().find_map(|at| at.canonicalize().ok())?;
+    if !real.starts_with(root) {
+        return None;
+    }
+    let mut folders: Vec<&Path> = path.ancestors().collect();
+    folders.reverse();
+    let (at, inside) = folders.into_iter().find_map(|at| {
+        let inside = at.canonicalize().ok()?;
+        let is_way = at != path || (!entry && inside.is_dir());
+        (is_way && inside.starts_with(root)).then_some((at, inside))
+    })?;
+    let rest = path.strip_prefix(at).ok()?;
+    inside.join(rest).to_str().map(str::to_owned)
 }
 
 /// A place that is not in the workspace, by its path or by a link on it.

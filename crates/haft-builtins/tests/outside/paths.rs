@@ -57,7 +57,7 @@ fn a_path_is_relative_to_the_root_or_absolute() {
     ] {
         let read = scene.outside.read(path, cwd).unwrap();
         assert_eq!(value(&read), ("read", &*expect, risk), "{path} in {cwd:?}");
-        let write = scene.outside.change(path, cwd, false).unwrap();
+        let write = scene.outside.change(path, cwd, false).unwrap().remove(0);
         assert_eq!(
             value(&write),
             ("write", &*expect, Risk::High),
