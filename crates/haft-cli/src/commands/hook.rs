@@ -11,12 +11,18 @@ use haft_app::hook::{Agent, Reply, refusal};
 use haft_app::problem::Problem;
 use haft_app::site::Site;
 use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::FileType;
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Options;
 use crate::commands::runtime;
 
 /// The longest event that is read, in bytes, and one more; the reader of events refuses what is longer than it takes.
 const LONGEST: u64 = (16 << 20) + 1;
+
+/// The exit code by which most agents take a denial.
+const BLOCKS: u8 = 2;
 
 /// Held by whoever answers, until the process has ended: an agent reads one answer.
 static ANSWER: Mutex<()> = Mutex::new(());
@@ -34,19 +40,21 @@ pub(crate) fn run(options: &Options, name: &str) -> Problem {
         // The server that answers has read its settings already.
         let why =
             "a hook takes its settings from files: leave --config, --profile, -c and --trust out";
-        leave(&refusal(agent, why));
+        leave(agent, &refusal(agent, why));
     }
-    if let Err(error) = watch(agent) {
-        leave(&refusal(
-            agent,
-            &format!("haft cannot watch the time: {error}"),
-        ));
-    }
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(options, agent)));
+    let begun = watch(agent).map_err(|e| format!("haft cannot watch the time: {e}"));
+    let begun = begun.and_then(|()| runtime(false).map_err(|e| format!("haft cannot start: {e}")));
+    let runtime = match begun {
+        Ok(runtime) => runtime,
+        Err(why) => leave(agent, &refusal(agent, &why)),
+    };
+    let answered = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(answer(options, agent))
+    }));
     let answered = answered
         .map_err(|_| "haft failed unexpectedly: `haft doctor` says what may be wrong".to_owned());
     let reply = answered.and_then(|answered| answered);
-    leave(&reply.unwrap_or_else(|why| refusal(agent, &why)))
+    leave(agent, &reply.unwrap_or_else(|why| refusal(agent, &why)))
 }
 
 /// Answers in the agent's last moment, from a thread of its own: whatever the others wait for.
@@ -54,12 +62,15 @@ fn watch(agent: Agent) -> io::Result<()> {
     let watch = thread::Builder::new().spawn(move || {
         thread::sleep(last_moment(agent));
         let why = "nothing was decided about this call in time: it did not run. Make the same call again later";
-        leave(&refusal(agent, why));
+        leave(agent, &refusal(agent, why));
     });
     watch.map(drop)
 }
 
-fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
+async fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
+    // A file that may not grow is an error that is answered for, and not the end of this process.
+    let full = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    let _full = full.map_err(|e| format!("haft cannot outlive a full file: {e}"))?;
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(LONGEST).read_to_end(&mut bytes);
     read.map_err(|e| format!("haft cannot read the event: {e}"))?;
@@ -69,8 +80,7 @@ fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
         Environment::read(),
     );
     let site = site.map_err(|problem| in_words(&problem))?;
-    let runtime = runtime(false).map_err(|e| format!("haft cannot start its runtime: {e}"))?;
-    Ok(runtime.block_on(HookProcess::new(&site, agent).answer(bytes)))
+    Ok(HookProcess::new(&site, agent).answer(bytes).await)
 }
 
 /// Writes the answer and ends the process.
@@ -78,15 +88,40 @@ fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
     clippy::exit,
     reason = "the answer is one whoever gives it, at a moment that the other thread does not know"
 )]
-fn leave(reply: &Reply) -> ! {
+fn leave(agent: Agent, reply: &Reply) -> ! {
     let _only: MutexGuard<'_, ()> = ANSWER.lock();
-    let written = io::stdout()
-        .write_all(reply.stdout.as_bytes())
-        .and_then(|()| io::stdout().flush())
-        .and_then(|()| io::stderr().write_all(reply.stderr.as_bytes()));
-    // An agent that cannot be told no is told by the exit code.
-    let code = if written.is_ok() { reply.exit } else { 2 };
+    if reply.stdout.is_empty() || write_answer(&reply.stdout).is_ok() {
+        let _ = io::stderr().write_all(reply.stderr.as_bytes());
+        process::exit(reply.exit.into())
+    }
+    // An agent that does not get the answer is told by the exit code: that of a denial.
+    let why = "haft cannot write its answer to standard output, so the call must not run";
+    let denial = refusal(agent, why);
+    let _ = io::stderr().write_all(why.as_bytes());
+    let code = if denial.exit == 0 {
+        BLOCKS
+    } else {
+        denial.exit
+    };
     process::exit(code.into())
+}
+
+/// Writes what the agent reads.
+fn write_answer(text: &str) -> io::Result<()> {
+    let mut out = io::stdout();
+    let reader = rustix::fs::fstat(&out)?;
+    // What was closed when this process began was opened as this file by the runtime: no agent reads it.
+    let null = rustix::fs::stat("/dev/null")?;
+    if FileType::from_raw_mode(reader.st_mode) == FileType::CharacterDevice
+        && reader.st_rdev == null.st_rdev
+    {
+        return Err(io::Error::new(
+            io::ErrorKind::BrokenPipe,
+            "standard output is closed",
+        ));
+    }
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 fn unknown(agent: &str) -> Problem {
