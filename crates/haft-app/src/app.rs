@@ -36,6 +36,7 @@ use crate::config::{Settings, typed};
 use crate::desktop::DesktopState;
 use crate::disk::{DiskUse, Gauge};
 use crate::feed::Feed;
+use crate::hook::settings::HookSettingsInForce;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::oauth::ResourceServer;
@@ -122,6 +123,8 @@ pub(crate) struct Parts {
     /// Where warnings go.
     pub(crate) notices: Notices,
     pub(crate) settings_fault: SettingsFault,
+    /// What settings say of agents' hooks.
+    pub(crate) hook: HookSettingsInForce,
     /// How a console comes to be, and how a person hears that one is wanted.
     pub(crate) console: ConsoleTerms,
 }
@@ -364,6 +367,7 @@ impl App {
             principal,
             notices: basis.notices,
             settings_fault: SettingsFault::default(),
+            hook: HookSettingsInForce::new(settings),
             console,
         })))
     }

@@ -16,15 +16,18 @@ use tokio::sync::OnceCell;
 use crate::app::App;
 use crate::hook::ahead::Asking;
 use crate::hook::arguments::arguments;
-use crate::hook::folder::{Folder, place};
+use crate::hook::folder::Folder;
 use crate::hook::key::Key;
-use crate::hook::name::Named;
+use crate::hook::location::{Doubt, Location};
 use crate::hook::open_call::Made;
+use crate::hook::readings::{Readings, readings};
 use crate::hook::session::Terms;
+use crate::hook::settings::HookSettings;
 use crate::hook::wrap::Wrapped;
 use crate::problem::Problem;
 use crate::site::Site;
 
+mod agent_process;
 mod ahead;
 mod arguments;
 pub mod client;
@@ -32,10 +35,14 @@ mod folder;
 mod foreign;
 mod kept_run;
 mod key;
+mod location;
 mod name;
 mod open_call;
 mod prompt;
+mod readings;
 mod session;
+mod session_runs;
+pub(crate) mod settings;
 mod wrap;
 
 /// Most folders in which agents work at a time.
@@ -54,6 +61,8 @@ pub struct Incoming<'a> {
     pub bytes: &'a [u8],
     /// The folder that the hook's process was started for.
     pub folder: Option<&'a Path>,
+    /// The agent's process, as far as the hook's process can see it: its sessions are kept apart by it where they have no names.
+    pub process: Option<&'a str>,
     /// No user is there to be asked by the agent.
     pub headless: bool,
 }
@@ -99,7 +108,10 @@ impl Hooks {
                 self.report(&event, report, &incoming);
                 Ok(Verdict::NoOpinion)
             }
-            Kind::SessionEnd => self.end(&event, &incoming).await,
+            Kind::SessionEnd => {
+                self.end(&key(&event, &incoming)).await;
+                Ok(Verdict::NoOpinion)
+            }
             _ => Ok(Verdict::NoOpinion),
         };
         let verdict = verdict.unwrap_or_else(|problem| Verdict::Deny {
@@ -131,38 +143,42 @@ impl Hooks {
         incoming: &Incoming<'_>,
         again: bool,
     ) -> Result<Verdict, Problem> {
-        let slot = self.folder(event, incoming).await?;
+        let at = Location::of(event, incoming.folder, &self.0.site)?;
+        let slot = self.folder(&at.workspace).await?;
         let folder = opened(&slot)?;
         let limits = event.agent.limits();
-        let within = within(limits.wait).min(folder.hook.wait);
-        let by_agent = is_asked_by_agent(folder, event, incoming.headless);
-        let session = folder.session(&key(event), within, self.0.follows).await?;
-        let place = folder.within(event.cwd.as_deref())?;
-        let input = arguments(&call.input, &place)?;
-        let named = Named::new(event.agent, &call.tool, &call.actions)?;
+        let settings = folder.settings();
+        let within = within(limits.wait).min(settings.wait);
+        let by_agent = is_asked_by_agent(&settings, event, incoming.headless);
+        let session = folder
+            .session(&key(event, incoming), self.0.follows)
+            .await?;
+        let place = folder.within(&at.start)?;
+        let input = arguments(&call.input, &place, &at.doubts)?;
+        let policy = folder.app.executor().policy();
+        let mut named = readings(event.agent, &call.tool, &call.actions, &policy)?;
         // `haft exec` works in the workspace alone.
         let inside = !place.starts_with('/') && !place.starts_with("..");
-        let wrapped = folder.hook.wraps && inside;
+        let wrapped = settings.wraps && inside && at.doubts.is_empty();
         let jailed = wrapped.then(|| Jailed::of(&folder.app, event, call, &place));
         // Before its own prompt an agent takes no other input: there only what is wrapped already is.
         let jailed = jailed
             .flatten()
             .filter(|jailed| !again || jailed.input.is_none());
         let begun = Instant::now();
-        let named = match &jailed {
-            Some(jailed) => {
-                if let Some(reason) = jailed.refusal(folder, event, within).await? {
-                    return Ok(Verdict::Deny { reason });
-                }
-                named.jailed()?
+        if let Some(jailed) = &jailed {
+            if let Some(reason) = jailed.refusal(folder, event, within).await? {
+                return Ok(under_settings(folder, Verdict::Deny { reason }));
             }
-            None => named,
-        };
+            // One line of a shell has one name.
+            named = Readings::only(named.first.jailed()?);
+        }
         let made = Made {
             tool: &call.tool,
             arguments: &input,
             folder: &place,
             actions: &call.actions,
+            doubts: &at.doubts,
             id: call.id.as_deref(),
         };
         let terms = Terms {
@@ -175,71 +191,70 @@ impl Hooks {
         let verdict = verdict.unwrap_or_else(|| Verdict::Deny {
             reason: "nothing was decided about this call in time: it did not run. Make the same call again later".to_owned(),
         });
-        Ok(match verdict {
+        let verdict = match verdict {
             Verdict::Allow { input: None } => Verdict::Allow {
                 input: jailed.and_then(|jailed| jailed.input),
             },
             other => other,
-        })
+        };
+        Ok(under_settings(folder, verdict))
     }
 
     /// Passes on how a call ended, to the session that follows it.
     fn report(&self, event: &Event, report: &Report, incoming: &Incoming<'_>) {
-        let slot = self.known(event, incoming);
-        let folder = slot.as_ref().and_then(|slot| slot.get());
-        let session = folder.and_then(|folder| Some((folder, folder.known(&key(event))?)));
-        let Some((folder, session)) = session else {
-            return;
+        let key = key(event, incoming);
+        let at = Location::of(event, incoming.folder, &self.0.site).ok();
+        // As the call was told of: with what was not certain about it, or without.
+        let input = |folder: &Folder, doubts: &[Doubt]| {
+            let within = folder.within(&at.as_ref()?.start).ok()?;
+            arguments(report.input.as_deref()?, &within, doubts).ok()
         };
-        let input = report.input.as_deref();
-        let input = input.and_then(|input| {
-            let within = folder.within(event.cwd.as_deref()).ok()?;
-            arguments(input, &within).ok()
-        });
-        if !session.report(input.as_deref(), report.clone()) {
+        let doubts = at.as_ref().map_or(&[][..], |at| &at.doubts);
+        let heard = |slot: &Slot| {
+            let folder = slot.get()?;
+            let session = folder.known(&key)?;
+            let mut inputs = [input(folder, doubts), input(folder, &[])].into_iter();
+            inputs.find(|input| session.report(input.as_deref(), report.clone()))
+        };
+        let follows = self.of_session(&key, at.as_ref());
+        let follows = follows.iter().any(|slot| heard(slot).is_some());
+        if !follows {
             let (agent, tool) = (event.agent.name(), &report.tool);
             tracing::debug!(agent, tool, "an unknown call ended");
         }
     }
 
-    async fn end(&self, event: &Event, incoming: &Incoming<'_>) -> Result<Verdict, Problem> {
-        if let Some(folder) = self
-            .known(event, incoming)
-            .as_ref()
-            .and_then(|slot| slot.get())
-        {
-            folder.end(&key(event)).await;
+    async fn end(&self, key: &Key) {
+        for slot in self.of_session(key, None) {
+            if let Some(folder) = slot.get() {
+                folder.end(key).await;
+            }
         }
-        Ok(Verdict::NoOpinion)
     }
 
-    fn place(&self, event: &Event, incoming: &Incoming<'_>) -> Result<PathBuf, Problem> {
-        let home = self.0.site.environment.folder("HOME");
-        place(event, incoming.folder, home.as_deref()).ok_or_else(|| {
-            let what = "the agent names no folder that is there, so the call cannot be judged";
-            Problem::failed(what).advise("start the agent in a folder that exists")
-        })
-    }
-
-    fn known(&self, event: &Event, incoming: &Incoming<'_>) -> Option<Slot> {
-        let place = self.place(event, incoming).ok()?;
-        self.0.folders.lock().get(&place).cloned()
+    /// The folders in which an agent's session is open: it may work in several. That of this place comes first.
+    fn of_session(&self, key: &Key, at: Option<&Location>) -> Vec<Slot> {
+        let folders = self.0.folders.lock();
+        let is_open = |slot: &Slot| slot.get().is_some_and(|one| one.known(key).is_some());
+        let open = folders.iter().filter(|(_, slot)| is_open(slot));
+        let mut open: Vec<_> = open.collect();
+        open.sort_by_key(|(path, _)| at.is_none_or(|at| at.workspace != **path));
+        open.into_iter().map(|(_, slot)| Arc::clone(slot)).collect()
     }
 
     /// The place of the folder's application, which is built where there is none.
-    async fn folder(&self, event: &Event, incoming: &Incoming<'_>) -> Result<Slot, Problem> {
-        let place = self.place(event, incoming)?;
+    async fn folder(&self, place: &Path) -> Result<Slot, Problem> {
         self.0.forget_idle();
         let slot = {
             let mut folders = self.0.folders.lock();
-            if !folders.contains_key(&place) && folders.len() >= MOST {
+            if !folders.contains_key(place) && folders.len() >= MOST {
                 let what = format!("agents work in {MOST} folders at a time already");
                 return Err(Problem::failed(what).advise("end some of their sessions"));
             }
-            Arc::clone(folders.entry(place.clone()).or_default())
+            Arc::clone(folders.entry(place.to_owned()).or_default())
         };
         let site = &self.0.site;
-        slot.get_or_try_init(|| async { Folder::open(site, &place) })
+        slot.get_or_try_init(|| async { Folder::open(site, place) })
             .await?;
         Ok(slot)
     }
@@ -295,9 +310,9 @@ impl Parts {
 }
 
 /// Whether the agent's own prompt asks, and not haft's inbox.
-fn is_asked_by_agent(folder: &Folder, event: &Event, headless: bool) -> bool {
+fn is_asked_by_agent(settings: &HookSettings, event: &Event, headless: bool) -> bool {
     let can_ask = event.agent.limits().can_ask;
-    match folder.hook.ask.as_str() {
+    match settings.ask.as_str() {
         "agent" => can_ask,
         "haft" => false,
         _ => can_ask && !headless && event.headless != Some(true) && knows_its_user(event.agent),
@@ -314,10 +329,14 @@ fn opened(slot: &Slot) -> Result<&Folder, Problem> {
         .ok_or_else(|| Problem::failed("the application of the folder is gone"))
 }
 
-fn key(event: &Event) -> Key {
+fn key(event: &Event, incoming: &Incoming<'_>) -> Key {
+    let process = incoming
+        .process
+        .filter(|name| event.session.is_empty() && agent_process::is_name(name));
     Key {
         agent: event.agent,
         session: event.session.clone(),
+        process: process.map(str::to_owned),
     }
 }
 
@@ -325,6 +344,30 @@ fn key(event: &Event) -> Key {
 fn within(wait: Duration) -> Duration {
     let (share, most) = LEFT;
     wait.saturating_sub((wait / share).min(most))
+}
+
+/// A verdict, and whether the settings that it comes from are those that the files hold now.
+fn under_settings(folder: &Folder, verdict: Verdict) -> Verdict {
+    match folder.app.settings_fault() {
+        Some(fault) => in_spite_of(verdict, &fault),
+        None => verdict,
+    }
+}
+
+/// A verdict of the settings before, where changed ones do not load: whoever reads why is told so.
+fn in_spite_of(verdict: Verdict, fault: &str) -> Verdict {
+    let with = |reason: &str| {
+        format!("{reason} (haft's changed settings do not load, so the old ones hold: {fault})")
+    };
+    match verdict {
+        Verdict::Ask { reason } => Verdict::Ask {
+            reason: with(&reason),
+        },
+        Verdict::Deny { reason } => Verdict::Deny {
+            reason: with(&reason),
+        },
+        other => other,
+    }
 }
 
 fn in_words(problem: &Problem) -> String {

@@ -104,6 +104,7 @@ impl App {
         parts.offered.replace(tools);
         parts.inventory.replace(stock, &parts.notices);
         parts.served.replace(served);
+        parts.hook.replace(settings);
         parts.runs.change_terms(|terms| {
             terms.limits = limits;
             policy.profile().as_str().clone_into(&mut terms.profile);
@@ -382,7 +383,7 @@ fn is_live(path: &[String]) -> bool {
         ["tools", _, key] => *key != "bind",
         ["limits", key] => *key != "inline_media_bytes",
         ["chain", key] => *key != "engine",
-        ["budgets", ..] | ["tools", _] | ["locale"] => true,
+        ["budgets" | "hook", ..] | ["tools", _] | ["locale"] => true,
         _ => false,
     }
 }

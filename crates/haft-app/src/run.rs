@@ -107,6 +107,17 @@ impl RunOptions {
     }
 }
 
+/// What holds for one call of a run, where it is not what holds for all of them.
+#[derive(Debug, Default)]
+pub(crate) struct CallTerms {
+    /// How long it waits for a decision.
+    pub(crate) wait: Option<Duration>,
+    /// Who is asked, too.
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// The earlier run that asked about the same call: what was decided there holds.
+    pub(crate) asked_in: Option<RunId>,
+}
+
 /// Whether the calls of a run wait for decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApprovalWait {
@@ -494,9 +505,18 @@ impl RunHandle {
         executor.ask_ahead(&self.life.session, call).await
     }
 
-    /// Makes a call in the run, about which this approver is asked, too.
-    pub(crate) async fn call_asking(&self, call: ToolCall, approver: Arc<dyn Approver>) -> Outcome {
-        let session = self.life.session.with_approver(approver);
+    /// Makes a call in the run, on terms of its own.
+    pub(crate) async fn call_on(&self, call: ToolCall, terms: CallTerms) -> Outcome {
+        let mut session = self.life.session.clone();
+        if let Some(limit) = terms.wait {
+            session = session.with_approval_timeout(limit);
+        }
+        if let Some(approver) = terms.approver {
+            session = session.with_approver(approver);
+        }
+        if let Some(run) = terms.asked_in {
+            session = session.retry_of(run);
+        }
         self.runs.parts.executor.execute(&session, call).await
     }
 

@@ -407,6 +407,11 @@ impl Session {
         self.with(|scope| scope.approver = Some(approver))
     }
 
+    /// The same session, for calls that wait for people at most so long.
+    pub fn with_approval_timeout(&self, limit: Duration) -> Self {
+        self.with(|scope| scope.limits.approval_timeout = limit)
+    }
+
     /// The same session, for a call that is made again: what an earlier run of the same principal asked a person for it is
     /// what is asked now, and how that ended is how this one does.
     pub fn retry_of(&self, run: RunId) -> Self {

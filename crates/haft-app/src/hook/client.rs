@@ -9,7 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
 
 use crate::environment::Environment;
-use crate::hook::{Hooks, Incoming};
+use crate::hook::{Hooks, Incoming, agent_process};
 use crate::plain_file;
 use crate::running::background::Wanted;
 use crate::running::{Server, servers};
@@ -67,7 +67,9 @@ impl HookProcess {
             Ok(event) => event,
             Err(error) => return haft_hook::refusal(self.agent, &error.to_string()),
         };
-        if let Some(reply) = self.by_server(&event, bytes.clone()).await {
+        let process = event.session.is_empty().then(agent_process::name);
+        let asked = self.by_server(&event, process.as_deref(), bytes.clone());
+        if let Some(reply) = asked.await {
             return reply;
         }
         if event.call().is_none() {
@@ -81,6 +83,7 @@ impl HookProcess {
                 agent: self.agent,
                 bytes: &bytes,
                 folder: Some(&self.folder),
+                process: process.as_deref(),
                 headless: self.headless,
             })
             .await;
@@ -89,7 +92,12 @@ impl HookProcess {
     }
 
     /// What the server answers that runs over the same state; none where none of this version does, or it does not answer.
-    async fn by_server(&self, event: &Event, bytes: Vec<u8>) -> Option<Reply> {
+    async fn by_server(
+        &self,
+        event: &Event,
+        process: Option<&str>,
+        bytes: Vec<u8>,
+    ) -> Option<Reply> {
         let server = self.server()?;
         let token = plain_file::read(&self.site.home.join("token"), TOKEN).ok()?;
         let bearer = format!("Bearer {}", token.trim());
@@ -101,11 +109,12 @@ impl HookProcess {
         };
         let http = Http::trusted().with_limits(limits);
         let url = format!(
-            "{}/api/v1/hooks/{}?folder={}&headless={}",
+            "{}/api/v1/hooks/{}?folder={}&headless={}&process={}",
             server.record.url,
             self.agent.name(),
             percent_encode(self.folder.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC),
             self.headless,
+            process.unwrap_or_default(),
         );
         let headers = [("authorization", &*bearer)];
         let answer = tokio::select! {

@@ -1,21 +1,21 @@
 //! `Folder`: the application for the folder that an agent works in, and the sessions of agents there.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_builtins::outside::Outside;
-use haft_hook::Event;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 use crate::app::App;
-use crate::config::{FILE_NAME, Settings, typed};
+use crate::config::Settings;
 use crate::hook::foreign::Surroundings;
 use crate::hook::key::Key;
 use crate::hook::session::AgentSession;
+use crate::hook::settings::HookSettings;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
@@ -26,19 +26,6 @@ use crate::site::{Overrides, Site};
 const MOST: usize = 256;
 /// How long a session may say nothing until its run is ended.
 const IDLE: Duration = Duration::from_secs(30 * 60);
-/// Most folders above that are looked at.
-const DEEP: usize = 64;
-
-/// What settings say of hooks.
-#[derive(Debug, Clone)]
-pub(super) struct HookSettings {
-    /// Who asks: `agent`, `haft`, or `auto`.
-    pub(super) ask: String,
-    /// Whether the agent's commands are run in the jail.
-    pub(super) wraps: bool,
-    /// How long a hook may take at most.
-    pub(super) wait: Duration,
-}
 
 type Slot = Arc<OnceCell<Arc<AgentSession>>>;
 
@@ -46,7 +33,6 @@ type Slot = Arc<OnceCell<Arc<AgentSession>>>;
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) app: App,
-    pub(super) hook: HookSettings,
     outside: Arc<Outside>,
     sessions: Mutex<HashMap<Key, Slot>>,
     watching: AbortHandle,
@@ -72,11 +58,6 @@ impl Folder {
         let watching = tokio::spawn(Reloader::new(&app, &settings, None, reload).watch());
         Ok(Self {
             outside: Arc::new(Outside::new(app.files().clone())),
-            hook: HookSettings {
-                ask: settings.get(typed::HOOK_ASK),
-                wraps: settings.get(typed::HOOK_WRAP) == "jail",
-                wait: settings.get(typed::HOOK_WAIT),
-            },
             app,
             sessions: Mutex::default(),
             watching: watching.abort_handle(),
@@ -84,10 +65,14 @@ impl Folder {
         })
     }
 
-    /// Where the agent works, as rules see it.
-    pub(super) fn within(&self, cwd: Option<&Path>) -> Result<String, Problem> {
-        let cwd = cwd.map(Path::to_string_lossy);
-        let folder = self.outside.folder(cwd.as_deref());
+    /// What settings say of hooks, now.
+    pub(super) fn settings(&self) -> HookSettings {
+        self.app.0.hook.now()
+    }
+
+    /// A folder, as rules see it.
+    pub(super) fn within(&self, folder: &Path) -> Result<String, Problem> {
+        let folder = self.outside.folder(Some(&folder.to_string_lossy()));
         folder.map_err(|e| Problem::usage(e.to_string()))
     }
 
@@ -95,7 +80,6 @@ impl Folder {
     pub(super) async fn session(
         &self,
         key: &Key,
-        wait: Duration,
         follows: bool,
     ) -> Result<Arc<AgentSession>, Problem> {
         *self.used.lock() = Instant::now();
@@ -108,7 +92,7 @@ impl Folder {
             follows,
         };
         let started = slot.get_or_try_init(|| async {
-            let session = AgentSession::start(&self.app, key, at, wait).await?;
+            let session = AgentSession::start(&self.app, key, at).await?;
             Ok::<_, Problem>(Arc::new(session))
         });
         Ok(Arc::clone(started.await?))
@@ -200,20 +184,4 @@ async fn end(slot: Slot) {
 fn settings(site: &Site) -> Result<Settings, Problem> {
     let trusted = site.trust()?.trusts(&site.workspace);
     site.settings(&Overrides::default(), trusted)
-}
-
-/// The folder that an event is about: the project around where the agent works.
-pub(super) fn place(event: &Event, named: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
-    let roots = event.workspace_roots.first().map(PathBuf::as_path);
-    let from = roots.or(named).or(event.cwd.as_deref())?;
-    let from = from.canonicalize().ok()?;
-    let marked = |folder: &&Path| {
-        [FILE_NAME, ".git"]
-            .iter()
-            .any(|name| folder.join(name).exists())
-    };
-    // A project never holds the home folder.
-    let above = from.ancestors().take(DEEP);
-    let mut above = above.take_while(|folder| home.is_none_or(|home| !home.starts_with(folder)));
-    Some(above.find(marked).unwrap_or(&from).to_owned())
 }

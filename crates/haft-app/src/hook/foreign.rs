@@ -16,13 +16,21 @@ use haft_hook::{Action, Agent, Change, Command, Report, Status};
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::hook::kept_run::SameCall;
+use crate::hook::location::Doubt;
 use crate::hook::name::Named;
-use crate::hook::open_call::{About, OpenCalls};
+use crate::hook::open_call::{About, CallInRun, OpenCalls};
 
 /// Tokens of a result that the record keeps: the agent has the whole.
 const RESULT: usize = 2_000;
 /// The kind of the effect of a tool of which nothing is known.
 const UNKNOWN: &str = "agent-tool";
+/// The words of Claude Code, and of agents after its model, for a call that was refused at the prompt, where they report it as one that
+/// failed. Mostly they report nothing.
+const REJECTIONS: [&str; 2] = [
+    "The user doesn't want to proceed with this tool use",
+    "The tool use was rejected",
+];
 
 /// A tool of an agent.
 #[derive(Debug)]
@@ -79,6 +87,17 @@ impl ForeignTool {
         }
     }
 
+    /// What a call does, stated for the policy.
+    pub(super) fn wanted(&self, about: &About) -> Result<Vec<Permission>, ToolError> {
+        // The doubts come first: of several effects that are asked about the first gives the reason.
+        let doubts = about.doubts.iter().map(Doubt::to_effect);
+        let mut all: Vec<_> = doubts.map(|(kind, value)| unknown(kind, &value)).collect();
+        for action in &*about.actions {
+            all.extend(self.stated(action, Some(&about.folder))?);
+        }
+        Ok(all)
+    }
+
     /// What one thing that a call does is to the policy.
     fn stated(&self, action: &Action, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         Ok(match action {
@@ -113,33 +132,68 @@ impl ForeignTool {
         Ok(all)
     }
 
-    /// What a report makes of a call.
-    fn result(&self, report: &Report) -> Result<ToolResult, ToolError> {
+    /// What a report makes of a call, about which the agent's prompt asked first or not.
+    fn result(&self, report: &Report, prompted: bool) -> Result<ToolResult, ToolError> {
+        let agent = self.agent.title();
         let text = report.result.as_deref().map_or_else(String::new, text);
         let said = json!({
-            "reported_by": self.agent.title(),
+            "reported_by": agent,
             "duration_ms": report.duration_ms,
         });
         let result = ToolResult::text(text).with_data(&said)?;
-        let failed = |kind, what: &str| {
-            let message = report.error.clone().unwrap_or_else(|| what.to_owned());
-            ToolError::new(kind, message)
+        let error = report.error.as_deref();
+        let status = match report.status {
+            Status::Failed if prompted && error.is_some_and(is_rejection) => Status::Refused,
+            status => status,
         };
-        Ok(match report.status {
-            Status::Ok => result,
-            Status::Failed => {
-                result.with_error(failed(ErrorKind::Failed, "the agent says that it failed"))
-            }
-            Status::Interrupted => result.with_error(failed(
-                ErrorKind::Cancelled,
-                "the agent says that it was interrupted",
-            )),
-            _ => result.with_error(failed(
+        let (kind, what) = match status {
+            Status::Ok => return Ok(result),
+            // Agents do not tell a refusal of their user's from one of their own rules.
+            Status::Refused if prompted => (
                 ErrorKind::Denied,
-                "the agent says that it did not run",
-            )),
+                format!(
+                    "the prompt of {agent} asked about this call, and {agent} says that it did not run: its user refused it, or a rule of its own"
+                ),
+            ),
+            Status::Failed if prompted => (
+                ErrorKind::Failed,
+                format!(
+                    "the prompt of {agent} asked about this call, and {agent} says that it failed, and not whether its user refused it"
+                ),
+            ),
+            Status::Failed => (ErrorKind::Failed, format!("{agent} says that it failed")),
+            Status::Interrupted => (
+                ErrorKind::Cancelled,
+                format!("{agent} says that it was interrupted"),
+            ),
+            _ => (
+                ErrorKind::Denied,
+                format!("{agent} says that it did not run"),
+            ),
+        };
+        let message = match error {
+            Some(error) => format!("{what}: {error}"),
+            None => what,
+        };
+        Ok(result.with_error(ToolError::new(kind, message)))
+    }
+
+    /// Why it is not known how a call ended.
+    fn unheard(&self, prompted: bool) -> ToolError {
+        let agent = self.agent.title();
+        ToolError::unavailable(if prompted {
+            format!(
+                "the prompt of {agent} asked about this call, and {agent} has not said what came of it: its user may have refused it, or it may have run"
+            )
+        } else {
+            format!("{agent} has not said how the call ended: it may have run")
         })
     }
+}
+
+/// Whether an agent speaks so of a call that did not run because its user, or what stands for them, refused it.
+fn is_rejection(error: &str) -> bool {
+    REJECTIONS.iter().any(|words| error.contains(words))
 }
 
 /// A result as a text: a string without its quotes, other JSON as it came.
@@ -170,15 +224,11 @@ impl Tool for ForeignTool {
         let about = self
             .calls
             .about(self.spec.name.as_str(), arguments.as_str());
-        let Some(About { actions, folder }) = about else {
+        match about {
+            Some(about) => self.wanted(&about),
             // Nothing is known of it but its input.
-            return Ok(vec![unknown(UNKNOWN, &self.tool)]);
-        };
-        let mut all = Vec::new();
-        for action in &*actions {
-            all.extend(self.stated(action, Some(&folder))?);
+            None => Ok(vec![unknown(UNKNOWN, &self.tool)]),
         }
-        Ok(all)
     }
 
     fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
@@ -201,24 +251,32 @@ impl Tool for ForeignTool {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let agent = self.agent.title();
-            let cleared = self.calls.clear(
-                self.spec.name.as_str(),
-                arguments.as_str(),
-                context.call_id(),
-            );
-            let ended = cleared.ok_or_else(|| {
+            let same = SameCall {
+                tool: self.spec.name.as_str(),
+                arguments: arguments.as_str(),
+            };
+            let by = CallInRun {
+                run: context.run(),
+                call: context.call_id(),
+                approved: context.is_approved(),
+            };
+            let cleared = self.calls.clear(same, by);
+            let cleared = cleared.ok_or_else(|| {
                 ToolError::conflict(format!("{agent} does not wait for this call any more"))
                     .with_advice("make the call again")
             })?;
             if !self.follows {
-                let left = format!("left to {agent}; how it ended is not known here");
+                let left = if cleared.prompted {
+                    format!("left to the prompt of {agent}; what came of it is not known here")
+                } else {
+                    format!("left to {agent}; how it ended is not known here")
+                };
                 return Ok(ToolResult::text(left));
             }
-            match ended.await {
-                Ok(report) => self.result(&report),
-                Err(_) => Err(ToolError::unavailable(format!(
-                    "{agent} has not said how the call ended"
-                ))),
+            let prompted = cleared.prompted;
+            match cleared.ended.await {
+                Ok(report) => self.result(&report, prompted),
+                Err(_) => Err(self.unheard(prompted)),
             }
         })
     }

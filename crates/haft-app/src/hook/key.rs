@@ -7,4 +7,6 @@ use haft_hook::Agent;
 pub(super) struct Key {
     pub(super) agent: Agent,
     pub(super) session: String,
+    /// The agent's process, where the agent calls its sessions nothing.
+    pub(super) process: Option<String>,
 }

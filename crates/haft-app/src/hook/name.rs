@@ -44,6 +44,27 @@ impl Named {
         })
     }
 
+    /// `SERVER.TOOL`, for a tool that may be one of this server.
+    pub(super) fn of_server(
+        agent: Agent,
+        server: &str,
+        tool: &str,
+        actions: &[Action],
+    ) -> Result<Self, Problem> {
+        let prefix = match Agent::from_name(server) {
+            // No server is taken for an agent.
+            Some(_) => return Self::new(agent, tool, actions),
+            None => server,
+        };
+        let name = plain(&format!("{prefix}.{tool}"));
+        Ok(Self {
+            name: ToolName::new(&name).map_err(|e| Problem::usage(e.to_string()))?,
+            class: actions.first().and_then(class),
+            of_server: true,
+            is_jailed: false,
+        })
+    }
+
     /// Whether strangers may have written what it gives.
     pub(super) fn is_open_world(&self) -> bool {
         self.of_server || self.class == Some(ToolClass::WebFetch)

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::approval::ApprovalRequest;
-use haft::call::CallId;
+use haft::call::{CallId, RunId};
 use haft_hook::{Action, Report, Verdict};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
+
+use crate::hook::kept_run::SameCall;
+use crate::hook::location::Doubt;
 
 /// Most calls of a session that are followed at a time.
 pub(super) const MOST: usize = 1_000;
@@ -32,6 +35,8 @@ enum Stage {
 pub(super) struct OpenCall {
     /// The name of its tool here.
     tool: String,
+    /// The run that it is made in.
+    run: RunId,
     /// The agent's name of its tool.
     theirs: String,
     arguments: Arc<str>,
@@ -44,6 +49,7 @@ pub(super) struct OpenCall {
     prompt: Mutex<Option<Prompt>>,
     /// The folder that the agent works in, as rules see it.
     folder: String,
+    doubts: Arc<[Doubt]>,
     /// How many hooks wait for the answer.
     hooks: AtomicUsize,
     /// How many have had it.
@@ -63,6 +69,8 @@ struct Prompt {
 #[derive(Debug)]
 struct ClearedBy {
     call: CallId,
+    /// A person approved this very call.
+    approved: bool,
     report: Option<oneshot::Sender<Report>>,
 }
 
@@ -73,6 +81,8 @@ pub(super) struct About {
     pub(super) actions: Arc<[Action]>,
     /// The folder that the agent works in, as rules see it.
     pub(super) folder: String,
+    /// What is not certain about where it works.
+    pub(super) doubts: Arc<[Doubt]>,
 }
 
 /// A hook that waits for the answer about a call.
@@ -122,9 +132,15 @@ impl OpenCall {
         self.tool == tool && *self.arguments == *arguments
     }
 
-    fn is_cleared_by(&self, by: &CallId) -> bool {
+    fn is_cleared_by(&self, by: CallInRun<'_>) -> bool {
         let cleared = self.cleared.lock();
-        cleared.as_ref().is_some_and(|cleared| cleared.call == *by)
+        let by_it = |cleared: &ClearedBy| cleared.call == *by.call;
+        self.run == *by.run && cleared.as_ref().is_some_and(by_it)
+    }
+
+    fn is_approved(&self) -> bool {
+        let cleared = self.cleared.lock();
+        cleared.as_ref().is_some_and(|cleared| cleared.approved)
     }
 
     fn is_unreported(&self) -> bool {
@@ -162,8 +178,39 @@ pub(super) struct Made<'a> {
     pub(super) folder: &'a str,
     /// What it would do.
     pub(super) actions: &'a [Action],
+    /// What is not certain about where it works.
+    pub(super) doubts: &'a [Doubt],
     /// The agent's name of the call.
     pub(super) id: Option<&'a str>,
+}
+
+/// A call of the executor. Each run counts its calls by itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallInRun<'a> {
+    pub(super) run: &'a RunId,
+    pub(super) call: &'a CallId,
+    /// A person approved this very call.
+    pub(super) approved: bool,
+}
+
+/// A call that the agent may run, or asks its user about.
+#[derive(Debug)]
+pub(super) struct ClearedCall {
+    /// Hears how it ended.
+    pub(super) ended: oneshot::Receiver<Report>,
+    /// The agent's own prompt asks first.
+    pub(super) prompted: bool,
+}
+
+impl Made<'_> {
+    /// What is known of it beside its arguments.
+    pub(super) fn about(&self) -> About {
+        About {
+            actions: self.actions.into(),
+            folder: self.folder.to_owned(),
+            doubts: self.doubts.into(),
+        }
+    }
 }
 
 /// The calls of a session that are open. Calls of the same tool with the same arguments are alike: each stands for any.
@@ -191,6 +238,16 @@ impl OpenCalls {
         Some(Waiting::on(left))
     }
 
+    /// The runs in which calls like this one wait for a decision, or run on one that was for them alone.
+    pub(super) fn runs_of(&self, same: SameCall<'_>) -> Vec<RunId> {
+        let calls = self.0.lock();
+        let alike = calls.iter().filter(|call| {
+            let asks = call.is_judged() || call.is_approved();
+            asks && call.is(same.tool, same.arguments)
+        });
+        alike.map(|call| call.run.clone()).collect()
+    }
+
     /// A call of which the agent's hook told before, by its name there or else by what it is, whether or not it has been cleared.
     pub(super) fn known(&self, tool: &str, made: &Made<'_>) -> Option<Waiting> {
         let calls = self.0.lock();
@@ -200,7 +257,7 @@ impl OpenCalls {
     }
 
     /// Follows a new call; none where too many are followed.
-    pub(super) fn begin(&self, tool: &str, call: &Made<'_>) -> Option<Waiting> {
+    pub(super) fn begin(&self, tool: &str, call: &Made<'_>, run: &RunId) -> Option<Waiting> {
         let mut calls = self.0.lock();
         if calls.len() >= MOST {
             // Agents do not always say how a call ended: the oldest that runs is followed no longer.
@@ -209,8 +266,10 @@ impl OpenCalls {
         }
         let call = Arc::new(OpenCall {
             tool: tool.to_owned(),
+            run: run.clone(),
             theirs: call.tool.to_owned(),
             folder: call.folder.to_owned(),
+            doubts: call.doubts.into(),
             arguments: call.arguments.into(),
             actions: call.actions.into(),
             id: Mutex::new(call.id.map(str::to_owned)),
@@ -232,6 +291,7 @@ impl OpenCalls {
         Some(About {
             actions: Arc::clone(&call.actions),
             folder: call.folder.clone(),
+            doubts: Arc::clone(&call.doubts),
         })
     }
 
@@ -252,20 +312,17 @@ impl OpenCalls {
     }
 
     /// Clears a call; what is returned hears how it ended, or that no one says it any more. None where no such call waits.
-    pub(super) fn clear(
-        &self,
-        tool: &str,
-        arguments: &str,
-        by: &CallId,
-    ) -> Option<oneshot::Receiver<Report>> {
+    pub(super) fn clear(&self, same: SameCall<'_>, by: CallInRun<'_>) -> Option<ClearedCall> {
         let calls = self.0.lock();
-        let mut waiting = calls
-            .iter()
-            .filter(|call| call.is(tool, arguments) && call.is_judged());
+        let mut waiting = calls.iter().filter(|call| {
+            call.run == *by.run && call.is(same.tool, same.arguments) && call.is_judged()
+        });
         // What is left to the agent's prompt is never cleared in place of what is not, nor the other way round.
         let prompted = |call: &&Arc<OpenCall>| {
             let prompt = call.prompt.lock();
-            prompt.as_ref().is_some_and(|prompt| prompt.call == *by)
+            prompt
+                .as_ref()
+                .is_some_and(|prompt| prompt.call == *by.call)
         };
         let unprompted = |call: &&Arc<OpenCall>| call.prompt.lock().is_none();
         let call = waiting
@@ -274,11 +331,15 @@ impl OpenCalls {
             .or_else(|| waiting.find(unprompted))?;
         let (tell, heard) = oneshot::channel();
         *call.cleared.lock() = Some(ClearedBy {
-            call: by.clone(),
+            call: by.call.clone(),
+            approved: by.approved,
             report: Some(tell),
         });
         call.stage.send_replace(Stage::Cleared);
-        Some(heard)
+        Some(ClearedCall {
+            ended: heard,
+            prompted: call.prompt.lock().is_some(),
+        })
     }
 
     /// Takes what the agent says of how a call ended: of the one that it names, else of one that is alike, else of the only one of
@@ -317,9 +378,15 @@ impl OpenCalls {
     /// not run, and who waits for its answer hears why.
     pub(super) fn end(&self, ended: &CallId, like: &OpenCall, reason: String) {
         let mut calls = self.0.lock();
-        let cleared = calls.iter().position(|call| call.is_cleared_by(ended));
+        let by = CallInRun {
+            run: &like.run,
+            call: ended,
+            approved: false,
+        };
+        let cleared = calls.iter().position(|call| call.is_cleared_by(by));
         let alike = || {
-            let is_alike = |call: &Arc<OpenCall>| call.is(&like.tool, &like.arguments);
+            let is_alike =
+                |call: &Arc<OpenCall>| call.run == like.run && call.is(&like.tool, &like.arguments);
             calls
                 .iter()
                 .position(|call| is_alike(call) && call.is_judged())

@@ -9,7 +9,7 @@ use crate::harness::{Lab, Ran, ended};
 use crate::serve::Server;
 
 /// An event of Claude Code in the lab's folder.
-fn event(lab: &Lab, name: &str, more: &Value) -> String {
+pub(crate) fn event(lab: &Lab, name: &str, more: &Value) -> String {
     let mut event = json!({
         "session_id": "s-1",
         "transcript_path": "/tmp/t.jsonl",
@@ -27,7 +27,7 @@ pub(crate) fn before(lab: &Lab, id: &str, tool: &str, input: &Value) -> String {
     event(lab, "PreToolUse", &more)
 }
 
-fn after(lab: &Lab, id: &str, tool: &str, input: &Value, response: &Value) -> String {
+pub(crate) fn after(lab: &Lab, id: &str, tool: &str, input: &Value, response: &Value) -> String {
     let more = json!({
         "tool_name": tool, "tool_input": input, "tool_use_id": id, "tool_response": response, "duration_ms": 12,
     });
@@ -47,7 +47,7 @@ pub(crate) fn hook(lab: &Lab, event: &str) -> Ran {
 }
 
 /// A hook that is under way.
-fn hooked(lab: &Lab, event: &str) -> Child {
+pub(crate) fn hooked(lab: &Lab, event: &str) -> Child {
     use std::io::Write as _;
     let mut child = lab.command(&["hook", "claude"]).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
@@ -60,20 +60,20 @@ pub(crate) fn bash(command: &str) -> Value {
 }
 
 /// A lab whose agents are asked by themselves or by haft, and in which no server is started.
-fn lab(settings: &str) -> Lab {
+pub(crate) fn lab(settings: &str) -> Lab {
     let mut lab = Lab::new();
     lab.set("CI", "1");
     lab.user_settings(settings);
     lab
 }
 
-fn runs(lab: &Lab) -> Vec<Value> {
+pub(crate) fn runs(lab: &Lab) -> Vec<Value> {
     let listed = lab.run(&["runs", "list", "--json"]).json();
     listed.as_array().unwrap().clone()
 }
 
 /// The lines of the record of the only run.
-fn record(lab: &Lab) -> Vec<Value> {
+pub(crate) fn record(lab: &Lab) -> Vec<Value> {
     let all = runs(lab);
     let run = all[0]["run"].as_str().unwrap();
     let file = lab.home().join("runs").join(run).join("events.jsonl");
@@ -83,7 +83,7 @@ fn record(lab: &Lab) -> Vec<Value> {
         .collect()
 }
 
-fn call_lines(lab: &Lab) -> Vec<Value> {
+pub(crate) fn call_lines(lab: &Lab) -> Vec<Value> {
     let lines = record(lab).into_iter();
     lines.filter(|line| line["call"].is_string()).collect()
 }

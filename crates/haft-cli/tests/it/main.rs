@@ -33,6 +33,8 @@ mod held;
 mod help;
 mod hook;
 mod hook_given;
+mod hook_places;
+mod hook_sessions;
 mod gate;
 mod gateway;
 mod harness;

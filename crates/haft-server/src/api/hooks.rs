@@ -27,10 +27,12 @@ pub(super) async fn answer(
         return reply::error(StatusCode::NOT_FOUND, "not_found", &what);
     };
     let folder = query::text(&uri, "folder").map(PathBuf::from);
+    let process = query::text(&uri, "process");
     let answer = hooks.answer(Incoming {
         agent,
         bytes: &body,
         folder: folder.as_deref(),
+        process: process.as_deref(),
         headless: query::text(&uri, "headless").as_deref() == Some("true"),
     });
     reply::document(&answer.await)

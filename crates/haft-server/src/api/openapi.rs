@@ -49,7 +49,7 @@ const ROUTES: &[Route] = &[
     Route { query: &[("rule", "the rule; the first suggested one where none is named")], ..read("/approvals/{id}/rule", "what a rule would have allowed among recent calls") },
     change("/approvals/{id}/{decision}", "decides: approve, deny or answer; the first decision stands (409 after it, 410 when it is over)", "Decision"),
     change("/approvals/batch", "decides about several, each by its own choice", "Batch"),
-    Route { who: "all", query: &[("folder", "the folder that the hook was started for"), ("headless", "true where no user sits before the agent")],
+    Route { who: "all", query: &[("folder", "the folder that the hook was started for"), ("headless", "true where no user sits before the agent"), ("process", "the agent's process, which stands for a session without a name")],
         ..change("/hooks/{agent}", "the event of a coding agent's hook: what the hook writes and how it ends; waits where a person is asked", "Event") },
     Route { who: "signature", ..change("/webhook/{id}", "takes the webhook's signed reply about one request", "Reply") },
     Route { query: &[("run", "of this run alone")], ..read("/events", "server-sent events: approval, run, call, progress") },
