@@ -188,16 +188,7 @@ impl Hooks {
             within: within.saturating_sub(begun.elapsed()),
         };
         let verdict = session.judge(named, made, terms).await?;
-        let verdict = verdict.unwrap_or_else(|| Verdict::Deny {
-            reason: "nothing was decided about this call in time: it did not run. Make the same call again later".to_owned(),
-        });
-        let verdict = match verdict {
-            Verdict::Allow { input: None } => Verdict::Allow {
-                input: jailed.and_then(|jailed| jailed.input),
-            },
-            other => other,
-        };
-        Ok(under_settings(folder, verdict))
+        Ok(under_settings(folder, answered(verdict, jailed)))
     }
 
     /// Passes on how a call ended, to the session that follows it.
@@ -344,6 +335,19 @@ fn key(event: &Event, incoming: &Incoming<'_>) -> Key {
 fn within(wait: Duration) -> Duration {
     let (share, most) = LEFT;
     wait.saturating_sub((wait / share).min(most))
+}
+
+/// What is answered where this was decided, in time or not: a command that is wrapped runs in that form.
+fn answered(verdict: Option<Verdict>, jailed: Option<Jailed>) -> Verdict {
+    match verdict {
+        Some(Verdict::Allow { input: None }) => Verdict::Allow {
+            input: jailed.and_then(|jailed| jailed.input),
+        },
+        Some(other) => other,
+        None => Verdict::Deny {
+            reason: "nothing was decided about this call in time: it did not run. Make the same call again later".to_owned(),
+        },
+    }
 }
 
 /// A verdict, and whether the settings that it comes from are those that the files hold now.

@@ -269,7 +269,7 @@ impl Tool for ForeignTool {
                 let left = if cleared.prompted {
                     format!("left to the prompt of {agent}; what came of it is not known here")
                 } else {
-                    format!("left to {agent}; how it ended is not known here")
+                    format!("left to {agent}: whether it ran, and how it ended, is not known here")
                 };
                 return Ok(ToolResult::text(left));
             }
