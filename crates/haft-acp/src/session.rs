@@ -77,7 +77,7 @@ impl Drop for Busy {
 }
 
 impl Opener<'_> {
-    /// Opens a session in the folder, or goes on with an earlier one.
+    /// Opens a session in the folder, or continues an earlier one.
     pub(crate) async fn open(
         &self,
         new: &NewSession,

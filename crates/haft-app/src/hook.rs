@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::OnceCell;
 
-use crate::app::App;
 use crate::hook::ahead::Asking;
 use crate::hook::arguments::arguments;
 use crate::hook::folder::Folder;
@@ -24,6 +23,7 @@ use crate::hook::readings::{Readings, readings};
 use crate::hook::session::Terms;
 use crate::hook::settings::HookSettings;
 use crate::hook::wrap::Wrapped;
+use crate::own_program::own_program;
 use crate::problem::Problem;
 use crate::site::Site;
 
@@ -157,14 +157,13 @@ impl Hooks {
         let input = arguments(&call.input, &place, &at.doubts)?;
         let policy = folder.app.executor().policy();
         let mut named = readings(event.agent, &call.tool, &call.actions, &policy)?;
-        // `haft exec` works in the workspace alone.
-        let inside = !place.starts_with('/') && !place.starts_with("..");
-        let wrapped = settings.wraps && inside && at.doubts.is_empty();
-        let jailed = wrapped.then(|| Jailed::of(&folder.app, event, call, &place));
+        let jailed = if settings.wraps && at.doubts.is_empty() {
+            Jailed::of(folder, &at, event, call)?
+        } else {
+            None
+        };
         // Before its own prompt an agent takes no other input: there only what is wrapped already is.
-        let jailed = jailed
-            .flatten()
-            .filter(|jailed| !again || jailed.input.is_none());
+        let jailed = jailed.filter(|jailed| !again || jailed.input.is_none());
         let begun = Instant::now();
         if let Some(jailed) = &jailed {
             if let Some(reason) = jailed.refusal(folder, event, within).await? {
@@ -261,13 +260,36 @@ struct Jailed {
 
 impl Jailed {
     /// The wrapped form of a call, where it has one that the agent takes.
-    fn of(app: &App, event: &Event, call: &Call, place: &str) -> Option<Self> {
-        let Wrapped { line, call } = Wrapped::of(app, call, place)?;
-        let input = match line {
-            Some(line) => Some(haft_hook::rewritten(event, &line)?),
+    ///
+    /// # Errors
+    /// haft's program is gone.
+    fn of(
+        folder: &Folder,
+        at: &Location,
+        event: &Event,
+        call: &Call,
+    ) -> Result<Option<Self>, Problem> {
+        if only_line(call).is_none() {
+            return Ok(None);
+        }
+        let program = own_program().and_then(|path| path.to_str().map(str::to_owned));
+        let program = program.ok_or_else(|| {
+            Problem::failed(
+                "haft's program was removed while it ran, so no command can be run in the jail",
+            )
+            .advise("install haft again, and end the old server: haft console --stop")
+        })?;
+        let found = command_folder(folder, at, call)
+            .and_then(|start| Wrapped::of(&folder.app, &program, call, &start));
+        let Some(Wrapped { line, call }) = found else {
+            return Ok(None);
+        };
+        let input = match line.map(|line| haft_hook::rewritten(event, &line)) {
+            Some(None) => return Ok(None),
+            Some(input) => input,
             None => None,
         };
-        Some(Self { input, call })
+        Ok(Some(Self { input, call }))
     }
 
     /// Why the agent must not run it; none where it may.
@@ -298,6 +320,21 @@ impl Parts {
             });
         }
     }
+}
+
+/// The folder below the workspace in which a call's command starts: its own, where it names one. None where that lies elsewhere or is not
+/// known: `haft exec` works in the workspace alone.
+fn command_folder(folder: &Folder, at: &Location, call: &Call) -> Option<String> {
+    let own = call.actions.iter().find_map(|action| match action {
+        Action::Command(command) => command.cwd.as_deref(),
+        _ => None,
+    });
+    if own.is_some_and(|own| own.starts_with('~')) {
+        return None;
+    }
+    let start = own.map_or_else(|| at.start.clone(), |own| at.start.join(own));
+    let place = folder.within(&start).ok()?;
+    (!place.starts_with('/') && !place.starts_with("..")).then_some(place)
 }
 
 /// Whether the agent's own prompt asks, and not haft's inbox.

@@ -1,6 +1,5 @@
 //! `Wrapped`: a command of an agent, in another form: run by haft in its jail.
 
-use std::env;
 use std::path::{Component, Path};
 
 use haft::call::ToolCall;
@@ -25,12 +24,13 @@ pub(super) struct Wrapped {
 }
 
 impl Wrapped {
-    /// The wrapped form of a call; none where it is no plain command line, or does nothing but change the shell's folder. `folder` is
-    /// where the agent works, below the workspace.
-    pub(super) fn of(app: &App, call: &Call, folder: &str) -> Option<Self> {
+    /// The wrapped form of a call, run by haft's program; none where it is no plain command line, or does nothing but change the shell's
+    /// folder. `folder` is where the command starts, below the workspace.
+    pub(super) fn of(app: &App, program: &str, call: &Call, folder: &str) -> Option<Self> {
         let line = only_line(call)?;
         let shell = Shell {
             app,
+            program,
             folder: folder.to_owned(),
         };
         if let Some(inner) = shell.unwrapped(line) {
@@ -55,15 +55,16 @@ impl Wrapped {
 /// The agent's shell: where it stands.
 struct Shell<'a> {
     app: &'a App,
+    /// haft's own program.
+    program: &'a str,
     folder: String,
 }
 
 impl Shell<'_> {
     /// The line that runs another by `haft exec`. What the agent leaves open as standard input is nothing to wait for.
     fn wrapped(&self, line: &str) -> Option<String> {
-        let program = env::current_exe().ok()?;
         let words = [
-            program.to_str()?,
+            self.program,
             "exec",
             "--workspace",
             self.app.workspace(),

@@ -9,6 +9,7 @@ use haft_builtins::command::CommandSurroundings;
 use haft_sandbox::{Places, ToolchainSearch, Toolchains};
 
 use crate::config::{Settings, Source};
+use crate::own_program::own_program;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::certificates;
@@ -177,7 +178,7 @@ impl Check<'_> {
             return None;
         }
         let path = self.at.environment.get("PATH").unwrap_or_default();
-        let own = std::env::current_exe().ok();
+        let own = own_program();
         let own = own.as_deref().and_then(Path::parent).map(Path::to_owned);
         let mut folders = std::env::split_paths(path).chain(own);
         folders.find(|folder| {

@@ -12,6 +12,7 @@ use haft_sandbox::Sandbox;
 
 use crate::config::Settings;
 use crate::config::typed::{WEB_MAX_BYTES, WEB_ROBOTS};
+use crate::own_program::own_program;
 use crate::problem::Problem;
 use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::upstream::upstream;
@@ -45,8 +46,7 @@ pub(crate) fn web(
         http = http.with_user_agent(agent).map_err(told)?;
     }
     // What reads HTML and PDF files is this program, executed again in the jail.
-    let reader = std::env::current_exe().ok();
-    let reader = reader.map(|program| {
+    let reader = own_program().map(|program| {
         let reader = JailedReader::new(sandbox.clone(), program);
         Arc::new(reader) as Arc<dyn PageReader>
     });

@@ -52,7 +52,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
         },
         ..RunOptions::new("call")
     };
-    let call = app.exec_call(&args.words, &folder(at));
+    let call = app.exec_call(&args.words, &folder(at)?);
     let (run, call) = app.start_for(options, call).await?;
     let attended = Attended {
         at,
@@ -160,12 +160,23 @@ fn is_watched() -> bool {
 }
 
 /// The folder where the command was given, below the workspace.
-fn folder(at: &Invocation) -> String {
+///
+/// # Errors
+/// It is another one: the command would do to the workspace what was meant for that.
+fn folder(at: &Invocation) -> Result<String, Problem> {
+    let elsewhere = |place: &str| {
+        let what = format!(
+            "haft exec works in the workspace, {}, and not in {place}",
+            at.site.workspace.display()
+        );
+        Problem::usage(what).advise("go into the workspace, or name another one: --workspace")
+    };
     let here = env::current_dir().and_then(|here| here.canonicalize());
-    let here = here.ok();
-    let below = here
-        .as_deref()
-        .and_then(|here| here.strip_prefix(&at.site.workspace).ok());
+    let here =
+        here.map_err(|error| elsewhere(&format!("a folder that cannot be found ({error})")))?;
+    let below = here.strip_prefix(&at.site.workspace).ok();
     let below = below.and_then(|below| below.to_str());
-    below.unwrap_or_default().to_owned()
+    below
+        .map(str::to_owned)
+        .ok_or_else(|| elsewhere(&here.display().to_string()))
 }

@@ -1,6 +1,6 @@
 //! Commands of an agent that run by `haft exec` (`hook.wrap = "jail"`): what the agent's shell makes of them, and who is asked first.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::approvals::wait;
 use crate::harness::{Lab, Ran, ended};
@@ -212,4 +212,78 @@ fn a_person_who_says_no_is_heard_at_the_hook() {
         assert!(why.contains("said no"), "{round}: {why}");
     }
     assert!(!lab.work().join("made.txt").exists());
+}
+
+/// What Gemini CLI is answered about a command that it would start in a folder of its own choice.
+fn in_folder(lab: &Lab, command: &str, folder: &str) -> Value {
+    let event = json!({
+        "session_id": "g-1", "transcript_path": "/tmp/t.json", "cwd": lab.work(), "timestamp": "2026-11-01T00:00:00.000Z",
+        "hook_event_name": "BeforeTool", "tool_name": "run_shell_command",
+        "tool_input": {"command": command, "dir_path": folder},
+    });
+    lab.run_with(&["hook", "gemini"], &event.to_string()).json()
+}
+
+#[test]
+fn a_command_that_names_its_folder_is_judged_for_that_folder() {
+    let policy = "[policy]\nprofile = \"trusted\"\nask = [\"Bash(echo asked)\"]\n";
+    let lab = lab(&format!("ask = \"agent\"\n{policy}"));
+    lab.file("sub/file.txt", "x");
+    let elsewhere = tempfile::tempdir().unwrap();
+    for folder in [elsewhere.path().to_str().unwrap(), "~", "~/sub", "../ws2"] {
+        let said = in_folder(&lab, "rm -rf build", folder);
+        assert_eq!(said["decision"], "ask", "{folder}: {said}");
+        assert!(said["hookSpecificOutput"].is_null(), "{folder}: {said}");
+    }
+    let said = in_folder(&lab, "rm -rf build", "sub");
+    let line = said["hookSpecificOutput"]["tool_input"]["command"].as_str();
+    assert!(line.is_some_and(|line| line.contains(" exec ")), "{said}");
+    // What is asked about ahead is what runs there, and nothing that runs elsewhere.
+    let asked = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| in_folder(&lab, "echo asked", "sub"));
+        let request = wait("the request", || {
+            let all = lab.run(&["approvals", "list", "--json"]).json();
+            let all = all.as_array().unwrap().clone();
+            all.into_iter().find(|one| one["status"] == "pending")
+        });
+        lab.run(&["approvals", "approve", request["id"].as_str().unwrap()]);
+        waiting.join().unwrap()
+    });
+    let line = asked["hookSpecificOutput"]["tool_input"]["command"].as_str();
+    let line = line
+        .unwrap_or_else(|| panic!("{asked}"))
+        .replace("--wait 60", "--wait 1");
+    let at_root = in_shell(&lab, &line);
+    assert_eq!(
+        (at_root.code, &*at_root.stdout),
+        (4, ""),
+        "{}",
+        at_root.stderr
+    );
+    let below = in_shell(&lab, &format!("cd sub && {line}"));
+    assert_eq!(
+        (below.code, &*below.stdout),
+        (0, "asked\n"),
+        "{}",
+        below.stderr
+    );
+}
+
+#[test]
+fn outside_the_workspace_a_wrapped_line_does_nothing_to_it() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    lab.file("build/kept.txt", "x");
+    let line = wrapped(&lab, "rm -rf build");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ran = in_shell(
+        &lab,
+        &format!("cd {} && {line}", elsewhere.path().display()),
+    );
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("works in the workspace"),
+        "{}",
+        ran.stderr
+    );
+    assert!(lab.work().join("build/kept.txt").exists());
 }

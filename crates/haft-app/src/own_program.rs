@@ -1,0 +1,41 @@
+//! `own_program`: the path of the program that runs, for what starts it again.
+
+use std::env;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What Linux writes behind the path of a program whose file was replaced or removed (`proc_pid_exe(5)`).
+const REPLACED: &[u8] = b" (deleted)";
+
+/// The program's file: the new one where it was replaced while it ran; none where no file is there any more.
+pub(crate) fn own_program() -> Option<PathBuf> {
+    installed(&env::current_exe().ok()?)
+}
+
+fn installed(path: &Path) -> Option<PathBuf> {
+    let bytes = path.as_os_str().as_bytes();
+    let written = bytes.strip_suffix(REPLACED).unwrap_or(bytes);
+    let path = PathBuf::from(OsStr::from_bytes(written));
+    path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_replaced_program_is_the_file_that_took_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("haft");
+        let replaced = folder.path().join("haft (deleted)");
+        // A file of the very name that Linux shows is no program of haft's.
+        fs::write(&replaced, "").unwrap();
+        assert_eq!(installed(&replaced), None);
+        fs::write(&program, "").unwrap();
+        assert_eq!(installed(&replaced), Some(program.clone()));
+        assert_eq!(installed(&program), Some(program));
+    }
+}
