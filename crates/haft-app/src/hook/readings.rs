@@ -63,7 +63,7 @@ pub(super) fn readings(
             Action::Mcp {
                 server: None, tool, ..
             } => {
-                for server in servers(policy) {
+                for server in servers(policy)? {
                     add(&server, tool)?;
                 }
                 split(tool)?
@@ -112,7 +112,7 @@ fn split(name: &str) -> Result<Vec<Split<'_>>, Problem> {
 }
 
 /// The servers that rules name, each as a name that its rule speaks of.
-fn servers(policy: &Policy) -> Vec<String> {
+fn servers(policy: &Policy) -> Result<Vec<String>, Problem> {
     let rules = policy.view().rules.into_iter();
     let servers = rules.filter_map(|rule| {
         let selector = rule.rule.split('(').next()?;
@@ -123,8 +123,13 @@ fn servers(policy: &Policy) -> Vec<String> {
     let mut servers: Vec<String> = servers.collect();
     servers.sort_unstable();
     servers.dedup();
-    servers.truncate(MOST_SERVERS);
-    servers
+    if servers.len() > MOST_SERVERS {
+        let what = format!(
+            "the agent does not say of which server this tool is, and rules name more than {MOST_SERVERS} servers, so the call cannot be judged"
+        );
+        return Err(Problem::failed(what).advise("name fewer servers in rules"));
+    }
+    Ok(servers)
 }
 
 #[cfg(test)]
@@ -149,7 +154,7 @@ mod tests {
     fn each_tool_that_a_name_may_stand_for_is_among_its_readings() {
         let policy = Policy::builder(haft::policy::Profile::Workspace)
             .deny("github.delete_repo")
-            .allow("git*.read")
+            .deny("git*.read")
             .build()
             .unwrap();
         let own = of(Some("github"), "issue");
