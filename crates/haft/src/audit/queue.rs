@@ -183,7 +183,9 @@ impl State {
     }
 
     fn is_half_full(&self) -> bool {
-        self.waiting.len() >= MESSAGES / 2 || self.weight >= WEIGHT / 2 || self.blocked > 0
+        let much = self.waiting.len() >= MESSAGES / 2 || self.weight >= WEIGHT / 2;
+        // Senders that were let in have not come yet where nothing waits.
+        much || (self.blocked > 0 && !self.waiting.is_empty())
     }
 
     /// Whether the message's run takes it; opens and closes runs.
@@ -242,5 +244,48 @@ impl Message {
             Self::Close(..) | Self::Leave(..) | Self::Flush(_) => 0,
         };
         MESSAGE + texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const SENDERS: usize = 3;
+
+    #[test]
+    fn senders_that_were_let_in_and_have_not_come_yet_are_no_end() {
+        // More than all that may wait: none of them ends before it has waited.
+        let each = 2 * MESSAGES;
+        let queue = Queue::new();
+        thread::scope(|scope| {
+            for _ in 0..SENDERS {
+                scope.spawn(|| {
+                    for _ in 0..each {
+                        let (tell, _) = oneshot::channel();
+                        queue.send(Message::Flush(tell)).unwrap();
+                    }
+                });
+            }
+            // All of them wait for room; the writer empties the queue, and looks again before they come.
+            while queue.state().blocked < SENDERS {
+                thread::yield_now();
+            }
+            let (mut batch, mut received) = (Vec::new(), 0);
+            while received < SENDERS * each {
+                let goes_on = queue.receive(&mut batch);
+                if !goes_on {
+                    // The others end, too, before this is said.
+                    queue.abandon();
+                    panic!("the queue was taken for shut after {received} messages");
+                }
+                received += batch.len();
+                batch.clear();
+            }
+            queue.shut();
+            assert!(!queue.receive(&mut batch));
+        });
     }
 }
