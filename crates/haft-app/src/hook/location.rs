@@ -29,6 +29,8 @@ pub(super) enum Doubt {
     SeveralFolders(Vec<PathBuf>),
     /// Settings in a folder above, about which the user has not said whether they may count.
     OuterSettings(PathBuf),
+    /// A rule asks about the agent's tool of this name, wherever its command runs.
+    Named(String),
 }
 
 impl Doubt {
@@ -46,6 +48,7 @@ impl Doubt {
                     names.join(", "),
                 )
             }
+            Self::Named(tool) => ("running a tool that rules ask about:", tool.clone()),
             Self::OuterSettings(file) => (
                 "working below settings that are neither trusted nor declined:",
                 file.display().to_string(),
@@ -93,6 +96,10 @@ impl Location {
             Some(cwd) => from.join(cwd),
             None => from,
         };
+        if !start.is_dir() {
+            // Where an agent falls back to is not known.
+            return Err(missing());
+        }
         Ok(Self {
             workspace,
             start,

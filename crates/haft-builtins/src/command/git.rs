@@ -111,9 +111,9 @@ const INDEX_HOOK: &str = "post-index-change";
 pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> bool {
     let root = workspace.root();
     if root.join(".git").symlink_metadata().is_err() {
-        // A parent's repository is none of the workspace.
-        let mut parents = root.ancestors().skip(1);
-        return !parents.any(|parent| parent.join(".git").symlink_metadata().is_ok());
+        // What git finds then is a repository around the workspace, or the workspace itself: a folder with `HEAD`, `objects` and `refs` is
+        // one, and an agent that edits files makes it.
+        return false;
     }
     if root.join(".git/config.worktree").symlink_metadata().is_ok() {
         return false;

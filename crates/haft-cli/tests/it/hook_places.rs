@@ -215,3 +215,27 @@ fn a_file_that_has_other_names_is_changed_after_a_question() {
     let read = hook(&lab, &before(&lab, "t-1", "Bash", &bash("cat two.txt")));
     assert_eq!(decision(&read).0, "allow");
 }
+
+#[test]
+fn a_folder_that_is_not_there_is_no_place_to_judge_in() {
+    let lab = lab("[policy]\ndeny = [\"Read(/sub/plan.txt)\"]\n");
+    lab.file("sub/plan.txt", "x");
+    let gone = lab.work().join("gone");
+    let event = json!({
+        "session_id": "s-1", "transcript_path": "/t", "cwd": gone, "permission_mode": "default",
+        "hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "sub/plan.txt"}, "tool_use_id": "t-1",
+    });
+    let (verdict, why) = decision(&hook(&lab, &event.to_string()));
+    assert_eq!(verdict, "deny", "{why}");
+    assert!(why.contains("names no folder that is there"), "{why}");
+}
+
+#[test]
+fn git_reads_nothing_unasked_where_the_workspace_may_be_its_repository() {
+    let lab = lab("hook.ask = \"agent\"\n[policy]\nallow = [\"Edit(/**)\"]\n");
+    let made = |line: &str| decision(&hook(&lab, &before(&lab, line, "Bash", &bash(line)))).0;
+    assert_eq!(made("git status"), "ask");
+    std::fs::create_dir(lab.work().join(".git")).unwrap();
+    std::fs::write(lab.work().join(".git/config"), "").unwrap();
+    assert_eq!(made("git log -1"), "allow");
+}
