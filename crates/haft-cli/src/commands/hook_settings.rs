@@ -58,8 +58,9 @@ fn places(at: &Invocation) -> Places {
     Places::declared([home], [at.site.workspace.clone()])
 }
 
-/// This very program: by its name where the user's `PATH` leads to it.
-fn program(at: &Invocation) -> Result<Program, Problem> {
+/// This very program: by its name in files of a project, which others share, where the user's `PATH` leads to it. In the user's own by its
+/// path: a project may put a folder of its own first, in which the agent writes.
+fn program(at: &Invocation, shared: bool) -> Result<Program, Problem> {
     let running = std::env::current_exe()
         .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
     let path = at.site.environment.get("PATH").unwrap_or_default();
@@ -71,7 +72,10 @@ fn program(at: &Invocation) -> Result<Program, Problem> {
     let on_path = first.filter(|file| real(file) == real(&running));
     let path = text_of(on_path.as_deref().unwrap_or(&running))?;
     Ok(Program {
-        name: on_path.map_or_else(|| path.clone(), |_| "haft".to_owned()),
+        name: match on_path {
+            Some(_) if shared => "haft".to_owned(),
+            _ => path.clone(),
+        },
         path,
         options: options(at)?,
     })
@@ -123,7 +127,7 @@ fn agents(
 }
 
 fn print(at: &Invocation, typed: &HookFiles) -> Done {
-    let program = program(at)?;
+    let program = program(at, typed.project)?;
     let mut all = Vec::new();
     for agent in agents(at, typed, AgentStatus::is_here)? {
         all.extend(hook_settings::snippet(order(at, typed, agent)?, &program)?);
@@ -143,7 +147,7 @@ fn print(at: &Invocation, typed: &HookFiles) -> Done {
 }
 
 fn install(at: &Invocation, typed: &HookFiles) -> Done {
-    let program = program(at)?;
+    let program = program(at, typed.project)?;
     let agents = agents(at, typed, AgentStatus::is_here)?;
     if agents.is_empty() {
         return Err(Problem::usage("no coding agent was found here")

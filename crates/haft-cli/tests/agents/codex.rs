@@ -72,7 +72,10 @@ fn trusted(lab: &Lab, program: &Path, url: &str) {
     );
     let listed = hooks(lab, program);
     assert_eq!(trusts(&listed), ["untrusted"; 5], "{listed:#?}");
-    let is_ours = |hook: &Value| hook["command"] == "haft hook codex";
+    let is_ours = |hook: &Value| {
+        let command = hook["command"].as_str();
+        command.is_some_and(|command| command.ends_with("haft hook codex"))
+    };
     assert!(listed.iter().all(is_ours), "{listed:#?}");
     let before = status(lab, program);
     assert_eq!(before["governed"], "no", "{before}");
