@@ -31,6 +31,8 @@ pub enum Followed {
     Elsewhere,
     /// It belongs to another workspace.
     Foreign,
+    /// It is about a call of a coding agent, which makes it itself.
+    Agents,
 }
 
 impl App {
@@ -39,10 +41,12 @@ impl App {
     /// # Errors
     /// There is no such request, its call cannot run here, or its run can be resumed neither here nor elsewhere.
     pub async fn follow(&self, id: &ApprovalId, options: RunOptions) -> Result<Followed, Problem> {
+        // A coding agent runs its call itself, now or when it makes it again.
+        if self.entry(id).await?.request.origin == Origin::Hook {
+            return Ok(Followed::Agents);
+        }
         let entry = self.unattended(id).await?;
-        // A coding agent runs its call itself, when it makes it again.
-        let is_foreign = entry.request.origin == Origin::Hook;
-        if is_foreign || entry.claimed || entry.status == RequestStatus::Pending {
+        if entry.claimed || entry.status == RequestStatus::Pending {
             return Ok(Followed::Elsewhere);
         }
         if entry.request.workspace != self.workspace() {

@@ -94,6 +94,7 @@ impl App {
                 "another process acts on approval {id}, or has done so"
             ))
             .advise("nothing ran here; the request says how it ended")),
+            Followed::Agents => Err(agents(&format!("approval {id} is about a call"))),
         }
     }
 
@@ -128,6 +129,7 @@ impl App {
                 Followed::Elsewhere | Followed::Foreign => Err(Problem::usage(format!(
                     "run {run} is already being resumed by another haft process"
                 ))),
+                Followed::Agents => Err(agents(&format!("run {run} is a session"))),
             };
         }
         if let Some(entry) = of(RequestStatus::Pending).next() {
@@ -196,4 +198,12 @@ fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
 
 fn busy(error: &JournalError) -> Problem {
     Problem::usage(error.to_string()).advise("end that process, or wait for it")
+}
+
+/// Refuses to resume what belongs to a coding agent.
+fn agents(what: &str) -> Problem {
+    Problem::usage(format!(
+        "{what} of a coding agent, which runs its calls itself"
+    ))
+    .advise("nothing ran here; the agent finds the decision when it makes the call again")
 }

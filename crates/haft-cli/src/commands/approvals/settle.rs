@@ -71,7 +71,7 @@ pub(super) async fn follow(
     match app.follow(id, call::options(at, "approval")).await? {
         Followed::Ran(outcome) => Ok(Settled::Ran(outcome)),
         Followed::Elsewhere => elsewhere(app, id).await,
-        Followed::Foreign => Ok(Settled::Decided(Box::new(decided))),
+        Followed::Foreign | Followed::Agents => Ok(Settled::Decided(Box::new(decided))),
     }
 }
 
