@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::call::ToolCall;
+use haft::permission::Verdict as ByName;
 use haft_hook::{Action, Call, Event, Kind, Report, Verdict};
 pub use haft_hook::{Agent, Reply, refusal};
 use parking_lot::Mutex;
@@ -14,7 +15,7 @@ use serde_json::value::RawValue;
 use tokio::sync::OnceCell;
 
 use crate::hook::ahead::Asking;
-use crate::hook::arguments::arguments;
+use crate::hook::arguments::{arguments, folder_of, input_of};
 use crate::hook::folder::Folder;
 use crate::hook::key::Key;
 use crate::hook::location::{Doubt, Location};
@@ -146,18 +147,20 @@ impl Hooks {
         let at = Location::of(event, incoming.folder, &self.0.site)?;
         let slot = self.folder(&at.workspace).await?;
         let folder = opened(&slot)?;
-        let limits = event.agent.limits();
         let settings = folder.settings();
-        let within = within(limits.wait).min(settings.wait);
+        let within = within(event.agent.limits().wait).min(settings.wait);
         let by_agent = is_asked_by_agent(&settings, event, incoming.headless);
         let session = folder
             .session(&key(event, incoming), self.0.follows)
             .await?;
         let place = folder.within(&at.start)?;
-        let input = arguments(&call.input, &place, &at.doubts)?;
+        let input = arguments(input_of(call), folder_of(call, &place), &at.doubts)?;
         let policy = folder.app.executor().policy();
-        let mut named = readings(event.agent, &call.tool, &call.actions, &policy)?;
-        let jailed = if settings.wraps && at.doubts.is_empty() {
+        let named = readings(event.agent, &call.tool, &call.actions, &policy)?;
+        let by_name = session.verdict_by_name(&named.first, &call.tool, &input);
+        let mut doubts = at.doubts.clone();
+        let wraps = settings.wraps && doubts.is_empty() && by_name != ByName::Deny;
+        let jailed = if wraps {
             Jailed::of(folder, &at, event, call)?
         } else {
             None
@@ -165,19 +168,24 @@ impl Hooks {
         // Before its own prompt an agent takes no other input: there only what is wrapped already is.
         let jailed = jailed.filter(|jailed| !again || jailed.input.is_none());
         let begun = Instant::now();
-        if let Some(jailed) = &jailed {
-            if let Some(reason) = jailed.refusal(folder, event, within).await? {
-                return Ok(under_settings(folder, Verdict::Deny { reason }));
+        let named = match &jailed {
+            Some(jailed) => {
+                if let Some(reason) = jailed.refusal(folder, event, within).await? {
+                    return Ok(under_settings(folder, Verdict::Deny { reason }));
+                }
+                // Rules that name the tool hold in the jail, too.
+                doubts.extend((by_name == ByName::Ask).then(|| Doubt::Named(call.tool.clone())));
+                // One line of a shell has one name.
+                Readings::only(named.first.jailed()?)
             }
-            // One line of a shell has one name.
-            named = Readings::only(named.first.jailed()?);
-        }
+            None => named,
+        };
         let made = Made {
             tool: &call.tool,
             arguments: &input,
             folder: &place,
             actions: &call.actions,
-            doubts: &at.doubts,
+            doubts: &doubts,
             id: call.id.as_deref(),
         };
         let terms = Terms {
@@ -194,17 +202,30 @@ impl Hooks {
     fn report(&self, event: &Event, report: &Report, incoming: &Incoming<'_>) {
         let key = key(event, incoming);
         let at = Location::of(event, incoming.folder, &self.0.site).ok();
-        // As the call was told of: with what was not certain about it, or without.
-        let input = |folder: &Folder, doubts: &[Doubt]| {
-            let within = folder.within(&at.as_ref()?.start).ok()?;
-            arguments(report.input.as_deref()?, &within, doubts).ok()
-        };
         let doubts = at.as_ref().map_or(&[][..], |at| &at.doubts);
+        // As the call was announced: with what was not certain about it or without, in a folder or in none.
+        let inputs = |folder: &Folder| -> Vec<String> {
+            let within = at.as_ref().and_then(|at| folder.within(&at.start).ok());
+            let (Some(within), Some(input)) = (within, report.input.as_deref()) else {
+                return Vec::new();
+            };
+            let given = [
+                (Some(&*within), doubts),
+                (Some(&*within), &[]),
+                (None, doubts),
+                (None, &[]),
+            ];
+            let given = given.map(|(within, doubts)| arguments(input, within, doubts).ok());
+            given.into_iter().flatten().collect()
+        };
         let heard = |slot: &Slot| {
             let folder = slot.get()?;
             let session = folder.known(&key)?;
-            let mut inputs = [input(folder, doubts), input(folder, &[])].into_iter();
-            inputs.find(|input| session.report(input.as_deref(), report.clone()))
+            let inputs = inputs(folder);
+            let mut inputs = inputs.iter().map(|input| Some(&**input)).chain([None]);
+            inputs
+                .any(|input| session.report(input, report.clone()))
+                .then_some(())
         };
         let follows = self.of_session(&key, at.as_ref());
         let follows = follows.iter().any(|slot| heard(slot).is_some());
@@ -237,15 +258,22 @@ impl Hooks {
         self.0.forget_idle();
         let slot = {
             let mut folders = self.0.folders.lock();
-            if !folders.contains_key(place) && folders.len() >= MOST {
-                let what = format!("agents work in {MOST} folders at a time already");
-                return Err(Problem::failed(what).advise("end some of their sessions"));
+            if !folders.contains_key(place) && folders.len() >= MOST && !make_room(&mut folders) {
+                let what = format!("calls in {MOST} folders wait for decisions already");
+                return Err(Problem::failed(what).advise("decide some of them: `haft approvals`"));
             }
             Arc::clone(folders.entry(place.to_owned()).or_default())
         };
         let site = &self.0.site;
-        slot.get_or_try_init(|| async { Folder::open(site, place) })
-            .await?;
+        let opened = slot.get_or_try_init(|| async { Folder::open(site, place) });
+        if let Err(problem) = opened.await {
+            // What could not be opened takes no place.
+            let mut folders = self.0.folders.lock();
+            if folders.get(place).is_some_and(|slot| slot.get().is_none()) {
+                folders.remove(place);
+            }
+            return Err(problem);
+        }
         Ok(slot)
     }
 }
@@ -313,13 +341,29 @@ impl Parts {
             idle.is_some_and(|idle| idle > IDLE)
         };
         for (_, slot) in folders.extract_if(|_, slot| is_old(slot)) {
-            tokio::spawn(async move {
-                if let Some(folder) = slot.get() {
-                    folder.shut().await;
-                }
-            });
+            shut(slot);
         }
     }
+}
+
+/// Ends the application of the folder that has been quiet for longest; false where calls wait in all of them.
+fn make_room(folders: &mut HashMap<PathBuf, Slot>) -> bool {
+    let quiet = folders
+        .iter()
+        .filter_map(|(path, slot)| Some((slot.get()?.quiet()?, path)));
+    let longest = quiet.max_by_key(|(quiet, _)| *quiet);
+    let longest = longest.map(|(_, path)| path.clone());
+    let slot = longest.and_then(|path| folders.remove(&path));
+    slot.map(shut).is_some()
+}
+
+/// Ends a folder's application, in time.
+fn shut(slot: Slot) {
+    tokio::spawn(async move {
+        if let Some(folder) = slot.get() {
+            folder.shut().await;
+        }
+    });
 }
 
 /// The folder below the workspace in which a call's command starts: its own, where it names one. None where that lies elsewhere or is not

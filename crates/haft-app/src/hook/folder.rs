@@ -95,7 +95,17 @@ impl Folder {
             let session = AgentSession::start(&self.app, key, at).await?;
             Ok::<_, Problem>(Arc::new(session))
         });
-        Ok(Arc::clone(started.await?))
+        match started.await {
+            Ok(session) => Ok(Arc::clone(session)),
+            Err(problem) => {
+                // What could not be started takes no place.
+                let mut sessions = self.sessions.lock();
+                if sessions.get(key).is_some_and(|slot| slot.get().is_none()) {
+                    sessions.remove(key);
+                }
+                Err(problem)
+            }
+        }
     }
 
     /// The session that an event belongs to, where there is one.
@@ -124,8 +134,16 @@ impl Folder {
 
     /// How long no event has come; none while a session is open.
     pub(super) fn idle(&self) -> Option<Duration> {
+        self.end_idle();
         let quiet = self.sessions.lock().is_empty();
         quiet.then(|| self.used.lock().elapsed())
+    }
+
+    /// How long no call has come; none while one waits for a decision.
+    pub(super) fn quiet(&self) -> Option<Duration> {
+        let sessions = self.sessions.lock();
+        let waits = |slot: &Slot| slot.get().is_none_or(|session| session.idle().is_none());
+        (!sessions.values().any(waits)).then(|| self.used.lock().elapsed())
     }
 
     /// The place of a session; that of one that takes no more calls is another's.

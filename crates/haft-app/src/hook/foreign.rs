@@ -90,8 +90,7 @@ impl ForeignTool {
     /// What a call does, stated for the policy.
     pub(super) fn wanted(&self, about: &About) -> Result<Vec<Permission>, ToolError> {
         // The doubts come first: of several effects that are asked about the first gives the reason.
-        let doubts = about.doubts.iter().map(Doubt::to_effect);
-        let mut all: Vec<_> = doubts.map(|(kind, value)| unknown(kind, &value)).collect();
+        let mut all = about.doubtful();
         for action in &*about.actions {
             all.extend(self.stated(action, Some(&about.folder))?);
         }
@@ -191,6 +190,14 @@ impl ForeignTool {
     }
 }
 
+impl About {
+    /// What a person has to look at first.
+    fn doubtful(&self) -> Vec<Permission> {
+        let doubts = self.doubts.iter().map(Doubt::to_effect);
+        doubts.map(|(kind, value)| unknown(kind, &value)).collect()
+    }
+}
+
 /// Whether an agent speaks so of a call that did not run because its user, or what stands for them, refused it.
 fn is_rejection(error: &str) -> bool {
     REJECTIONS.iter().any(|words| error.contains(words))
@@ -217,14 +224,12 @@ impl Tool for ForeignTool {
     }
 
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        if self.is_jailed {
-            // What it does is judged where it runs, by the same policy.
-            return Ok(Vec::new());
-        }
         let about = self
             .calls
             .about(self.spec.name.as_str(), arguments.as_str());
         match about {
+            // What it does is judged where it runs, by the same policy.
+            Some(about) if self.is_jailed => Ok(about.doubtful()),
             Some(about) => self.wanted(&about),
             // Nothing is known of it but its input.
             None => Ok(vec![unknown(UNKNOWN, &self.tool)]),

@@ -109,6 +109,14 @@ impl KeptRuns {
         Ok(best.map(|(_, run)| run))
     }
 
+    /// Forgets a run that has ended if no call made again could find anything in it: hooks that judge by themselves have one run each, and
+    /// each that is known is looked at by all that follow.
+    pub(super) async fn forget_settled(&self, app: &App, run: &RunId) {
+        if waits_in(app, run).await.is_ok_and(|waits| !waits) {
+            let _ = fs::remove_file(self.folder.join(run.as_str()));
+        }
+    }
+
     /// The session's runs, the newest first.
     fn runs(&self) -> Vec<RunId> {
         let Ok(entries) = fs::read_dir(&self.folder) else {
@@ -167,6 +175,20 @@ async fn rank_in(
     };
     haft::approval::listing::each(inbox, filter, visit).await?;
     Ok(rank)
+}
+
+/// Whether a request of this run waits for a decision, or for the call that it was made for.
+async fn waits_in(app: &App, run: &RunId) -> Result<bool, InboxError> {
+    let filter = Filter {
+        tenant: app.principal().tenant.to_string(),
+        run: Some(run.clone()),
+        limit: MOST_REQUESTS,
+        ..Filter::default()
+    };
+    let mut waits = false;
+    let visit = |entry: StoredApproval| waits |= !entry.claimed;
+    haft::approval::listing::each(&**app.executor().inbox(), filter, visit).await?;
+    Ok(waits)
 }
 
 /// Whether calls of this run were approved of which it is not known how they ended.

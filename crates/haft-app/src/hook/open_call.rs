@@ -15,6 +15,8 @@ use crate::hook::location::Doubt;
 
 /// Most calls of a session that are followed at a time.
 pub(super) const MOST: usize = 1_000;
+/// Most bytes of their arguments: an event has 16 MiB at the most.
+const MOST_BYTES: usize = 64 << 20;
 
 /// Hooks of one agent that may tell of the same call: of the user, of the project, and of another agent's settings.
 const SAME: usize = 3;
@@ -168,6 +170,29 @@ impl OpenCall {
     }
 }
 
+/// Makes room for a call with so many bytes of arguments; false where too much waits for decisions. Agents do not always say how a call
+/// ended: the oldest that run are followed no longer.
+fn make_room(calls: &[Arc<OpenCall>], bytes: usize) -> bool {
+    let followed = || {
+        calls
+            .iter()
+            .filter(|call| call.is_judged() || call.is_unreported())
+    };
+    let mut count = followed().count();
+    let mut held: usize = followed().map(|call| call.arguments.len()).sum();
+    let has_room =
+        |count: usize, held: usize| count < MOST && held.saturating_add(bytes) <= MOST_BYTES;
+    for call in followed().filter(|call| call.is_unreported()) {
+        if has_room(count, held) {
+            break;
+        }
+        drop(call.teller());
+        count -= 1;
+        held -= call.arguments.len();
+    }
+    has_room(count, held)
+}
+
 /// A call as the agent makes it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made<'a> {
@@ -259,10 +284,8 @@ impl OpenCalls {
     /// Follows a new call; none where too many are followed.
     pub(super) fn begin(&self, tool: &str, call: &Made<'_>, run: &RunId) -> Option<Waiting> {
         let mut calls = self.0.lock();
-        if calls.len() >= MOST {
-            // Agents do not always say how a call ended: the oldest that runs is followed no longer.
-            let oldest = calls.iter().find(|call| call.is_unreported())?;
-            drop(oldest.teller());
+        if !make_room(&calls, call.arguments.len()) {
+            return None;
         }
         let call = Arc::new(OpenCall {
             tool: tool.to_owned(),

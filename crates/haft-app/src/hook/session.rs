@@ -142,6 +142,13 @@ impl AgentSession {
         policy.verdict(tool.spec(), made.arguments, &wanted)
     }
 
+    /// What rules say of an agent's tool by its name and its input, whatever it does.
+    pub(super) fn verdict_by_name(&self, named: &Named, theirs: &str, input: &str) -> Verdict {
+        let tool = ForeignTool::new(named, theirs, self.at.clone());
+        let policy = self.app.executor().policy();
+        policy.verdict(tool.spec(), input, &[])
+    }
+
     /// The name under which a tool is known in this session, once it is.
     fn tool(&self, named: Named, theirs: &str) -> Result<Named, Problem> {
         let known = haft::toolset::Toolset::snapshot(&*self.tools);

@@ -96,7 +96,7 @@ impl SessionRuns {
         Ok(run)
     }
 
-    /// Ends all waits for decisions, and waits until no call runs.
+    /// Ends all waits for decisions, waits until no call runs, and forgets the runs in which nothing waits any more.
     pub(super) async fn suspend(&self) {
         let more = self.more.lock().clone();
         let all = [&self.first].into_iter().chain(&more);
@@ -105,6 +105,7 @@ impl SessionRuns {
         }
         for run in all {
             run.session().idle().await;
+            self.kept.forget_settled(&self.app, run.id()).await;
         }
     }
 }

@@ -385,3 +385,59 @@ fn a_question_about_secrets_says_how_many_and_what_an_approval_opens() {
         assert!(why.contains(words), "{why}");
     }
 }
+
+#[test]
+fn a_session_without_a_server_knows_only_the_runs_in_which_a_decision_waits() {
+    let lab = lab("hook.ask = \"haft\"\nhook.wait_s = 1\n");
+    let known = || {
+        let sessions = fs::read_dir(lab.home().join("hooks")).unwrap();
+        let folders = sessions.map(|session| session.unwrap().path());
+        let notes = folders.map(|folder| fs::read_dir(folder).unwrap().count());
+        notes.sum::<usize>()
+    };
+    for id in ["t-1", "t-2", "t-3"] {
+        let ran = hook(&lab, &before(&lab, id, "Bash", &bash("ls")));
+        assert_eq!(decision(&ran).0, "allow", "{}", ran.stdout);
+    }
+    assert_eq!((runs(&lab).len(), known()), (3, 0));
+    let push = before(&lab, "t-4", "Bash", &bash("git push"));
+    assert_eq!(decision(&hook(&lab, &push)).0, "deny");
+    assert_eq!(known(), 1);
+    let ids = pending(&lab);
+    assert_eq!(lab.run(&["approvals", "approve", &ids[0]]).code, 0);
+    assert_eq!(decision(&hook(&lab, &push)).0, "allow");
+    assert_eq!(known(), 0);
+}
+
+#[test]
+fn rules_for_a_parameter_hold_in_every_form_of_the_call() {
+    let lab = lab(
+        "hook.ask = \"agent\"\n[policy]\nallow = [\"github.*\"]\ndeny = [\"github.create_issue(title:*secret*)\"]\n",
+    );
+    let claude = |input: Value| {
+        let made = before(
+            &lab,
+            &input.to_string(),
+            "mcp__github__create_issue",
+            &input,
+        );
+        decision(&hook(&lab, &made)).0
+    };
+    assert_eq!(claude(json!({"title": "fine", "cwd": "x"})), "allow");
+    for input in [
+        json!({"title": "my secret"}),
+        json!({"title": "my secret", "cwd": "x"}),
+        json!({"title": "my secret", "doubts": [], "input": 1}),
+    ] {
+        assert_eq!(claude(input.clone()), "deny", "{input}");
+    }
+    // An agent that calls the tools of servers through one of its own.
+    let event = |title: &str| {
+        let event = json!({
+            "trajectory_id": "s", "agent_action_name": "pre_mcp_tool_use",
+            "tool_info": {"mcp_server_name": "github", "mcp_tool_name": "create_issue", "mcp_tool_arguments": {"title": title}},
+        });
+        lab.run_with(&["hook", "windsurf"], &event.to_string()).code
+    };
+    assert_eq!((event("fine"), event("my secret")), (0, 2));
+}

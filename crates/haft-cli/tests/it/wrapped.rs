@@ -287,3 +287,23 @@ fn outside_the_workspace_a_wrapped_line_does_nothing_to_it() {
     );
     assert!(lab.work().join("build/kept.txt").exists());
 }
+
+#[test]
+fn rules_that_name_the_agents_tool_hold_for_what_is_wrapped() {
+    for (rule, verdict) in [
+        ("deny = [\"claude.Bash\"]", "deny"),
+        ("deny = [\"claude.Bash(command:*prod*)\"]", "deny"),
+        ("ask = [\"claude.*\"]", "deny"),
+    ] {
+        let lab = lab(&format!("[policy]\nprofile = \"trusted\"\n{rule}\n"));
+        let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash("echo prod")));
+        let (said, why) = decision(&ran);
+        assert_eq!(said, verdict, "{rule}: {why}");
+        let expected = if rule.starts_with("deny") {
+            "claude."
+        } else {
+            "a person has to decide"
+        };
+        assert!(why.contains(expected), "{rule}: {why}");
+    }
+}
