@@ -10,7 +10,7 @@ use haft::testing::stated_verdict;
 use haft::workspace::Workspace;
 use haft_builtins::outside::Outside;
 
-/// A developer's workspace with secrets, links and settings of agents.
+/// A developer's workspace, a repository with secrets, links and settings of agents.
 #[derive(Debug)]
 pub(crate) struct Scene {
     _folder: tempfile::TempDir,
@@ -30,6 +30,7 @@ impl Scene {
             "app/notes",
             "app/linked",
             "app/.claude",
+            "app/.git",
             ".ssh",
             "other",
         ] {
@@ -51,6 +52,7 @@ impl Scene {
         }
         fs::write(home.join(".ssh/id_rsa"), "secret\n").unwrap();
         fs::write(home.join("other/file"), "text\n").unwrap();
+        fs::write(root.join(".git/config"), "[core]\n").unwrap();
         symlink("../../other", root.join("linked/away")).unwrap();
         symlink(".env", root.join("plain.txt")).unwrap();
         let workspace = Workspace::open(&root).unwrap();
