@@ -74,7 +74,15 @@ impl Lab {
 
     /// A program in the folder, with nothing of this machine's settings.
     pub(crate) fn command(&self, program: &Path, args: &[&str]) -> Command {
+        self.put(&self.path("hook/haft"));
         self.command_with(program, args, "hook")
+    }
+
+    /// Puts another program where the settings of agents find haft, by its full path.
+    fn put(&self, program: &Path) {
+        let place = self.path("real/haft");
+        fs::remove_file(&place).unwrap();
+        symlink(program, &place).unwrap();
     }
 
     fn command_with(&self, program: &Path, args: &[&str], bin: &str) -> Command {
@@ -102,11 +110,13 @@ impl Lab {
 
     /// The built binary, which `PATH` leads to.
     pub(crate) fn haft(&self, args: &[&str]) -> Output {
+        self.put(Path::new(HAFT));
         ended(self.command_with(Path::new(HAFT), args, "real"))
     }
 
     /// The same with an agent's program on `PATH`.
     pub(crate) fn haft_beside(&self, program: &Path, args: &[&str]) -> Output {
+        self.put(Path::new(HAFT));
         let mut command = self.command_with(Path::new(HAFT), args, "real");
         let path = format!(
             "{}:{}:{}",
