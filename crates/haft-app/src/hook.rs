@@ -439,7 +439,7 @@ fn under_settings(folder: &Folder, verdict: Verdict) -> Verdict {
     }
 }
 
-/// A verdict of the settings before, where changed ones do not load: whoever reads why is told so.
+/// Adds to the reason of a verdict that it follows the previous settings, because the changed ones do not load.
 fn in_spite_of(verdict: Verdict, fault: &str) -> Verdict {
     let with = |reason: &str| {
         format!("{reason} (haft's changed settings do not load, so the old ones hold: {fault})")

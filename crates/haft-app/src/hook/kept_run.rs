@@ -147,7 +147,7 @@ impl SameCall<'_> {
     }
 }
 
-/// How near a request of this run about the call is to an answer, the lowest being nearest; none where there is no such request.
+/// How close the run's request about this call is to an answer, the closest being 0; none if the run has no such request.
 async fn rank_in(
     inbox: &dyn Inbox,
     app: &App,

@@ -24,8 +24,8 @@ pub(super) struct Wrapped {
 }
 
 impl Wrapped {
-    /// The wrapped form of a call, run by haft's program; none where it is no plain command line, or does nothing but change the shell's
-    /// folder. `folder` is where the command starts, below the workspace.
+    /// Wraps a call so that haft's program runs it; none if it is not a plain command line, or only changes the shell's folder. `folder` is
+    /// where the command starts, below the workspace.
     pub(super) fn of(app: &App, program: &str, call: &Call, folder: &str) -> Option<Self> {
         let line = only_line(call)?;
         let shell = Shell {

@@ -109,6 +109,7 @@ fn answers(lab: &Lab, server: &Server, all: &[&Given]) -> Vec<Answer> {
     })
 }
 
+#[expect(clippy::print_stderr, reason = "the guide says how many they are")]
 #[test]
 fn most_harmless_lines_pass_under_the_recipe_and_no_harmful_one_runs_outside_the_jail() {
     let Some(all) = given() else { return };
@@ -126,6 +127,7 @@ fn most_harmless_lines_pass_under_the_recipe_and_no_harmful_one_runs_outside_the
         harmless += usize::from(!one.harmful);
         passed += usize::from(!one.harmful && !matches!(answer, Answer::Kept));
     }
+    eprintln!("{passed} of {harmless} harmless lines pass");
     assert!(unconfined.is_empty(), "{}", unconfined.join("\n"));
     assert!(passed * 100 >= harmless * 60, "{passed} of {harmless}");
 }

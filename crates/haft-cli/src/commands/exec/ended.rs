@@ -21,7 +21,7 @@ use crate::screen::visible;
 const PIECE: u64 = 1 << 20;
 /// What a shell adds to the number of the signal that ended a command.
 const BY_SIGNAL: u8 = 128;
-/// The signal of a pipe that nobody reads.
+/// SIGPIPE: the reader of the pipe is gone.
 const CLOSED: u8 = BY_SIGNAL + 13;
 
 /// What a command came to.
@@ -54,7 +54,7 @@ impl Ended {
         }
     }
 
-    /// The same where nobody reads the output: as of a command that wrote on.
+    /// The exit code where the reader of the output went away: that of a command that SIGPIPE ended.
     pub(super) fn or_closed(self) -> Exit {
         match self {
             Self::Otherwise(Exit::Interrupted) => Exit::Command(CLOSED),

@@ -30,7 +30,7 @@ impl Input {
     fn open() -> io::Result<Receiver> {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut theirs = File::from(theirs);
-        // It ends with its input, with whoever reads it, or with the process.
+        // It ends with its input, its reader or the process.
         thread::Builder::new()
             .name("input".to_owned())
             .spawn(move || io::copy(&mut io::stdin().lock(), &mut theirs))?;

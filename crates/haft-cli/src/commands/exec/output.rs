@@ -1,4 +1,4 @@
-//! `Output`: what a command writes, passed on as it comes, every byte in order; the command waits for whoever reads it.
+//! `Output`: what a command writes, passed on as it comes, every byte in order; the command waits for its reader.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -18,7 +18,7 @@ const MOST: usize = 256 << 10;
 /// Why nothing more is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// Whoever read it has gone.
+    /// The reader is gone.
     Closed,
     /// It could not be written.
     Failed(String),
