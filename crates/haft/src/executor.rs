@@ -1,4 +1,4 @@
-//! `Executor`: runs calls. Admit, clear, invoke, shape, and one exit that records and answers.
+//! `Executor`: admits, clears, invokes and shapes calls, with a single exit that records and answers.
 
 use std::sync::Arc;
 
@@ -61,10 +61,10 @@ use learning::Learning;
 use settlement::{Settlement, Ticket};
 use shape::Shaped;
 
-/// Runs calls: the only thing that calls a tool. Holds no state of any run; clones share its parts.
+/// Runs calls; nothing else calls a tool. Holds no per-run state; clones share its parts.
 ///
-/// Missing parts are safe: without an approver a call that must be decided is denied, or suspended at once where the inbox
-/// outlives the process; without a store what is too large is cut; without rules only what is safe runs.
+/// Missing parts fail safe: without an approver, a call that needs a decision is denied, or suspended at once if the inbox
+/// outlives the process; without an artifact store, oversized results are cut; without rules, only safe calls run.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -96,7 +96,7 @@ pub struct Executor {
     parts: Arc<Parts>,
 }
 
-/// What an executor is made of.
+/// The parts of an executor.
 #[derive(Debug, Clone)]
 struct Parts {
     policy: Learning,
@@ -111,7 +111,7 @@ struct Parts {
 }
 
 impl Executor {
-    /// An executor under this policy, with nobody to ask and nothing recorded.
+    /// Creates an executor with this policy, without an approver and without audit sinks.
     pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
         let parts = Parts {
             policy: Learning::new(policy.into()),
@@ -137,79 +137,79 @@ impl Executor {
         }
     }
 
-    /// Asks here what the policy wants asked.
+    /// Sends approval requests to this approver.
     pub fn with_approver(self, approver: impl Approver + 'static) -> Self {
         self.with(|parts| parts.approver = Some(Arc::new(approver)))
     }
 
-    /// Keeps here what waits for an approval, instead of in memory.
+    /// Stores approval requests in this inbox instead of in memory.
     pub fn with_inbox(self, inbox: Arc<dyn Inbox>) -> Self {
         self.with(|parts| parts.inbox = inbox)
     }
 
-    /// Keeps here which calls were suspended, instead of in memory.
+    /// Stores suspended calls here instead of in memory.
     pub fn with_suspended(self, suspended: Arc<dyn SuspendedCalls>) -> Self {
         self.with(|parts| parts.suspended = suspended)
     }
 
-    /// Keeps large results here.
+    /// Stores large results here.
     pub fn with_artifacts(self, store: Arc<dyn ArtifactStore>) -> Self {
         self.with(|parts| parts.artifacts = Some(store))
     }
 
-    /// Notes here what calls change in the workspace, with what would be lost, so that it can be undone.
+    /// Logs here what calls change in the workspace, with the content they replace, so that changes can be undone.
     pub fn with_changes(self, log: Arc<ChangeLog>) -> Self {
         self.with(|parts| parts.changes = Some(log))
     }
 
-    /// Tools that no caller sees: only other tools call them, within a call of their own.
+    /// Adds tools that no client sees: only other tools call them, from within their own calls.
     pub fn with_internal_tools(self, tools: Arc<dyn Toolset>) -> Self {
         self.with(|parts| parts.internal = tools)
     }
 
-    /// Records here, after the sinks added before. A sink that fails refuses the call.
+    /// Adds an audit sink after those added before. If a sink fails, the call is refused.
     pub fn with_audit(self, sink: Arc<dyn AuditSink>) -> Self {
         self.with(|parts| parts.sinks.push(sink))
     }
 
-    /// Counts tokens this way instead of by o200k.
+    /// Counts tokens with this tokenizer instead of o200k.
     pub fn with_tokenizer(self, tokenizer: Arc<dyn Tokenizer>) -> Self {
         self.with(|parts| parts.tokenizer = tokenizer)
     }
 
-    /// Keeps here the rules that people choose for good; they hold for as long as the executor lives in any case.
+    /// Stores rules that users choose to keep. Without a store, they last as long as the executor.
     pub fn with_rule_store(self, store: Arc<dyn RuleStore>) -> Self {
         self.with(|parts| parts.policy = parts.policy.kept_in(store))
     }
 
-    /// Judges calls by this policy from now on, in all sessions. A call that was judged already runs as it was judged; one
-    /// that waits for a decision is judged again before it runs, and no decision lowers a deny.
+    /// Judges calls in all sessions by this policy from now on. A call that is already judged runs as judged; a pending one is judged
+    /// again before it runs, and no decision lowers a deny.
     pub fn replace_policy(&self, policy: impl Into<Arc<Policy>>) {
         self.parts.policy.replace(policy.into());
     }
 
-    /// The policy.
+    /// Returns the current policy.
     pub fn policy(&self) -> Arc<Policy> {
         self.parts.policy.now()
     }
 
-    /// Where artifacts are kept, if anywhere.
+    /// Returns the artifact store, if there is one.
     pub fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
         self.parts.artifacts.as_ref()
     }
 
-    /// Where it is noted what calls change, if anywhere.
+    /// Returns the change log, if there is one.
     pub fn changes(&self) -> Option<&Arc<ChangeLog>> {
         self.parts.changes.as_ref()
     }
 
-    /// Runs one call to its end, whatever that is. Dropping the future cancels the call; it is recorded as cancelled.
+    /// Runs one call and returns its outcome. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
         execute(&self.parts, session, How::Asked.made(call)).await
     }
 
-    /// The same for one of the host's own tools, which no caller sees ([`with_internal_tools`](Self::with_internal_tools)): what a
-    /// client asks for in other words than a call, such as to read a resource of a server, takes the same path.
+    /// Like [`execute`](Self::execute), but for one of the host's internal tools ([`with_internal_tools`](Self::with_internal_tools)):
+    /// client requests that are not tool calls, such as reading a server's resource, take the same path.
     pub async fn execute_internal(&self, session: &Session, call: ToolCall) -> Outcome {
         let incoming = Incoming {
             internal: true,
@@ -218,23 +218,23 @@ impl Executor {
         execute(&self.parts, session, incoming).await
     }
 
-    /// Resumes a suspended call under its own id, in its run, which the session resumes. Its outcome is kept for its client,
-    /// until the call is made again. One that is not suspended any more is a conflict.
+    /// Resumes a suspended call under its own id, in its run, which the session resumes. The outcome is stored for the client
+    /// until it makes the call again. A call that is no longer suspended is a conflict.
     pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {
         execute(&self.parts, session, How::Resumed.made(call)).await
     }
 
-    /// The same for a call that was interrupted, whether or not it had been suspended before.
+    /// Like [`go_on`](Self::go_on), but for an interrupted call, whether or not it had been suspended before.
     pub async fn recover(&self, session: &Session, call: ToolCall) -> Outcome {
         execute(&self.parts, session, How::Recovered.made(call)).await
     }
 
-    /// Runs a decided request's call in its run, which the session resumes: the same path as every call, where the decision
-    /// answers what the policy asks.
+    /// Runs the call of a decided request in its run, which the session resumes. It takes the same path as every call; the decision
+    /// answers the policy's request for approval.
     ///
-    /// An approval holds for what the request shows. A call that would do anything else now is a `conflict`, one that a rule
-    /// or guard denies now is denied, and both leave the approval unclaimed: it can be resumed where the call is again what
-    /// was shown. Otherwise the decision is claimed before anything runs, so that of many only one runs it.
+    /// An approval holds only for what the request shows. A call that would now do anything else is a `conflict`; one that a rule
+    /// or guard now denies is denied. Both leave the approval unclaimed: it can be resumed once the call matches the request again.
+    /// Otherwise the decision is claimed before anything runs, so that only one of several resumers runs it.
     ///
     /// # Errors
     /// The request is not decided, or another call has claimed it, or the inbox does not answer.
@@ -248,7 +248,7 @@ impl Executor {
             .with_id(request.call.as_str());
         if request.is_question() {
             inbox.claim(id).await?;
-            // The call finds the answer where it asked.
+            // The call finds the answer at the point where it asked.
             let outcome = execute(&self.parts, session, How::Asked.made(call)).await;
             if let Ok(text) = outcome.to_stored() {
                 inbox.finish(id, &text, true).await?;
@@ -274,12 +274,12 @@ impl Executor {
         execute_decided(Settlement::with_ticket(ticket), open).await
     }
 
-    /// Whether a decided request could run in this session now and would do what the request shows: the checks of
+    /// Checks whether a decided request could run in this session now and would do what the request shows: the checks of
     /// [`resume`](Self::resume) without its effects.
     ///
     /// # Errors
-    /// Why it could not: the tool is not there, its arguments do not fit, the policy denies the call, or it would do
-    /// something else now (`conflict`).
+    /// The reason it could not run: the tool does not exist, its arguments do not fit, the policy denies the call, or it would now
+    /// do something else (`conflict`).
     pub async fn check_request(
         &self,
         session: &Session,
@@ -292,12 +292,12 @@ impl Executor {
         checked.map_err(EarlyEnd::into_failure)
     }
 
-    /// Which calls were suspended.
+    /// Returns the store of suspended calls.
     pub fn suspended(&self) -> &Arc<dyn SuspendedCalls> {
         &self.parts.suspended
     }
 
-    /// By what a call is found when it is made again; `None` where its arguments do not fit.
+    /// Returns the key that identifies a call when it is made again; `None` if its arguments do not fit.
     pub fn key(
         &self,
         entry: &ToolEntry,
@@ -311,21 +311,21 @@ impl Executor {
         Some(suspended::key(name, principal, workspace, &arguments))
     }
 
-    /// Where requests wait for a person.
+    /// Returns the inbox of approval requests.
     pub fn inbox(&self) -> &Arc<dyn Inbox> {
         &self.parts.inbox
     }
 
-    /// Runs the calls of one reply: those safe beside others side by side, the rest in their order. Outcomes come in the order of the calls.
+    /// Runs the calls of one reply: concurrency-safe calls in parallel, the others in order. Outcomes come in the order of the calls.
     pub async fn execute_all(&self, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
         batch::execute_all(&self.parts, session, calls).await
     }
 
-    /// Why a call of this tool with these arguments would be allowed, asked about or denied. Nothing runs and nothing
-    /// is recorded; arguments that do not fit, or that the tool cannot judge, are the failure.
+    /// Explains why a call of this tool with these arguments would be allowed, denied or need approval. Nothing runs and nothing is
+    /// recorded.
     ///
     /// # Errors
-    /// The failure that such a call would have: the tool is unknown, or the arguments do not fit its schema or cannot be judged.
+    /// The failure that the call would have: the arguments do not fit the tool's schema, or the tool cannot judge them.
     pub fn explain(&self, entry: &ToolEntry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
             let input = admit::imagine(entry, arguments)?;
@@ -338,11 +338,11 @@ impl Executor {
                 ..JudgedCall::new(entry.spec(), arguments, &permissions)
             }))
         };
-        // People read it, and hear what they can do.
+        // People read this, so it includes the advice for operators.
         explained().map_err(EarlyEnd::into_failure_for_people)
     }
 
-    /// Which of these rules, asked for by a skill, speak of a call: to be shown beside its explanation, they grant nothing.
+    /// Returns which of these rules, requested by a skill, match a call. They are shown beside its explanation and grant nothing.
     pub fn asked_for(&self, entry: &ToolEntry, arguments: &str, rules: &[String]) -> Vec<String> {
         let speaking = || {
             let input = admit::imagine(entry, arguments)?;
@@ -355,31 +355,31 @@ impl Executor {
         speaking().unwrap_or_default()
     }
 
-    /// Loads a skill into a run for its host. A model, a script or a client does it by a call of `load_skill`, which is recorded.
+    /// Loads a skill into a run for its host. A model, script or client does so by calling `load_skill`, which is recorded.
     pub fn activate(&self, session: &Session, skill: &Activation<'_>) -> Activated {
         session.activate(skill, &self.parts.policy.now(), &*self.parts.tokenizer)
     }
 
-    /// Records the run's beginning, once; the first call does it where the host did not.
+    /// Records the start of the run, once. If the host does not call this, the first call does.
     ///
     /// # Errors
-    /// The sink cannot write the record: no call may run then.
+    /// The sink cannot write the record, so no call may run.
     pub fn open(&self, session: &Session) -> Result<(), AuditError> {
         self.parts.open(session)
     }
 
-    /// Ends this process's part in a run that waits for people: what runs is cancelled, nothing new begins, and the end
-    /// of the run is not recorded. False where it has ended already.
+    /// Suspends a run that has pending requests: cancels running calls and starts no new ones, but does not record the end of the
+    /// run. Returns false if the run has already ended.
     pub fn suspend(&self, session: &Session) -> bool {
         session.suspend();
         session.cancel();
         session.close_once()
     }
 
-    /// Ends a run, once: cancels what runs, lets its artifacts age, records the end after that of the last call.
+    /// Finishes a run, once: cancels running calls, unpins its artifacts and records the end after that of the last call.
     ///
     /// # Errors
-    /// The sink cannot write the end of the record.
+    /// The sink cannot write the record of the end.
     pub fn close(&self, session: &Session) -> Result<(), AuditError> {
         session.cancel();
         if !session.close_once() {
@@ -422,14 +422,14 @@ impl Parts {
         )
     }
 
-    /// Records the end of a run of which nothing runs any more.
+    /// Records the end of a run that has no running calls left.
     fn end_run(&self, session: &Session) -> Result<(), AuditError> {
         let recorded = self.record(session, EventKind::RunClosed);
         session.running().recorded();
         recorded
     }
 
-    /// Tells every sink, in order; the first that fails is the answer.
+    /// Sends the event to every sink, in order, and returns the first failure.
     fn record(&self, session: &Session, what: EventKind) -> Result<(), AuditError> {
         if self.sinks.is_empty() {
             return Ok(());
@@ -442,7 +442,7 @@ impl Parts {
         sinks::record(&self.sinks, event)
     }
 
-    /// Tells every sink and waits until each has it safe.
+    /// Sends the event to every sink and waits until each has stored it durably.
     async fn record_durably(&self, session: &Session, what: EventKind) -> Result<(), AuditError> {
         let event = Event {
             run: session.run().clone(),
@@ -453,19 +453,19 @@ impl Parts {
     }
 }
 
-/// How a call comes to be made.
+/// Who makes a call, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// By its client, which hears its outcome.
+    /// The client makes the call and receives its outcome.
     Asked,
-    /// It was suspended, and the host resumes it in place of its client.
+    /// The call was suspended, and the host resumes it in place of its client.
     Resumed,
-    /// It was interrupted, and the host resumes it in place of its client.
+    /// The call was interrupted, and the host resumes it in place of its client.
     Recovered,
 }
 
 impl How {
-    /// A call that is made like this.
+    /// Returns a call made in this way.
     fn made(self, call: ToolCall) -> Incoming {
         Incoming {
             call,
@@ -475,16 +475,16 @@ impl How {
     }
 }
 
-/// A call as it comes in.
+/// An incoming call.
 struct Incoming {
     call: ToolCall,
     how: How,
-    /// It is a call of one of the executor's own tools.
+    /// Whether the call is for one of the executor's internal tools.
     internal: bool,
 }
 
 impl Incoming {
-    /// The same, of the tool that it names where it is one of `call_tool`.
+    /// Replaces a call of `call_tool` by the call of the tool that it names.
     fn resolved(self, session: &Session) -> Self {
         if self.internal {
             return self;
@@ -496,23 +496,23 @@ impl Incoming {
     }
 }
 
-/// Every call takes this path: direct, nested, from a batch, from any entry point.
+/// The path of every call: direct, nested, batched, from any entry point.
 async fn execute(parts: &Arc<Parts>, session: &Session, incoming: Incoming) -> Outcome {
-    // The call is dropped before what it owes.
+    // Declared first so that the call is dropped before its settlement.
     let mut settlement = Settlement::default();
     let incoming = incoming.resolved(session);
     let mut open = OpenCall::new(parts, session, incoming);
     let end = spanned(&mut open, &mut settlement).await;
     if settlement.is_owing() {
         let heard = open.how() == How::Asked;
-        // Boxed: few calls owe anything, and every call's future would be as large.
+        // Boxed: few calls have anything to settle, and the future of every call would be as large.
         return Box::pin(settlement.settle(&mut open, end, heard)).await;
     }
     open.close(end)
 }
 
-/// The same path for a call that was decided about before. It tells nothing and leaves no line where another call has the
-/// decision.
+/// The same path for a call with an earlier decision. If another call has claimed the decision, it sends no events and leaves no
+/// record.
 async fn execute_decided(
     mut settlement: Settlement,
     mut open: OpenCall<'_>,
@@ -525,21 +525,21 @@ async fn execute_decided(
     Ok(settlement.settle(&mut open, end, false).await)
 }
 
-/// The four stages, in the call's span where something listens to it.
+/// Runs the four stages, in the call's tracing span if a subscriber listens.
 async fn spanned(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> CallResult {
     let span = span::for_call(open);
     if span.is_disabled() {
         let end = stages(open, settlement).await;
         return end.unwrap_or_else(CallResult::from);
     }
-    // Boxed: few hosts listen, and every call's future would be as large.
+    // Boxed: few hosts listen, and the future of every call would be as large.
     let end = Box::pin(stages(open, settlement).instrument(span.clone())).await;
     let end = end.unwrap_or_else(CallResult::from);
     span::end(&span, &end);
     end
 }
 
-/// The four stages. Each takes what only the stage before can make.
+/// The four stages. Each takes a value that only the stage before can make.
 async fn stages(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -548,11 +548,11 @@ async fn stages(
     parts.open(session)?;
     let admitted = match admit::admit(parts, session, open)? {
         Admission::Admitted(admitted) => admitted,
-        // Boxed, like all that few calls have: every call's future would be as large.
+        // Boxed, like everything that few calls need: the future of every call would be as large.
         Admission::Unbound(call) => Box::pin(call.admit(open)).await?,
     };
     let entry = admitted.entry();
-    // Before a person may change the arguments: the client makes the call again with those that it wrote.
+    // Computed before a user can edit the arguments: the client repeats the call with the arguments it wrote.
     let key = (entry.spec().suspension == Suspension::Within)
         .then(|| again::of(parts, session, entry, admitted.written()));
     let judged = judge::judge(open, admitted)?;
@@ -586,7 +586,7 @@ async fn stages(
     open.record.untrusted(&strangers);
     open.record.uses = cleared.uses();
     if open.is_internal() {
-        // Such as a connection of a command: what it brings is read while the call around it runs.
+        // For example, a command's network connection: its output is read while the outer call runs.
         session.note_untrusted(strangers.clone());
     }
     let invoked = invoke::invoke(parts, session, open, cleared).await;

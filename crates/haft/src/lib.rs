@@ -1,10 +1,10 @@
-//! Contracts and pipeline of the tool runtime: a call is admitted, cleared, invoked, shaped, recorded.
+//! The tool runtime: the executor admits, clears, invokes, shapes and records every call.
 //!
-//! Make tools of functions with [`tool`](macro@tool), of methods with [`tools`](macro@tools), or implement [`TypedTool`];
+//! Turn functions into tools with [`tool`](macro@tool) and methods with [`tools`](macro@tools), or implement [`TypedTool`];
 //! collect them in a [`ToolRegistry`]. An [`Executor`] runs every call under a [`Policy`], in a [`Session`] that holds one run's
-//! limits, budget and principal. What the policy wants asked goes to an [`Approver`] (a queue: [`approval::channel`]) and waits
-//! in an [`Inbox`](approval::inbox::Inbox). [`Outcome::to_model`] is what the model reads. `testing::Bench` (feature `testing`)
-//! puts a tool through all of it in three lines.
+//! limits, budget and principal. Calls that need approval go to an [`Approver`] (as a queue: [`approval::channel`]) and stay
+//! pending in an [`Inbox`](approval::inbox::Inbox). [`Outcome::to_model`] is what the model reads. `testing::Bench` (feature
+//! `testing`) takes a tool through the whole path in three lines.
 //!
 //! ```
 //! use haft::{Executor, Policy, Session, ToolCall, ToolRegistry, tool};
@@ -67,10 +67,10 @@ pub use error::{Context, ErrorKind, Result, ToolError};
 pub use executor::Executor;
 pub use haft_json as json;
 #[doc(inline)]
-/// Makes a tool of a function. The function stays what it is: callable, and testable without a registry.
+/// Turns a function into a tool. The function itself does not change: you can still call it, and test it without a registry.
 ///
-/// The arguments become the input schema, the doc comment the description, the type that is returned the output schema, where
-/// it implements `JsonSchema` and is always an object, a list, a number or a boolean. An argument of type `&CallContext`
+/// The arguments become the input schema and the doc comment becomes the description. The return type becomes the output schema
+/// if it implements `JsonSchema` and is always an object, a list, a number or a boolean. An argument of type `&CallContext`
 /// receives the call's context. The function may be `async` or not, and may return a `Result` whose error is any
 /// `std::error::Error`. Register it by its name:
 ///
@@ -88,13 +88,13 @@ pub use haft_json as json;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A braced unit struct of the same name stands for the tool where only a type will do: `add {}` is a `TypedTool`, and
-/// `<add as TypedTool>::NAME` its name.
+/// A braced unit struct of the same name represents the tool where a type is needed: `add {}` is a `TypedTool`, and
+/// `<add as TypedTool>::NAME` is its name.
 ///
-/// Options: `name = "…"`, `title = "…"`, `category = "…"`, `risk = "safe" | "high" | "critical"`, `idempotent`,
-/// `concurrency_safe`, `open_world` (its results may be written by strangers). Doc comments and `#[serde(…)]`, `#[schemars(…)]` on an argument belong to its property.
+/// Options: `name = "…"`, `title = "…"`, `category = "…"`, `risk = "safe" | "high" | "critical"`, `idempotent`, `concurrency_safe`,
+/// `open_world` (strangers may write its results). Doc comments, `#[serde(…)]` and `#[schemars(…)]` on an argument apply to its property.
 ///
-/// What is no tool is refused while compiling:
+/// Anything that cannot be a tool is a compile error:
 ///
 /// ```compile_fail
 /// #[haft::tool] // no doc comment: nothing to tell the model
@@ -115,9 +115,9 @@ pub use haft_json as json;
 /// ```
 pub use haft_macros::tool;
 #[doc(inline)]
-/// Makes tools of those methods of an `impl` block that carry `#[tool]`, with the value as their shared state.
+/// Turns the methods of an `impl` block that carry `#[tool]` into tools that share the value as their state.
 ///
-/// A method takes `&self`; all else is as for [`tool`](macro@tool). Methods without `#[tool]` stay as they are.
+/// Methods take `&self`; otherwise the rules of [`tool`](macro@tool) apply. Methods without `#[tool]` do not change.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -168,10 +168,10 @@ pub use toolset::Toolset;
 pub use toolset::registry::ToolRegistry;
 pub use toolset::view::View;
 
-// `#[tool]` writes `::haft::…`; inside this crate that is this crate.
+// `#[tool]` expands to `::haft::…` paths; this alias makes them resolve inside this crate.
 extern crate self as haft;
 
-/// What `#[tool]` needs of other crates, at the versions this crate uses.
+/// Items of other crates that `#[tool]` expands to, at the versions this crate uses.
 #[doc(hidden)]
 pub mod macros {
     pub use inventory;
@@ -183,12 +183,12 @@ pub mod macros {
     };
 }
 
-/// The README's example, compiled and run.
+/// Compiles and runs the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The guide's library pages, compiled and run.
+/// Compiles and runs the guide's library pages.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/write-a-tool.md")]
 struct WriteATool;

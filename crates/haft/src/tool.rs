@@ -1,5 +1,5 @@
-//! `Tool`: a callable thing; `PreparedCall`: a call of one, its arguments taken in; `TypedTool`: the way to write one; `tool_fn`: one
-//! from a closure.
+//! `Tool`: something callable; `PreparedCall`: a call whose arguments are parsed; `TypedTool`: the usual way to write a tool;
+//! `tool_fn`: a tool from a closure.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -31,11 +31,10 @@ pub use function::{Collected, collected};
 #[doc(hidden)]
 pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_value};
 
-/// A callable thing. Only the executor calls it.
+/// Something callable. Only the executor calls it.
 ///
-/// What a tool needs (roots, clients, stores) enters through its constructor. Most tools are written with
-/// [`#[tool]`](macro@crate::tool) or as a [`TypedTool`]; this trait is for those whose schema is known only while the program
-/// runs:
+/// A tool gets what it needs (roots, clients, stores) through its constructor. Most tools are written with
+/// [`#[tool]`](macro@crate::tool) or as a [`TypedTool`]; this trait is for tools whose schema is known only at run time:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -66,26 +65,26 @@ pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Tool: Send + Sync + 'static {
-    /// What it says of itself. The same answer for its whole life.
+    /// Returns the tool's spec; the same one every time.
     fn spec(&self) -> &Arc<ToolSpec>;
 
-    /// The workspace that its paths and commands start in, for a tool that has one. The executor runs no call whose tool
-    /// works in another workspace than the policy judges. None by default.
+    /// Returns the workspace that its paths and commands start in, if it has one. The executor refuses calls whose tool works in a
+    /// workspace other than the one the policy judges. `None` by default.
     fn workspace(&self) -> Option<&Workspace> {
         None
     }
 
-    /// What a tool is that stands for another one: a call of it is a call of that tool, before anything else looks at it. None by
-    /// default.
+    /// Returns the stand-in, for a tool that represents another one: its calls become calls of that tool before anything else looks at
+    /// them. `None` by default.
     fn stand_in(&self) -> Option<&dyn StandIn> {
         None
     }
 
-    /// Takes the arguments in once, for a tool that makes more of them than their text: the value that this returns is what
-    /// the policy judges and what runs. None by default: the methods below are called with the arguments.
+    /// Parses the arguments once. The policy judges the returned value, and the same value runs. `None` by default: then the methods
+    /// below are called with the arguments.
     ///
     /// # Errors
-    /// The arguments are not what the tool takes.
+    /// The tool does not accept the arguments.
     fn prepare(
         self: Arc<Self>,
         arguments: &Arguments,
@@ -94,45 +93,45 @@ pub trait Tool: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What a call with these arguments would do. Pure: no effects, no waiting.
+    /// Returns what a call with these arguments would do. Pure: no effects, no waiting.
     ///
     /// # Errors
-    /// Why the arguments cannot be judged, such as a path outside the workspace: the call ends with it, and nothing runs.
+    /// Why the arguments cannot be judged, such as a path outside the workspace. The call ends with this error, and nothing runs.
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
         let _ = arguments;
         Ok(Vec::new())
     }
 
-    /// The names of the arguments that these permissions of the call state in full, at the top level. An approval for the
-    /// session, or for good, covers other values of them as long as the permissions are the same; a call with another
-    /// value of any other argument is asked about again. None by default.
+    /// Returns the names of the top-level arguments that these permissions state in full. An approval for the session, or for good,
+    /// covers other values of them while the permissions stay the same; a call that changes any other argument needs approval
+    /// again. Empty by default.
     fn stated(&self, arguments: &Arguments, permissions: &[Permission]) -> &'static [&'static str] {
         let _ = (arguments, permissions);
         &[]
     }
 
-    /// What settings decide about a call and its arguments do not say: how it is confined, what it reaches. Shown to the
-    /// person who decides; an approval holds as long as it is the same.
+    /// Returns what settings, not arguments, decide about a call: how it is confined, what it can reach. The user sees it in the
+    /// request, and an approval holds only while it stays the same.
     fn conditions(&self, arguments: &Arguments) -> Vec<Condition> {
         let _ = arguments;
         Vec::new()
     }
 
-    /// What a call would make of which files, for the person who decides: read now, nothing changed. An approval holds
-    /// as long as these files stay as they are.
+    /// Returns a preview of the files that a call would change, for the approval request: read now, nothing is changed. An approval
+    /// holds only while these files stay as they are.
     fn preview(&self, arguments: &Arguments) -> Vec<FileChange> {
         let _ = arguments;
         Vec::new()
     }
 
-    /// The page that the spec's `ui` names, for a person who looks at the tool: no call, no effects. Who reads it from
-    /// elsewhere reads no more than `most` bytes and one.
+    /// Returns the page that the spec's `ui` names, for a user who looks at the tool: no call, no effects. An implementation that
+    /// fetches it from elsewhere reads at most `most` bytes plus one.
     fn page(&self, most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
         let _ = most;
         Box::pin(async { Err(no_page(self.spec())) })
     }
 
-    /// Runs it. Dropping the future ends the call; the tool must then leave nothing half-done.
+    /// Runs the call. Dropping the future ends it; the tool must then leave nothing half-done.
     fn call<'a>(
         &'a self,
         arguments: &'a Arguments,
@@ -140,34 +139,34 @@ pub trait Tool: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
 }
 
-/// A tool under a name and a schema of its own whose calls are calls of another tool ([`Tool::stand_in`]): admitted, judged, asked about,
-/// recorded and answered as calls of that one. Where it has bound arguments, or arguments that its schema does not take, it is
+/// A tool with its own name and schema whose calls become calls of another tool ([`Tool::stand_in`]): they are admitted, judged,
+/// approved, recorded and answered as calls of that tool. With bound arguments, or with arguments that its schema rejects, it is
 /// called itself.
 pub trait StandIn {
-    /// The call of the other tool that one with these arguments stands for: its name and its arguments. Pure.
+    /// Returns the name and arguments of the call that these arguments represent. Pure.
     fn stands_for(&self, arguments: &Arguments) -> (String, String);
 }
 
-/// A call whose arguments its tool has taken in ([`Tool::prepare`]): what is judged and what runs are this one value.
+/// A call whose arguments its tool has parsed ([`Tool::prepare`]): the same value is judged and run.
 pub trait PreparedCall: Send + Sync {
-    /// What it would do: see [`Tool::permissions`].
+    /// Returns what it would do: see [`Tool::permissions`].
     ///
     /// # Errors
-    /// The tool cannot say it.
+    /// The tool cannot tell.
     fn permissions(&self) -> Result<Vec<Permission>, ToolError>;
 
-    /// The arguments that these permissions state in full: see [`Tool::stated`].
+    /// Returns the arguments that these permissions state in full: see [`Tool::stated`].
     fn stated(&self, permissions: &[Permission]) -> &'static [&'static str] {
         let _ = permissions;
         &[]
     }
 
-    /// What settings decide about it: see [`Tool::conditions`].
+    /// Returns what settings decide about it: see [`Tool::conditions`].
     fn conditions(&self) -> Vec<Condition> {
         Vec::new()
     }
 
-    /// What it would make of which files: see [`Tool::preview`].
+    /// Returns a preview of the files it would change: see [`Tool::preview`].
     fn preview(&self) -> Vec<FileChange> {
         Vec::new()
     }
@@ -176,13 +175,13 @@ pub trait PreparedCall: Send + Sync {
     fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>>;
 }
 
-/// The way to write a tool: its input is a type, the schema comes from it.
+/// The usual way to write a tool: its input is a type, and the schema is derived from it.
 pub trait TypedTool: Send + Sync + 'static {
-    /// The name callers use.
+    /// The name that callers use.
     const NAME: &'static str;
-    /// What it does, for the model.
+    /// The description for the model.
     const DESCRIPTION: &'static str;
-    /// Its arguments.
+    /// The type of its arguments.
     type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
     /// Fills in the rest of the spec: risk, category, output schema, hints.
@@ -190,55 +189,54 @@ pub trait TypedTool: Send + Sync + 'static {
         spec
     }
 
-    /// The workspace that its paths and commands start in: see [`Tool::workspace`].
+    /// Returns the workspace that its paths and commands start in: see [`Tool::workspace`].
     fn workspace(&self) -> Option<&Workspace> {
         None
     }
 
-    /// What a call with this input would do. Pure: no effects, no waiting.
+    /// Returns what a call with this input would do. Pure: no effects, no waiting.
     ///
     /// # Errors
-    /// Why the arguments cannot be judged, such as a path outside the workspace: the call ends with it, and nothing runs.
+    /// Why the arguments cannot be judged, such as a path outside the workspace. The call ends with this error, and nothing runs.
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let _ = input;
         Ok(Vec::new())
     }
 
-    /// The names of the arguments that these permissions of the call state in full: see [`Tool::stated`].
+    /// Returns the names of the arguments that these permissions state in full: see [`Tool::stated`].
     fn stated(&self, input: &Self::Input, permissions: &[Permission]) -> &'static [&'static str] {
         let _ = (input, permissions);
         &[]
     }
 
-    /// What settings decide about a call and its arguments do not say: see [`Tool::conditions`].
+    /// Returns what settings, not arguments, decide about a call: see [`Tool::conditions`].
     fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
         let _ = input;
         Vec::new()
     }
 
-    /// What a call would make of which files, for the person who decides: read now, nothing changed. An approval holds
-    /// as long as these files stay as they are.
+    /// Returns a preview of the files that a call would change: see [`Tool::preview`].
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
         let _ = input;
         Vec::new()
     }
 
-    /// The page that the spec's `ui` names, for a person who looks at the tool; none where it names none.
+    /// Returns the page that the spec's `ui` names, for a user who looks at the tool; `None` if it names none.
     fn page(&self) -> Option<ToolPage> {
         None
     }
 
-    /// Runs it.
+    /// Runs the call.
     fn run(
         &self,
         input: Self::Input,
         context: &CallContext,
     ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
 
-    /// Makes the object-safe tool of it.
+    /// Converts it into an object-safe tool.
     ///
     /// # Errors
-    /// [`NameError`] where [`NAME`](Self::NAME) is not a valid tool name.
+    /// [`NameError`] if [`NAME`](Self::NAME) is not a valid tool name.
     fn into_tool(self) -> Result<Arc<dyn Tool>, NameError>
     where
         Self: Sized,
@@ -294,21 +292,21 @@ impl<T: TypedTool> TypedTool for Arc<T> {
     }
 }
 
-/// Tools that share one value, as [`#[tools]`](crate::tools) makes them of its methods.
+/// Tools that share one value, as [`#[tools]`](crate::tools) creates them from its methods.
 pub trait ToolGroup: Send + Sync + 'static {
-    /// Makes the tools.
+    /// Converts the group into its tools.
     ///
     /// # Errors
-    /// One of them has a name that no tool can have.
+    /// One of the tools has an invalid name.
     fn into_tools(self: Arc<Self>) -> Result<Vec<Arc<dyn Tool>>, NameError>;
 }
 
-/// There is no page to show.
+/// Returns the error of a tool without a page.
 pub(crate) fn no_page(spec: &ToolSpec) -> ToolError {
     ToolError::not_found(format!("the tool {} has no page of its own", spec.name))
 }
 
-/// How schemas of tools are written: JSON Schema 2020-12, self-contained.
+/// Returns the settings for tool schemas: JSON Schema 2020-12, self-contained.
 fn schema_settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|s| {
         s.meta_schema = None;
@@ -316,8 +314,8 @@ fn schema_settings() -> SchemaSettings {
     })
 }
 
-/// The JSON Schema (2020-12, self-contained) of a type, as a tool's input schema. It refuses arguments that the type does
-/// not name, unless the type gathers them (`#[serde(flatten)]` on a map).
+/// Returns the JSON Schema (2020-12, self-contained) of a type, as a tool's input schema. It rejects arguments that the type does
+/// not name, unless the type collects them (`#[serde(flatten)]` on a map).
 pub fn input_schema<T: JsonSchema>() -> Value {
     let generator = schema_settings().into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
@@ -334,7 +332,7 @@ pub fn input_schema<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Whether a schema says nothing of other properties than those it names, and names all of them itself.
+/// Returns whether a schema names all its properties itself and does not mention others.
 fn is_closed_by_default(schema: &Schema) -> bool {
     const OPEN: [&str; 8] = [
         "additionalProperties",
@@ -349,7 +347,7 @@ fn is_closed_by_default(schema: &Schema) -> bool {
     OPEN.iter().all(|key| schema.get(*key).is_none())
 }
 
-/// A typed tool behind the object-safe trait.
+/// Adapts a typed tool to the object-safe trait.
 struct Erased<T> {
     spec: Arc<ToolSpec>,
     tool: T,
@@ -413,7 +411,7 @@ impl<T: TypedTool> Tool for Erased<T> {
     }
 }
 
-/// A call of a typed tool, with its input.
+/// A call of a typed tool, with its parsed input.
 struct TypedCall<T: TypedTool> {
     tool: Arc<Erased<T>>,
     input: T::Input,
@@ -450,14 +448,14 @@ impl<T: TypedTool> PreparedCall for TypedCall<T> {
     }
 }
 
-/// What an async function may return to become a `ToolResult`.
+/// A value that an async function may return to become a `ToolResult`.
 ///
-/// Everything that serialises does: a string becomes text, any other value structured content.
+/// Everything that serialises implements it: a string becomes text, any other value structured content.
 pub trait IntoToolResult {
-    /// Makes the result.
+    /// Converts the value into a result.
     ///
     /// # Errors
-    /// What the function failed with, or that its value cannot be serialized to JSON.
+    /// The function's own error, or the error that its value cannot be serialized to JSON.
     fn into_tool_result(self) -> Result<ToolResult, ToolError>;
 }
 
@@ -486,9 +484,9 @@ impl<T: Serialize> IntoToolResult for T {
     }
 }
 
-/// A tool from a closure over a typed input.
+/// Creates a tool from a closure over a typed input.
 ///
-/// `spec` carries name, description, risk; its input schema is replaced by that of `I`.
+/// `spec` carries the name, description and risk; its input schema is replaced by that of `I`.
 pub fn tool_fn<I, F, R, O>(mut spec: ToolSpec, function: F) -> Arc<dyn Tool>
 where
     I: DeserializeOwned + JsonSchema + Send + 'static,
@@ -504,7 +502,7 @@ where
     })
 }
 
-/// A closure behind the object-safe trait.
+/// Adapts a closure to the object-safe trait.
 struct Function<I, F> {
     spec: Arc<ToolSpec>,
     body: F,

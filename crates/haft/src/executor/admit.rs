@@ -1,4 +1,4 @@
-//! Admit: budget, find, exposure, bound arguments, strict JSON, schema.
+//! Admit: budget, lookup, exposure, bound arguments, strict JSON, schema.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,39 +21,39 @@ use crate::tool::Tool;
 use crate::toolset::lazy::CALL_TOOL;
 use crate::toolset::{ToolBackend, ToolEntry};
 
-/// A call to a tool that exists, with arguments that fit. Made here alone.
+/// A call of an existing tool with arguments that fit. Only this module creates it.
 pub(super) struct Admitted {
     entry: Arc<ToolEntry>,
     input: ToolInput,
     written: Option<Arc<str>>,
-    /// Its tool is one of the executor's own.
+    /// Whether the tool is one of the executor's internal tools.
     internal: bool,
 }
 
 impl Admitted {
-    /// Whether its tool is one of the executor's own.
+    /// Returns whether the tool is one of the executor's internal tools.
     pub(super) fn is_internal(&self) -> bool {
         self.internal
     }
 
-    /// The tool's entry.
+    /// Returns the tool's entry.
     pub(super) fn entry(&self) -> &Arc<ToolEntry> {
         &self.entry
     }
 
-    /// The tool with the effective arguments, to be asked what the call would do.
+    /// Returns the tool with its effective arguments, which can be asked what the call would do.
     pub(super) fn input(&self) -> &ToolInput {
         &self.input
     }
 
-    /// The arguments as people, fingerprints and the record see them: refs stay refs, which are hashes of what they name,
-    /// and what the host fills in is left out.
+    /// Returns the arguments as users, fingerprints and the record see them: refs stay refs (they are hashes of what they name), and
+    /// values that the host fills in are left out.
     pub(super) fn written(&self) -> &str {
         let effective = self.input.arguments().as_str();
         self.written.as_deref().unwrap_or(effective)
     }
 
-    /// The same call with arguments that a user changed; checked like the first.
+    /// Returns the same call with arguments that a user edited, checked like the original ones.
     pub(super) async fn edited(
         self,
         text: String,
@@ -68,7 +68,7 @@ impl Admitted {
         Unbound::new(found, text).admit(open).await
     }
 
-    /// Its parts, for the one place that runs it.
+    /// Splits the call into its parts, for the one place that runs it.
     pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable) {
         (self.entry, self.input.into_runnable())
     }
@@ -77,26 +77,26 @@ impl Admitted {
 /// Arguments that fit a tool.
 struct Fit {
     arguments: Arguments,
-    /// As the caller wrote them, where that is not what runs.
+    /// The caller's own text, if it differs from what runs.
     written: Option<Arc<str>>,
-    /// The paths of what was coerced.
+    /// Paths of coerced values.
     coerced: Vec<String>,
 }
 
-/// Why arguments do not fit, and their text, for the record.
+/// Why arguments do not fit, with their text for the record.
 struct Refused {
     stop: EarlyEnd,
     text: String,
 }
 
 impl Refused {
-    /// Arguments that the tool's schema does not take, as the caller wrote them.
+    /// Records arguments, as the caller wrote them, that the tool's schema rejects.
     fn noted(self, open: &mut OpenCall<'_>) -> EarlyEnd {
         open.record.keep_arguments(self.text);
         self.stop
     }
 
-    /// Arguments that the schema takes and the tool does not.
+    /// Records arguments that the schema accepts but the tool rejects.
     fn judged(self, open: &mut OpenCall<'_>) -> EarlyEnd {
         open.record.judge(&self.text);
         self.stop
@@ -104,7 +104,7 @@ impl Refused {
 }
 
 impl Fit {
-    /// The call, once its tool has taken the arguments in.
+    /// Returns the admitted call, once the tool has parsed the arguments.
     fn admitted(self, found: FoundTool) -> Result<Admitted, Box<Refused>> {
         let written = self.written;
         match effects::prepare(&found.tool, &self.arguments) {
@@ -128,13 +128,13 @@ impl Fit {
 struct FoundTool {
     entry: Arc<ToolEntry>,
     tool: Arc<dyn Tool>,
-    /// It is one of the executor's own.
+    /// Whether it is one of the executor's internal tools.
     internal: bool,
-    /// Its client pipes something in.
+    /// Whether the client pipes input in.
     has_input: bool,
 }
 
-/// A call to a tool that exists, before the artifacts that its arguments name take their places.
+/// A call of an existing tool whose arguments may name artifacts that are not read yet.
 pub(super) struct Unbound {
     found: FoundTool,
     text: String,
@@ -180,15 +180,15 @@ impl FoundTool {
     }
 }
 
-/// How far a call is admitted without a wait.
+/// The result of admission without waiting.
 pub(super) enum Admission {
-    /// It is.
+    /// The call is admitted.
     Admitted(Admitted),
-    /// Artifacts that its arguments name are to be read first.
+    /// Artifacts named in the arguments must be read first.
     Unbound(Box<Unbound>),
 }
 
-/// Admits a call, or says what is wrong with it.
+/// Admits a call, or returns why it cannot.
 pub(super) fn admit(
     parts: &Parts,
     session: &Session,
@@ -206,7 +206,7 @@ pub(super) fn admit(
             format!("calls nest deeper than {MAX_DEPTH}"),
         ));
     }
-    // The call around an internal one has been counted, where there is one.
+    // If there is a call around an internal one, it has been counted already.
     if !(open.is_internal() && session.nest().is_some())
         && let Err(spent) = session.spend_call()
     {
@@ -232,12 +232,12 @@ pub(super) fn admit(
         let fit = check(&call.found.entry, call.text, None);
         return call.found.admit(fit, open).map(Admission::Admitted);
     }
-    // Recorded even where the call is dropped while they are read.
+    // Recorded even if the call is dropped while the artifacts are read.
     open.record.keep_arguments(call.text.clone());
     Ok(Admission::Unbound(Box::new(call)))
 }
 
-/// The same for a call that is only looked at: nothing is spent.
+/// Like [`admit`], but for a call that is only inspected: spends nothing.
 pub(super) async fn look(
     parts: &Parts,
     session: &Session,
@@ -273,7 +273,7 @@ fn look_up(
     })
 }
 
-/// The entry of a name, if this session may call it.
+/// Returns the entry of a name, if this session may call it.
 fn find(session: &Session, name: &str) -> Lookup {
     let reach = session.reach();
     let entry = reach
@@ -308,14 +308,14 @@ fn find(session: &Session, name: &str) -> Lookup {
 }
 
 impl Parts {
-    /// Whether a request is about one of the executor's own tools, and not about a session's tool of the same name.
+    /// Returns whether a request is for one of the executor's internal tools, not for a session's tool of the same name.
     pub(super) fn is_internal(&self, request: &ApprovalRequest) -> bool {
         let tools = self.internal.snapshot();
         let entry = tools.entry(request.tool.as_str());
         entry.is_some_and(|entry| entry.spec_hash() == request.spec_hash)
     }
 
-    /// One of the executor's own tools, which only other tools call.
+    /// Looks up one of the executor's internal tools, which only other tools call.
     fn internal(&self, name: &str) -> Lookup {
         let tools = self.internal.snapshot();
         let absent = || {
@@ -341,7 +341,7 @@ fn runnable(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
     }
 }
 
-/// A call of `call_tool` that names no other tool as it should.
+/// The failure of a `call_tool` call that does not name another tool correctly.
 fn names_none(fault: &Fault) -> EarlyEnd {
     let stop = match fault {
         Fault::Arguments(entry, violations) => invalid(entry, violations),
@@ -355,7 +355,7 @@ fn names_none(fault: &Fault) -> EarlyEnd {
     )
 }
 
-/// A call of it is one of another tool.
+/// The failure of a direct call to a tool that only forwards to the tool it names.
 fn of_another(entry: &ToolEntry) -> EarlyEnd {
     let name = &entry.spec().name;
     let message = format!("a call of \"{name}\" is one of the tool that it names");
@@ -365,8 +365,8 @@ fn of_another(entry: &ToolEntry) -> EarlyEnd {
 /// Arguments that fit, or why they do not.
 type Checked = Result<Fit, Box<Refused>>;
 
-/// Bound values filled in, strict JSON, coercion, schema; the arguments as they will run. `written` is what the caller wrote
-/// where refs in it were bound.
+/// Fills in bound values, parses strict JSON, coerces and checks the schema. `written` is the caller's own text if refs in it were
+/// bound.
 fn check(entry: &ToolEntry, text: String, written: Option<String>) -> Checked {
     match effective(entry, &text) {
         Ok((changed, coerced)) => {
@@ -386,7 +386,7 @@ fn check(entry: &ToolEntry, text: String, written: Option<String>) -> Checked {
     }
 }
 
-/// The changed text, if any, and the paths of what was coerced.
+/// The changed text, if any, and the paths of coerced values.
 type Effective = Result<(Option<String>, Vec<String>), Vec<Violation>>;
 
 fn effective(entry: &ToolEntry, text: &str) -> Effective {
@@ -406,7 +406,7 @@ fn effective(entry: &ToolEntry, text: &str) -> Effective {
     }
 }
 
-/// The same checks for a call that is only asked about: nothing is spent, nothing runs.
+/// Makes the same checks for a call that is only inspected: spends nothing, runs nothing.
 pub(super) fn imagine(entry: &ToolEntry, text: &str) -> Result<ToolInput, EarlyEnd> {
     let tool = runnable(entry)?;
     let text = if text.is_empty() { "{}" } else { text };
@@ -416,8 +416,8 @@ pub(super) fn imagine(entry: &ToolEntry, text: &str) -> Result<ToolInput, EarlyE
     Ok(ToolInput::new(tool, arguments, prepared))
 }
 
-/// The arguments by which a call is known when it is made again: as they would run, however they are written, without
-/// what the host fills in. Refs stay refs; arguments that do not fit stay as they are.
+/// Returns the arguments that identify a repeated call: as they would run, however they are written, without values that the host
+/// fills in. Refs stay refs; arguments that do not fit are returned unchanged.
 pub(super) fn known_by(entry: &ToolEntry, text: &str) -> String {
     let text = if text.is_empty() { "{}" } else { text };
     let Ok((changed, _)) = effective(entry, text) else {
@@ -430,7 +430,7 @@ pub(super) fn known_by(entry: &ToolEntry, text: &str) -> String {
     }
 }
 
-/// All violations, each with its path.
+/// The failure that lists all violations, each with its path.
 fn invalid(entry: &ToolEntry, violations: &[Violation]) -> EarlyEnd {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let message = format!(

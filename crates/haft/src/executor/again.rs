@@ -1,4 +1,4 @@
-//! A call that was suspended and is made again: it hears how it ended, or is resumed where it was; it never starts over.
+//! A suspended call that is made again: it gets its outcome or resumes where it was; it never starts over.
 
 use std::time::Duration;
 
@@ -23,21 +23,21 @@ use crate::session::at_work::Present;
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
-/// How often a call that another process resumes is looked at, where the inbox says nothing of its request.
+/// Interval between looks at a call that another process resumes, if the inbox reports no change to its request.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What is known of a call that may have been made before.
+/// What is known about a call that may have been made before.
 enum Before {
     /// Nothing.
     New,
-    /// How it ended, and after which decision.
+    /// The outcome, and the approval that preceded it.
     Ended(EarlyEnd, ApprovalId),
-    /// It goes on in this run, under the id it had.
+    /// The call continues in this run, under its earlier id.
     Here(CallId, Present),
 }
 
-/// Sees whether a call of a tool that can be resumed was suspended before; the session in which it goes on, where it is
-/// another.
+/// Checks whether a call of a resumable tool was suspended before. Returns the session in which it continues, if that is not this
+/// one.
 pub(super) async fn before(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -66,7 +66,7 @@ pub(super) async fn before(
     Ok(Some(session.continuing()))
 }
 
-/// Goes on under the call's own id, once no other does.
+/// Resumes under the call's own id, once no other process does.
 async fn resume(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -85,7 +85,7 @@ async fn resume(
         return Err(stop.advise("nothing ran; make the call again to hear how it ended"));
     }
     if let Some(noted) = noted.as_ref().filter(|call| call.outcome.is_some()) {
-        // Between the client's look and this one the call ended.
+        // The call ended between the client's look and this one.
         let ended = collect(parts, session, noted).await?;
         if let Before::Ended(stop, approval) = ended {
             open.record.approval = Some(approval);
@@ -103,7 +103,7 @@ async fn resume(
     Ok(())
 }
 
-/// A call about which a person is to be asked: how it ended, where it was asked about in a run that is abandoned.
+/// Returns the earlier outcome of a call that needs approval, if it was requested in a run that is abandoned.
 pub(super) async fn asked_before(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -112,11 +112,11 @@ pub(super) async fn asked_before(
 ) -> Result<(), EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     if session.nest().is_some() {
-        // The call around it is made again.
+        // The outer call is made again.
         return Ok(());
     }
     let key = of(parts, session, tool, arguments);
-    // In its own run the inbox knows it, unless it is another call that was asked about.
+    // In its own run the inbox knows the call, unless another call asked for approval.
     let before = match (session.others(), tool.spec().suspension) {
         (None, Suspension::Before | Suspension::Within) => Before::New,
         (_, suspension) => look_up(parts, session, &key, suspension).await?,
@@ -129,7 +129,7 @@ pub(super) async fn asked_before(
     Ok(())
 }
 
-/// By what a call is found when it is made again.
+/// Returns the key that identifies a call when it is made again.
 pub(super) fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str) -> String {
     let policy = parts.policy.now();
     let workspace = policy.workspace_root().unwrap_or_default();
@@ -169,8 +169,8 @@ async fn look_up(
     Ok(Before::New)
 }
 
-/// Whether a call of this session may hear how a call of another run ended. A command's call is a run of its own: only
-/// commands hear of it, and of no client's call.
+/// Returns whether a call of this session may receive the outcome of another run's call. A command's call is a run of its own: only
+/// commands receive its outcome, and commands receive none of a client's calls.
 fn may_take_up(session: &Session, call: &SuspendedCall) -> bool {
     if call.run == *session.asks_in() {
         return true;
@@ -187,7 +187,7 @@ fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
     others.map_or(OtherRun::InUse, |others| others.look(&call.run))
 }
 
-/// A call of this run. Of one that did not begin the inbox knows.
+/// Looks up a call of this run. The inbox knows about one that did not begin.
 async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<Before, EarlyEnd> {
     if !call.within {
         forget(parts, &call).await;
@@ -198,12 +198,12 @@ async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<B
     match known.map_err(|e| unknown(&e))? {
         Some(SuspendedCall { outcome: None, .. }) => Ok(Before::Here(call.call, present)),
         Some(ended) => collect(parts, session, &ended).await,
-        // Another one heard how it ended: this is a new call.
+        // Another client received the outcome: this is a new call.
         None => Ok(Before::New),
     }
 }
 
-/// A call of this run that ran, and was suspended then: the tool goes on with it while nothing came of the request.
+/// Looks up a call of this run that was suspended after it ran: the tool continues it unless its request has an outcome.
 async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
     let entry = parts.inbox.get(&call.approval).await;
     let entry = entry.map_err(|e| ask::unwritten(&e))?;
@@ -213,12 +213,12 @@ async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result
         Some(known) if came(known) || known.status == RequestStatus::InDoubt => {
             direct(parts, session, call, entry.as_ref()).await
         }
-        // The tool tells what it had when a person said no.
+        // The tool reports what it had when a user denies the request.
         _ => Ok(Before::New),
     }
 }
 
-/// A call of another run, which somebody else resumes: waits for its end as long as it may.
+/// A call of another run that another process resumes: waits for its end until the deadline.
 async fn elsewhere(
     parts: &Parts,
     session: &Session,
@@ -242,7 +242,7 @@ async fn elsewhere(
         }
         match stands(session, &known) {
             OtherRun::Closed if !waits => return over(parts, session, &known).await,
-            // Nothing is kept to resume it from, whatever is decided.
+            // Nothing is stored to resume it from, whatever the decision.
             OtherRun::Abandoned if known.within && !can_be_resumed(session, &known).await => {
                 return over(parts, session, &known).await;
             }
@@ -262,7 +262,7 @@ async fn elsewhere(
     }
 }
 
-/// Whether a request is still to be decided, or what was decided still to be done.
+/// Returns whether a request is still undecided, or its decision not yet carried out.
 fn waits(entry: &StoredApproval) -> bool {
     match entry.status {
         RequestStatus::Pending => entry.is_open(),
@@ -275,7 +275,7 @@ fn waits(entry: &StoredApproval) -> bool {
     }
 }
 
-/// A call that can neither go on nor be resumed. It may have ended since it was looked at.
+/// Handles a call that can neither continue nor be resumed. It may have ended in the meantime.
 async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
     let known = parts.suspended.get(&call.run, &call.call).await;
     match known.map_err(|e| unknown(&e))? {
@@ -288,7 +288,7 @@ async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<
     }
 }
 
-/// Whether an abandoned call has anything to be resumed from.
+/// Returns whether an abandoned call has anything to resume from.
 async fn can_be_resumed(session: &Session, call: &SuspendedCall) -> bool {
     match session.others() {
         Some(others) => others.can_resume(&call.run, &call.call).await,
@@ -296,7 +296,7 @@ async fn can_be_resumed(session: &Session, call: &SuspendedCall) -> bool {
     }
 }
 
-/// The end of a direct call, as the inbox has it: told once, to the client that makes the call again first.
+/// Returns the outcome of a direct call from the inbox, once: to the first client that makes the call again.
 async fn direct(
     parts: &Parts,
     session: &Session,
@@ -308,7 +308,7 @@ async fn direct(
         (entry.outcome.is_some() || in_doubt) && !entry.delivered
     });
     let first = match ended {
-        // Forgotten last: where the inbox does not answer it is told twice rather than not at all.
+        // Forget last: if the inbox fails, the outcome is delivered twice rather than never.
         Some(_) => parts.inbox.deliver(&call.approval).await.unwrap_or(true),
         None => false,
     };
@@ -326,7 +326,7 @@ async fn direct(
     Ok(Before::Ended(stop, call.approval.clone()))
 }
 
-/// Takes the outcome of a resumed call, if no other client was first.
+/// Collects the outcome of a resumed call, unless another client was first.
 async fn collect(
     parts: &Parts,
     session: &Session,
@@ -342,7 +342,7 @@ async fn collect(
     Ok(Before::Ended(told, call.approval.clone()))
 }
 
-/// Says that an outcome is that of an earlier run's call: nothing ran now.
+/// Adds a note that the outcome belongs to an earlier run's call and that nothing ran now.
 fn of_earlier_run(
     told: EarlyEnd,
     session: &Session,
@@ -373,7 +373,7 @@ async fn enter(session: &Session, call: &CallId) -> Result<Present, EarlyEnd> {
 
 async fn forget(parts: &Parts, call: &SuspendedCall) {
     if let Err(error) = parts.suspended.forget(&call.run, &call.call).await {
-        // It is looked at again, and told to nobody twice.
+        // The call is looked up again, but its outcome is not delivered twice.
         tracing::warn!(%error, call = %call.call, "forget a suspended call");
     }
 }

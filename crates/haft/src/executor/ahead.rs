@@ -1,4 +1,4 @@
-//! Asking ahead: what stands in a call's way is settled by one process, so that another can make the call.
+//! Asking ahead: one process clears a call so that another can make it.
 
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
@@ -15,9 +15,9 @@ use crate::result::{Outcome, Status};
 use crate::session::Session;
 
 impl Executor {
-    /// Admits, judges and asks about a call as [`execute`](Self::execute) does, records what came of it, and runs nothing: the
-    /// outcome is `ok` where the call may run, `denied`, or `suspended` with a request that the same call finds when it is made, in
-    /// whichever process, and claims once.
+    /// Admits and judges a call and requests approval as [`execute`](Self::execute) does, records the result, and runs nothing. The
+    /// outcome is `ok` if the call may run, `denied`, or `suspended` with a request that the same call finds when it is made, in any
+    /// process, and claims once.
     pub async fn ask_ahead(&self, session: &Session, call: ToolCall) -> Outcome {
         let mut settlement = Settlement::default();
         let mut open = OpenCall::new(&self.parts, session, How::Asked.made(call));
@@ -30,7 +30,7 @@ impl Executor {
     }
 }
 
-/// The first stages of the path.
+/// Runs the stages before the tool runs.
 async fn clear_ahead(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,

@@ -1,4 +1,4 @@
-//! Approve: the person is asked, and what they decided is acted on while the call is still what they saw.
+//! Approve: asks the user, and acts on the decision if the call is still the one that was shown.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ use crate::policy::{PROPOSED_RULE, Policy, RuleSet, RuleText, Ruling};
 use crate::result::{Content, Status};
 use crate::session::Session;
 
-/// Asks the person. Nobody to ask, or no answer, is a denial, or a call that waits.
+/// Asks the user. Without an approver or an answer, the call is denied or stays pending.
 pub(super) async fn ask_user(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -43,7 +43,7 @@ pub(super) async fn ask_user(
         let Some(decision) = ask::automatic(parts, session, &request) else {
             break request;
         };
-        // Whoever decides by itself agrees to more than there is room for where that is what it was asked.
+        // An automatic approver agrees to exceed the budget if that is what the request asks.
         match budgets::take(open, &judged, request.is_over_budget()).await {
             Ok(reservation) => {
                 let decided = Decided { request, decision };
@@ -56,7 +56,7 @@ pub(super) async fn ask_user(
     let entry = admitted.entry();
     again::asked_before(open, settlement, entry, &request.arguments).await?;
     let taken = {
-        // Its own nest is the innermost: the clocks of the calls around it stand still, too.
+        // The call's own nest is the innermost: this stops the clocks of the calls around it, too.
         let _waiting = open.nest().waiting();
         let caller = open.caller();
         let fits = |shown: &ApprovalRequest| fits_still(parts, session, caller, admitted, shown);
@@ -74,7 +74,7 @@ pub(super) async fn ask_user(
     take(open, settlement, judged, taken).await
 }
 
-/// The rule that a call proposes.
+/// Returns the rule that a call proposes.
 fn proposal_in(permissions: &[Permission]) -> Option<&str> {
     permissions.iter().find_map(|wanted| match &wanted.effect {
         Effect::Other { kind, value } if kind == PROPOSED_RULE => Some(value.as_str()),
@@ -82,7 +82,7 @@ fn proposal_in(permissions: &[Permission]) -> Option<&str> {
     })
 }
 
-/// Refuses a rule about a tool or an argument that this run does not have, and one proposal too many.
+/// Refuses a rule about a tool or argument that this run does not have, and proposals beyond the limit.
 fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), EarlyEnd> {
     let refuse = |told: String| EarlyEnd::failed(ErrorKind::Denied, told);
     let alone = RuleSet {
@@ -104,7 +104,7 @@ fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), Ea
     Err(refuse(told).advise("go on without another rule"))
 }
 
-/// Whether a call that waited would still do what was shown, and the policy, as it is now, lets a person decide about it.
+/// Checks that a pending call would still do what was shown, and that the current policy lets a user decide about it.
 fn fits_still(
     parts: &Parts,
     session: &Session,
@@ -122,7 +122,7 @@ fn fits_still(
     )
 }
 
-/// Whether a decided request could run now and would do what it shows. Nothing runs and nothing is recorded.
+/// Checks that a decided request could run now and would do what it shows. Nothing runs and nothing is recorded.
 pub(super) async fn check(
     parts: &Parts,
     session: &Session,
@@ -145,15 +145,15 @@ fn fits(shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), EarlyEnd> 
     }
 }
 
-/// An approval does not hold for what the call would do now.
+/// The failure of a call that no longer does what its approval shows.
 pub(super) fn conflict(id: &ApprovalId, difference: &str) -> EarlyEnd {
     let message = format!("approval {id} does not hold for this call: {difference}; nothing ran");
     EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("look at what changed, then call again to ask again")
 }
 
-/// A resumed call: what was decided holds for what was shown, and for nothing else. Anything else is a conflict, which
-/// leaves the decision unclaimed.
+/// Clears a resumed call. The decision holds only for what was shown; anything else is a conflict, which leaves the decision
+/// unclaimed.
 pub(super) async fn resumed(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -190,7 +190,7 @@ async fn claim(
     })
 }
 
-/// Acts on a decision that this call claimed.
+/// Acts on a decision that this call has claimed.
 async fn take(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -202,8 +202,7 @@ async fn take(
     settle(open, judged, taken.decided, None).await
 }
 
-/// Acts on what was decided: about this very call, unless it was decided without asking, with what the call has taken of the budgets
-/// already.
+/// Acts on a decision. `reservation` is what the call has already reserved from the budgets, if it was decided without asking.
 async fn settle(
     open: &mut OpenCall<'_>,
     judged: Judged,
@@ -237,7 +236,7 @@ async fn settle(
             let agreed = Agreed {
                 decision: Consent { by, approval },
                 shown: seen.snapshot,
-                // They agreed to what they typed, not to what was asked.
+                // The user agreed to the arguments they typed, not to the ones in the request.
                 reservation: None,
             };
             agreed.consented(open, judged).await
@@ -264,13 +263,13 @@ async fn settle(
 struct Agreed {
     decision: Consent,
     shown: Snapshot,
-    /// What the call has taken of the budgets already.
+    /// What the call has already reserved from the budgets.
     reservation: Option<Reservation>,
 }
 
 impl Agreed {
-    /// The call that was approved. The secrets that it reads may be read in its run from now on; those that another program's call
-    /// reads are for that call alone, of which it is not known here whether it ran at all.
+    /// Clears the approved call. The secrets that it reads become readable in its run; those that a call of another program reads are
+    /// for that call only, since it is not known here whether it ran at all.
     async fn consented(self, open: &OpenCall<'_>, judged: Judged) -> Result<Cleared, EarlyEnd> {
         let reservation = if let Some(reservation) = self.reservation {
             reservation
@@ -291,7 +290,7 @@ impl Agreed {
     }
 }
 
-/// What a person said in place of the tool.
+/// The outcome for an answer that a user gave in place of the tool.
 fn answered(by: &str, answers: &str) -> EarlyEnd {
     let value: Value = serde_json::from_str(answers).unwrap_or_default();
     let text = value.get("text").and_then(Value::as_str);
@@ -302,8 +301,8 @@ fn answered(by: &str, answers: &str) -> EarlyEnd {
     })
 }
 
-/// A call approved with other arguments: they are admitted and judged again, and no edit lowers a deny. Whoever typed them
-/// approved what they do at this moment.
+/// Admits and judges a call again that was approved with edited arguments; no edit lowers a deny. The user who typed them approved
+/// what they do at this moment.
 async fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result<Judged, EarlyEnd> {
     let admitted = judged.admitted.edited(text, open).await?;
     let judged = judge(open, admitted)?;

@@ -1,4 +1,4 @@
-//! Ask: a request written before anybody is asked, the wait for a decision, and the one claim before anything runs.
+//! Ask: stores the request before it asks anyone, waits for a decision, and claims it once before anything runs.
 
 use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
@@ -21,30 +21,30 @@ use crate::executor::early_end::EarlyEnd;
 use crate::future::BoxFuture;
 use crate::session::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING, Session, WaitMode};
 
-/// How long a place for requests that does not answer is left alone before it is tried again.
+/// Wait before retrying an inbox that does not answer.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How long somebody may take to hear of a request that nobody waits for.
+/// Maximum time an approver may take to be notified of a request that no call waits for.
 const NOTIFY: Duration = Duration::from_secs(5);
 
-/// What was decided about a request.
+/// A decided request.
 pub(super) struct Decided {
-    /// The request as it was written.
+    /// The request as it was stored.
     pub(super) request: ApprovalRequest,
-    /// What was said.
+    /// The decision.
     pub(super) decision: Decision,
 }
 
-/// A decision that one call claimed and acts on.
+/// A decision that one call has claimed and acts on.
 pub(super) struct ClaimedDecision {
-    /// What was decided.
+    /// The decided request.
     pub(super) decided: Decided,
-    /// To be finished with the call's outcome.
+    /// The claim, to be finished with the call's outcome.
     pub(super) claimed: Claimed,
 }
 
 impl ClaimedDecision {
-    /// A decided request that was claimed just now.
+    /// Wraps a decided request that was just claimed.
     pub(super) fn of(inbox: &Arc<dyn Inbox>, entry: StoredApproval) -> Result<Self, InboxError> {
         let id = &entry.request.id;
         let claimed = Claimed::new(inbox, id);
@@ -57,37 +57,37 @@ impl ClaimedDecision {
     }
 }
 
-/// Whether an approval of a request still holds for the call that waits; asked before the decision is claimed.
+/// Checks whether an approval still holds for the waiting call; called before the decision is claimed.
 pub(super) type Fits<'a> = dyn Fn(&ApprovalRequest) -> Result<(), EarlyEnd> + Sync + 'a;
 
-/// What becomes of a call that has waited in vain.
+/// What happens to a call that gets no decision while it waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It is denied.
+    /// The call is denied.
     Deny,
-    /// It is suspended, where the inbox is durable; denied otherwise.
+    /// The call is suspended if the inbox is durable, and denied otherwise.
     Suspend,
-    /// Its request is withdrawn, for whatever reason it stops waiting.
+    /// The request is withdrawn, whatever ends the wait.
     Withdraw,
 }
 
-/// How long to wait, and what then.
+/// How long to wait, and what happens afterwards.
 #[derive(Clone, Copy)]
 pub(super) struct Wait<'a> {
-    /// The longest wait.
+    /// Maximum wait.
     pub(super) limit: Duration,
-    /// Not at all: whoever decides finds the request in the inbox.
+    /// Do not wait at all: the operator finds the request in the inbox.
     pub(super) at_once: bool,
-    /// Also while no approver of this process can answer.
+    /// Wait even if no approver of this process can answer.
     pub(super) alone: bool,
-    /// What becomes of the call after it.
+    /// What happens to the call after the wait.
     pub(super) then: Then,
-    /// Whether an approval holds.
+    /// Checks whether an approval holds.
     pub(super) fits: &'a Fits<'a>,
 }
 
 impl<'a> Wait<'a> {
-    /// As this session waits for people.
+    /// Returns the wait that this session is configured for.
     pub(super) fn of(session: &Session, fits: &'a Fits<'a>) -> Self {
         let wait_mode = session.wait_mode();
         Self {
@@ -106,7 +106,7 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// Whether anybody could decide about a call of this session: an approver now, or whoever opens the inbox later.
+/// Returns whether a call of this session can get a decision: from an approver now, or from an operator who opens the inbox later.
 pub(super) fn somebody(parts: &Parts, session: &Session) -> bool {
     if session.wait_mode() == WaitMode::DenyAtOnce {
         return false;
@@ -114,7 +114,7 @@ pub(super) fn somebody(parts: &Parts, session: &Session) -> bool {
     parts.inbox.is_durable() || parts.approver.is_some() || session.approver().is_some()
 }
 
-/// What an approver decides without asking anybody.
+/// Returns the decision that an approver makes without asking a user, if any.
 pub(super) fn automatic(
     parts: &Parts,
     session: &Session,
@@ -131,7 +131,7 @@ fn approvers<'a>(
     parts.approver.iter().chain(session.approver())
 }
 
-/// Writes the request, asks, waits, and takes the decision; whoever says the same in the same run shares one request.
+/// Stores the request, asks, waits, and claims the decision. Identical calls of the same run share one request.
 pub(super) async fn ask(
     parts: &Parts,
     session: &Session,
@@ -146,7 +146,7 @@ pub(super) async fn ask(
     let place = place.ok_or_else(|| crowded(&request))?;
     let changes = inbox.changes();
     session.note_asked();
-    // From here on whoever goes away withdraws it: it may be written, whatever is heard of that.
+    // From here on, dropping this withdraws the request: it may be stored even if the inbox reports a failure.
     let mut asked = OpenRequest {
         inbox,
         session,
@@ -159,18 +159,18 @@ pub(super) async fn ask(
     let filed = inbox.submit(&asked.request).await;
     if let Submission::Existing(entry) = filed.map_err(|e| unwritten(&e))? {
         if entry.status == RequestStatus::Pending {
-            // It stands, whether or not this process can say that it waits, too.
+            // The request stays valid even if this process cannot note that it waits, too.
             let _ = inbox.attend(&entry.request.id, true).await;
         }
         asked.request = entry.request;
     }
     drop(place);
-    // The wait for a person begins when they can be asked.
+    // The wait for a decision begins once the request is stored.
     asked.deadline = Instant::now() + wait.limit;
     asked.run(parts).await
 }
 
-/// A request that this call waits for. Dropping it while it waits withdraws the request, unless the session leaves.
+/// A request that this call waits for. Dropping it withdraws the request, unless the session leaves.
 struct OpenRequest<'a> {
     inbox: &'a Arc<dyn Inbox>,
     session: &'a Session,
@@ -181,15 +181,15 @@ struct OpenRequest<'a> {
     waits: bool,
 }
 
-/// What ended a wait.
+/// The event that ended a wait.
 enum Woken {
     /// The request may have changed.
     Look,
-    /// An approver said something.
+    /// An approver answered.
     Said(Answer),
-    /// The time is over.
+    /// The deadline has passed.
     Late,
-    /// The session leaves.
+    /// The session is leaving.
     Left,
     /// The session was cancelled.
     Cancelled,
@@ -200,7 +200,7 @@ impl OpenRequest<'_> {
         let own = self.request.clone();
         let mut asking = Box::pin(first_answer(parts, self.session, &own));
         let mut spoken = false;
-        // Nobody in this process can answer, and the session waits for nobody else.
+        // No approver in this process can answer, and the session waits for no others.
         let idle = !self.wait.alone && approvers(parts, self.session).next().is_none();
         loop {
             if let Some(taken) = self.look().await? {
@@ -245,7 +245,7 @@ impl OpenRequest<'_> {
         }
     }
 
-    /// Whether the request is left to whoever decides when the session leaves.
+    /// Returns whether the request stays pending for a later decision when the session leaves.
     fn stands_when_left(&self) -> bool {
         self.inbox.is_durable() && self.wait.then != Then::Withdraw
     }
@@ -254,7 +254,7 @@ impl OpenRequest<'_> {
         self.inbox.is_durable() && self.wait.then == Then::Suspend
     }
 
-    /// Reads the request: takes it where it is decided, tells how it ended where it did.
+    /// Reads the request: claims the decision if there is one, and returns an error if the request has ended.
     async fn look(&mut self) -> Result<Option<ClaimedDecision>, EarlyEnd> {
         let Some(entry) = self.read().await? else {
             let gone = InboxError::NotFound(self.request.id.clone());
@@ -265,26 +265,26 @@ impl OpenRequest<'_> {
             RequestStatus::Expired => Err(self.over(expired(&self.request, self.wait.limit))),
             RequestStatus::Withdrawn => Err(self.over(withdrawn(&entry))),
             RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id))),
-            // An answer to a question is for everybody who asks it, however often.
+            // The answer to a question goes to every call that asks it, however often.
             RequestStatus::Answered | RequestStatus::Denied if self.request.is_question() => {
                 let _ = self.inbox.claim(&self.request.id).await;
                 self.claim(entry).map(Some)
             }
-            // A second call that says the same hears the same no.
+            // A second identical call gets the same denial.
             RequestStatus::Denied if entry.claimed => self.claim(entry).map(Some),
             _ if entry.outcome.is_some() => Err(self.deliver(&entry).await),
             RequestStatus::Approved if !self.fits(&entry).await? => Ok(None),
             _ => match self.inbox.claim(&self.request.id).await {
                 Ok(entry) => self.claim(entry).map(Some),
-                // Somebody else runs it: the answer is theirs.
+                // Another call runs it and will deliver the outcome.
                 Err(InboxError::Claimed(_)) => Ok(None),
                 Err(error) => Err(self.over(unwritten(&error))),
             },
         }
     }
 
-    /// Whether an approval holds for this call; where it does not, nobody runs anything on it. False where another call
-    /// claimed it first.
+    /// Returns whether an approval holds for this call. If it does not, the request is voided, so that nothing runs on it. Returns
+    /// false if another call claimed it first.
     async fn fits(&mut self, entry: &StoredApproval) -> Result<bool, EarlyEnd> {
         let Err(conflict) = (self.wait.fits)(&entry.request) else {
             return Ok(true);
@@ -302,21 +302,21 @@ impl OpenRequest<'_> {
         ClaimedDecision::of(self.inbox, entry).map_err(|e| unwritten(&e))
     }
 
-    /// The outcome of a request that another call or process ran.
+    /// Returns the outcome of a request that another call or process ran.
     async fn deliver(&mut self, entry: &StoredApproval) -> EarlyEnd {
         self.waits = false;
-        // Whether or not that can be noted, it was told.
+        // It is delivered even if the inbox cannot note it.
         let _ = self.inbox.deliver(&self.request.id).await;
         told_again(&self.request.id, entry.outcome.as_deref())
     }
 
-    /// The end of a wait that needs no withdrawal.
+    /// Ends the wait without withdrawing the request.
     fn over(&mut self, stop: EarlyEnd) -> EarlyEnd {
         self.waits = false;
         stop
     }
 
-    /// Reads until the inbox answers, within the limit.
+    /// Reads the request, retrying until the inbox answers or the deadline passes.
     async fn read(&self) -> Result<Option<StoredApproval>, EarlyEnd> {
         loop {
             match self.inbox.get(&self.request.id).await {
@@ -333,7 +333,7 @@ impl OpenRequest<'_> {
         }
     }
 
-    /// Waits for the first thing that could matter.
+    /// Waits for the first event that could matter.
     async fn woken(
         &mut self,
         asking: Option<Pin<&mut (dyn Future<Output = Answer> + Send + '_)>>,
@@ -355,7 +355,7 @@ impl OpenRequest<'_> {
         }
     }
 
-    /// What an approver said becomes the decision, unless somebody was first.
+    /// Stores an approver's decision, unless another one came first.
     async fn decided(&mut self, decision: &Decision) -> Result<(), EarlyEnd> {
         match self.inbox.decide(&self.request.id, decision).await {
             Ok(_) | Err(InboxError::Decided { .. } | InboxError::Over { .. }) => Ok(()),
@@ -363,7 +363,7 @@ impl OpenRequest<'_> {
         }
     }
 
-    /// Leaves the request to whoever decides; one decided in this very moment is taken all the same.
+    /// Leaves the request pending for a later decision; one made at this very moment is still claimed.
     async fn suspend(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
         self.waits = false;
         let left = self.inbox.attend(&self.request.id, false).await;
@@ -375,7 +375,7 @@ impl OpenRequest<'_> {
         }
     }
 
-    /// Nobody decided while the call could wait, and nobody is to decide later; one decided in this very moment is taken.
+    /// Withdraws a request that got no decision while the call could wait; one made at this very moment is still claimed.
     async fn give_up(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
         let stop = late(&self.request);
         if self
@@ -384,7 +384,7 @@ impl OpenRequest<'_> {
             .await
             .is_err()
         {
-            // Dropped, it is withdrawn once more.
+            // Dropping this tries to withdraw it again.
             return Err(stop);
         }
         self.deadline = Instant::now();
@@ -411,7 +411,7 @@ impl Drop for OpenRequest<'_> {
         }
         let (inbox, id) = (Arc::clone(self.inbox), self.request.id.clone());
         let left = self.session.leaving().is_cancelled() && self.stands_when_left();
-        // Where no runtime is left the process ends: the request stays, and expires in its time.
+        // Without a runtime the process is exiting: the request stays, and expires in its time.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 if left {
@@ -424,7 +424,7 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
-/// Completes when this request changed, or when so much happened that nobody knows.
+/// Completes when this request has changed, or when the receiver lagged and may have missed it.
 async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
     loop {
         match changes.recv().await {
@@ -435,7 +435,7 @@ async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
     }
 }
 
-/// What the first approver that says anything says; nobody, where all say so.
+/// Returns the first answer of any approver; `Nobody` if all of them say so.
 async fn first_answer<'a>(
     parts: &'a Parts,
     session: &'a Session,
@@ -469,7 +469,7 @@ async fn first_answer<'a>(
     .await
 }
 
-/// Tells those who pass requests on that one waits.
+/// Notifies the approvers, which pass requests on, that a request is pending.
 async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
     for approver in approvers(parts, session) {
         let told = pin!(approver.notify(request));

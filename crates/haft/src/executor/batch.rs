@@ -1,4 +1,4 @@
-//! A batch: the calls of one reply, those safe beside others side by side, the rest in their order.
+//! A batch: the calls of one reply. Concurrency-safe calls run in parallel, the others in order.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use crate::executor::{How, Parts, execute, named};
 use crate::result::Outcome;
 use crate::session::Session;
 
-/// Most calls at work at once.
+/// Maximum number of calls that run at once.
 const SIDE_BY_SIDE: usize = 16;
 
-/// Runs the calls; outcomes come in the order of the calls.
+/// Runs the calls and returns their outcomes in the order of the calls.
 pub(super) async fn execute_all(
     parts: &Arc<Parts>,
     session: &Session,

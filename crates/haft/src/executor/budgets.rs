@@ -1,13 +1,13 @@
-//! What a call takes of the budgets of effects before it runs.
+//! Reserves from the effect budgets before a call runs.
 
 use crate::budget::{Budgets, NoRoom, Reservation, Want, Wanted};
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::Judged;
 
-/// Takes what a call uses up. A person who `agreed` to it gives it the room that there is not.
+/// Reserves what a call uses up. If a user `agreed` to it, the call may exceed the budgets.
 ///
 /// # Errors
-/// There is no room for it: it is to be asked about.
+/// The budgets have no room for the call: it needs approval.
 pub(super) async fn take(
     open: &OpenCall<'_>,
     judged: &Judged,
@@ -22,12 +22,12 @@ pub(super) async fn take(
     };
     match Reservation::take_now(want) {
         Some(reserved) => reserved,
-        // Boxed: few calls are counted for a day, and every call's future would be as large.
+        // Boxed: few calls count towards a daily budget, and the future of every call would be as large.
         None => Box::pin(Reservation::take(want)).await,
     }
 }
 
-/// Why there is no room for a call, if there is none. Nothing is taken.
+/// Returns why the budgets have no room for a call, if they have none. Reserves nothing.
 pub(super) fn no_room(open: &OpenCall<'_>, judged: &Judged) -> Option<NoRoom> {
     let policy = open.parts().policy.now();
     let of_run = open.session().uses();

@@ -1,11 +1,11 @@
-//! `CallResult`: what came of a call, without which call it was: while it is shaped, and as it is read from a stored outcome.
+//! `CallResult`: what a call produced, without its identity; used while a result is shaped and when a stored outcome is read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::result::{Artifact, Content, Failure, Original, Status, TracedCall};
 
-/// What the outcome of a call will hold: made of its tool's result or of its early end, or that of a call which ended before.
+/// The content of an outcome: built from a tool result or an early end, or read from a call that ended before.
 #[derive(Debug, Deserialize)]
 pub(super) struct CallResult {
     pub(super) status: Status,
@@ -17,20 +17,20 @@ pub(super) struct CallResult {
     pub(super) artifacts: Vec<Artifact>,
     pub(super) error: Option<Failure>,
     pub(super) strength: Option<String>,
-    /// The trace of a call that another one ran; its own otherwise.
+    /// Trace of a call that another call ran; `None` for the call's own trace.
     pub(super) calls: Option<Vec<TracedCall>>,
-    /// What an MCP server sent.
+    /// The original response of an MCP server.
     pub(super) original: Option<Original>,
-    /// What it waits for; that of a call which ended before is over.
+    /// The approval that the call waits for. Not read from stored outcomes, whose approvals are over.
     #[serde(skip)]
     pub(super) approval: Option<String>,
-    /// What people can do about it; no outcome that is stored holds it.
+    /// Advice for operators; never part of a stored outcome.
     #[serde(skip)]
     pub(super) operator: Option<String>,
 }
 
 impl CallResult {
-    /// Nothing but how the call ended.
+    /// Returns an empty result with this status.
     pub(super) fn of(status: Status) -> Self {
         Self {
             status,
@@ -47,20 +47,20 @@ impl CallResult {
         }
     }
 
-    /// The same with this failure.
+    /// Sets the failure.
     pub(super) fn with_error(mut self, failure: Failure) -> Self {
         self.error = Some(failure);
         self
     }
 
-    /// The result in an outcome's JSON; nothing where that cannot be read.
+    /// Reads the result from an outcome's JSON; `None` if it cannot be parsed.
     pub(super) fn stored(outcome: &str) -> Option<Self> {
         let mut result: Self = serde_json::from_str(outcome).ok()?;
         result.calls.get_or_insert_default();
         Some(result)
     }
 
-    /// Its texts.
+    /// Returns its text contents, joined by newlines.
     pub(super) fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|content| match content {
             Content::Text { text } => Some(text.as_str()),

@@ -1,4 +1,4 @@
-//! `Claimed`: a decision that one call took; how that call ended is told to the inbox, whatever happens.
+//! `Claimed`: a decision that one call has claimed. The inbox gets the call's outcome, whatever happens.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::executor::call_result::CallResult;
 use crate::executor::early_end::EarlyEnd;
 use crate::result::Outcome;
 
-/// A claim, to be finished. Dropping it says that the call was cancelled.
+/// A claim to be finished. Dropping it reports the call as cancelled.
 #[derive(Debug)]
 pub(super) struct Claimed {
     inbox: Arc<dyn Inbox>,
@@ -20,7 +20,7 @@ pub(super) struct Claimed {
 }
 
 impl Claimed {
-    /// The claim of this request.
+    /// Creates the claim of this request.
     pub(super) fn new(inbox: &Arc<dyn Inbox>, id: &ApprovalId) -> Self {
         Self {
             inbox: Arc::clone(inbox),
@@ -29,7 +29,7 @@ impl Claimed {
         }
     }
 
-    /// A question's answer was taken in: nothing runs on it by itself.
+    /// Marks a question's answer as delivered; nothing runs because of it.
     pub(super) async fn answered(mut self) {
         self.finished = true;
         let told = self.inbox.deliver(&self.id).await;
@@ -38,7 +38,7 @@ impl Claimed {
         }
     }
 
-    /// Says how the call ended, and whether whoever asked hears it with this.
+    /// Stores the call's outcome, and whether the client receives it now.
     pub(super) async fn finish(mut self, outcome: &Outcome, delivered: bool) {
         let Ok(text) = outcome.to_stored() else {
             return;
@@ -46,7 +46,7 @@ impl Claimed {
         let told = self.inbox.finish(&self.id, &text, delivered).await;
         self.finished = true;
         if let Err(error) = told {
-            // The call has run and is recorded; the inbox calls it in doubt.
+            // The call has run and is recorded; the inbox will mark the request as in doubt.
             tracing::error!(%error, id = %self.id, "say how an approved call ended");
         }
     }
@@ -69,7 +69,7 @@ impl Drop for Claimed {
     }
 }
 
-/// The outcome of a request that another call ran, as this call's own.
+/// Returns the outcome of a request that another call ran, as this call's own.
 pub(super) fn told_again(id: &ApprovalId, outcome: Option<&str>) -> EarlyEnd {
     match outcome.and_then(CallResult::stored) {
         Some(result) => EarlyEnd::answered(result),

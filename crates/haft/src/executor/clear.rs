@@ -1,4 +1,4 @@
-//! Clear: the policy's verdict on a call, and the user where one must be asked.
+//! Clear: applies the policy's verdict to a call and asks the user if needed.
 
 use crate::approval::Extent;
 use crate::budget::NoRoom;
@@ -12,7 +12,7 @@ use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::session::Session;
 
-/// Clears a call that is not simply allowed, or says who stopped it.
+/// Clears a call that the policy does not simply allow, or returns why it was stopped.
 pub(super) async fn clear(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -47,7 +47,7 @@ pub(super) async fn clear(
     approve::ask_user(open, settlement, judged).await
 }
 
-/// Clears a call for which the budgets have no room: neither a rule nor a grant lets it pass, a person decides.
+/// Clears a call that exceeds the budgets: no rule or grant lets it pass, only the user's decision.
 pub(super) async fn without_room(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -58,7 +58,7 @@ pub(super) async fn without_room(
     approve::ask_user(open, settlement, judged).await
 }
 
-/// Who allowed such calls for the session, if anybody did.
+/// Returns who granted such calls for the session, if anyone did.
 fn granted(session: &Session, judged: &Judged) -> Result<Option<String>, EarlyEnd> {
     let Judged {
         admitted,

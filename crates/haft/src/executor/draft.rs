@@ -1,4 +1,4 @@
-//! `Draft`: what every request to a person says of its call, whatever is asked.
+//! `Draft`: the part of an approval request that describes the call, whatever is asked.
 
 use crate::approval::{ApprovalId, ApprovalRequest, STANDS, Snapshot, fingerprint};
 use crate::call::{CallId, Origin};
@@ -11,16 +11,16 @@ use crate::session::{Session, WaitMode};
 use crate::spec::Risk;
 use crate::toolset::ToolEntry;
 
-/// Which call it is and who made it.
+/// A call's identity and origin.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
     pub(super) call: &'a CallId,
-    /// The call that goes on when a person has decided, where that is not this one.
+    /// The call that continues after the decision, if it is not this one.
     pub(super) parent: Option<&'a CallId>,
     pub(super) origin: Origin,
 }
 
-/// A call about which a person is asked.
+/// A call that needs a decision.
 pub(super) struct Draft<'a> {
     pub(super) entry: &'a ToolEntry,
     pub(super) caller: Caller<'a>,
@@ -28,7 +28,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// The request without what the policy says and without a question.
+    /// Returns the request without the policy's part and without a question.
     pub(super) fn request(
         &self,
         parts: &Parts,

@@ -1,4 +1,4 @@
-//! `EarlyEnd`: why a call ends before its last stage.
+//! `EarlyEnd`: why a call ended before its last stage.
 
 use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::audit::AuditError;
@@ -8,34 +8,34 @@ use crate::result::{Artifact, Content, Failure, Status, ToolResult};
 
 /// Why a call ended early.
 pub(super) enum EarlyEnd {
-    /// It was refused, or it failed.
+    /// The call was refused, or it failed.
     Failed(FailedCall),
-    /// It waits for a user.
+    /// The call waits for a decision.
     Suspended(SuspendedEnd),
-    /// It was answered without its tool.
+    /// The call was answered without its tool.
     Answered(Box<CallResult>),
 }
 
-/// A failure, with what there is to show for it. The status follows from its kind.
+/// A failure, with artifacts to show. The status follows from its kind.
 pub(super) struct FailedCall {
     failure: Failure,
     artifacts: Vec<Artifact>,
-    /// What people can do about it; no reply to a model holds it.
+    /// Advice for operators; never sent to a model.
     operator: Option<String>,
 }
 
-/// A call that waits for a user.
+/// A call that waits for a decision.
 pub(super) struct SuspendedEnd {
     /// The request.
     pub(super) approval: ApprovalId,
-    /// What its client is told.
+    /// The message for its client.
     pub(super) words: String,
-    /// What people can do about it; no reply to a model holds it.
+    /// Advice for operators; never sent to a model.
     operator: Option<String>,
 }
 
 impl EarlyEnd {
-    /// A failure of this kind.
+    /// Creates a failure of this kind.
     pub(super) fn failed(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::Failed(FailedCall {
             failure: Failure {
@@ -48,7 +48,7 @@ impl EarlyEnd {
         })
     }
 
-    /// The call waits for a user, and nobody waits for the call.
+    /// Creates the end of a suspended call: its request is pending and nothing waits for it in this process.
     pub(super) fn suspended(request: &ApprovalRequest) -> Self {
         let what = if request.is_question() {
             "answer"
@@ -65,7 +65,7 @@ impl EarlyEnd {
         .for_operator(format!("`haft approvals {what} {}`", request.id))
     }
 
-    /// The call waits for what another call asked.
+    /// Creates the end of a call that waits for a request of another call.
     pub(super) fn waiting(approval: &ApprovalId, words: impl Into<String>) -> Self {
         Self::Suspended(SuspendedEnd {
             approval: approval.clone(),
@@ -74,12 +74,12 @@ impl EarlyEnd {
         })
     }
 
-    /// The call was answered without its tool.
+    /// Creates the end of a call that was answered without its tool.
     pub(super) fn answered(result: CallResult) -> Self {
         Self::Answered(Box::new(result))
     }
 
-    /// What sort of failure it is, where it is one.
+    /// Returns the kind of failure, if it is one.
     pub(super) fn kind(&self) -> Option<ErrorKind> {
         match self {
             Self::Failed(failed) => Some(failed.failure.kind),
@@ -87,7 +87,7 @@ impl EarlyEnd {
         }
     }
 
-    /// As a failure, for whoever only asks what would become of a call.
+    /// Converts it into a failure, for callers that only ask what would happen to a call.
     pub(super) fn into_failure(self) -> Failure {
         match self {
             Self::Failed(failed) => failed.failure,
@@ -104,7 +104,7 @@ impl EarlyEnd {
         }
     }
 
-    /// The same failure for people: the advice is what they can do about it.
+    /// Like [`into_failure`](Self::into_failure), with the advice for operators.
     pub(super) fn into_failure_for_people(self) -> Failure {
         let operator = match &self {
             Self::Failed(failed) => failed.operator.clone(),
@@ -118,7 +118,7 @@ impl EarlyEnd {
         }
     }
 
-    /// Adds what is to be shown beside a failure.
+    /// Adds an artifact to a failure.
     pub(super) fn with_artifact(mut self, artifact: Artifact) -> Self {
         if let Self::Failed(failed) = &mut self {
             failed.artifacts.push(artifact);
@@ -126,7 +126,7 @@ impl EarlyEnd {
         self
     }
 
-    /// Adds a note: to an answer, or as the advice of a failure.
+    /// Adds a note: to an answer's content, or as a failure's advice.
     pub(super) fn with_note(mut self, note: String) -> Self {
         match &mut self {
             Self::Answered(result) => {
@@ -140,7 +140,7 @@ impl EarlyEnd {
         }
     }
 
-    /// Adds what to do next to a failure; nothing where the text is empty.
+    /// Sets the advice of a failure; an empty text sets none.
     pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
         if let Self::Failed(failed) = &mut self {
             failed.failure.advice = Some(bounded(advice.into())).filter(|text| !text.is_empty());
@@ -148,7 +148,7 @@ impl EarlyEnd {
         self
     }
 
-    /// The same, where a failure has no advice yet.
+    /// Sets the advice of a failure that has none yet.
     pub(super) fn or_advise(self, advice: &str) -> Self {
         match &self {
             Self::Failed(failed) if failed.failure.advice.is_none() => self.advise(advice),
@@ -156,8 +156,7 @@ impl EarlyEnd {
         }
     }
 
-    /// Adds what people can do about it, cut at [`LONGEST_MESSAGE`](crate::error::LONGEST_MESSAGE); nothing where the text is
-    /// empty.
+    /// Sets the advice for operators, cut at [`LONGEST_MESSAGE`](crate::error::LONGEST_MESSAGE); an empty text sets none.
     pub(super) fn for_operator(mut self, advice: impl Into<String>) -> Self {
         let advice = Some(bounded(advice.into())).filter(|text| !text.is_empty());
         match &mut self {
@@ -168,7 +167,7 @@ impl EarlyEnd {
         self
     }
 
-    /// The same, where a failure has no such advice yet.
+    /// Sets the advice for operators of a failure that has none yet.
     pub(super) fn or_for_operator(self, advice: &str) -> Self {
         match &self {
             Self::Failed(failed) if failed.operator.is_none() => self.for_operator(advice),
@@ -177,7 +176,7 @@ impl EarlyEnd {
     }
 }
 
-/// As the tool that asked hears of it; one that is suspended stays that.
+/// The error that the asking tool receives; a suspended call stays suspended.
 impl From<EarlyEnd> for ToolError {
     fn from(end: EarlyEnd) -> Self {
         let (error, operator) = match end {
@@ -225,7 +224,7 @@ impl From<EarlyEnd> for CallResult {
     }
 }
 
-/// The honest status of a failure.
+/// Returns the status for a failure of this kind.
 pub(super) fn status(kind: ErrorKind) -> Status {
     match kind {
         ErrorKind::Denied => Status::Denied,
@@ -240,7 +239,7 @@ pub(super) fn status(kind: ErrorKind) -> Status {
     }
 }
 
-/// What the caller hears of a tool's failure; its cause goes to the log.
+/// Returns the part of a tool's failure that the caller sees; its cause goes to the log.
 pub(super) fn failure(error: &ToolError) -> Failure {
     if let Some(source) = std::error::Error::source(error) {
         tracing::debug!(error = %error, cause = %source, "tool failed");
@@ -278,5 +277,5 @@ impl From<AuditError> for EarlyEnd {
     }
 }
 
-/// What a tool gave: a result, or a failure without anything to show.
+/// What a tool returned: a result, or a failure with no content.
 pub(super) type Given = Result<ToolResult, ToolError>;

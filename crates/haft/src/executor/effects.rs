@@ -1,4 +1,4 @@
-//! What a call would do, as its tool says it. Asked here alone: a tool that panics over it is denied, never let through.
+//! What a call would do, according to its tool. Only this module asks; if the tool panics, the call is denied.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::permission::{Condition, Effect, Permission};
 use crate::policy::Policy;
 use crate::tool::{PreparedCall, Tool};
 
-/// Runs a question to a tool.
+/// Asks the tool something and turns a panic into a denial.
 fn guarded<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
     let message = "the tool could not say what the call would do";
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_| {
@@ -22,7 +22,7 @@ fn guarded<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
     })
 }
 
-/// Hands the arguments to the tool; the call, where it takes them in.
+/// Passes the arguments to the tool; returns the prepared call if the tool prepares calls.
 pub(super) fn prepare(
     tool: &Arc<dyn Tool>,
     arguments: &Arguments,
@@ -30,26 +30,26 @@ pub(super) fn prepare(
     Ok(guarded(|| Arc::clone(tool).prepare(arguments))??)
 }
 
-/// A tool with a call's arguments. What it says of the call and what runs come from one value.
+/// A tool with a call's arguments. What the tool says about the call and what runs come from one value.
 pub(super) struct ToolInput {
     tool: Arc<dyn Tool>,
     arguments: Arguments,
-    /// The call, where the tool has taken its arguments in.
+    /// The prepared call, if the tool prepares calls.
     prepared: Option<Box<dyn PreparedCall>>,
-    /// Its client pipes something in.
+    /// Whether the client pipes input in.
     has_input: bool,
 }
 
 /// What runs.
 pub(super) enum Runnable {
-    /// A call that its tool prepared.
+    /// A call that the tool prepared.
     Prepared(Box<dyn PreparedCall>),
-    /// A tool that reads the arguments itself.
+    /// A tool that parses the arguments itself.
     Plain(Arc<dyn Tool>, Arguments),
 }
 
 impl ToolInput {
-    /// A tool with arguments that it took in.
+    /// Creates the input from a tool and arguments that it has prepared.
     pub(super) fn new(
         tool: Arc<dyn Tool>,
         arguments: Arguments,
@@ -63,23 +63,23 @@ impl ToolInput {
         }
     }
 
-    /// The same, into which its client pipes something.
+    /// Sets whether the client pipes input in.
     pub(super) fn with_input(self, has_input: bool) -> Self {
         Self { has_input, ..self }
     }
 
-    /// Whether its client pipes something in.
+    /// Returns whether the client pipes input in.
     pub(super) fn has_input(&self) -> bool {
         self.has_input
     }
 
-    /// The effective arguments.
+    /// Returns the effective arguments.
     pub(super) fn arguments(&self) -> &Arguments {
         &self.arguments
     }
 
-    /// What the call would do, where the policy judges the workspace that the tool works in: rules on paths, and what is
-    /// hidden, mean nothing in another one.
+    /// Returns what the call would do. The policy must judge the workspace that the tool works in: path rules and hidden paths mean
+    /// nothing in another one.
     pub(super) fn permissions(&self, policy: &Policy) -> Result<Vec<Permission>, EarlyEnd> {
         if let Some(workspace) = guarded(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
@@ -94,7 +94,7 @@ impl ToolInput {
         })??)
     }
 
-    /// The same with the conditions it runs under and the files it would change, as they are now.
+    /// Returns the permissions with the conditions of the call and a preview of the files it would change, as they are now.
     pub(super) fn snapshot(&self, permissions: Vec<Permission>) -> Result<Snapshot, EarlyEnd> {
         let conditions = self.conditions()?;
         let preview = guarded(|| match &self.prepared {
@@ -108,7 +108,7 @@ impl ToolInput {
         })
     }
 
-    /// What settings decide about the call.
+    /// Returns the conditions that settings impose on the call.
     pub(super) fn conditions(&self) -> Result<Vec<Condition>, EarlyEnd> {
         let mut all = guarded(|| match &self.prepared {
             Some(call) => call.conditions(),
@@ -118,7 +118,7 @@ impl ToolInput {
         Ok(all)
     }
 
-    /// The digest of the arguments that the permissions do not state in full; `written` is how the caller wrote them.
+    /// Returns the digest of the arguments that the permissions do not state in full. `written` is the caller's own text.
     pub(super) fn unstated(
         &self,
         written: &str,
@@ -128,13 +128,13 @@ impl ToolInput {
             Some(call) => call.stated(permissions),
             None => self.tool.stated(&self.arguments, permissions),
         })?;
-        // No rule can speak of the value of any other effect: such a call has its arguments compared whole.
+        // Rules cannot match the value of any other effect: for such a call, all arguments are compared.
         let sayable = |permission: &Permission| {
             let effect = &permission.effect;
             let named = |effect: &Effect| {
                 matches!(
                     effect,
-                    // Which command it was is compared beside the paths that it changes.
+                    // The command itself is compared together with the paths that it changes.
                     Effect::Run { .. } | Effect::Connect { .. } | Effect::Apply { .. }
                 )
             };
@@ -144,12 +144,12 @@ impl ToolInput {
         Ok(args_digest_without(written, if all { stated } else { &[] }))
     }
 
-    /// The tool.
+    /// Returns the tool.
     pub(super) fn into_tool(self) -> Arc<dyn Tool> {
         self.tool
     }
 
-    /// What runs, for the one place that runs it.
+    /// Returns what runs, for the one place that runs it.
     pub(super) fn into_runnable(self) -> Runnable {
         match self.prepared {
             Some(call) => Runnable::Prepared(call),

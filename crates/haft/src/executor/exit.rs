@@ -1,4 +1,4 @@
-//! The one exit: every call that was begun is closed here, answered and recorded; a dropped one, too.
+//! The single exit: closes, answers and records every call that began, including dropped ones.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,41 +17,41 @@ use crate::result::{Content, Outcome, Status, milliseconds};
 use crate::session::Session;
 use crate::session::nest::Nest;
 
-/// Longest summary, in bytes.
+/// Maximum length of a summary, in bytes.
 const SUMMARY: usize = 160;
 
-/// Most bytes of a result that are recorded; sinks redact and cut it further.
+/// Maximum number of result bytes that are recorded; sinks redact and cut it further.
 const RESULT: usize = 4 << 10;
 
-/// What is said of a resumed call that its process leaves.
+/// The message for a resumed call that this process leaves.
 pub(super) const STOPPED: &str = "haft stopped before the call ended; it can be resumed again";
 
 /// A call from its first check to its exit. Dropping it unclosed records the call as cancelled.
 pub(super) struct OpenCall<'a> {
     parts: &'a Arc<Parts>,
     session: &'a Session,
-    /// How it comes to be made.
+    /// Who makes the call, and why.
     how: How,
-    /// It is a call of one of the executor's own tools, made by the tool of another call.
+    /// Whether it is a call of one of the executor's internal tools, made by the tool of another call.
     internal: bool,
-    /// Whether the caller named it.
+    /// Whether the caller gave it an id.
     own_id: bool,
-    /// What its record will say.
+    /// The draft of its record.
     pub(super) record: RecordDraft,
-    /// It was suspended or interrupted before, and goes on.
+    /// Set if the call was suspended or interrupted before, and continues.
     resumption: Option<Resumption>,
-    /// What it keeps of the calls made within it.
+    /// The state of the calls made within it.
     nest: Arc<Nest>,
-    /// Its number in the trace of the call that it is nested in.
+    /// Its number in the trace of the outer call.
     seq: Option<u64>,
     begun: Instant,
-    /// How much untrusted content the run had read before.
+    /// Number of untrusted sources that the run had read before the call.
     untrusted: usize,
     closed: bool,
 }
 
 impl<'a> OpenCall<'a> {
-    /// Takes a call in.
+    /// Opens an incoming call.
     pub(super) fn new(parts: &'a Arc<Parts>, session: &'a Session, incoming: Incoming) -> Self {
         let Incoming {
             call,
@@ -60,7 +60,7 @@ impl<'a> OpenCall<'a> {
         } = incoming;
         session.running().begin();
         let outer = session.nest();
-        // Traced before anything is looked at: a refused call is in the trace, too.
+        // Traced before any check: refused calls are in the trace, too.
         let traced = |outer: &Arc<Nest>| outer.begin(&call.name, args_digest(&call.arguments));
         let seq = outer.and_then(traced);
         let within = || Some(outer?.call().nth_within(seq?));
@@ -83,61 +83,61 @@ impl<'a> OpenCall<'a> {
         }
     }
 
-    /// The parts of the executor that runs it.
+    /// Returns the parts of the executor that runs it.
     pub(super) fn parts(&self) -> &'a Arc<Parts> {
         self.parts
     }
 
-    /// How it comes to be made.
+    /// Returns who makes the call, and why.
     pub(super) fn how(&self) -> How {
         self.how
     }
 
-    /// Whether its tool is one of the executor's own.
+    /// Returns whether its tool is one of the executor's internal tools.
     pub(super) fn is_internal(&self) -> bool {
         self.internal
     }
 
-    /// Whether the caller named the call.
+    /// Returns whether the caller gave the call an id.
     pub(super) fn has_own_id(&self) -> bool {
         self.own_id
     }
 
-    /// Goes on under the id of the call that this one repeats; nothing was recorded under its own.
+    /// Continues under the id of the call that this one repeats; nothing was recorded under its own.
     pub(super) fn rename(&mut self, id: CallId) {
         self.nest = Arc::new(Nest::new(id.clone(), self.session.nest().cloned()));
         self.record.rename(id);
     }
 
-    /// The call was suspended or interrupted before: until it is over it can be resumed again.
+    /// Marks the call as suspended or interrupted before: until it ends, it can be resumed again.
     pub(super) fn goes_on(&mut self) {
         self.nest.set_resumable(true);
-        // A host that ends the run meanwhile leaves it open.
+        // If the host finishes the run meanwhile, the call stays open.
         self.session.at_work().note_resumable(self.id(), true);
         let by_host = self.how != How::Asked;
         let leaving = self.session.leaving();
         self.resumption = Some(Resumption::new(&self.nest, leaving, by_host));
     }
 
-    /// How it is resumed, if it is.
+    /// Returns how it is resumed, if it is.
     pub(super) fn resumption(&self) -> Option<&Resumption> {
         self.resumption.as_ref()
     }
 
-    /// When the call came in.
+    /// Returns when the call came in.
     pub(super) fn begun(&self) -> Instant {
         self.begun
     }
 
-    /// The call's id.
+    /// Returns the call's id.
     pub(super) fn id(&self) -> &CallId {
         self.record.id()
     }
 
-    /// Who made it, for a request to a person.
+    /// Returns the caller that an approval request names.
     pub(super) fn caller(&self) -> Caller<'_> {
         let outer = self.session.nest().map(|nest| &**nest);
-        // A call of the executor's own tools is asked about after the call around it ran: it goes on by itself.
+        // The approval for an internal tool is requested after the outer call ran: that call continues by itself.
         let parent = if self.internal {
             outer.and_then(Nest::outer)
         } else {
@@ -150,34 +150,34 @@ impl<'a> OpenCall<'a> {
         }
     }
 
-    /// The session that it runs in.
+    /// Returns the session that it runs in.
     pub(super) fn session(&self) -> &'a Session {
         self.session
     }
 
-    /// What it keeps of the calls made within it.
+    /// Returns the state of the calls made within it.
     pub(super) fn nest(&self) -> &Arc<Nest> {
         &self.nest
     }
 
-    /// Ends its line in the trace of the call that it is nested in.
+    /// Ends its entry in the trace of the outer call.
     fn trace_end(&self, status: Status) {
         if let (Some(outer), Some(seq)) = (self.session.nest(), self.seq) {
             outer.end(seq, status, milliseconds(self.begun.elapsed()));
         }
     }
 
-    /// Whether anybody records.
+    /// Returns whether there is an audit sink.
     pub(super) fn is_recorded(&self) -> bool {
         !self.parts.sinks.is_empty()
     }
 
-    /// What is known of the call, for its lines; made once, when it starts or ends.
+    /// Returns the call's record; built once, when the call starts or ends.
     pub(super) fn record(&mut self) -> Arc<CallRecord> {
         self.record.made(self.session)
     }
 
-    /// Closes the call: normalises, records, answers.
+    /// Closes the call: builds the summary, records the end and returns the outcome.
     pub(super) fn close(&mut self, end: CallResult) -> Outcome {
         let duration = self.begun.elapsed();
         let summary = summary(&end);
@@ -220,21 +220,21 @@ impl<'a> OpenCall<'a> {
         }
     }
 
-    /// What untrusted content was noted since the call came in.
+    /// Returns the untrusted sources noted since the call came in.
     fn noted(&self) -> Vec<String> {
         let all = self.session.untrusted();
         let new = all.iter().skip(self.untrusted);
         new.map(ToString::to_string).collect()
     }
 
-    /// Ends the call without a line: another one acts on the decision that it was to act on.
+    /// Ends the call without a record: another call acts on its decision.
     pub(super) fn discard(&mut self) {
         self.closed = true;
         self.trace_end(Status::Cancelled);
         self.leave();
     }
 
-    /// The run goes on without the call, or ends with it.
+    /// Removes the call from the run, and ends the run if it was the last one.
     fn leave(&self) {
         if self.session.running().end()
             && let Err(error) = self.parts.end_run(self.session)
@@ -246,7 +246,7 @@ impl<'a> OpenCall<'a> {
     fn record_end(&mut self, end: CallEnd) {
         let what = EventKind::CallEnded(self.record(), end);
         if let Err(error) = self.parts.record(self.session, what) {
-            // The call has run and its answer is owed; the failed sink refuses the next one.
+            // The call has run and must be answered; the failed sink refuses the next one.
             tracing::error!(call = %self.id(), %error, "the end of a call was not recorded");
         }
     }
@@ -283,7 +283,7 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// One bounded line for a person: the tool's own, else the failure, else how the content begins.
+/// Returns one bounded line for the user: the tool's own summary, else the failure, else the start of the content.
 fn summary(shaped: &CallResult) -> String {
     let own = shaped.summary.as_deref();
     let failed = || shaped.error.as_ref().map(|e| e.message.as_str());
@@ -302,7 +302,7 @@ fn summary(shaped: &CallResult) -> String {
     format!("{}…", line.get(..end).unwrap_or_default())
 }
 
-/// The beginning of the result, where it says more than the summary.
+/// Returns the start of the result, if it says more than the summary.
 fn beginning(shaped: &CallResult, summary: &str) -> Option<String> {
     let text = shaped.content.iter().find_map(first_text);
     let text = text.or_else(|| shaped.data.as_ref().map(|raw| raw.get()))?;

@@ -1,4 +1,4 @@
-//! What a running tool reaches of the executor: nested calls by the same path, and the parts that it may use.
+//! What a running tool can reach of the executor: nested calls on the same path, and the parts that it may use.
 
 use std::sync::Arc;
 

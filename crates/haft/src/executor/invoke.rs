@@ -1,4 +1,4 @@
-//! Invoke: recorded before it runs, then the one `Tool::call`, under deadline and cancellation, panics caught.
+//! Invoke: records the start, then makes the one `Tool::call`, under deadline and cancellation, with panics caught.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,19 +25,19 @@ use crate::session::{Ending, Session};
 use crate::spec::{Risk, ToolSpec};
 use crate::toolset::ToolEntry;
 
-/// How long a tool that was told to end because its time is over may take to return what it has.
+/// Grace period in which a tool past its deadline may return what it has.
 const LATE_GRACE: Duration = Duration::from_secs(10);
-/// The same for a cancelled session: shorter than an ending run waits for its calls.
+/// Grace period after a cancelled session: shorter than an ending run waits for its calls.
 const CANCEL_GRACE: Duration = Duration::from_millis(2500);
 
-/// What a tool gave. Made here alone.
+/// What a tool returned. Only this module creates it.
 pub(super) struct Invoked {
     entry: Arc<ToolEntry>,
     given: Given,
 }
 
 impl Invoked {
-    /// The entry and what its tool gave.
+    /// Returns the entry and what its tool returned.
     pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Given) {
         (self.entry, self.given)
     }
@@ -50,22 +50,22 @@ pub(super) async fn invoke(
     open: &mut OpenCall<'_>,
     mut cleared: Cleared,
 ) -> Result<Invoked, EarlyEnd> {
-    // From here on it may run, whatever becomes of it.
+    // From here on the call may run, whatever happens to it.
     cleared.spend();
     if open.is_recorded() {
         started(parts, session, open, cleared.judgement().ruling().risk).await?;
     }
     let limit = TimeLimit::of(session, cleared.spec());
-    // A server orders its calls itself, and one of them may wait long for whoever it asks.
+    // A server orders its own calls, and one of them may wait long for a decision.
     let shared = cleared.spec().concurrency_safe || cleared.spec().listing.is_some();
     let (place, waited) = match Place::free(session.lane(), shared) {
         Some(place) => (place, false),
-        // Boxed, as everything here that few calls need: every call's future would be as large.
+        // Boxed, like everything here that few calls need: the future of every call would be as large.
         None => (Box::pin(turn(session, shared, limit.time)).await?, true),
     };
     let nest = Arc::clone(open.nest());
     let _seated = nest.seat().take(place);
-    // Nobody of this session writes beside it from here on.
+    // From here on no other call of this session writes in parallel.
     if let Some(difference) = cleared.difference(parts)? {
         return Err(conflict(&difference));
     }
@@ -84,7 +84,7 @@ pub(super) async fn invoke(
         limit: limit.time,
     };
     let _end = LiveEnd(context.live.clone());
-    // Waits for a person or for other calls are not the tool's time.
+    // Time spent waiting for the user or for other calls does not count against the tool.
     let begun = if !decided && !waited {
         open.begun()
     } else {
@@ -102,14 +102,14 @@ pub(super) async fn invoke(
     Ok(Invoked { entry, given })
 }
 
-/// The call's side of the live channel, where somebody watches.
+/// Returns the call's side of the live channel, if there is a progress sink.
 fn live(session: &Session, call: &CallId) -> Option<Arc<Live>> {
     let sink = session.progress_sink()?;
     let run = session.run().clone();
     Some(Live::new(run, call.clone(), Arc::clone(sink)))
 }
 
-/// Writes that the call is about to run; an effect of risk high or more waits until that is safe on disk.
+/// Records that the call is about to run; for risk high or more, waits until the record is durable.
 async fn started(
     parts: &Parts,
     session: &Session,
@@ -125,7 +125,7 @@ async fn started(
     Ok(())
 }
 
-/// Waits until the call may run beside what else runs in this session.
+/// Waits until the call may run beside the other running calls of this session.
 async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Place, EarlyEnd> {
     let turn = Place::turn(session.lane(), shared);
     tokio::select! {
@@ -137,8 +137,8 @@ async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Place,
     }
 }
 
-/// What the tool gives and the time that it takes, under the host's deadline and the session's cancellation. A tool that is
-/// ready at once needs no timer.
+/// Runs the tool under the host's deadline and the session's cancellation. Returns what it gave and the time it took. A tool that
+/// is ready at once needs no timer.
 async fn run(context: &CallContext, clock: Clock<'_>, runnable: Runnable) -> (Given, Duration) {
     let session = &context.session;
     let plain;
@@ -161,13 +161,13 @@ async fn run(context: &CallContext, clock: Clock<'_>, runnable: Runnable) -> (Gi
     };
     let spent = clock.spent();
     if spent > clock.limit.time {
-        // It held its thread for longer than it may take.
+        // The tool blocked its thread for longer than its limit.
         return (ended(given, clock.limit.passed()), spent);
     }
     (of_itself(session, given), spent)
 }
 
-/// What a tool gave that was not ready at once; time in which a call within waits for an approval does not count.
+/// Waits for a tool that was not ready at once; time in which a nested call waits for an approval does not count.
 async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_>) -> Given {
     let Clock { begun, nest, limit } = clock;
     let (ending, error, grace) = tokio::select! {
@@ -185,7 +185,7 @@ async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_
     }
 }
 
-/// A result ends a resumed call for good. One that was cut off when the session leaves can be resumed again.
+/// A result ends a resumed call for good. A call that was cut off because the session leaves can be resumed again.
 fn left(session: &Session, nest: &Nest, given: Given) -> Given {
     match &given {
         Ok(_) => nest.set_resumable(false),
@@ -201,8 +201,8 @@ fn left(session: &Session, nest: &Nest, given: Given) -> Given {
     given
 }
 
-/// What a tool gave before it was told to end. A failure in a cancelled session is the cancellation, which a tool can
-/// see before this does: by the session's token, or by a call within it.
+/// Returns what a tool gave before it was told to end. A failure in a cancelled session counts as cancellation, which the tool can
+/// notice first: through the session's token, or a nested call.
 fn of_itself(session: &Session, given: Given) -> Given {
     let failed = given.as_ref().map_or(true, |result| result.error.is_some());
     if failed && session.cancellation().is_cancelled() {
@@ -211,7 +211,7 @@ fn of_itself(session: &Session, given: Given) -> Given {
     given
 }
 
-/// What a tool gave that was told to end: what it has to show stays, but it did not succeed.
+/// Returns what a tool gave after it was told to end: its content is kept, but it did not succeed.
 fn ended(given: Given, error: ToolError) -> Given {
     match given {
         Ok(result) => {
@@ -221,7 +221,7 @@ fn ended(given: Given, error: ToolError) -> Given {
             }
             Ok(ToolResult {
                 summary: None,
-                // Its server did not say this.
+                // The server did not send this.
                 original: None,
                 ..result.with_error(error)
             })
@@ -231,7 +231,7 @@ fn ended(given: Given, error: ToolError) -> Given {
     }
 }
 
-/// A running call's clock, which stands still while a person is asked.
+/// A running call's clock, which stops while a user decides.
 #[derive(Clone, Copy)]
 struct Clock<'a> {
     begun: Instant,
@@ -240,24 +240,24 @@ struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// How long the call has run.
+    /// Returns how long the call has run.
     fn spent(&self) -> Duration {
         self.begun.elapsed().saturating_sub(self.nest.waited().0)
     }
 }
 
-/// How long a call may take, and what says so.
+/// A call's time limit, and where it comes from.
 #[derive(Debug, Clone, Copy)]
 struct TimeLimit {
     time: Duration,
-    /// For the caller.
+    /// Its name, for the caller.
     name: &'static str,
-    /// For the operator, who can change it.
+    /// The setting that changes it, for the operator.
     setting: &'static str,
 }
 
 impl TimeLimit {
-    /// The shortest of the tool's own limit, that of every call, and what is left of the run's.
+    /// Returns the shortest of the tool's own limit, the limit per call, and what is left of the run's.
     fn of(session: &Session, spec: &ToolSpec) -> Self {
         let script = session.is_script();
         let setting = |own, of_script| if script { of_script } else { own };
@@ -284,7 +284,7 @@ impl TimeLimit {
         limit
     }
 
-    /// The failure of a call that took longer.
+    /// Returns the failure of a call that exceeded it.
     fn passed(self) -> ToolError {
         ToolError::new(
             ErrorKind::Timeout,

@@ -1,4 +1,4 @@
-//! `Kept`: a call that is found when it is made again, and what is noted of its end.
+//! `JournaledCall`: a call that is recognised when it is made again, and the note of how it ended.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::session::Session;
 use crate::session::at_work::Present;
 use crate::session::nest::Nest;
 
-/// A call that is found when it is made again.
+/// A call that is recognised when it is made again.
 #[derive(Debug)]
 pub(super) struct JournaledCall {
     pub(super) key: String,
-    /// It began: no other call is at work under its id.
+    /// Set once the call has begun: no other call runs under its id.
     present: Option<Present>,
-    /// It was suspended before.
+    /// Set if the call was suspended before.
     noted: Option<Noted>,
 }
 
-/// A call that is known to be suspended. Dropping this forgets it where the call was cancelled with its client, and is
-/// over; one that can be resumed stays noted.
+/// A call that is noted as suspended. Dropping this forgets the call if it was cancelled with its client and is over; a call that
+/// can be resumed stays noted.
 #[derive(Debug)]
 struct Noted {
     store: Arc<dyn SuspendedCalls>,
@@ -38,7 +38,7 @@ impl Drop for Noted {
         if !self.dropped || self.nest.is_resumable() {
             return;
         }
-        // Where no runtime is left the process ends; the journal then says what it did.
+        // Without a runtime the process is exiting; the journal then tells what the call did.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (store, run, call) = (Arc::clone(&self.store), self.run.clone(), self.call.clone());
             let present = self.present.take();
@@ -46,24 +46,24 @@ impl Drop for Noted {
                 if let Err(error) = store.forget(&run, &call).await {
                     tracing::warn!(%error, %call, "forget a cancelled call");
                 }
-                // An identical call that waits for this one must not find it.
+                // An identical call that waits for this one must not find the note.
                 drop(present);
             });
         }
     }
 }
 
-/// How a kept call ended.
+/// How a journaled call ended.
 #[derive(Clone, Copy)]
 pub(super) struct KeptEnd {
-    /// Its client hears the outcome.
+    /// Whether its client receives the outcome.
     pub(super) heard: bool,
-    /// It can be resumed still: it did not get to its end.
+    /// Whether it can still be resumed: it did not reach its end.
     pub(super) resumable: bool,
 }
 
 impl JournaledCall {
-    /// A call that has not begun, or that begins now.
+    /// Creates the entry of a call that has not begun, or that begins now.
     pub(super) fn new(key: String, present: Option<Present>) -> Self {
         Self {
             key,
@@ -72,7 +72,7 @@ impl JournaledCall {
         }
     }
 
-    /// A call that was suspended before and goes on now.
+    /// Creates the entry of a call that was suspended before and continues now.
     pub(super) fn noted(
         key: String,
         present: Present,
@@ -140,7 +140,7 @@ impl JournaledCall {
         let within = self.has_begun();
         let (mut run, mut call) = (session.run().clone(), call.clone());
         if !within && let Ok(Some(entry)) = parts.inbox.get(&approval).await {
-            // One that says the same shares the request of the first.
+            // An identical call shares the request of the first.
             (run, call) = (entry.request.run, entry.request.call);
         }
         let suspended = SuspendedCall {

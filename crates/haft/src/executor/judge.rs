@@ -1,4 +1,4 @@
-//! `Judged` and `Cleared`: what a call would do, the policy's ruling, the request that states both, and the call that may run.
+//! `Judged` and `Cleared`: what a call would do with the policy's ruling, the request that states both, and the call that may run.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::spec::ToolSpec;
 use crate::toolset::ToolEntry;
 
-/// A call that may run, with what was judged of it. Made here alone: nothing runs that was not cleared.
+/// A call that may run, with its judgement. Only this module creates it: nothing runs that was not cleared.
 pub(super) struct Cleared {
     admitted: Admitted,
     judgement: Arc<Judgement>,
@@ -26,32 +26,32 @@ pub(super) struct Cleared {
 }
 
 impl Cleared {
-    /// What it took of the budgets of effects.
+    /// Returns what it reserved from the effect budgets.
     pub(super) fn uses(&self) -> Uses {
         self.reservation.uses()
     }
 
-    /// The call starts: what it took of the budgets is used.
+    /// Marks its budget reservation as used, because the call starts.
     pub(super) fn spend(&mut self) {
         std::mem::take(&mut self.reservation).spend();
     }
 
-    /// The tool and the arguments as the caller wrote them.
+    /// Returns the tool and the arguments as the caller wrote them.
     pub(super) fn known_as(&self) -> (&ToolEntry, &str) {
         (self.admitted.entry(), self.admitted.written())
     }
 
-    /// The tool's spec.
+    /// Returns the tool's spec.
     pub(super) fn spec(&self) -> &Arc<ToolSpec> {
         self.admitted.entry().spec()
     }
 
-    /// What was judged of it.
+    /// Returns its judgement.
     pub(super) fn judgement(&self) -> &Judgement {
         &self.judgement
     }
 
-    /// What is no longer as the user saw it who approved; looked at again just before it runs.
+    /// Returns what has changed since the user approved; checked again just before the call runs.
     pub(super) fn difference(&self, parts: &Parts) -> Result<Option<String>, EarlyEnd> {
         let Some(seen) = self.judgement.approved_snapshot() else {
             return Ok(None);
@@ -61,7 +61,7 @@ impl Cleared {
         Ok(seen.difference(&now))
     }
 
-    /// Its parts, for the one place that runs it.
+    /// Splits the call into its parts, for the one place that runs it.
     pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable, Arc<Judgement>) {
         let (entry, runnable) = self.admitted.into_parts();
         (entry, runnable, self.judgement)
@@ -75,12 +75,12 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// How the policy rules on it.
+    /// Returns the policy's ruling.
     pub(super) fn ruling(&self) -> &Ruling {
         self.judgement.ruling()
     }
 
-    /// The same, which a person decides about: there is no room for it in the budgets.
+    /// Raises the verdict to a request for approval, because the budgets have no room for the call.
     pub(super) fn raised(self, open: &mut OpenCall<'_>, no_room: &NoRoom) -> Self {
         let ruling = raised(self.ruling(), no_room);
         open.record.judge(self.admitted.written());
@@ -92,7 +92,7 @@ impl Judged {
         }
     }
 
-    /// The call, where the policy allows it and the budgets have room for it.
+    /// Clears a call that the policy allows and the budgets have room for.
     pub(super) fn allowed(self, reservation: Reservation) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict != Verdict::Allow {
             return Err(denied(self.ruling()));
@@ -104,7 +104,7 @@ impl Judged {
         })
     }
 
-    /// The call, by a decision about it; none lowers a deny. It runs as long as it would do what was shown, if anything was.
+    /// Clears a call on a decision; no decision lowers a deny. It runs only while it would do what was shown, if anything was.
     pub(super) fn consented(
         self,
         decision: Consent,
@@ -123,7 +123,7 @@ impl Judged {
     }
 }
 
-/// What the call would do and how the policy rules on it; both are noted for the record.
+/// Determines what the call would do and how the policy rules on it, and notes both for the record.
 pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judged, EarlyEnd> {
     let judgement = judgement(open.parts(), open.session(), &admitted);
     let judgement = judgement.inspect_err(|_| open.record.judge(admitted.written()))?;
@@ -138,7 +138,7 @@ pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judge
     })
 }
 
-/// What a call would do now, and how the policy rules on it now. Nothing is noted.
+/// Returns what a call would do now, and how the policy rules on it now. Notes nothing.
 pub(super) fn judgement(
     parts: &Parts,
     session: &Session,
@@ -163,7 +163,7 @@ pub(super) fn judgement(
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
         ruling = above(session, ruling);
     }
-    // What a skill lets a run call was asked of the call around an internal one, where there is one.
+    // A skill's restrictions apply to the outer call of an internal one, if there is one.
     if ruling.verdict < Verdict::Deny
         && !(admitted.is_internal() && session.nest().is_some())
         && let Some(denied) = session.restricted(&policy, &call, ruling.risk)
@@ -173,7 +173,7 @@ pub(super) fn judgement(
     Ok(Arc::new(Judgement::new(permissions, ruling)))
 }
 
-/// An allowed call whose risk is above what the session's limits let pass unasked.
+/// Makes an allowed call need approval whose risk is above the session's limit for unapproved calls.
 fn above(session: &Session, ruling: Ruling) -> Ruling {
     let most = session.limits().max_risk_unapproved;
     Ruling {
@@ -186,7 +186,7 @@ fn above(session: &Session, ruling: Ruling) -> Ruling {
     }
 }
 
-/// The ruling on a call for which there is no room: a person decides about it, once.
+/// Returns the ruling on a call that exceeds the budgets: it needs approval, each time.
 fn raised(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
     let said = no_room.to_string();
     let reason = if ruling.verdict == Verdict::Allow || ruling.reason.to_string() == said {
@@ -205,7 +205,7 @@ fn raised(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
     }
 }
 
-/// The request, whole: what is decided is what is written here.
+/// Returns the complete request: the decision applies to what it states.
 pub(super) fn request(
     parts: &Parts,
     session: &Session,
@@ -244,7 +244,7 @@ pub(super) fn request(
     })
 }
 
-/// A denial by the policy.
+/// Returns the failure of a call that the policy denies.
 pub(super) fn denied(ruling: &Ruling) -> EarlyEnd {
     let reason = ruling.reason.to_string();
     let message = if reason.is_empty() {

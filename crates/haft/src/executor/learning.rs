@@ -1,4 +1,4 @@
-//! `Learning`: the policy in force, which grows by the rules that people choose "always" for while it is.
+//! `Learning`: the current policy, which grows by the rules that users choose "always" for.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use parking_lot::RwLock;
 use crate::approval::{ApprovalRequest, KeptRules, RuleStore};
 use crate::policy::{Policy, RuleText, RulesError};
 
-/// What such a rule's layer is called.
+/// Name of the layer of learned rules.
 const LAYER: &str = "always";
 
-/// The policy now. Clones share it.
+/// The current policy. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Learning {
     policy: Arc<RwLock<Arc<Policy>>>,
@@ -18,7 +18,7 @@ pub(super) struct Learning {
 }
 
 impl Learning {
-    /// This policy, to begin with.
+    /// Starts with this policy.
     pub(super) fn new(policy: Arc<Policy>) -> Self {
         Self {
             policy: Arc::new(RwLock::new(policy)),
@@ -26,7 +26,7 @@ impl Learning {
         }
     }
 
-    /// The same, with the rules that it learns kept here.
+    /// Returns a clone that stores learned rules here.
     pub(super) fn kept_in(&self, store: Arc<dyn RuleStore>) -> Self {
         Self {
             policy: Arc::clone(&self.policy),
@@ -34,19 +34,18 @@ impl Learning {
         }
     }
 
-    /// The policy as it is now; one call is judged by one.
+    /// Returns the current policy; a call is judged by a single one.
     pub(super) fn now(&self) -> Arc<Policy> {
         Arc::clone(&self.policy.read())
     }
 
-    /// From now on calls are judged by this policy; those that were judged before run as they were judged.
+    /// Judges calls by this policy from now on; calls judged before run as judged.
     pub(super) fn replace(&self, policy: Arc<Policy>) {
         *self.policy.write() = policy;
     }
 
-    /// Keeps the rules that a person chose for good with an approval of this request: `rule`, or the suggested ones. Deny
-    /// and ask rules and guards stand over them, as over every other. A rule that cannot be kept is logged: the call was
-    /// approved all the same.
+    /// Learns the rules that a user chose to keep when approving this request: `rule`, or the suggested ones. As for every allow rule,
+    /// deny rules, ask rules and guards take precedence. A rule that cannot be stored is logged: the call is still approved.
     pub(super) fn keep(&self, request: &ApprovalRequest, rule: Option<&str>, by: &str) {
         let kept = KeptRules {
             rules: request.kept_rules(rule),
@@ -59,10 +58,10 @@ impl Learning {
         }
     }
 
-    /// Puts rules in force and keeps them.
+    /// Applies rules and stores them.
     ///
     /// # Errors
-    /// A rule cannot be read, and nothing is in force; or it is in force and cannot be kept.
+    /// A rule cannot be parsed, and none applies; or the rules apply but cannot be stored.
     pub(super) fn accept(&self, kept: &KeptRules<'_>) -> Result<(), String> {
         self.learn(&kept.rules).map_err(|error| error.to_string())?;
         self.store.as_ref().map_or(Ok(()), |store| store.keep(kept))

@@ -1,5 +1,5 @@
-//! A call of `call_tool` is a call of the tool that its arguments name, and one of a stand-in a call of the tool that it stands for:
-//! resolved before anything else looks at the call, so that it is admitted, judged, recorded and answered as one of that tool.
+//! Resolves a call of `call_tool` to the tool that its arguments name, and a call of a stand-in to the tool behind it. This happens
+//! before anything else looks at the call, so it is admitted, judged, recorded and answered as a call of that tool.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::spec::Exposure;
 use crate::toolset::lazy::CALL_TOOL;
 use crate::toolset::{ToolBackend, ToolEntry};
 
-/// The call that this one stands for; itself where it names no other tool, or does not as it should ([`fault`] says why).
+/// Returns the call that this one represents; the call itself if it names no other tool, or does so incorrectly ([`fault`] says why).
 pub(super) fn resolve(session: &Session, call: ToolCall) -> ToolCall {
     let call = if call.name == CALL_TOOL && is_there(session) {
         match read(&call.arguments) {
@@ -37,7 +37,7 @@ fn renamed(call: &ToolCall, tool: impl Into<String>, arguments: impl Into<String
     }
 }
 
-/// The other tool and its arguments, where the call is one of a stand-in that this session may call, with arguments that fit.
+/// Returns the other tool and its arguments, if the call is to a stand-in that this session may call and its arguments fit.
 fn other(session: &Session, call: &ToolCall) -> Option<(String, String)> {
     let reach = session.reach();
     let entry = reach.entry(&call.name)?;
@@ -53,15 +53,15 @@ fn other(session: &Session, call: &ToolCall) -> Option<(String, String)> {
     Some(stand_in.stands_for(&Arguments::new(fitting.text.into_owned())))
 }
 
-/// What is wrong with a call of `call_tool` that could not be resolved.
+/// Why a call of `call_tool` could not be resolved.
 pub(super) enum Fault {
-    /// Its arguments are not a name and arguments.
+    /// Its arguments are not a tool name with arguments.
     Arguments(Arc<ToolEntry>, Vec<Violation>),
     /// It names no other tool.
     Itself,
 }
 
-/// What is wrong with a call of `call_tool` that could not be resolved; none for every other call.
+/// Returns why a call of `call_tool` could not be resolved; `None` for any other call.
 pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<Fault> {
     if name != CALL_TOOL {
         return None;
@@ -88,7 +88,7 @@ fn is_there(session: &Session) -> bool {
     entry.is_some_and(|entry| matches!(entry.run, ToolBackend::Named))
 }
 
-/// The tool's name, and its arguments as the bytes that came. Arguments that came as JSON within a string are that JSON.
+/// Returns the tool's name, and its arguments as the original bytes. Arguments given as JSON within a string are decoded.
 fn read(text: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     scan_object(text).ok()?;
     let (mut tool, mut arguments) = (None, Cow::Borrowed(""));

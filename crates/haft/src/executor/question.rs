@@ -1,4 +1,4 @@
-//! Question: a running tool asks the person something, in the same inbox in which calls wait for them.
+//! Question: a running tool asks the user something, through the same inbox as approval requests.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use crate::session::Session;
 
 mod again;
 
-/// Puts the question and waits; what was answered, as far as it was.
+/// Asks the question and waits; returns the answers, as far as they were given.
 pub(super) async fn ask(
     parts: &Parts,
     question: Asking<'_>,
@@ -60,7 +60,7 @@ pub(super) async fn ask(
         ..Wait::of(session, &|_| Ok(()))
     };
     if limits.then == Then::Suspend {
-        // Nobody answered in time: that is an answer, too.
+        // No answer in time is an answer, too.
         limits.then = Then::Deny;
     }
     let asked = {
@@ -80,7 +80,7 @@ pub(super) async fn ask(
     answered(session, taken).await
 }
 
-/// The request as a person sees it.
+/// Returns the request as the user sees it.
 fn to_request(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
     ApprovalRequest {
         reason: form.title.chars().take(200).collect(),
@@ -90,7 +90,7 @@ fn to_request(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
     }
 }
 
-/// What a person said to a question.
+/// Returns the user's answers to a question.
 async fn answered(
     session: &Session,
     taken: ClaimedDecision,

@@ -1,4 +1,4 @@
-//! `RecordDraft`: a `CallRecord` in the making, filled by the stages.
+//! `RecordDraft`: a `CallRecord` under construction, filled in by the stages.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::policy::Ruling;
 use crate::session::Session;
 use crate::untrusted::UntrustedSource;
 
-/// What the record will say of a call. Made into one when the call starts, or ends without that.
+/// The data for a call's record. It becomes a record when the call starts, or when it ends without starting.
 pub(super) struct RecordDraft {
     id: CallId,
     name: String,
@@ -26,17 +26,17 @@ pub(super) struct RecordDraft {
     rule: Option<String>,
     /// The user or approver that decided an Ask.
     pub(super) decided_by: Option<String>,
-    /// The request that was decided about.
+    /// The request that was decided.
     pub(super) approval: Option<ApprovalId>,
-    /// What strangers may have written of its result.
+    /// Sources of untrusted content in its result.
     untrusted: Vec<String>,
-    /// What it takes of the budgets of effects.
+    /// What it reserves from the effect budgets.
     pub(super) uses: Uses,
     made: Option<Arc<CallRecord>>,
 }
 
 impl RecordDraft {
-    /// A call that came in.
+    /// Creates the draft of an incoming call.
     pub(super) fn new(id: CallId, name: String, origin: Origin, arguments: String) -> Self {
         Self {
             id,
@@ -55,37 +55,37 @@ impl RecordDraft {
         }
     }
 
-    /// The call's id.
+    /// Returns the call's id.
     pub(super) fn id(&self) -> &CallId {
         &self.id
     }
 
-    /// The call goes on under another id; nothing was recorded under its own.
+    /// Continues the call under another id; nothing was recorded under its own.
     pub(super) fn rename(&mut self, id: CallId) {
         self.id = id;
     }
 
-    /// The tool's name as asked for.
+    /// Returns the tool's name as the caller wrote it.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the call came from.
+    /// Returns the call's origin.
     pub(super) fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// The arguments as asked for.
+    /// Returns the arguments as the caller wrote them.
     pub(super) fn arguments(&self) -> &str {
         &self.arguments
     }
 
-    /// Takes the arguments as asked for.
+    /// Takes the arguments as the caller wrote them.
     pub(super) fn take_arguments(&mut self) -> String {
         std::mem::take(&mut self.arguments)
     }
 
-    /// Gives them back, for the record of a refused call.
+    /// Puts the arguments back, for the record of a refused call.
     pub(super) fn keep_arguments(&mut self, text: String) {
         self.arguments = text;
     }
@@ -95,18 +95,18 @@ impl RecordDraft {
         self.judged = Some(arguments.into());
     }
 
-    /// Notes how the policy ruled.
+    /// Notes the policy's ruling.
     pub(super) fn rule(&mut self, ruling: &Ruling) {
         self.verdict = Some(ruling.verdict);
         self.rule = Some(ruling.rule.to_string());
     }
 
-    /// Notes what strangers may have written of its result.
+    /// Notes the sources of untrusted content in its result.
     pub(super) fn untrusted(&mut self, sources: &[UntrustedSource]) {
         self.untrusted = sources.iter().map(UntrustedSource::to_string).collect();
     }
 
-    /// What is known of the call, for its lines; made once.
+    /// Returns the call's record; built once.
     pub(super) fn made(&mut self, session: &Session) -> Arc<CallRecord> {
         if let Some(record) = &self.made {
             return Arc::clone(record);
@@ -132,7 +132,7 @@ impl RecordDraft {
         record
     }
 
-    /// The call's id and its tool's name, for its outcome.
+    /// Returns the call's id and its tool's name, for its outcome.
     pub(super) fn take_names(&mut self) -> (CallId, String) {
         (self.id.clone(), std::mem::take(&mut self.name))
     }

@@ -1,4 +1,4 @@
-//! Refs bound: artifacts named in a call's arguments take their places before anyone judges the call.
+//! Binds refs: replaces refs in a call's arguments with the artifacts they name, before the call is judged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,11 +20,11 @@ pub(super) use find::{RefObject, find};
 #[cfg(test)]
 mod tests;
 
-/// Most bytes of all artifacts that one call's arguments take in.
+/// Maximum total size, in bytes, of the artifacts bound into one call's arguments.
 pub(super) const MOST_BOUND: u64 = 256 << 20;
 
-/// The text with every ref that was found in it replaced by what it names, as the tool's schema takes it. A ref that names
-/// nothing of this run is an error and never passed on.
+/// Returns the text with every ref in it replaced by the artifact it names, in the form that the tool's schema takes. A ref that
+/// names no artifact of this run is an error and is never passed on.
 pub(super) async fn bind(
     parts: &Parts,
     session: &Session,
@@ -49,7 +49,7 @@ fn wrong(at: &RefObject, what: impl std::fmt::Display) -> EarlyEnd {
     EarlyEnd::failed(ErrorKind::InvalidArguments, message)
 }
 
-/// An artifact's bytes and media type.
+/// Reads an artifact's bytes and media type.
 async fn read(
     parts: &Parts,
     session: &Session,
@@ -93,7 +93,7 @@ async fn read(
     Ok((bytes, info.media_type))
 }
 
-/// The JSON text that takes a ref's place.
+/// Returns the JSON text that replaces a ref.
 fn written(
     entry: &ToolEntry,
     at: &RefObject,

@@ -1,4 +1,4 @@
-//! `Settlement`: what a call owes when it has ended: the decision that it acts on, and the note by which it is found again.
+//! `Settlement`: what a call owes at its end: the outcome of a claimed decision, and the note for when it is made again.
 
 use crate::approval::ApprovalRequest;
 use crate::approval::inbox::InboxError;
@@ -11,28 +11,28 @@ use crate::result::{Outcome, Status};
 
 /// A decision that a call is resumed with.
 pub(super) enum Ticket {
-    /// It says no, or what the tool would have said: claimed already, for it holds whatever became of the call.
+    /// A denial, or an answer in place of the tool. Claimed already: it holds whatever happens to the call.
     Claimed(Box<ClaimedDecision>),
-    /// It says yes, to what the request shows and nothing else: claimed once the call was compared with that.
+    /// An approval of exactly what the request shows. Claimed once the call matches the request.
     Approved(Box<ApprovalRequest>),
 }
 
-/// The decision that a call acts on and what is kept of the call; the stages fill it, and it is settled once the call is closed.
-/// Dropping it says that the call was cancelled.
+/// The decision that a call acts on, and its journal entry. The stages fill it in, and it is settled once the call is closed.
+/// Dropping it reports the call as cancelled.
 #[derive(Default)]
 pub(super) struct Settlement {
-    /// What was decided before the call came in: it is resumed.
+    /// The decision that the call is resumed with.
     ticket: Option<Ticket>,
-    /// The decision that the call acts on, to be finished with its outcome.
+    /// The claimed decision that the call acts on, to be finished with its outcome.
     claimed: Option<Claimed>,
-    /// Why the inbox did not let it have that decision.
+    /// Why the inbox refused the claim.
     refused: Option<InboxError>,
-    /// By what it is found when it is made again, where it may be suspended.
+    /// Its journal entry, if the call may be suspended.
     pub(super) kept: Option<JournaledCall>,
 }
 
 impl Settlement {
-    /// That of a call which is resumed with a decision.
+    /// Creates the settlement of a call that is resumed with a decision.
     pub(super) fn with_ticket(ticket: Ticket) -> Self {
         Self {
             ticket: Some(ticket),
@@ -40,7 +40,7 @@ impl Settlement {
         }
     }
 
-    /// Whether the call is resumed with a decision.
+    /// Returns whether the call is resumed with a decision.
     pub(super) fn has_ticket(&self) -> bool {
         self.ticket.is_some()
     }
@@ -50,37 +50,37 @@ impl Settlement {
         self.ticket.take()
     }
 
-    /// The call acts on this decision.
+    /// Notes the claimed decision that the call acts on.
     pub(super) fn claim(&mut self, claimed: Claimed) {
         self.claimed = Some(claimed);
     }
 
-    /// The inbox did not let the call have its decision.
+    /// Notes that the inbox refused the claim.
     pub(super) fn refuse(&mut self, error: InboxError) {
         self.refused = Some(error);
     }
 
-    /// Why the inbox did not let it have its decision, if it did not.
+    /// Takes the reason why the inbox refused the claim, if it did.
     pub(super) fn take_refusal(&mut self) -> Option<InboxError> {
         self.refused.take()
     }
 
-    /// Whether anything is owed when the call has ended.
+    /// Returns whether anything must be settled when the call has ended.
     pub(super) fn is_owing(&self) -> bool {
         self.claimed.is_some()
             || self.kept.is_some()
             || matches!(self.ticket, Some(Ticket::Claimed(_)))
     }
 
-    /// Closes the call, and tells the inbox how it ended where it acted on a decision; `delivered` says whether the client hears
-    /// it with that.
+    /// Closes the call and, if it acted on a decision, stores its outcome in the inbox. `delivered` tells whether the client receives
+    /// the outcome now.
     pub(super) async fn settle(
         self,
         open: &mut OpenCall<'_>,
         end: CallResult,
         delivered: bool,
     ) -> Outcome {
-        // A call that was stopped before its decision was looked at has had its turn, too; an approval is not used up by that.
+        // A call that stopped before it looked at its decision uses up a denial or answer, but not an approval.
         let unused = match self.ticket {
             Some(Ticket::Claimed(taken)) => Some(taken.claimed),
             Some(Ticket::Approved(_)) | None => None,

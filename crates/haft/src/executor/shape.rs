@@ -1,4 +1,4 @@
-//! Shape: data made an object, the output schema checked, and the whole made to fit the inline limit.
+//! Shape: turns data into an object, checks the output schema, and makes the result fit the inline limit.
 
 use std::sync::Arc;
 
@@ -17,27 +17,27 @@ use crate::shape::{self as fit, Bounds, Fitted, Keep};
 use crate::spec::{Overflow, ToolSpec};
 use crate::toolset::ToolEntry;
 
-/// A result that was shaped as far as that needs no wait.
+/// A result, shaped as far as possible without waiting.
 #[expect(
     clippy::large_enum_variant,
     reason = "made once a call and taken apart at once; a box would cost every call"
 )]
 pub(super) enum Shaped {
-    /// It is returned inline as it came.
+    /// The result is returned inline as it is.
     Inline(CallResult),
-    /// Parts of it are stored first.
+    /// Parts of the result must be stored first.
     Oversized(Box<Oversized>),
 }
 
-/// A result of which not all is returned inline.
+/// A result that is only partly returned inline.
 pub(super) struct Oversized {
     entry: Arc<ToolEntry>,
     result: ToolResult,
-    /// Why it is not what the tool's output schema promises, where it is not.
+    /// How it violates the tool's output schema, if it does.
     violation: Option<EarlyEnd>,
 }
 
-/// Shapes what a tool gave.
+/// Shapes what a tool returned.
 pub(super) fn shape(
     parts: &Parts,
     session: &Session,
@@ -45,7 +45,7 @@ pub(super) fn shape(
 ) -> Result<Shaped, EarlyEnd> {
     let (entry, given) = invoked.into_parts();
     let mut result = given?;
-    // The schema of a server speaks of what the server sends, which need not be an object.
+    // A server's schema describes what the server sends, which need not be an object.
     if entry.spec().listing.is_none() {
         result.data = result.data.map(fit::object);
     }
@@ -72,7 +72,7 @@ pub(super) fn shape(
 }
 
 impl Oversized {
-    /// Stores what is too large, and shows a preview of it.
+    /// Stores what is too large, and returns a preview of it.
     pub(super) async fn store(
         self: Box<Self>,
         parts: &Parts,
@@ -95,7 +95,7 @@ impl Oversized {
     }
 }
 
-/// The call's result: what the tool gave, with what fits of its content and data.
+/// Returns the call's result: the tool's result with the parts of its content and data that fit.
 fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     let ToolResult {
         mut artifacts,
@@ -113,7 +113,7 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     });
     let operator = error.as_ref().and_then(ToolError::operator_advice);
     let operator = operator.map(str::to_owned);
-    // The tool's own failure says more than that its output was large.
+    // The tool's own failure says more than that its output was too large.
     let error = error.as_ref().map(failure).or(fitted.error);
     artifacts.extend(fitted.artifacts);
     let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
@@ -132,11 +132,11 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     }
 }
 
-/// The longest way to write a byte of text in JSON: `\u0000`.
+/// Length of the longest JSON escape of one byte of text: `\u0000`.
 const ESCAPED: usize = 6;
 
-/// What a server sends beside content and data (members that haft does not know, `_meta`) has the room that pictures have: where it
-/// takes more it is left out, and the content says so.
+/// Limits what a server sends beside content and data (unknown members, `_meta`) to the room that media has. If it takes more, it is
+/// left out, and the content says so.
 fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
     let Some(original) = &result.original else {
         return;
@@ -152,7 +152,7 @@ fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
     }
 }
 
-/// The limits of one call: tokens for a direct one, bytes inside a chain; the spec's own where it has them.
+/// Returns the limits of one call: tokens for a direct call, bytes inside a chain; the spec's own limits take precedence.
 fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds<'a> {
     let limits = session.limits();
     let (tokenizer, limit) = limits.inline(spec, parts.tokenizer.as_ref());
@@ -166,7 +166,7 @@ fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds
     }
 }
 
-/// A result that is not what the tool's output schema promises is an error.
+/// Returns the error of a result that violates the tool's output schema.
 fn violation(entry: &ToolEntry, result: &ToolResult) -> Option<EarlyEnd> {
     let schema = entry.output.as_ref()?;
     let text = result.data.as_ref().map_or("null", |raw| raw.get());
@@ -180,7 +180,7 @@ fn violation(entry: &ToolEntry, result: &ToolResult) -> Option<EarlyEnd> {
     Some(EarlyEnd::failed(ErrorKind::Failed, message))
 }
 
-/// The error with the result as it came, which is stored.
+/// Stores the result as it came, and names the artifact in the error.
 async fn with_result(
     parts: &Parts,
     session: &Session,
@@ -201,14 +201,14 @@ async fn with_result(
     }
 }
 
-/// Where the run's artifacts are stored.
+/// The artifact store, for one run.
 struct StoreFor<'a> {
     store: &'a dyn ArtifactStore,
     session: &'a Session,
 }
 
 impl<'a> StoreFor<'a> {
-    /// The host's store, where it has one.
+    /// Returns the host's store, if it has one.
     fn of(parts: &'a Parts, session: &'a Session) -> Option<Self> {
         let store = parts.artifacts.as_deref()?;
         Some(Self { store, session })

@@ -1,4 +1,4 @@
-//! The record told to every sink: one that panics has failed, and fails nothing else.
+//! Sends records to every sink. A sink that panics counts as failed and affects nothing else.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use crate::audit::{AuditError, AuditSink, Event};
 
-/// Tells every sink, in order; the first that fails is the answer. The last one gets the event itself.
+/// Sends the event to every sink, in order, and returns the first failure. The last sink gets the event itself.
 pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: Event) -> Result<(), AuditError> {
     let Some((last, others)) = sinks.split_last() else {
         return Ok(());
@@ -23,7 +23,7 @@ fn tell(sink: &Arc<dyn AuditSink>, event: Event) -> Result<(), AuditError> {
     told.unwrap_or_else(|_| Err(panicked(sink)))
 }
 
-/// Tells every sink and waits until each has it safe.
+/// Sends the event to every sink and waits until each has stored it durably.
 pub(super) async fn record_durably(
     sinks: &[Arc<dyn AuditSink>],
     event: &Event,

@@ -1,4 +1,4 @@
-//! The `tracing` span of a call, under the names of OpenTelemetry's conventions for generative AI.
+//! The `tracing` span of a call, named after OpenTelemetry's conventions for generative AI.
 
 use tracing::Span;
 use tracing::field::Empty;
@@ -6,7 +6,7 @@ use tracing::field::Empty;
 use crate::executor::call_result::CallResult;
 use crate::executor::exit::OpenCall;
 
-/// The span of a call; disabled, and for free, where nothing listens.
+/// Returns the span of a call. If nothing subscribes, it is disabled and costs nothing.
 ///
 /// <https://github.com/open-telemetry/semantic-conventions-genai>: `execute-tool.md`, in development.
 pub(super) fn for_call(open: &OpenCall<'_>) -> Span {
@@ -24,13 +24,13 @@ pub(super) fn for_call(open: &OpenCall<'_>) -> Span {
         error.type = Empty,
     );
     if !span.is_disabled() {
-        // The name of a `tracing` span is fixed; exporters to OpenTelemetry read this one.
+        // The name of a `tracing` span is fixed; OpenTelemetry exporters use this field instead.
         span.record("otel.name", format!("execute_tool {}", open.record.name()));
     }
     span
 }
 
-/// Notes how the call ended.
+/// Records how the call ended.
 pub(super) fn end(span: &Span, end: &CallResult) {
     span.record("haft.status", end.status.as_str());
     if let Some(error) = &end.error {

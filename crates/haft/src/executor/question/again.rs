@@ -1,4 +1,4 @@
-//! A question that a command asks again: each of its calls is a run of its own, and the inbox knows questions by their run.
+//! A question that a command asks again: each of its calls is a run of its own, and the inbox identifies questions by run.
 
 use crate::approval::inbox::RequestStatus;
 use crate::approval::suspended::{SuspendedCall, SuspendedError};
@@ -11,23 +11,23 @@ use crate::executor::again::{of, unknown};
 use crate::executor::ask::unwritten;
 use crate::executor::early_end::EarlyEnd;
 
-/// By what the question is found when it is asked again; empty where its own run finds it.
+/// The key that identifies a question when it is asked again; `None` if its own run finds it.
 pub(super) struct Again {
     key: Option<String>,
 }
 
-/// What became of the question when it was asked before.
+/// The state of the question from an earlier call.
 pub(super) enum Earlier {
-    /// It was not.
+    /// It was not asked before.
     None,
-    /// It waits for its answer.
+    /// It is pending.
     Waits(Box<ApprovalRequest>),
-    /// A person said this.
+    /// The user decided it.
     Decided(Box<Decision>),
 }
 
 impl Again {
-    /// The question of this call.
+    /// Creates the key of this call's question.
     pub(super) fn of(parts: &Parts, context: &CallContext, arguments: &Arguments) -> Self {
         let session = &context.session;
         let alone = session.is_for_one_call() && session.nest().is_none();
@@ -35,7 +35,7 @@ impl Again {
         Self { key }
     }
 
-    /// The newest question like this one that has an answer or waits for it. An answer is told once.
+    /// Returns the newest identical question that is pending or decided. A decision is returned once.
     pub(super) async fn earlier(&self, parts: &Parts) -> Result<Earlier, EarlyEnd> {
         let Some(key) = &self.key else {
             return Ok(Earlier::None);
@@ -57,7 +57,7 @@ impl Again {
                 RequestStatus::Answered | RequestStatus::Denied | RequestStatus::Done
             );
             if let Some(decision) = entry.decision.filter(|_| ended) {
-                // Another process need not act on it any more.
+                // No other process needs to act on it any more.
                 let _ = parts.inbox.claim(&call.approval).await;
                 let _ = parts.inbox.deliver(&call.approval).await;
                 return Ok(Earlier::Decided(Box::new(decision)));
@@ -66,7 +66,7 @@ impl Again {
         Ok(Earlier::None)
     }
 
-    /// Notes the question where it is suspended.
+    /// Notes the question if it is suspended.
     pub(super) async fn note(&self, parts: &Parts, stop: &EarlyEnd) -> Result<(), EarlyEnd> {
         let (Some(key), EarlyEnd::Suspended(waiting)) = (&self.key, stop) else {
             return Ok(());
@@ -89,7 +89,7 @@ impl Again {
         noted.map_err(|e| unknown(&e))
     }
 
-    /// The answer was told: asked once more it is a new question.
+    /// Forgets the question once its answer is delivered: asked again, it is a new question.
     pub(super) async fn forget(&self, parts: &Parts, approval: &ApprovalId) {
         if self.key.is_none() {
             return;

@@ -1,4 +1,4 @@
-//! Artifact refs in arguments: where a text holds `{"$artifact": ref}`, and what the schema wants there.
+//! Artifact refs in arguments: finds each `{"$artifact": ref}` in a text, and what the schema accepts there.
 
 use std::ops::Range;
 
@@ -8,44 +8,44 @@ use serde_json::Value;
 use crate::json::lexer::{LexError, Lexer};
 use crate::json::scan;
 
-/// The one member of an object that stands for an artifact.
+/// The single member of an object that represents an artifact.
 pub(crate) const MEMBER: &str = "$artifact";
 
-/// An object that stands for an artifact.
+/// An object that represents an artifact.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RefObject {
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub(crate) span: Range<usize>,
-    /// The names and indices that lead there.
+    /// The names and indices that lead to it.
     pub(crate) path: Vec<String>,
-    /// What it names; none where the object is more than a ref, or its value is not text.
+    /// The ref; `None` if the object has other members, or the value is not a string.
     pub(crate) reference: Option<String>,
 }
 
 impl RefObject {
-    /// The path as violations write it.
+    /// Returns the path in the form that violations use.
     pub(crate) fn pointer(&self) -> String {
         let escaped = |step: &String| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
         self.path.iter().map(escaped).collect()
     }
 }
 
-/// What an argument takes in the place of a ref.
+/// What an argument accepts in place of a ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// The ref itself: the tool reads ranges of it.
+    /// The ref itself: the tool reads ranges of the artifact.
     Ref,
-    /// Its text.
+    /// The artifact's text.
     Text,
-    /// Bytes as base64.
+    /// The artifact's bytes as base64.
     Base64,
-    /// The JSON value that it holds.
+    /// The JSON value that the artifact holds.
     Json,
 }
 
-/// All refs of the text of an object, in their order. Text that is no strict JSON has none: others refuse it.
+/// Finds all refs in the text of an object, in order. Text that is not strict JSON yields none: the schema check refuses it.
 pub(crate) fn find(text: &str) -> Vec<RefObject> {
-    // An escape could spell the name another way; few arguments have either, and most have no such byte.
+    // An escape could spell the name differently. Most arguments contain neither byte, so this is a cheap filter.
     let bytes = text.as_bytes();
     let named = memchr2(b'$', b'\\', bytes).is_some()
         && (memmem::find(bytes, MEMBER.as_bytes()).is_some()
@@ -57,7 +57,7 @@ pub(crate) fn find(text: &str) -> Vec<RefObject> {
             path: Vec::new(),
             found: &mut found,
         };
-        // The scan has just seen that it is sound.
+        // Cannot fail: the scan has just validated the text.
         let _ = walk.value();
     }
     found
@@ -139,7 +139,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What a schema takes at a path. Where it says nothing, text.
+/// Returns what a schema accepts at a path; text if the schema does not say.
 pub(crate) fn takes(schema: &Value, path: &[String]) -> Takes {
     let mut at = Some(schema);
     for step in path {
@@ -148,7 +148,7 @@ pub(crate) fn takes(schema: &Value, path: &[String]) -> Takes {
     at.map_or(Takes::Text, |at| wanted(schema, at))
 }
 
-/// The schema of a member or an item.
+/// Returns the schema of a member or an item.
 fn member<'s>(root: &'s Value, at: &'s Value, step: &str) -> Option<&'s Value> {
     let at = resolved(root, at);
     let own = at
@@ -162,7 +162,7 @@ fn member<'s>(root: &'s Value, at: &'s Value, step: &str) -> Option<&'s Value> {
     own.or_else(|| branches(at).find_map(|branch| member(root, branch, step)))
 }
 
-/// A schema, or what it refers to within its own document.
+/// Follows a `$ref` within the schema's own document.
 fn resolved<'s>(root: &'s Value, at: &'s Value) -> &'s Value {
     let pointer = at.get("$ref").and_then(Value::as_str);
     let target = pointer.and_then(|p| root.pointer(p.strip_prefix('#')?));
