@@ -1,4 +1,4 @@
-//! `Toolset`: where tools are found; `ToolEntry`: a spec and who runs it. Toolsets find, the executor runs.
+//! `Toolset`: a source of tools; `ToolEntry`: a spec and what runs it. Toolsets find tools, the executor runs them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,17 +28,17 @@ pub mod view;
 
 pub use changes::Changes;
 
-/// The name of the tool that has deferred tools listed and callable for the rest of a run.
+/// The name of the tool that lists deferred tools and makes them callable for the rest of a run.
 pub const EXPAND_TOOLS: &str = "tool_expand_tools";
 
-/// Who runs a tool.
+/// What runs a tool.
 #[derive(Clone)]
 pub enum ToolBackend {
     /// This process.
     Local(Arc<dyn Tool>),
     /// The provider; never called here.
     Hosted,
-    /// The tool that a call's arguments name ([`lazy::CALL_TOOL`]): the call is one of that tool.
+    /// The tool that a call's arguments name ([`lazy::CALL_TOOL`]): the call becomes a call of that tool.
     Named,
 }
 
@@ -52,12 +52,12 @@ impl fmt::Debug for ToolBackend {
     }
 }
 
-/// A spec and who runs it, with what is compiled once from the spec. Views rename by changing the entry, never by wrapping the tool.
+/// A spec and what runs it, with the data compiled from the spec. Views rename tools by changing the entry, never by wrapping the tool.
 #[derive(Debug)]
 pub struct ToolEntry {
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) run: ToolBackend,
-    /// Checks whole arguments, bound values included.
+    /// Checks complete arguments, including bound values.
     pub(crate) input: Arc<Schema>,
     pub(crate) output: Option<Arc<Schema>>,
     /// Arguments that the host fills in.
@@ -67,33 +67,33 @@ pub struct ToolEntry {
 }
 
 impl ToolEntry {
-    /// What the tool says of itself.
+    /// Returns the tool's spec.
     pub fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
     }
 
-    /// The hash of what is told about it; made at the first use.
+    /// Returns the hash of the spec; computed on first use.
     pub fn spec_hash(&self) -> &str {
         self.hash.get_or_init(|| self.spec.hash())
     }
 
-    /// Whether the provider runs it.
+    /// Returns whether the provider runs it.
     pub fn is_hosted(&self) -> bool {
         matches!(self.run, ToolBackend::Hosted)
     }
 
-    /// Whether this process runs it.
+    /// Returns whether this process runs it.
     pub fn is_local(&self) -> bool {
         matches!(self.run, ToolBackend::Local(_))
     }
 
-    /// The arguments that the host fills in, as people may see them.
+    /// Returns the arguments that the host fills in, in the form that users may see.
     pub(crate) fn bound_as_written(&self) -> Map<String, Value> {
         let bound = self.bound.as_ref();
         bound.map_or_else(Map::new, |bound| bound.written().clone())
     }
 
-    /// The same tool under another spec; its schemas must be those compiled already.
+    /// Returns the same tool with another spec, whose schemas must be the ones already compiled.
     pub(crate) fn with_spec(&self, spec: ToolSpec) -> Self {
         Self {
             spec: Arc::new(spec),
@@ -107,19 +107,19 @@ impl ToolEntry {
     }
 }
 
-/// All entries of a toolset at one moment, in the order of their names.
+/// All entries of a toolset at one moment, sorted by name.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     version: u64,
     entries: Vec<Arc<ToolEntry>>,
     index: HashMap<ToolName, Arc<ToolEntry>, RandomState>,
     pub(crate) list: OnceLock<bytes::Bytes>,
-    /// Shared by snapshots of the same tools, whichever of them are expanded.
+    /// Shared by snapshots of the same tools, whichever are expanded.
     pub(crate) finder: Arc<OnceLock<Index>>,
 }
 
 impl Snapshot {
-    /// A snapshot of these entries; of two with one name the first stays.
+    /// Creates a snapshot of these entries; of several with the same name, the first is kept.
     pub(crate) fn new(version: u64, entries: impl IntoIterator<Item = Arc<ToolEntry>>) -> Self {
         let mut index: HashMap<ToolName, Arc<ToolEntry>, RandomState> = HashMap::default();
         let mut kept = Vec::new();
@@ -141,7 +141,7 @@ impl Snapshot {
         }
     }
 
-    /// The same tools, with versions counted from this one on.
+    /// Returns the same tools, with versions counted from `base`.
     pub(crate) fn counted_from(&self, base: u64) -> Self {
         Self {
             finder: Arc::clone(&self.finder),
@@ -149,7 +149,7 @@ impl Snapshot {
         }
     }
 
-    /// The same tools with these, where they are deferred, among the listed ones.
+    /// Returns the same tools, with the deferred ones among these names listed.
     pub(crate) fn with_listed(&self, names: &BTreeSet<ToolName>) -> Self {
         let entries = self.entries.iter().map(|entry| {
             let spec = entry.spec();
@@ -161,29 +161,29 @@ impl Snapshot {
                 ..ToolSpec::clone(spec)
             }))
         });
-        // Names are only ever added, so the sum rises with every change of either.
+        // Names are only ever added, so the sum increases with every change of either.
         Self {
             finder: Arc::clone(&self.finder),
             ..Self::new(self.version + names.len() as u64, entries)
         }
     }
 
-    /// Which change this is; rises with each.
+    /// Returns the version, which increases with every change.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// All entries, also those not shown, in the order of their names.
+    /// Returns all entries, including those not listed, sorted by name.
     pub fn entries(&self) -> &[Arc<ToolEntry>] {
         &self.entries
     }
 
-    /// The entry of a name.
+    /// Returns the entry of a name.
     pub fn entry(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.index.get(name)
     }
 
-    /// The specs of all entries, in the order of their names: what a policy compares its rules with.
+    /// Returns the specs of all entries, sorted by name, for the policy to check its rules against.
     pub fn specs(&self) -> Vec<Arc<ToolSpec>> {
         self.entries
             .iter()
@@ -191,14 +191,14 @@ impl Snapshot {
             .collect()
     }
 
-    /// The entries shown to callers.
+    /// Returns the entries listed to clients.
     pub fn listed(&self) -> impl Iterator<Item = &Arc<ToolEntry>> + Clone {
         self.entries
             .iter()
             .filter(|entry| entry.spec.exposure == Exposure::Listed)
     }
 
-    /// The entries that a provider's model can be told of, and the names of those dropped because they have no declaration for it.
+    /// Returns the entries that can be declared to a provider's model, and the names of those that have no declaration for it.
     pub fn for_provider(&self, provider: &str) -> (Vec<&Arc<ToolEntry>>, Vec<ToolName>) {
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         for entry in self.listed() {
@@ -213,8 +213,8 @@ impl Snapshot {
         (kept, dropped)
     }
 
-    /// The names nearest to one that does not exist, best first; at most three, of tools alone that callers find and may call as they
-    /// are. A tool that is also called that comes first; case, dashes and underscores do not count.
+    /// Returns up to three names nearest to one that does not exist, best first, among the tools that callers can find and call
+    /// directly. A tool with that name as an alias comes first; case, dashes and underscores are ignored.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         let wanted = plain(name);
         let mut scored: Vec<(f64, &str)> = self
@@ -235,26 +235,26 @@ impl Snapshot {
     }
 }
 
-/// More than any likeness of names.
+/// Score of an alias match: higher than any similarity.
 const ALIAS: f64 = 2.0;
 
-/// A name without case, dashes and underscores.
+/// Normalizes a name: removes dashes and underscores, and folds case.
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Where tools are found.
+/// A source of tools.
 pub trait Toolset: Send + Sync {
-    /// All entries now; cheap.
+    /// Returns all current entries; cheap.
     fn snapshot(&self) -> Arc<Snapshot>;
 
-    /// The snapshot's version, without the snapshot.
+    /// Returns the snapshot's version without the snapshot.
     fn version(&self) -> u64 {
         self.snapshot().version()
     }
 
-    /// Tells when the snapshot changes; never misses a change.
+    /// Returns a receiver of changes, which never misses one.
     fn changes(&self) -> Changes;
 }
 
@@ -274,7 +274,7 @@ impl<T: Toolset + ?Sized> Toolset for Arc<T> {
     }
 }
 
-/// A view never wider than `outer`: the tools of `inner` that `outer` has, too, under the same entry's runner.
+/// Returns a view no wider than `outer`: the tools of `inner` that `outer` also has, with the entries of `outer`.
 pub(crate) fn within(
     outer: &Arc<dyn Toolset>,
     inner: Option<Arc<dyn Toolset>>,
@@ -296,7 +296,7 @@ pub(crate) fn within(
 
 type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<ToolEntry>> + Send + Sync;
 
-/// A view: computed once for each version of its sources.
+/// A view, computed once per version of its sources.
 pub struct Derived {
     sources: Vec<Arc<dyn Toolset>>,
     derive: Box<Derive>,
@@ -330,7 +330,7 @@ impl Toolset for Derived {
         }
         let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
         let versions: Vec<u64> = sources.iter().map(|s| s.version()).collect();
-        // Sources only ever count up, so the sum rises with every change of any of them.
+        // The versions of sources only increase, so the sum increases with every change of any of them.
         let snapshot = Arc::new(Snapshot::new(
             versions.iter().sum(),
             (self.derive)(&sources),

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::spec::NameError;
 use crate::tool::Tool;
 
-/// A `#[tool]` function that is linked into this program.
+/// A `#[tool]` function linked into this program.
 pub struct Collected {
-    /// The type of the function. Every function has a type of its own, by which a registry finds its tool.
+    /// The function's type. Every function has its own type, which the registry uses to find its tool.
     pub function: fn() -> TypeId,
-    /// Makes the tool.
+    /// Creates the tool.
     pub make: fn() -> Result<Arc<dyn Tool>, NameError>,
 }
 
@@ -23,10 +23,10 @@ impl fmt::Debug for Collected {
 
 inventory::collect!(Collected);
 
-/// All `#[tool]` functions linked into this program; nothing is collected unless a host calls this.
+/// Returns all `#[tool]` functions linked into this program; nothing is collected unless a host calls this.
 ///
 /// # Errors
-/// One of them has a name that no tool can have.
+/// One of the tools has an invalid name.
 pub fn collected() -> Result<Vec<Arc<dyn Tool>>, NameError> {
     inventory::iter::<Collected>
         .into_iter()
@@ -34,7 +34,7 @@ pub fn collected() -> Result<Vec<Arc<dyn Tool>>, NameError> {
         .collect()
 }
 
-/// The tool of a function of this type; none where it does not carry `#[tool]`.
+/// Returns the tool of a function of this type; `None` if it does not carry `#[tool]`.
 pub(crate) fn tool_of<F: 'static>() -> Option<Result<Arc<dyn Tool>, NameError>> {
     let wanted = TypeId::of::<F>();
     let mut functions = inventory::iter::<Collected>.into_iter();
@@ -42,7 +42,7 @@ pub(crate) fn tool_of<F: 'static>() -> Option<Result<Arc<dyn Tool>, NameError>> 
     Some((found.make)())
 }
 
-/// The type of a function that is named, which cannot be written down.
+/// Returns the type of a function value; function types cannot be written down.
 pub fn function_id<F: 'static>(_: &F) -> TypeId {
     TypeId::of::<F>()
 }

@@ -1,4 +1,4 @@
-//! What `#[tool]` functions return: as a result of the tool, and as its output schema.
+//! Conversion of what `#[tool]` functions return into tool results and output schemas.
 
 use std::error::Error;
 use std::marker::PhantomData;
@@ -11,18 +11,18 @@ use crate::error::ToolError;
 use crate::result::ToolResult;
 use crate::tool::{IntoToolResult, schema_settings};
 
-/// The result of a function that returns a plain value.
+/// Returns the result of a function that returns a plain value.
 ///
 /// # Errors
-/// The value is not JSON.
+/// The value cannot be serialized to JSON.
 pub fn returned_value<T: IntoToolResult>(value: T) -> Result<ToolResult, ToolError> {
     value.into_tool_result()
 }
 
-/// The result of a function that returns a `Result`.
+/// Returns the result of a function that returns a `Result`.
 ///
 /// # Errors
-/// The function's own, or the value is not JSON.
+/// The function's own error, or the value cannot be serialized to JSON.
 pub fn returned_result<T, E>(result: Result<T, E>) -> Result<ToolResult, ToolError>
 where
     T: IntoToolResult,
@@ -32,9 +32,9 @@ where
     value.into_tool_result()
 }
 
-/// A `Result`, for the type of its value.
+/// A `Result`, to name the type of its value.
 pub trait Fallible {
-    /// The value's type.
+    /// The type of the value.
     type Value;
 }
 
@@ -42,12 +42,12 @@ impl<T, E> Fallible for Result<T, E> {
     type Value = T;
 }
 
-/// A type that a function returns. With a schema, the method of this type is found; without, that of [`WithoutSchema`].
+/// The return type of a function. If it has a schema, the inherent method applies; otherwise that of [`WithoutSchema`].
 #[derive(Debug)]
 pub struct Returned<T>(PhantomData<fn() -> T>);
 
 impl<T> Returned<T> {
-    /// This type.
+    /// Creates the marker of this type.
     #[expect(clippy::new_without_default, reason = "only macros make it")]
     pub fn new() -> Self {
         Self(PhantomData)
@@ -55,7 +55,7 @@ impl<T> Returned<T> {
 }
 
 impl<T: JsonSchema> Returned<T> {
-    /// The output schema, where every value of the type becomes structured content.
+    /// Returns the output schema, if every value of the type becomes structured content.
     pub fn schema(&self) -> Option<Arc<Value>> {
         let generator = schema_settings().for_serialize().into_generator();
         let mut schema = generator.into_root_schema_for::<T>();
@@ -64,9 +64,9 @@ impl<T: JsonSchema> Returned<T> {
     }
 }
 
-/// The same for a type without a schema: nothing is promised.
+/// The fallback for a type without a schema, which promises nothing.
 pub trait WithoutSchema {
-    /// No output schema.
+    /// Returns no output schema.
     fn schema(&self) -> Option<Arc<Value>> {
         None
     }
@@ -74,16 +74,16 @@ pub trait WithoutSchema {
 
 impl<T> WithoutSchema for Returned<T> {}
 
-/// What a value becomes in a result.
+/// The form of a value in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// An object: structured content as it is.
     Object,
-    /// A list, a number or a boolean: wrapped in an object.
+    /// A list, a number or a boolean, wrapped in an object.
     Wrapped,
 }
 
-/// The schema of the structured content; none where a value may be a text or nothing, which is no structured content.
+/// Returns the schema of the structured content; `None` if a value may be text or null, which is not structured content.
 fn output_schema(mut schema: Schema) -> Option<Value> {
     match form(schema.as_value())? {
         Form::Object => {
@@ -105,7 +105,7 @@ fn output_schema(mut schema: Schema) -> Option<Value> {
     }
 }
 
-/// The one form of all values of a schema.
+/// Returns the form that all values of a schema share.
 fn form(schema: &Value) -> Option<Form> {
     match schema.get("type") {
         Some(Value::String(word)) => match word.as_str() {

@@ -6,27 +6,27 @@ use std::task::Poll;
 
 use tokio::sync::watch;
 
-/// Waits for changes of one or several toolsets. A change between two waits is seen by the second.
+/// Waits for changes of one or several toolsets. The next wait sees a change that happens between two waits.
 #[derive(Debug, Default)]
 pub struct Changes {
     receivers: Vec<watch::Receiver<u64>>,
 }
 
 impl Changes {
-    /// Changes of one source.
+    /// Creates a receiver for changes of one source.
     pub(crate) fn of(receiver: watch::Receiver<u64>) -> Self {
         Self {
             receivers: vec![receiver],
         }
     }
 
-    /// Changes of this and that.
+    /// Adds the sources of another receiver.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.receivers.extend(other.receivers);
         self
     }
 
-    /// Completes at the next change; never where all sources are gone.
+    /// Completes at the next change; never completes if all sources are dropped.
     pub async fn changed(&mut self) {
         let mut waits: Vec<Pin<Box<_>>> = self
             .receivers

@@ -1,4 +1,4 @@
-//! `IntoTool`, `IntoTools`: what a registry is built with.
+//! `IntoTool`, `IntoTools`: the types that a registry can be built from.
 
 use std::any::type_name;
 use std::sync::Arc;
@@ -7,60 +7,60 @@ use crate::tool::{Tool, ToolGroup, TypedTool, tool_of};
 use crate::toolset::registry::{RegistryError, ToolRegistry};
 
 impl ToolRegistry {
-    /// Adds a tool while building: a `#[tool]` function by its name, a [`TypedTool`], or a tool in an `Arc`.
+    /// Adds a tool during construction: a `#[tool]` function by its name, a [`TypedTool`], or a tool in an `Arc`.
     ///
     /// # Errors
-    /// The name is taken or no tool's name, a schema cannot be compiled, or the function does not carry `#[tool]`.
+    /// The name is taken or invalid, a schema cannot be compiled, or the function does not carry `#[tool]`.
     pub fn with<Form>(self, tool: impl IntoTool<Form>) -> Result<Self, RegistryError> {
         self.add_all([tool.into_dyn_tool()?])?;
         Ok(self)
     }
 
-    /// Adds the tools of a value while building: those of its `#[tools]` methods. An `Arc` of it will do as well.
+    /// Adds the tools of a value's `#[tools]` methods during construction. An `Arc` of the value also works.
     ///
     /// # Errors
-    /// As for [`with`](Self::with); none of them is added then.
+    /// As for [`with`](Self::with); in that case none of them is added.
     pub fn with_tools<Form>(self, tools: impl IntoTools<Form>) -> Result<Self, RegistryError> {
         self.add_all(tools.into_dyn_tools()?)?;
         Ok(self)
     }
 }
 
-/// What becomes a tool: a `#[tool]` function by its name, a [`TypedTool`], or a tool in an `Arc`.
+/// A type that converts into a tool: a `#[tool]` function by its name, a [`TypedTool`], or a tool in an `Arc`.
 ///
-/// `Form` tells these apart and is always inferred.
+/// `Form` distinguishes these and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     note = "annotate the function with #[haft::tool], or implement TypedTool"
 )]
 pub trait IntoTool<Form> {
-    /// The tool.
+    /// Converts the value into a tool.
     ///
     /// # Errors
-    /// The name is no tool's name, or the function does not carry `#[tool]`.
+    /// The tool's name is invalid, or the function does not carry `#[tool]`.
     fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, RegistryError>;
 }
 
-/// What becomes several tools: a value with `#[tools]` methods, an `Arc` of it, or a list of tools.
+/// A type that converts into several tools: a value with `#[tools]` methods, an `Arc` of it, or a list of tools.
 ///
-/// `Form` tells these apart and is always inferred.
+/// `Form` distinguishes these and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no tools",
     note = "annotate an impl block of it with #[haft::tools]"
 )]
 pub trait IntoTools<Form> {
-    /// The tools.
+    /// Converts the value into tools.
     ///
     /// # Errors
-    /// One of them has a name that no tool can have.
+    /// One of the tools has an invalid name.
     fn into_dyn_tools(self) -> Result<Vec<Arc<dyn Tool>>, RegistryError>;
 }
 
-/// The form of a tool that is made already.
+/// The form of something that is already a tool.
 #[derive(Debug)]
 pub struct Made;
 
-/// The form of a value that a tool, or several, are made of.
+/// The form of a value that converts into one or more tools.
 #[derive(Debug)]
 pub struct Value;
 
@@ -86,7 +86,7 @@ impl<T: TypedTool> IntoTool<Value> for T {
     }
 }
 
-/// Functions of so many arguments.
+/// Implements `IntoTool` for functions with this number of arguments.
 macro_rules! functions {
     ($($argument:ident)*) => {
         impl<F, R, $($argument),*> IntoTool<fn($($argument),*) -> R> for F

@@ -1,4 +1,4 @@
-//! A toolset of which few tools are listed: the others are found by search, and called by `call_tool`.
+//! A toolset that lists only a few tools: search finds the others, and `call_tool` calls them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,26 +11,26 @@ use crate::toolset::registry::{RegistryError, ToolRegistry};
 use crate::toolset::search::{category_of, is_findable};
 use crate::toolset::{Derived, ToolEntry, Toolset};
 
-/// The tool whose calls are calls of the tool that they name.
+/// The tool whose calls become calls of the tool that they name.
 pub const CALL_TOOL: &str = "call_tool";
 
-/// Most categories, and most servers, that are named.
+/// Maximum number of categories, and of servers, that are named.
 const MAX_NAMED: usize = 24;
-/// Most bytes of all their names.
+/// Maximum total size of their names, in bytes.
 const MAX_BYTES: usize = 480;
 
-/// Which tools stay listed, and by which of them the others are found.
+/// Which tools stay listed, and which of them finds the others.
 #[derive(Debug, Clone, Default)]
 pub struct Lazy {
-    /// The tool that finds the others; its description ends with what is there to be found.
+    /// Name of the tool that finds the others; its description ends with what there is to find.
     pub finder: String,
-    /// Its description otherwise, where that is not its own.
+    /// The finder's description before that, if it differs from its own.
     pub finder_description: Option<String>,
-    /// The tools that stay listed, the finder among them.
+    /// Names of the tools that stay listed, including the finder.
     pub listed: BTreeSet<String>,
 }
 
-/// These tools, lazily.
+/// Returns a view of these tools that lists only some of them.
 pub(super) fn lazily(tools: Arc<dyn Toolset>, lazy: Lazy) -> Result<Derived, RegistryError> {
     let own = ToolRegistry::new();
     own.add_named(spec()?)?;
@@ -70,7 +70,7 @@ fn exposed(entry: &Arc<ToolEntry>, lazy: &Lazy, behind: &str) -> Arc<ToolEntry> 
         return Arc::new(entry.with_spec(ToolSpec {
             description: format!("{own}{behind}"),
             exposure: Exposure::Listed,
-            // What it answers is told in its text, too, and its schema is the longest of all in a short list.
+            // Its description explains the answer, too, and in a short list its schema would be the longest.
             output_schema: None,
             ..ToolSpec::clone(spec)
         }));
@@ -89,7 +89,7 @@ fn exposed(entry: &Arc<ToolEntry>, lazy: &Lazy, behind: &str) -> Arc<ToolEntry> 
     }))
 }
 
-/// What there is to be found: how many tools of which categories and of which servers, in the order of their names.
+/// Describes what there is to find: the number of tools per category and per server, sorted by name.
 fn behind<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
     let (mut categories, mut servers) = (BTreeMap::new(), BTreeMap::new());
     let mut all = 0_usize;
@@ -152,7 +152,7 @@ fn spec() -> Result<ToolSpec, RegistryError> {
         title: Some("Call a tool".to_owned()),
         source: BUILTIN.to_owned(),
         annotations: Annotations {
-            // It does whatever the tool does that it names.
+            // It does whatever the named tool does.
             destructive_hint: Some(true),
             open_world_hint: Some(true),
             read_only_hint: Some(false),

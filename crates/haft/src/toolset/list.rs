@@ -1,4 +1,4 @@
-//! The tool list as a client is told it: one cached piece a tool, one cached whole a snapshot.
+//! The tool list as sent to clients: one cached piece per tool, and one cached list per snapshot.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
@@ -50,7 +50,7 @@ fn is_default(annotations: &Annotations) -> bool {
 
 impl<'a> From<&'a ToolUi> for Meta<'a> {
     fn from(ui: &'a ToolUi) -> Self {
-        // What the page asks for stands beside its text, where it is read.
+        // The permissions that the page asks for come with its content, when it is read.
         Self {
             ui: Ui {
                 resource_uri: &ui.resource_uri,
@@ -59,12 +59,12 @@ impl<'a> From<&'a ToolUi> for Meta<'a> {
     }
 }
 
-/// Whether a schema says at its root that it is of an object: strict clients refuse a whole list over one that does not.
+/// Returns whether a schema's root has type `object`: strict clients refuse the whole list over one that does not.
 fn is_object(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("object")
 }
 
-/// A schema of arguments, which are always an object, saying so.
+/// Returns a schema of arguments with type `object`, which arguments always are.
 fn object_schema(schema: &Value) -> Value {
     let mut shown = compact(schema, Role::Input);
     if is_object(&shown) {
@@ -79,7 +79,7 @@ fn object_schema(schema: &Value) -> Value {
     }
 }
 
-/// A spec as MCP's `tools/list` shows it: compact JSON, or what the tool's own server says of it.
+/// Returns a spec as MCP's `tools/list` shows it: compact JSON, or the listing of the tool's own server.
 pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
     let relisted = spec.listing.as_ref();
     if let Some(relisted) = relisted.and_then(|listing| relisted::relisted(spec, listing)) {
@@ -103,14 +103,14 @@ pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
 }
 
 impl ToolEntry {
-    /// This tool in MCP's shape; made once.
+    /// Returns the tool in MCP's shape; built once.
     pub fn mcp(&self) -> &Bytes {
         self.fragment.get_or_init(|| mcp_tool(&self.spec))
     }
 }
 
 impl Snapshot {
-    /// All listed tools in MCP's shape, a JSON array; made once a snapshot from the tools' cached pieces.
+    /// Returns all listed tools in MCP's shape, as a JSON array; built once per snapshot from the tools' cached pieces.
     pub fn mcp_list(&self) -> Bytes {
         self.list
             .get_or_init(|| join(self.listed().map(|entry| entry.mcp())))
@@ -118,7 +118,7 @@ impl Snapshot {
     }
 }
 
-/// A JSON array of ready pieces.
+/// Joins serialized pieces into a JSON array.
 pub fn join<'a>(pieces: impl Iterator<Item = &'a Bytes> + Clone) -> Bytes {
     let size: usize = pieces.clone().map(|piece| piece.len() + 1).sum();
     let mut whole = BytesMut::with_capacity(size + 2);

@@ -1,24 +1,24 @@
-//! `ToolEntry::page`: a tool's own page as a person may be shown it: HTML, whole, within a bound; or why there is none.
+//! `ToolEntry::page`: a tool's own page as shown to the user: complete HTML within a size limit; or the reason there is none.
 
 use crate::error::ToolError;
 use crate::tool::no_page;
 use crate::toolset::{ToolBackend, ToolEntry};
 
-/// The largest page, in bytes: many times what a form or a chart takes, little enough to hold for everybody who looks.
+/// Maximum page size in bytes: many times what a form or chart needs, but small enough to hold for every viewer.
 pub const LARGEST: usize = 1024 * 1024;
 
-/// The scheme of a page's address (MCP Apps).
+/// The URI scheme of pages (MCP Apps).
 const SCHEME: &str = "ui://";
 
-/// How much of a wrong media type is told.
+/// Maximum number of characters of a wrong media type that an error shows.
 const TOLD: usize = 80;
 
 impl ToolEntry {
-    /// Reads the page that the tool's `ui` names. That is no call: nothing is judged and nothing is recorded, for only a
-    /// person sees it; whoever shows it keeps it from everything else.
+    /// Reads the page that the tool's `ui` names. This is not a call: nothing is judged or recorded, because only the user sees the
+    /// page. The code that shows it must isolate it from everything else.
     ///
     /// # Errors
-    /// The tool names no page or does not give it, or what it gives is not HTML, not UTF-8, or larger than [`LARGEST`].
+    /// The tool names no page or cannot provide it, or the page is not HTML, not UTF-8, or larger than [`LARGEST`].
     pub async fn page(&self) -> Result<String, ToolError> {
         let spec = self.spec();
         let named = spec.ui.as_ref();
@@ -60,7 +60,7 @@ mod tests {
     use crate::toolset::Toolset;
     use crate::toolset::registry::ToolRegistry;
 
-    /// Has a page, and cannot be called.
+    /// A tool that has a page but cannot be called.
     struct Paged {
         spec: Arc<ToolSpec>,
         page: Option<ToolPage>,

@@ -1,4 +1,4 @@
-//! `ToolRegistry`: tools by name, live; clashes are refused, built-ins are never shadowed.
+//! `ToolRegistry`: tools by name, live. Name clashes are refused, and built-in tools are never shadowed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::toolset::{Changes, Snapshot, ToolBackend, ToolEntry, Toolset};
 
 pub use crate::spec::BUILTIN;
 
-/// Why a tool was not taken.
+/// Why a tool was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -26,9 +26,9 @@ pub enum RegistryError {
     Clash {
         /// The name.
         name: ToolName,
-        /// Whose tool has it.
+        /// Source of the existing tool.
         existing: String,
-        /// Whose tool wants it.
+        /// Source of the new tool.
         new: String,
     },
     /// A schema cannot be compiled.
@@ -38,13 +38,13 @@ pub enum RegistryError {
         name: ToolName,
         /// `input` or `output`.
         which: &'static str,
-        /// Why.
+        /// The cause.
         source: SchemaError,
     },
-    /// A name is no tool name.
+    /// A name is not a valid tool name.
     #[error(transparent)]
     Name(#[from] crate::spec::NameError),
-    /// A hosted tool without any provider's declaration can never be told to a model.
+    /// A hosted tool has no provider declaration, so it can never be declared to a model.
     #[error("hosted tool `{0}` has no provider declaration")]
     Undeclared(ToolName),
     /// A function does not carry `#[tool]`.
@@ -52,7 +52,7 @@ pub enum RegistryError {
     NotTool(&'static str),
 }
 
-/// What a change of the registry did.
+/// The effect of a change of the registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
@@ -60,7 +60,7 @@ pub struct Difference {
     pub added: Vec<ToolName>,
     /// Names whose spec or runner was replaced.
     pub changed: Vec<ToolName>,
-    /// Names that are gone.
+    /// Removed names.
     pub removed: Vec<ToolName>,
 }
 
@@ -71,12 +71,12 @@ impl Difference {
     }
 }
 
-/// Tools by name. Live: it may change while sessions run; each change is a new snapshot.
+/// Tools by name. Live: it may change while sessions run; each change creates a new snapshot.
 #[derive(Debug)]
 pub struct ToolRegistry {
     current: ArcSwap<Snapshot>,
     version: watch::Sender<u64>,
-    /// The owned map; held only while changing.
+    /// The owned map; locked only during changes.
     tools: Mutex<Owned>,
 }
 
@@ -93,7 +93,7 @@ impl Default for ToolRegistry {
 }
 
 impl Clone for ToolRegistry {
-    /// The same tools in a registry of its own: a change of one is none of the other.
+    /// Creates an independent registry with the same tools.
     fn clone(&self) -> Self {
         let owned = self.owned();
         Self {
@@ -108,7 +108,7 @@ impl Clone for ToolRegistry {
 }
 
 impl ToolRegistry {
-    /// No tools.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self {
             current: ArcSwap::from_pointee(Snapshot::default()),
@@ -117,10 +117,10 @@ impl ToolRegistry {
         }
     }
 
-    /// Adds tools; none of them when one clashes.
+    /// Adds tools; adds none of them if one clashes.
     ///
     /// # Errors
-    /// [`RegistryError::Clash`] where a tool of this name exists, [`RegistryError::Schema`] where a schema is not valid.
+    /// [`RegistryError::Clash`] if a tool of this name exists, [`RegistryError::Schema`] if a schema is invalid.
     pub fn add_all(
         &self,
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
@@ -140,7 +140,7 @@ impl ToolRegistry {
     /// Adds a tool that the provider runs.
     ///
     /// # Errors
-    /// [`RegistryError::Undeclared`] where the spec has no provider declaration, else as for [`add_all`](Self::add_all).
+    /// [`RegistryError::Undeclared`] if the spec has no provider declaration; otherwise as for [`add_all`](Self::add_all).
     pub fn add_hosted(&self, spec: ToolSpec) -> Result<Difference, RegistryError> {
         self.change(|owned| {
             if spec.declaration == Declaration::Schema {
@@ -155,7 +155,7 @@ impl ToolRegistry {
         })
     }
 
-    /// Adds the tool whose calls are calls of the tool that they name.
+    /// Adds the tool whose calls become calls of the tool that they name.
     pub(crate) fn add_named(&self, spec: ToolSpec) -> Result<Difference, RegistryError> {
         self.change(|owned| {
             let entry = owned.entry(Arc::new(spec), ToolBackend::Named)?;
@@ -167,10 +167,10 @@ impl ToolRegistry {
         })
     }
 
-    /// Adds a tool or replaces the one of the same name and source; a tool of another source is never replaced.
+    /// Adds a tool or replaces the one with the same name and source; never replaces a tool of another source.
     ///
     /// # Errors
-    /// [`RegistryError::Clash`] where a tool of this name exists, [`RegistryError::Schema`] where a schema is not valid.
+    /// [`RegistryError::Clash`] if a tool of this name exists, [`RegistryError::Schema`] if a schema is invalid.
     pub fn upsert(&self, tool: Arc<dyn Tool>) -> Result<Difference, RegistryError> {
         self.change(|owned| {
             let entry = owned.local(tool)?;
@@ -194,10 +194,10 @@ impl ToolRegistry {
         removed.unwrap_or_default()
     }
 
-    /// Replaces all tools of one source at once; nothing changes when one of them clashes with another source's.
+    /// Replaces all tools of one source at once; changes nothing if one of them clashes with a tool of another source.
     ///
     /// # Errors
-    /// [`RegistryError::Clash`] where a tool of this name exists, [`RegistryError::Schema`] where a schema is not valid.
+    /// [`RegistryError::Clash`] if a tool of this name exists, [`RegistryError::Schema`] if a schema is invalid.
     pub fn replace_all(
         &self,
         source: &str,
@@ -282,7 +282,7 @@ impl Owned {
     }
 }
 
-/// What separates two maps. An entry replaced by an equal spec and runner is no change.
+/// Returns the difference between two maps. Replacing an entry by one with an equal spec and runner is not a change.
 fn difference(
     before: &BTreeMap<ToolName, Arc<ToolEntry>>,
     after: &BTreeMap<ToolName, Arc<ToolEntry>>,

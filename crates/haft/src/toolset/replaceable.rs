@@ -1,4 +1,4 @@
-//! `Replaceable`: a toolset in whose place another can be put while sessions use it.
+//! `Replaceable`: a toolset that can be replaced by another while sessions use it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::toolset::{Changes, Snapshot, Toolset};
 
-/// A toolset in whose place another can be put while sessions use it: they see the new one's tools from their next look on.
+/// A toolset that can be replaced by another while sessions use it: they see the new tools the next time they look.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,9 +31,9 @@ pub struct Replaceable {
 
 struct Current {
     tools: Arc<dyn Toolset>,
-    /// What its versions are counted from, so that a version of the whole only ever rises.
+    /// The base of its versions, so that the overall version only increases.
     base: u64,
-    /// The last snapshot made, with the version of `tools` that it shows.
+    /// The last snapshot, with the version of `tools` that it shows.
     cached: Option<(u64, Arc<Snapshot>)>,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Replaceable {
 }
 
 impl Replaceable {
-    /// This toolset, to begin with.
+    /// Starts with this toolset.
     pub fn new(tools: Arc<dyn Toolset>) -> Self {
         Self {
             current: RwLock::new(Current {
@@ -56,7 +56,7 @@ impl Replaceable {
         }
     }
 
-    /// Puts another toolset in the place of the one that is there.
+    /// Replaces the current toolset.
     pub fn replace(&self, tools: Arc<dyn Toolset>) {
         {
             let mut current = self.current.write();

@@ -1,4 +1,4 @@
-//! Finds tools by a few words: a snapshot's documents for `haft-search`, and what it found as entries.
+//! Finds tools by a few words: turns a snapshot into documents for `haft-search`, and hits into entries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ pub mod document;
 /// A tool that was found.
 #[derive(Debug, Clone)]
 pub struct SearchHit<'a> {
-    /// It.
+    /// The tool's entry.
     pub entry: &'a Arc<ToolEntry>,
-    /// How well it fits; comparable within one answer.
+    /// The relevance score; comparable within one answer.
     pub score: f32,
 }
 
-/// Whether a caller may be told of a tool: listed ones, and those that are there to be found.
+/// Returns whether callers may know about a tool: listed tools, and those meant to be found.
 pub fn is_findable(spec: &ToolSpec) -> bool {
     matches!(
         spec.exposure,
@@ -28,7 +28,7 @@ pub fn is_findable(spec: &ToolSpec) -> bool {
 }
 
 impl Snapshot {
-    /// The index over what callers may be told of; made at the first use, numbered by place in [`Snapshot::entries`].
+    /// Returns the index of findable tools; built on first use, numbered by position in [`Snapshot::entries`].
     pub fn index(&self) -> &Index {
         self.finder.get_or_init(|| {
             let entries = self.entries().iter().enumerate();
@@ -37,21 +37,21 @@ impl Snapshot {
         })
     }
 
-    /// The tools that callers may be told of, in the order of their names.
+    /// Returns the findable tools, sorted by name.
     pub fn findable(&self) -> impl Iterator<Item = &Arc<ToolEntry>> + Clone {
         self.entries()
             .iter()
             .filter(|entry| is_findable(entry.spec()))
     }
 
-    /// The tools that fit a query best, best first; of one category, where one is named.
+    /// Returns the tools that match a query, best first; of one category, if one is given.
     pub fn search(&self, query: &str, category: Option<&str>, limit: usize) -> Vec<SearchHit<'_>> {
         self.search_among(query, limit, |entry| {
             category.is_none_or(|category| category_of(entry) == category)
         })
     }
 
-    /// The tools that fit a query best, best first: at most `limit`, and only those that `keep` accepts.
+    /// Returns the tools that match a query, best first: at most `limit`, and only those that `keep` accepts.
     pub fn search_among(
         &self,
         query: &str,
@@ -69,7 +69,7 @@ impl Snapshot {
             .collect()
     }
 
-    /// The categories of the tools that callers may be told of, with how many each has.
+    /// Returns the categories of the findable tools, with the number of tools in each.
     pub fn categories(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
         for entry in self.findable() {
@@ -79,10 +79,10 @@ impl Snapshot {
     }
 }
 
-/// The category of tools that name none.
+/// The category of tools that do not name one.
 pub const OTHER: &str = "other";
 
-/// Under which category a tool is browsed.
+/// Returns the category of a tool.
 pub fn category_of(entry: &ToolEntry) -> &str {
     entry.spec().category.as_deref().unwrap_or(OTHER)
 }

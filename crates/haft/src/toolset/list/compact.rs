@@ -1,17 +1,17 @@
-//! A schema as `tools/list` shows it: the same constraints in fewer bytes, since every client puts the whole list before its model.
+//! A schema as `tools/list` shows it: the same constraints in fewer bytes, since every client sends the whole list to its model.
 
 use serde_json::{Map, Value};
 
 /// What a schema describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Arguments, which a model writes: their descriptions stay.
+    /// Arguments, which a model writes: descriptions stay.
     Input,
-    /// A result, which explains itself by its names: descriptions and defaults go.
+    /// A result, whose names explain themselves: descriptions and defaults are removed.
     Output,
 }
 
-/// Formats that say how wide a number is: `type` and the bounds say what a caller must know.
+/// Formats that only state the width of a number: `type` and the bounds tell the caller enough.
 const WIDTHS: [&str; 12] = [
     "uint", "uint8", "uint16", "uint32", "uint64", "int", "int8", "int16", "int32", "int64",
     "float", "double",
@@ -20,7 +20,7 @@ const WIDTHS: [&str; 12] = [
 /// Returns the schema without what neither a model nor a validator needs.
 pub(super) fn compact(schema: &Value, role: Role) -> Value {
     let mut shown = reduced(schema, role);
-    // "What `read_file` takes": the tool's own description says it.
+    // A description like "What `read_file` takes" only repeats the tool's own.
     if let Value::Object(map) = &mut shown {
         map.remove("description");
     }
@@ -41,7 +41,7 @@ fn reduced(schema: &Value, role: Role) -> Value {
                 if role == Role::Output && zero.as_f64() == Some(0.0) => {}
             ("format", Value::String(format)) if WIDTHS.contains(&format.as_str()) => {}
             ("oneOf", _) if words.is_some() => {}
-            // Members by name: a member may be called `default`.
+            // Keys are member names here: a member may be called `default`.
             ("properties" | "$defs" | "patternProperties", Value::Object(members)) => {
                 let members = members.iter();
                 let members = members.map(|(name, member)| (name.clone(), reduced(member, role)));
@@ -67,7 +67,7 @@ fn reduced(schema: &Value, role: Role) -> Value {
     Value::Object(out)
 }
 
-/// The words of a `oneOf` that only lists strings, each with a description: an `enum` says the same.
+/// Returns the strings of a `oneOf` that only lists strings with descriptions: an `enum` expresses the same.
 fn words(map: &Map<String, Value>) -> Option<Vec<Value>> {
     let choices = map.get("oneOf")?.as_array()?;
     if choices.is_empty() || map.contains_key("enum") {

@@ -1,4 +1,4 @@
-//! A tool of an MCP server as haft lists it: what its server says of it, under the name that it has here.
+//! A tool of an MCP server as haft lists it: the server's own listing, under the tool's name in haft.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -8,18 +8,18 @@ use crate::json::members::{Member, members};
 use crate::spec::{Described, Listing, ToolSpec};
 use crate::toolset::list::{is_object, object_schema};
 
-/// The member of `_meta` in which haft speaks: no server does in its name.
+/// The member of `_meta` reserved for haft: no server may set it.
 const OWN: &str = "haft";
 
-/// The listing under the spec's name, every member that the host made otherwise as the spec has it, and all others byte for
-/// byte. `None` where the listing is no object.
+/// Returns the listing under the spec's name. Members that the host changed have the spec's value; all others stay byte for byte.
+/// `None` if the listing is not an object.
 pub(super) fn relisted(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
     let mut tool = Amended::read(listing.text()).ok()?;
     let found = tool.members().to_vec();
     let is_again = |nth: usize, name: &str| found[..nth].iter().any(|one| one.is(name));
     for (nth, member) in found.iter().enumerate() {
         if member.is("name") {
-            // One that comes twice is read in two ways: it comes once.
+            // Parsers disagree on duplicate members, so only one is kept.
             if is_again(nth, "name") {
                 tool.remove(nth);
             } else {
@@ -44,7 +44,7 @@ pub(super) fn relisted(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
     }
     for described in Described::ALL {
         let name = described.as_str();
-        // The protocol wants a schema of arguments.
+        // The protocol requires a schema of arguments.
         let wanted = !listing.holds(described, spec) || described == Described::InputSchema;
         if wanted
             && !found.iter().any(|member| member.is(name))
@@ -56,7 +56,7 @@ pub(super) fn relisted(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
     Some(tool.to_text().into())
 }
 
-/// A schema of arguments, which are always an object: where the server does not say so, it is said.
+/// Adds type `object` to a schema of arguments that does not have it: arguments are always an object.
 fn input_schema(tool: &mut Amended<'_>, nth: usize, spec: &ToolSpec) {
     if is_object(&spec.input_schema) {
         return;
@@ -75,7 +75,7 @@ fn input_schema(tool: &mut Amended<'_>, nth: usize, spec: &ToolSpec) {
     }
 }
 
-/// `_meta` without what only haft may say.
+/// Removes from `_meta` the member that only haft may set.
 fn meta(tool: &mut Amended<'_>, nth: usize, member: Member<'_>) {
     if let Ok(mut inner) = Amended::read(member.value().get())
         && inner.position(OWN).is_some()
@@ -85,7 +85,7 @@ fn meta(tool: &mut Amended<'_>, nth: usize, member: Member<'_>) {
     }
 }
 
-/// What the spec says of a member as JSON; nothing where it has none.
+/// Returns the spec's value of a member as JSON; `None` if it has none.
 fn value(described: Described, spec: &ToolSpec) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     match described {
@@ -117,7 +117,7 @@ mod tests {
     use crate::spec::{Listing, ToolName, ToolSpec};
     use crate::toolset::list::mcp_tool;
 
-    /// A spec as the listing of a server is read.
+    /// Returns a spec parsed from a server's listing.
     fn spec(text: &str) -> ToolSpec {
         let read: Value = serde_json::from_str(text).unwrap();
         let schema = read.get("inputSchema").cloned();
@@ -142,12 +142,12 @@ mod tests {
                 r#"{"z":[1.0,2],"name":"one","execution":{"taskSupport":"optional"},"inputSchema":{"type":"object","x-n":12345678901234567890123,"a":0},"icons":[{"src":"data:,"}],"_meta":{"b":1,"a":2}}"#,
                 r#"{"z":[1.0,2],"name":"far.one","execution":{"taskSupport":"optional"},"inputSchema":{"type":"object","x-n":12345678901234567890123,"a":0},"icons":[{"src":"data:,"}],"_meta":{"b":1,"a":2}}"#,
             ),
-            // What haft says is said by haft alone.
+            // Only haft sets its own member.
             (
                 r#"{"name":"one","name":"two","inputSchema":{"type":"object"},"_meta":{"x":1,"haft":{"v":1}}}"#,
                 r#"{"name":"far.one","inputSchema":{"type":"object"},"_meta":{"x":1}}"#,
             ),
-            // Strict clients refuse a whole list over a schema that is of no object.
+            // Strict clients refuse the whole list over a schema without type `object`.
             (
                 r#"{"name":"one","inputSchema":{ "properties":{"n":{"maximum":1E+2}}}}"#,
                 r#"{"name":"far.one","inputSchema":{"type":"object", "properties":{"n":{"maximum":1E+2}}}}"#,
@@ -156,7 +156,7 @@ mod tests {
                 r#"{"name":"one","inputSchema":{}}"#,
                 r#"{"name":"far.one","inputSchema":{"type":"object"}}"#,
             ),
-            // Blanks stay, and so does a name that is the same.
+            // Whitespace stays, and so does an unchanged name.
             (
                 "{ \"name\" : \"one\" ,\n \"description\":\t\"d\", \"_meta\": { \"haft\":1 , \"x\": 1 }, \"inputSchema\":{ \"type\" : \"object\" } }",
                 "{ \"name\" : \"far.one\" ,\n \"description\":\t\"d\", \"_meta\": { \"x\": 1 }, \"inputSchema\":{ \"type\" : \"object\" } }",

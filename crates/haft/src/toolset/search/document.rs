@@ -1,4 +1,4 @@
-//! Documents for `haft-search`: what its index reads of a tool or a skill.
+//! Documents for `haft-search`: the parts of a tool or skill that are indexed.
 
 use haft_search::Document;
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use crate::skill::Skill;
 use crate::spec::ToolSpec;
 
-/// How deep parameters within parameters are read.
+/// Maximum depth of nested parameters that are indexed.
 const MAX_DEPTH: usize = 4;
 
-/// Bytes of a description that are read: what comes later is detail, which would make many other words fit, too.
+/// Number of bytes of a description that are indexed: later text is detail, which would match too many other words.
 const MAX_DESCRIPTION: usize = 1_000;
 
-/// Makes the document of a tool: its name and aliases, then what tells most about it first, the parameters last. Tags are the words
-/// that people look for, so they count twice.
+/// Creates the document of a tool: name and aliases, then the most descriptive texts first and the parameters last. Tags are the
+/// words that users search for, so they count twice.
 pub fn of_tool(spec: &ToolSpec) -> Document<'_> {
     let texts = [&spec.title, &spec.category].into_iter().flatten();
     let mut document = Document::new(spec.name.as_str())
@@ -26,7 +26,7 @@ pub fn of_tool(spec: &ToolSpec) -> Document<'_> {
     document
 }
 
-/// Makes the document of a skill.
+/// Creates the document of a skill.
 pub fn of_skill(skill: &Skill) -> Document<'_> {
     let front = skill.front();
     let texts = [&front.when_to_use, &front.category].into_iter().flatten();
@@ -41,7 +41,7 @@ fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_DESCRIPTION)]
 }
 
-/// Adds the names and descriptions of an object schema's properties, and of theirs.
+/// Adds the names and descriptions of an object schema's properties, recursively.
 fn parameters<'a>(schema: &'a Value, depth: usize, document: &mut Document<'a>) {
     if depth == 0 {
         return;
