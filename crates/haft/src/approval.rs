@@ -1,4 +1,4 @@
-//! Approvals: what a person is asked, what they may answer, and where requests are kept until they have.
+//! Approvals: what a user is asked, what they may answer, and where requests are stored until then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,76 +41,75 @@ pub use snapshot::Snapshot;
 use form::Form;
 use preview::FileChange;
 
-/// How long a request stands whose asker does not wait for it (contract §2).
+/// How long a request stays valid if its client does not wait for it (contract §2).
 pub const STANDS: Duration = Duration::from_hours(7 * 24);
 
-/// A call that waits for an approval, or a question to them: whole and immutable. What is approved is what is written here.
+/// A call that needs approval, or a question: complete and immutable. An approval covers exactly what is written here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
-    /// Its name.
+    /// Its id.
     pub id: ApprovalId,
     /// The run.
     pub run: RunId,
     /// The call.
     pub call: CallId,
-    /// The chain's call that it is nested in: that one is gone on with after the decision.
+    /// The chain's call that it is nested in, which continues after the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
     /// The tool.
     pub tool: ToolName,
-    /// Who asked for the call.
+    /// The call's origin.
     pub origin: Origin,
-    /// The entry point by which the run was started; on the wire and in the inbox it is `door`.
+    /// The entry point by which the run was started; on the wire and in the inbox it is named `door`.
     #[serde(rename = "door")]
     pub entry_point: String,
-    /// What the client calls itself: shown, never trusted.
+    /// The client's name for itself: displayed, never trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// For whom the session runs.
+    /// The principal that the session runs for.
     pub principal: Principal,
-    /// The workspace's root, where there is one.
+    /// The root of the workspace, if there is one.
     pub workspace: String,
-    /// The arguments: exactly what runs if it is approved. Refs stay refs, which are hashes of what they name; what the
-    /// host fills in is in `bound`.
+    /// The arguments: exactly what runs if approved. Refs stay refs (they are hashes of what they name); values that the host fills
+    /// in are in `bound`.
     pub arguments: String,
     /// The arguments that the host fills in, as its settings write them: a reference to a secret stays a reference.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub bound: Map<String, Value>,
     /// SHA-256 of the canonical arguments (RFC 8785), for logs.
     pub args_digest: String,
-    /// SHA-256 of the canonical arguments without those that the permissions state in full: what a grant or a kept rule
-    /// must find again.
+    /// SHA-256 of the canonical arguments, without those that the permissions state in full: a grant or a kept rule must match it.
     #[serde(default)]
     pub unstated: String,
-    /// What the call would do, under which conditions, to which files. The approval holds while it is the same.
+    /// What the call would do, under which conditions, to which files. The approval holds while this stays the same.
     #[serde(flatten)]
     pub snapshot: Snapshot,
-    /// What the policy says of each permission by itself, in their order; empty where it was not asked.
+    /// The policy's verdict on each permission by itself, in order; empty if the policy was not asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
-    /// How harmful.
+    /// The risk of the call.
     pub risk: Risk,
-    /// Why it is asked, in one sentence.
+    /// Why approval is needed, in one sentence.
     pub reason: String,
-    /// The rule or profile that asks.
+    /// The rule or profile that requires approval.
     pub rule: String,
-    /// Rules that together would allow the call; kept, they hold for calls with the same remaining arguments alone.
+    /// Rules that together would allow the call; if kept, they only apply to calls with the same remaining arguments.
     pub suggested: Vec<String>,
-    /// What is asked, where it is a question and not a call.
+    /// The form, if this is a question and not a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
-    /// The hash of the tool's spec as it was asked about.
+    /// The hash of the tool's spec at the time of the request.
     pub spec_hash: String,
-    /// Binds the answer to this call: see [`fingerprint`].
+    /// Binds the decision to this call: see [`fingerprint`].
     pub fingerprint: String,
-    /// When it was written, in nanoseconds since 1970.
+    /// Creation time, in nanoseconds since 1970.
     pub created: i128,
-    /// Until when it can be decided, in nanoseconds since 1970.
+    /// Time until which it can be decided, in nanoseconds since 1970.
     pub expires: i128,
 }
 
 impl ApprovalRequest {
-    /// The bytes of its arguments and of the files that it shows: nearly all that it can hold.
+    /// Returns the size of its arguments and of the files that it shows: nearly all of its content.
     pub(crate) fn bytes(&self) -> usize {
         let sides = |change: &FileChange| {
             [&change.before, &change.after].map(|side| side.as_ref().map_or(0, String::len))
@@ -119,24 +118,24 @@ impl ApprovalRequest {
         self.arguments.len() + shown
     }
 
-    /// Whether it is a question to the person instead of a call.
+    /// Returns whether it is a question to the user instead of a call.
     pub fn is_question(&self) -> bool {
         self.form.is_some()
     }
 
-    /// Whether an approval holds for this one call alone: a budget is used up, or it is critical, and there is no rule that could be kept
-    /// for it. For a connection to a private place there is one, which names host and port.
+    /// Returns whether an approval only covers this one call: a budget is used up, or the call is critical and no rule could be kept
+    /// for it. For a connection to a private address there is such a rule; it names host and port.
     pub fn is_decided_each_time(&self) -> bool {
         self.is_over_budget() || self.risk == Risk::Critical && self.suggested.is_empty()
     }
 
-    /// Whether it is made because a budget is used up: an approval lets this one call through, and no rule or grant lets another one.
+    /// Returns whether it exists because a budget is used up: an approval covers this one call, and no rule or grant covers another.
     pub fn is_over_budget(&self) -> bool {
         self.rule == BUDGET_RULE
     }
 
-    /// What of this request is not as it was shown, where `now` is what the same call would be asked about at this moment;
-    /// none where an approval of it still holds. The files' contents are not compared here but just before the call runs.
+    /// Returns how this request differs from `now`, the request that the same call would make at this moment; `None` if an approval
+    /// still holds. The files' contents are not compared here but just before the call runs.
     pub fn difference(&self, now: &Self) -> Option<String> {
         let changed = |what: &str| Some(format!("{what} changed after it was shown"));
         if self.tool != now.tool || self.spec_hash != now.spec_hash {
@@ -168,14 +167,14 @@ impl ApprovalRequest {
     }
 }
 
-/// What came of asking.
+/// An approver's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Somebody decided.
+    /// A decision was made.
     Decided(Decision),
-    /// The request was passed on, and the caller is not to wait here: the call is suspended.
+    /// The request was passed on and the caller must not wait here: the call is suspended.
     Later,
-    /// Nobody can be asked here.
+    /// No one can be asked here.
     Nobody,
 }
 
@@ -185,27 +184,27 @@ impl From<Decision> for Answer {
     }
 }
 
-/// Asks a person, or something in their place; [`AsyncApprover`] is the same with `async fn`, [`channel`] a queue that the
-/// program serves. The executor limits the wait; dropping the future withdraws the question, which somebody else has
-/// answered then.
+/// Asks a user, or something that decides for them. [`AsyncApprover`] is the same with `async fn`; [`channel`] is a queue that
+/// the program serves. The executor limits the wait; dropping the future withdraws the question, because someone else has
+/// answered it.
 pub trait Approver: Send + Sync {
     /// Asks and waits for the answer.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer>;
 
-    /// The same for a call that is of no use once it waits no longer
-    /// ([`WaitMode::WaitThenWithdraw`](crate::session::WaitMode::WaitThenWithdraw)): whoever would ask later has to ask, or
+    /// Like [`ask`](Self::ask), for a call that is useless once it stops waiting
+    /// ([`WaitMode::WaitThenWithdraw`](crate::session::WaitMode::WaitThenWithdraw)): an approver that would ask later must ask, or
     /// wait for others, now.
     fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         self.ask(request)
     }
 
-    /// What is decided without asking anybody; such a request is kept nowhere.
+    /// Returns a decision made without asking; such a request is not stored.
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
         let _ = request;
         None
     }
 
-    /// Hears of a request that nobody waits for: the call is suspended.
+    /// Notifies the approver of a request that no call waits for, because the call is suspended.
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
         let _ = request;
         Box::pin(async {})
@@ -232,14 +231,14 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
     }
 }
 
-/// Approves everything up to a risk, and nobody is asked about the rest.
+/// Approves everything up to a risk; no one is asked about the rest.
 #[derive(Debug, Clone, Copy)]
 pub struct AutoApprove {
     up_to: Risk,
 }
 
 impl AutoApprove {
-    /// Approves at or below this risk.
+    /// Approves calls at or below this risk.
     pub fn up_to(risk: Risk) -> Self {
         Self { up_to: risk }
     }
@@ -251,13 +250,13 @@ impl Approver for AutoApprove {
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
-        // How much there may be without a person is what a budget says.
+        // Budgets limit what may happen without a user.
         let yes = request.risk <= self.up_to && !request.is_question() && !request.is_over_budget();
         yes.then(|| Decision::approve(format!("auto:{}", self.up_to), "auto"))
     }
 }
 
-/// SHA-256 over tool name, spec hash, principal, workspace root and the effective argument bytes, each with its length.
+/// Returns the SHA-256 hash of tool name, spec hash, principal, workspace root and effective argument bytes, each with its length.
 pub fn fingerprint(
     tool: &ToolName,
     spec_hash: &str,

@@ -14,12 +14,12 @@ mod short;
 
 use short::ShortText;
 
-/// Names one call within its run.
+/// The id of a call within its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct CallId(ShortText);
 
-/// Names one run: a session's life, and its archive.
+/// The id of a run: the life of a session, and its archive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RunId(Arc<str>);
@@ -27,12 +27,12 @@ pub struct RunId(Arc<str>);
 macro_rules! id {
     ($name:ident) => {
         impl $name {
-            /// Keeps an id as given.
+            /// Creates an id from this text, unchecked.
             pub fn new(id: impl Into<Arc<str>>) -> Self {
                 Self(id.into().into())
             }
 
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 self.0.as_ref()
             }
@@ -56,15 +56,15 @@ id!(CallId);
 id!(RunId);
 
 impl CallId {
-    /// The id of the nth call that is made within this one: `call-1.3`. A journal finds the call's lines in the run's
-    /// record by it.
+    /// Returns the id of the nth call made within this one: `call-1.3`. A journal uses it to find the call's lines in the run's
+    /// record.
     pub(crate) fn nth_within(&self, number: u64) -> Self {
         Self::new(format!("{}.{number}", self.0.as_str()))
     }
 
-    /// The id of a run's nth call.
+    /// Returns the id of a run's nth call.
     pub(crate) fn numbered(number: u64) -> Self {
-        // By hand: every call gets one, and formatting would be a twentieth of a call's cost.
+        // Without `format!`: every call gets an id, and formatting would take a twentieth of a call's cost.
         const WORD: &[u8; 5] = b"call-";
         let mut text = [0; WORD.len() + 20];
         let (mut first, mut left) = (text.len(), number);
@@ -85,14 +85,14 @@ impl CallId {
 }
 
 impl RunId {
-    /// A fresh id that sorts by time: `20261121-221530-` and eight random hex digits.
+    /// Generates an id that sorts by time: `20261121-221530-` and eight random hex digits.
     pub fn generate() -> Self {
         let now = clock::rfc3339(clock::now());
         let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
         let (day, time) = digits.split_at_checked(8).unwrap_or((&digits, ""));
         let mut random = [0; 4];
         if getrandom::fill(&mut random).is_err() {
-            // Without a random source the process's own counter still keeps ids of one process apart.
+            // Without a random source, a counter keeps ids of the same process distinct.
             random = FALLBACK.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         }
         Self(format!("{day}-{time}-{}", hex(&random)).into())
@@ -101,11 +101,11 @@ impl RunId {
 
 static FALLBACK: AtomicU32 = AtomicU32::new(0);
 
-/// Where a call came from; the only difference between the ways in.
+/// The origin of a call; the only difference between entry points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The host program or a person at the command line.
+    /// The host program or a user at the command line.
     Host,
     /// A model's reply.
     Model,
@@ -113,14 +113,14 @@ pub enum Origin {
     Chain,
     /// An MCP client: a model's reply, as far as haft knows.
     Mcp,
-    /// A prompt that a person chose in an MCP client.
+    /// A prompt that the user chose in an MCP client.
     Prompt,
     /// A coding agent's own tool, as its hook reports it: the agent runs it, not haft.
     Hook,
 }
 
 impl Origin {
-    /// The word in outcomes and audit lines.
+    /// Returns the word used in outcomes and audit lines.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -133,18 +133,18 @@ impl Origin {
     }
 }
 
-/// For whom a session runs; every audit line names it.
+/// The principal that a session runs for; every audit line names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Named", into = "Named")]
 pub struct Principal {
-    /// The organisation; `local` on one person's machine.
+    /// The organisation; `local` on a single user's machine.
     pub tenant: Arc<str>,
-    /// The person or service.
+    /// The user or service.
     pub subject: Arc<str>,
 }
 
 impl Principal {
-    /// Somebody of a tenant.
+    /// Creates a principal of this tenant.
     pub fn new(tenant: impl Into<Arc<str>>, subject: impl Into<Arc<str>>) -> Self {
         Self {
             tenant: tenant.into(),
@@ -152,13 +152,13 @@ impl Principal {
         }
     }
 
-    /// Somebody of this machine: tenant `local`.
+    /// Creates a principal of this machine, with tenant `local`.
     pub fn local(subject: impl Into<Arc<str>>) -> Self {
         Self::new("local", subject)
     }
 }
 
-/// A principal as it is stored.
+/// The stored form of a principal.
 #[derive(Serialize, Deserialize)]
 struct Named {
     tenant: String,
@@ -186,25 +186,25 @@ impl fmt::Display for Principal {
     }
 }
 
-/// A request to run a tool. The arguments are the bytes that came in; whoever needs a value parses these.
+/// A request to run a tool. The arguments are the bytes that came in; code that needs values parses them.
 #[derive(Debug, Clone)]
 pub struct ToolCall {
-    /// The caller's id for it; made up by the executor when absent.
+    /// The caller's id for the call; the executor generates one if absent.
     pub id: Option<CallId>,
-    /// The tool's name, as written; one that is too long for a tool is cut and ends with `…`.
+    /// The tool's name as written; one that is too long for a tool name is cut and ends with `…`.
     pub name: String,
-    /// The arguments as JSON text; empty text stands for `{}`.
+    /// The arguments as JSON text; an empty text means `{}`.
     pub arguments: String,
-    /// Who makes it.
+    /// The call's origin.
     pub origin: Origin,
 }
 
 impl ToolCall {
-    /// A call by the host.
+    /// Creates a call by the host.
     pub fn new(name: impl Into<String>, arguments: impl Into<String>) -> Self {
         let mut name = name.into();
         if name.len() > MAX_NAME {
-            // No tool has it, and every answer and record of the call would repeat it.
+            // No tool has such a name, and every answer and record of the call would repeat it.
             name.truncate(name.floor_char_boundary(MAX_NAME));
             name.push('…');
         }
@@ -216,13 +216,13 @@ impl ToolCall {
         }
     }
 
-    /// The same call from elsewhere.
+    /// Sets the origin.
     pub fn from_origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
     }
 
-    /// The same call under the caller's own id.
+    /// Sets the caller's own id.
     pub fn with_id(mut self, id: impl Into<Arc<str>>) -> Self {
         self.id = Some(CallId::new(id));
         self

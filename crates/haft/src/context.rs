@@ -1,4 +1,4 @@
-//! `CallContext`: all that a running tool may touch; made only by the executor.
+//! `CallContext`: everything that a running tool may access; only the executor creates it.
 
 use std::ops::Range;
 use std::pin::pin;
@@ -44,46 +44,46 @@ pub use rules::CurrentRules;
 
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
-    /// One nested call, all checks included.
+    /// Runs a nested call, with all checks.
     fn execute_nested(self: Arc<Self>, session: &Session, call: ToolCall)
     -> BoxFuture<'_, Outcome>;
 
-    /// The same for a call of one of the host's own tools.
+    /// Runs a nested call of one of the host's internal tools.
     fn execute_internal(
         self: Arc<Self>,
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome>;
 
-    /// The host's own tools.
+    /// Returns the host's internal tools.
     fn internal_tools(&self) -> Arc<Snapshot>;
 
-    /// Whether it has an approver of its own.
+    /// Returns whether the host has its own approver.
     fn has_approver(&self) -> bool;
 
-    /// Where artifacts are kept, if anywhere.
+    /// Returns the artifact store, if there is one.
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
 
-    /// Where it is noted what calls change, if anywhere.
+    /// Returns the change log, if there is one.
     fn changes(&self) -> Option<&Arc<ChangeLog>>;
 
-    /// The policy, which reads what a skill restricts a run to.
+    /// Returns the policy, which parses a skill's restrictions.
     fn policy(&self) -> Arc<Policy>;
 
-    /// How tokens are counted.
+    /// Returns the tokenizer.
     fn tokenizer(&self) -> &dyn Tokenizer;
 
-    /// Puts a rule in force that a user accepted, and keeps it.
+    /// Applies a rule that a user accepted, and stores it.
     fn keep_rule(&self, rule: RuleText, approval: &ApprovalId, by: &str) -> Result<(), ToolError>;
 
-    /// A question to the person, and what they answered.
+    /// Asks the user a question and returns the answers.
     fn ask(
         self: Arc<Self>,
         question: Asking<'_>,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
 }
 
-/// A question that a running tool puts to the person.
+/// A question that a running tool asks the user.
 pub(crate) struct Asking<'a> {
     pub(crate) context: &'a CallContext,
     pub(crate) arguments: &'a Arguments,
@@ -91,7 +91,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) wait: Duration,
 }
 
-/// All that a running tool may touch. Nobody outside the executor can make one:
+/// Everything that a running tool may access. Only the executor can create one:
 /// ```compile_fail
 /// let context = haft::context::CallContext { };
 /// ```
@@ -101,56 +101,56 @@ pub struct CallContext {
     pub(crate) origin: Origin,
     pub(crate) session: Session,
     pub(crate) host: Arc<dyn Host>,
-    /// What the call keeps of those made within it.
+    /// The state of the calls made within it.
     pub(crate) nest: Arc<Nest>,
-    /// Its side of the live channel, where somebody watches.
+    /// Its side of the live channel, if there is a progress sink.
     pub(crate) live: Option<Arc<Live>>,
-    /// The tool, as the executor found it.
+    /// The tool's entry, as the executor found it.
     pub(crate) entry: Arc<ToolEntry>,
     /// How it is resumed, if it is.
     pub(crate) resumption: Option<Resumption>,
-    /// How long it may take.
+    /// The call's time limit.
     pub(crate) limit: Duration,
-    /// What was judged of the call.
+    /// The judgement of the call.
     pub(crate) judgement: Arc<Judgement>,
 }
 
 impl CallContext {
-    /// The call's id.
+    /// Returns the call's id.
     pub fn call_id(&self) -> &CallId {
         &self.call
     }
 
-    /// The run it belongs to.
+    /// Returns the run that the call belongs to.
     pub fn run(&self) -> &RunId {
         self.session.run()
     }
 
-    /// Who made the call.
+    /// Returns the call's origin.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// What was judged of the call. A tool does what this clears ([`Judgement::cleared`]) and nothing else.
+    /// Returns the judgement of the call. A tool does only what it clears ([`Judgement::cleared`]).
     pub fn judgement(&self) -> &Arc<Judgement> {
         &self.judgement
     }
 
-    /// Fails unless this effect was judged: [`Judgement::cleared`].
+    /// Returns an error unless this effect was judged: [`Judgement::cleared`].
     ///
     /// # Errors
-    /// `denied`: the call never said that it would do this.
+    /// `denied`: the call never declared this effect.
     pub fn cleared(&self, effect: &Effect) -> Result<(), ToolError> {
         self.judgement.cleared(effect)
     }
 
-    /// Whether a user saw this very call, with the files it changes, and approved it.
+    /// Returns whether a user saw this very call, with the files it changes, and approved it.
     pub fn is_approved(&self) -> bool {
         self.judgement.is_approved()
     }
 
-    /// The tool's workspace as this call may see it: lists, searches and near names leave out what the policy's rules do
-    /// not let the tool read. Rules judged the call by the folder that it names, so what it finds below is filtered here.
+    /// Returns the tool's workspace as this call may see it: lists, searches and suggested names omit what the policy's rules do
+    /// not let the tool read. The call was judged by the folder that it names, so its findings are filtered here.
     pub fn view(&self, workspace: &Workspace) -> WorkspaceView {
         let policy = self.host.policy();
         let tool = self.entry.spec().name.clone();
@@ -162,7 +162,7 @@ impl CallContext {
         workspace.filtered(filter).reading(readable)
     }
 
-    /// Says whether what a file holds may be read, though the call was not judged by its path.
+    /// Returns a filter for files whose content may be read although the call was not judged by their paths.
     fn secret_filter(&self) -> Option<Arc<PathFilter>> {
         let policy = self.host.policy();
         if policy.secret_files() == SecretFiles::Allow {
@@ -173,17 +173,17 @@ impl CallContext {
         Some(Arc::new(reads))
     }
 
-    /// The paths that the policy's deny rules, and the names of secrets, keep from every program, for what starts one.
+    /// Returns the paths that deny rules and secret names hide from every program, for code that starts one.
     pub fn denials(&self) -> Denials {
         self.host.policy().denials_after(&self.session.released())
     }
 
-    /// What this call changes files with: what it does is noted first, where the host keeps notes.
+    /// Returns the changer through which this call changes files. If the host has a change log, changes are logged first.
     pub fn changer(&self, workspace: &Workspace) -> Changer {
         self.changer_of(workspace, self.session.run(), &self.call)
     }
 
-    /// The same for what another call of the run did, whose changes this one applies.
+    /// Returns the changer for another call of the run, whose changes this one applies.
     pub fn changer_of(&self, workspace: &Workspace, run: &RunId, call: &CallId) -> Changer {
         match self.host.changes() {
             Some(log) => Changer::of(workspace, log, run, call),
@@ -191,15 +191,14 @@ impl CallContext {
         }
     }
 
-    /// Puts a question to the person, in the same place where calls wait for them, and waits for at most `wait`. Some
-    /// answers may be missing; all are where nobody answered in time. `arguments` are those of the call, which is made
-    /// again with them should it be suspended: that is an error here, to be passed on.
+    /// Asks the user a question, in the same inbox as approval requests, and waits for at most `wait`. Some answers may be missing;
+    /// all are if no answer came in time. `arguments` are those of the call, which is made again with them if it is suspended;
+    /// in that case this returns an error that the tool must pass on.
     ///
-    /// A tool that is safe beside others does not keep them waiting meanwhile: other calls of the run may change what it has
-    /// looked at.
+    /// A concurrency-safe tool does not block other calls meanwhile: they may change what it has read.
     ///
     /// # Errors
-    /// The form is not valid (`invalid_arguments`), there is no approver (`unavailable`), the question was declined (`denied`) or
+    /// The form is invalid (`invalid_arguments`), there is no approver (`unavailable`), the question was declined (`denied`) or
     /// withdrawn, or the call is suspended until it is answered.
     pub async fn ask(
         &self,
@@ -216,20 +215,20 @@ impl CallContext {
         Arc::clone(&self.host).ask(question).await
     }
 
-    /// For whom the session runs.
+    /// Returns the principal that the session runs for.
     pub fn principal(&self) -> &Principal {
         self.session.principal()
     }
 
-    /// The live channel to screens.
+    /// Returns the live channel to screens.
     pub fn progress(&self) -> Progress {
         Progress::new(self.live.clone(), self.session.pace())
     }
 
-    /// The run's artifacts; an error where the host keeps none.
+    /// Returns the run's artifacts.
     ///
     /// # Errors
-    /// `unavailable` where the host has no artifact store.
+    /// `unavailable` if the host has no artifact store.
     pub fn artifacts(&self) -> Result<RunArtifacts, ToolError> {
         let store = self.host.artifacts();
         let store = store.ok_or_else(|| ToolError::unavailable("this host keeps no artifacts"))?;
@@ -239,7 +238,7 @@ impl CallContext {
         })
     }
 
-    /// Whether the session has been cancelled. A call that is cancelled alone is dropped.
+    /// Returns whether the session has been cancelled. If only the call is cancelled, it is dropped.
     pub fn is_cancelled(&self) -> bool {
         self.session.cancellation().is_cancelled()
     }
@@ -249,25 +248,25 @@ impl CallContext {
         self.session.cancellation().cancelled().await;
     }
 
-    /// Completes when the call must end: its time is over, or the session was cancelled. A tool that waits for this has a
-    /// moment to return what it has so far, which the outcome shows beside the failure; any other is dropped at once.
+    /// Completes when the call must end: its time is over, or the session was cancelled. A tool that waits for this has a short time
+    /// to return what it has, which the outcome shows beside the failure; any other tool is dropped at once.
     pub async fn ending(&self) -> Ending {
         self.nest.ending().await
     }
 
-    /// How long the call may take, without waits for people.
+    /// Returns the call's time limit, not counting waits for decisions.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// What a text costs of what a result may return inline; all of it where it is over that.
+    /// Returns how much of the inline limit a text uses; the whole limit if it exceeds it.
     pub fn cost(&self, text: &str) -> usize {
         let limits = self.session.limits();
         let (tokenizer, limit) = limits.inline(self.entry.spec(), self.host.tokenizer());
         tokenizer.fits(text, limit).unwrap_or(limit)
     }
 
-    /// The longest beginning of a text that a result may return inline beside `reserve` for what else it holds.
+    /// Returns the longest beginning of a text that a result may return inline, with `reserve` left for its other content.
     pub fn fitting<'t>(&self, text: &'t str, reserve: usize) -> &'t str {
         let limits = self.session.limits();
         let (tokenizer, limit) = limits.inline(self.entry.spec(), self.host.tokenizer());
@@ -275,17 +274,17 @@ impl CallContext {
         if text.len() <= room || tokenizer.fits(text, room).is_some() {
             return text;
         }
-        // Where it is cut, the last token may become two.
+        // Cutting the last token may turn it into two.
         let end = tokenizer.head(text, room.saturating_sub(2));
         text.get(..end).unwrap_or_default()
     }
 
-    /// Shows long texts within what a result may return inline, less `reserve` for what else it holds (half at most). What is shown
-    /// in part is kept whole as an artifact, to be named in the result. `json` is whether the texts become strings of the
+    /// Fits long texts into what a result may return inline, less `reserve` for its other content (half at most). A text shown only
+    /// in part is stored whole as an artifact, to be named in the result. `json` tells whether the texts become strings of the
     /// result's data.
     ///
     /// # Errors
-    /// A text cannot be read back; or it is too long and the tool is to fail then.
+    /// A text cannot be read back, or it is too long and the tool's overflow setting is to fail.
     pub async fn show(
         &self,
         texts: Vec<Long>,
@@ -317,7 +316,7 @@ impl CallContext {
         self.read_back(&texts, show).await
     }
 
-    /// Reads texts, away from where others run unless they are short.
+    /// Reads texts; on a blocking thread, unless they are short.
     async fn read_back<T: Send + 'static>(
         &self,
         texts: &[Long],
@@ -331,7 +330,7 @@ impl CallContext {
         read.map_err(|e| ToolError::unavailable("the host is shutting down").with_source(e))?
     }
 
-    /// The room that a result has for texts, less `reserve`.
+    /// Returns the room that a result has for texts, less `reserve`.
     fn room(&self, json: bool, reserve: usize) -> Room<'_> {
         let limits = self.session.limits();
         let (tokenizer, limit) = limits.inline(self.entry.spec(), self.host.tokenizer());
@@ -342,16 +341,16 @@ impl CallContext {
         }
     }
 
-    /// A nested call, by the same path as every other.
+    /// Makes a nested call, on the same path as every other call.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
         let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
         let nested = self.session.nested(&self.nest, None, None);
         Arc::clone(&self.host).execute_nested(&nested, call).await
     }
 
-    /// A nested call of one of the host's own tools, which no caller sees
-    /// ([`Executor::with_internal_tools`](crate::executor::Executor::with_internal_tools)): judged, asked about and recorded
-    /// like every call. One that is suspended goes on by itself.
+    /// Makes a nested call of one of the host's internal tools, which no client sees
+    /// ([`Executor::with_internal_tools`](crate::executor::Executor::with_internal_tools)). It is judged, approved and recorded
+    /// like every call. If it is suspended, it continues by itself.
     pub async fn call_internal(
         &self,
         name: impl Into<String>,
@@ -362,9 +361,9 @@ impl CallContext {
         Arc::clone(&self.host).execute_internal(&nested, call).await
     }
 
-    /// The same for a call that is decided while it waits: it is denied at once where no one can decide now, and when no one
-    /// did in time, and is never suspended. When `ended` completes it is of no use any more, and is cancelled. What is asked
-    /// about it is withdrawn however it ends without a decision.
+    /// Like [`call_internal`](Self::call_internal), for a call that must be decided while it waits: it is denied at once if no one
+    /// can decide now, denied if no one decides in time, and never suspended. When `ended` completes, the call is no longer needed
+    /// and is cancelled. If it ends without a decision, its request is withdrawn.
     pub async fn call_internal_now(
         &self,
         name: impl Into<String>,
@@ -383,30 +382,30 @@ impl CallContext {
         called.await
     }
 
-    /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
-    /// there is no such tool.
+    /// Returns the policy's verdict on each permission by itself, as if one of the host's internal tools had it; deny if there is no
+    /// such tool.
     pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
         self.rules().verdicts(name, permissions)
     }
 
-    /// What the policy says, also when the call has ended. It holds nothing of the call or its session but what the run
-    /// has used of the budgets.
+    /// Returns access to the policy that outlives the call. It holds nothing of the call or its session except the run's budget
+    /// counts.
     pub fn rules(&self) -> CurrentRules {
         CurrentRules::of(&self.host, self.session.run_uses())
     }
 
-    /// Notes that this call reads what strangers may have written beyond what its effects say, by [`UntrustedSource`]s as they were recorded: a
-    /// memory that such a run wrote.
+    /// Notes untrusted content that this call reads beyond what its effects state, by [`UntrustedSource`]s as they were recorded: for
+    /// example, a memory that such a run wrote.
     pub fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
         self.session.note_untrusted(sources);
     }
 
-    /// What the run has read that strangers may have written.
+    /// Returns the untrusted sources that the run has read.
     pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
         self.session.untrusted()
     }
 
-    /// Whether the policy allows this call's tool these permissions without a person.
+    /// Returns whether the policy allows these permissions to this call's tool without approval.
     pub fn allows(&self, permissions: &[Permission]) -> bool {
         let arguments = Arguments::new("{}".to_owned());
         let (released, untrusted) = (self.session.released(), self.session.untrusted());
@@ -418,49 +417,48 @@ impl CallContext {
         self.host.policy().judge(&call).verdict == Verdict::Allow
     }
 
-    /// Whether the run was begun by another process that did not end it, and is gone on with here.
+    /// Returns whether this session resumes a run that another process started and did not finish.
     pub fn is_resumed(&self) -> bool {
         self.session.is_resumed()
     }
 
-    /// How this very call is resumed, if it was suspended or interrupted before. Nothing of such a call may run from its
-    /// start.
+    /// Returns how this very call is resumed, if it was suspended or interrupted before. Such a call must not start over.
     pub fn resumption(&self) -> Option<&Resumption> {
         self.resumption.as_ref()
     }
 
-    /// Where the session's tools are found: to be narrowed for a [`scope`](Self::scope).
+    /// Returns the session's toolset, to be narrowed for a [`scope`](Self::scope).
     pub fn toolset(&self) -> Arc<dyn Toolset> {
         Arc::clone(self.session.view())
     }
 
-    /// The tools that the session sees now, for tools that find or expand others.
+    /// Returns the tools that the session sees now, for tools that find or expand others.
     pub fn tools(&self) -> Arc<Snapshot> {
         self.session.tools()
     }
 
-    /// Makes deferred tools listed and callable for this run; tells which were expanded now.
+    /// Makes deferred tools listed and callable for this run; returns those that this call expanded.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
         self.session.expand(names)
     }
 
-    /// Loads a skill into the run: from now on its limits hold for every call of the run, whatever its entry point.
+    /// Loads a skill into the run: from now on its limits apply to every call of the run, from any entry point.
     pub fn activate(&self, skill: &Activation<'_>) -> Activated {
         let (policy, tokenizer) = (self.host.policy(), self.host.tokenizer());
         self.session.activate(skill, &policy, tokenizer)
     }
 
-    /// The skills active in this run, oldest first.
+    /// Returns the skills active in this run, oldest first.
     pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
         self.session.active_skills()
     }
 
-    /// Whether the session sees a skill of this name.
+    /// Returns whether the session sees a skill of this name.
     pub fn sees_skill(&self, name: &str) -> bool {
         self.session.sees_skill(name)
     }
 
-    /// A child session with limits of its own (and, if given, a narrower view): a scope for many nested calls.
+    /// Creates a child session with its own limits and, if given, a narrower view: a scope for many nested calls.
     pub fn scope(&self, limits: RunLimits, view: Option<Arc<dyn Toolset>>) -> ChildRun {
         let session = self.session.nested(&self.nest, Some(limits), view);
         ChildRun {
@@ -481,7 +479,7 @@ impl std::fmt::Debug for CallContext {
     }
 }
 
-/// A child session: own budget, own deadline; its view is never wider than the parent's.
+/// A child session with its own budget and deadline; its view is never wider than the parent's.
 #[derive(Clone)]
 pub struct ChildRun {
     session: Session,
@@ -491,7 +489,7 @@ pub struct ChildRun {
 }
 
 impl ChildRun {
-    /// A call within the scope, origin `chain`.
+    /// Makes a call within the scope, with origin `chain`.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
         let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
         Arc::clone(&self.host)
@@ -499,7 +497,7 @@ impl ChildRun {
             .await
     }
 
-    /// Counts and traces a call that is answered from a record of it: nothing runs. False when the budget is used up.
+    /// Counts and traces a call that is answered from its record without running. Returns false if the budget is used up.
     pub fn replayed(&self, name: &str, arguments: &str, status: Status) -> bool {
         let traced = self.nest.begin(name, args_digest(arguments));
         let within = self.session.spend_call().is_ok();
@@ -509,33 +507,33 @@ impl ChildRun {
         within
     }
 
-    /// The calls made so far, in the order in which they began; one under way is shown as cancelled, which it will be
-    /// should nobody wait for it. The same trace is in the outcome of the call that the scope belongs to.
+    /// Returns the calls made so far, in the order in which they began. A running call is shown as cancelled, which it will be if it
+    /// is dropped. The outcome of the call that the scope belongs to has the same trace.
     pub fn trace(&self) -> Vec<TracedCall> {
         self.nest.trace()
     }
 
-    /// Completes when the scope has been there for `limit`, without the time in which one of its calls waited for a person.
+    /// Completes when the scope has existed for `limit`, not counting time in which one of its calls waited for a decision.
     pub async fn elapsed(&self, limit: Duration) {
         self.nest.elapsed(self.begun, limit).await;
     }
 
-    /// Whether its calls have used up the time that its limits give them.
+    /// Returns whether its calls have used up their time limit.
     pub fn is_late(&self) -> bool {
         self.session.time_left().is_zero()
     }
 
-    /// For how long calls have waited for a person.
+    /// Returns how long its calls have waited for decisions.
     pub fn waited(&self) -> Duration {
         self.nest.waited().0
     }
 
-    /// Ends the waits of its calls for people: those calls are suspended.
+    /// Stops its calls from waiting for decisions: they are suspended.
     pub fn suspend(&self) {
         self.session.suspend();
     }
 
-    /// The child session.
+    /// Returns the child session.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -557,18 +555,18 @@ pub struct RunArtifacts {
 }
 
 impl RunArtifacts {
-    /// Stores bytes for this run. The store finishes it where the call is dropped.
+    /// Stores bytes for this run. If the call is dropped, the store still completes the write.
     ///
     /// # Errors
-    /// [`ArtifactError::Quota`] where the store is full of what runs in use hold, [`ArtifactError::Io`] where it cannot be written.
+    /// [`ArtifactError::Quota`] if runs in use fill the store, [`ArtifactError::Io`] if it cannot be written.
     pub async fn put(&self, media_type: &str, bytes: Bytes) -> Result<ArtifactRef, ArtifactError> {
         self.store.put(&self.owner, media_type, bytes).await
     }
 
-    /// The same for what may be too large for memory.
+    /// Stores a source that may be too large for memory.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put), and [`ArtifactError::Io`] where the source cannot be read.
+    /// Those of [`put`](Self::put), and [`ArtifactError::Io`] if the source cannot be read.
     pub async fn put_from(
         &self,
         media_type: &str,
@@ -577,19 +575,19 @@ impl RunArtifacts {
         self.store.put_from(&self.owner, media_type, source).await
     }
 
-    /// What is known of one of the run's artifacts.
+    /// Returns the metadata of one of the run's artifacts.
     ///
     /// # Errors
-    /// [`ArtifactError::NotFound`] where this run has no such artifact, [`ArtifactError::Io`] where the store cannot be read.
+    /// [`ArtifactError::NotFound`] if this run has no such artifact, [`ArtifactError::Io`] if the store cannot be read.
     pub async fn info(&self, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
         self.store.info(&self.owner, reference).await
     }
 
-    /// Bytes of one of the run's artifacts.
+    /// Reads bytes of one of the run's artifacts.
     ///
     /// # Errors
-    /// [`ArtifactError::NotFound`] where this run has no such artifact, [`ArtifactError::Damaged`] where its bytes do not match its hash,
-    /// [`ArtifactError::Io`] where the store cannot be read.
+    /// [`ArtifactError::NotFound`] if this run has no such artifact, [`ArtifactError::Damaged`] if its bytes do not match its hash,
+    /// [`ArtifactError::Io`] if the store cannot be read.
     pub async fn read(
         &self,
         reference: &ArtifactRef,

@@ -1,4 +1,4 @@
-//! `ToolError`: how a tool, or a check before it, may fail so that the caller should hear it.
+//! `ToolError`: a failure of a tool, or of a check before it, that the caller should see.
 
 use std::error::Error;
 use std::fmt;
@@ -13,26 +13,26 @@ mod failure;
 pub use context::Context;
 pub use failure::Failure;
 
-/// What a tool's function returns: `haft::Result<Balance>`.
+/// The return type of a tool's function: `haft::Result<Balance>`.
 pub type Result<T, E = ToolError> = std::result::Result<T, E>;
 
-/// What sort of failure it was; the word on the wire (`error.kind` of an outcome).
+/// The kind of a failure; on the wire, `error.kind` of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// No such tool, file, task or artifact.
     NotFound,
-    /// The arguments are not what the tool's schema allows.
+    /// The arguments do not fit the tool's schema.
     InvalidArguments,
-    /// The thing changed since the caller last saw it, or exists already.
+    /// The target changed since the caller last saw it, or exists already.
     Conflict,
     /// A limit of the run is used up.
     Budget,
-    /// A part that the call needs is not there now: a jail, an archive, a server.
+    /// A part that the call needs is unavailable now: a jail, an archive, a server.
     Unavailable,
-    /// The tool ran and did not succeed.
+    /// The tool ran and failed.
     Failed,
-    /// A rule, a guard or a person said no.
+    /// A rule, a guard or the user denied it.
     Denied,
     /// The host's deadline passed.
     Timeout,
@@ -41,7 +41,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The word on the wire.
+    /// Returns the word used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
@@ -63,10 +63,10 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// The longest message or advice of a failure, in bytes. Both may repeat what came in, and go to every client as they are.
+/// Maximum length of a failure's message or advice, in bytes. Both may repeat input, and go to every client unchanged.
 pub const LONGEST_MESSAGE: usize = 4096;
 
-/// The text, or its beginning where it is longer than [`LONGEST_MESSAGE`].
+/// Cuts the text to [`LONGEST_MESSAGE`] bytes.
 pub fn bounded(mut text: String) -> String {
     const CUT: &str = "…";
     if text.len() > LONGEST_MESSAGE {
@@ -76,10 +76,10 @@ pub fn bounded(mut text: String) -> String {
     text
 }
 
-/// A failure the caller should hear: what happened, and what to do next.
+/// A failure that the caller should see: what happened, and what to do next.
 ///
-/// Message and advice reach the model. What only the person who runs haft can do about it (a rule, a setting, an approval)
-/// is [`for_operator`](Self::for_operator) alone; the `source` is for the log. Neither reaches the model.
+/// Message and advice reach the model. What only the operator can do about it (a rule, a setting, an approval) goes into
+/// [`for_operator`](Self::for_operator); the `source` is for the log. Neither of these reaches the model.
 #[derive(Debug)]
 pub struct ToolError {
     kind: ErrorKind,
@@ -91,7 +91,7 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// A failure of this kind; `message` is a lower-case fragment that names the thing, cut at [`LONGEST_MESSAGE`].
+    /// Creates a failure of this kind; `message` is a lower-case fragment that names the thing, cut at [`LONGEST_MESSAGE`].
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -103,7 +103,7 @@ impl ToolError {
         }
     }
 
-    /// No failure: the call goes on when a person has decided about this request, and ends as suspended here.
+    /// Not a failure: ends the call as suspended; it continues once this request is decided.
     pub fn suspended(approval: ApprovalId, message: impl Into<String>) -> Self {
         Self {
             waits_for: Some(approval),
@@ -111,75 +111,75 @@ impl ToolError {
         }
     }
 
-    /// What the call waits for, where it is suspended.
+    /// Returns the request that a suspended call waits for.
     pub fn waits_for(&self) -> Option<&ApprovalId> {
         self.waits_for.as_ref()
     }
 
-    /// The tool ran and did not succeed.
+    /// Creates the error of a tool that ran and failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Failed, message)
     }
 
-    /// The arguments are wrong.
+    /// Creates the error for wrong arguments.
     pub fn invalid_arguments(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArguments, message)
     }
 
-    /// No such thing.
+    /// Creates the error for something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound, message)
     }
 
-    /// It changed, or exists already.
+    /// Creates the error for something that changed or exists already.
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Conflict, message)
     }
 
-    /// A guard of the tool's own refuses.
+    /// Creates the error of a tool's own guard that refuses.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Denied, message)
     }
 
-    /// A needed part is missing now.
+    /// Creates the error for a needed part that is missing now.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unavailable, message)
     }
 
-    /// Adds what the caller can do next, cut at [`LONGEST_MESSAGE`].
+    /// Sets what the caller can do next, cut at [`LONGEST_MESSAGE`].
     pub fn with_advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(bounded(advice.into()));
         self
     }
 
-    /// Adds what the person who runs haft can do about it, cut at [`LONGEST_MESSAGE`]; no model is told.
+    /// Sets what the operator can do about it, cut at [`LONGEST_MESSAGE`]; never sent to a model.
     pub fn for_operator(mut self, advice: impl Into<String>) -> Self {
         self.operator = Some(bounded(advice.into()));
         self
     }
 
-    /// Adds the cause, for the log.
+    /// Sets the cause, for the log.
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// What sort of failure.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What happened.
+    /// Returns what happened.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do next, where there is something.
+    /// Returns what to do next, if there is advice.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }
 
-    /// What the person who runs haft can do about it, where there is something.
+    /// Returns what the operator can do about it, if there is advice.
     pub fn operator_advice(&self) -> Option<&str> {
         self.operator.as_deref()
     }

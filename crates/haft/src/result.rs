@@ -1,4 +1,4 @@
-//! `ToolResult`: what a tool gives; `Outcome`: what the call came to (contract §3).
+//! `ToolResult`: what a tool returns; `Outcome`: the complete answer to a call (contract §3).
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ pub enum Content {
         /// The text.
         text: String,
     },
-    /// A picture.
+    /// An image.
     Image {
         /// Base64.
         data: String,
         /// Its media type.
         mime_type: String,
     },
-    /// Sound.
+    /// Audio.
     Audio {
         /// Base64.
         data: String,
@@ -41,7 +41,7 @@ pub enum Content {
     },
     /// A resource with its text.
     Resource {
-        /// Its address.
+        /// Its URI.
         uri: String,
         /// Its text.
         text: String,
@@ -49,11 +49,11 @@ pub enum Content {
         #[serde(skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
-    /// A resource by address alone.
+    /// A link to a resource.
     ResourceLink {
-        /// Its address.
+        /// Its URI.
         uri: String,
-        /// A name for people.
+        /// A display name.
         name: String,
         /// Its media type.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,33 +65,33 @@ pub enum Content {
 }
 
 impl Content {
-    /// A text.
+    /// Creates a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 }
 
-/// What a tool gives back.
+/// What a tool returns.
 #[derive(Debug, Default)]
 pub struct ToolResult {
-    /// For the model and for people.
+    /// Content for the model and the user.
     pub content: Vec<Content>,
-    /// Large results that the tool kept itself; those that the executor keeps are added to them.
+    /// Large results that the tool stored itself; the executor adds those that it stores.
     pub artifacts: Vec<Artifact>,
-    /// Structured content: compact JSON. A value that is no object is wrapped as `{"result": value}` by the executor.
+    /// Structured content: compact JSON. The executor wraps a value that is not an object as `{"result": value}`.
     pub data: Option<Box<RawValue>>,
-    /// Set when the tool ran and did not succeed, yet has something to show (a command's output).
+    /// Set if the tool ran and failed, but still has content to show (a command's output).
     pub error: Option<ToolError>,
-    /// One bounded line for a person; made from the content when absent.
+    /// One bounded line for the user; derived from the content if absent.
     pub summary: Option<String>,
-    /// How strongly the call was confined, for tools that run something.
+    /// How strongly the call was confined, for tools that run programs.
     pub strength: Option<String>,
-    /// What an MCP server sent, of which content and data were read.
+    /// The original response of an MCP server, from which content and data were read.
     pub original: Option<Original>,
 }
 
 impl ToolResult {
-    /// A text alone.
+    /// Creates a result with only a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![Content::text(text)],
@@ -99,7 +99,7 @@ impl ToolResult {
         }
     }
 
-    /// Structured content alone.
+    /// Creates a result with only structured content.
     ///
     /// # Errors
     /// The value cannot be serialized to JSON.
@@ -118,39 +118,39 @@ impl ToolResult {
         Ok(self)
     }
 
-    /// Adds the one line for a person.
+    /// Sets the one-line summary for the user.
     pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
         self
     }
 
-    /// Marks it as a failure that keeps what there is to show.
+    /// Marks the result as a failure; its content is kept.
     pub fn with_error(mut self, error: ToolError) -> Self {
         self.error = Some(error);
         self
     }
 }
 
-/// How a call ended. Honest: a timeout is not an error, a cancelled call is not ok.
+/// How a call ended. Accurate: a timeout is not an error, and a cancelled call is not ok.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It ran and succeeded.
+    /// The call ran and succeeded.
     Ok,
-    /// It was refused as malformed, or ran and failed.
+    /// The call was refused as malformed, or ran and failed.
     Error,
-    /// A rule, a guard or a person said no.
+    /// A rule, a guard or the user denied it.
     Denied,
-    /// It waits for an approval.
+    /// The call waits for an approval.
     Suspended,
-    /// The deadline passed.
+    /// The call's deadline passed.
     Timeout,
-    /// Somebody ended it.
+    /// The call was cancelled.
     Cancelled,
 }
 
 impl Status {
-    /// The word on the wire.
+    /// Returns the word used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -163,7 +163,7 @@ impl Status {
     }
 }
 
-/// A large result kept aside.
+/// A large result stored as an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
     /// `sha256-` and the hex hash of its bytes.
@@ -171,9 +171,9 @@ pub struct Artifact {
     pub reference: String,
     /// Its media type.
     pub media_type: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Its beginning, at most 1 KiB.
+    /// The beginning of its content, at most 1 KiB.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preview: String,
 }
@@ -181,7 +181,7 @@ pub struct Artifact {
 /// Why a call did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What sort.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// What happened.
     pub message: String,
@@ -190,7 +190,7 @@ pub struct Failure {
     pub advice: Option<String>,
 }
 
-/// One line of a chain's trace.
+/// One entry of a chain's trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TracedCall {
@@ -198,15 +198,15 @@ pub struct TracedCall {
     pub seq: u64,
     /// The tool.
     pub tool: String,
-    /// SHA-256 of the canonical arguments.
+    /// SHA-256 hash of the canonical arguments.
     pub args_digest: String,
     /// How it ended.
     pub status: Status,
-    /// How long it took.
+    /// How long it took, in milliseconds.
     pub duration_ms: f64,
 }
 
-/// What a call came to: the whole answer, for every caller (contract §3).
+/// The complete answer to a call, for every caller (contract §3).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -214,39 +214,39 @@ pub struct Outcome {
     pub run: RunId,
     /// The call.
     pub call: CallId,
-    /// The tool's name as it was asked for.
+    /// The tool's name as the caller wrote it.
     pub tool: String,
-    /// Who asked.
+    /// The call's origin.
     pub origin: Origin,
     /// How it ended.
     pub status: Status,
-    /// One bounded line for a person.
+    /// One bounded line for the user.
     pub summary: String,
-    /// For the model; within the inline limit.
+    /// Content for the model; within the inline limit.
     pub content: Vec<Content>,
     /// Structured content; an object, within the inline limit.
     pub data: Option<Box<RawValue>>,
-    /// Large results kept aside.
+    /// Large results stored as artifacts.
     pub artifacts: Vec<Artifact>,
-    /// Why not, where it did not succeed.
+    /// Why the call did not succeed, if so.
     pub error: Option<Failure>,
     /// A chain's trace.
     pub calls: Vec<TracedCall>,
-    /// How strongly it was confined.
+    /// How strongly the call was confined.
     pub strength: Option<String>,
     /// The approval it waits for.
     pub approval: Option<String>,
-    /// What the person who runs haft can do about it: a rule, a setting, an approval. It is no part of the outcome's JSON and
-    /// of no reply to a model; hosts show it to people alone.
+    /// What the operator can do about it: a rule, a setting, an approval. It is not part of the outcome's JSON nor of any reply to a
+    /// model; hosts show it to people only.
     pub operator: Option<String>,
-    /// From the first check to the end.
+    /// Time from the first check to the end.
     pub duration: Duration,
-    /// What an MCP server sent, for clients that speak MCP. It is no part of the outcome's JSON.
+    /// The original response of an MCP server, for MCP clients. It is not part of the outcome's JSON.
     pub original: Option<Original>,
 }
 
 impl Outcome {
-    /// An outcome with nothing in it but how it ended, for what shows outcomes. Those of calls are made by the executor.
+    /// Creates an outcome that only has a status, for code that displays outcomes. The executor creates those of calls.
     pub fn new(run: RunId, call: CallId, tool: impl Into<String>, status: Status) -> Self {
         Self {
             run,
@@ -268,13 +268,13 @@ impl Outcome {
         }
     }
 
-    /// Whether it succeeded.
+    /// Returns whether the call succeeded.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
     }
 
-    /// All texts of the content, joined by newlines; empty for a call that failed or gave structured content alone. For the model
-    /// there is [`to_model`](Self::to_model).
+    /// Returns all texts of the content, joined by newlines; empty for a call that failed or returned only structured content. The text
+    /// for the model is [`to_model`](Self::to_model).
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|c| match c {
             Content::Text { text } | Content::Resource { text, .. } => Some(text.as_str()),
@@ -291,7 +291,7 @@ impl Serialize for Outcome {
 }
 
 impl Outcome {
-    /// The JSON that is kept for a caller who hears of the outcome later: nothing of it is missing then.
+    /// Returns the JSON stored for a caller that receives the outcome later; it contains everything.
     pub(crate) fn to_stored(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(&OutcomeJson {
             original: self.original.as_ref(),
@@ -300,7 +300,7 @@ impl Outcome {
     }
 }
 
-/// The shape of contract §3; absent members are left out, never null.
+/// The JSON shape of contract §3; absent members are left out, never null.
 #[derive(Serialize)]
 struct OutcomeJson<'a> {
     v: u32,
@@ -354,7 +354,7 @@ impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
     }
 }
 
-/// Milliseconds with three digits, as outcomes and audit lines show them.
+/// Returns milliseconds with three decimals, as outcomes and audit lines show them.
 pub fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
 }

@@ -1,4 +1,4 @@
-//! `Session`: one run's state: view, limits, budget, grants, cancellation.
+//! `Session`: the state of one run: view, limits, budget, grants, cancellation.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub use nest::Ending;
 pub(crate) use queue::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING};
 pub use wait_mode::WaitMode;
 
-/// One run's state, as the calls made through it see it; clones share it.
+/// The state of one run, as seen by the calls made through it; clones share it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -72,7 +72,7 @@ pub use wait_mode::WaitMode;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Session {
-    // One pointer: each call has a copy.
+    // A single pointer, because every call has a copy.
     parts: Arc<SessionParts>,
 }
 
@@ -82,7 +82,7 @@ struct SessionParts {
     scope: SessionScope,
 }
 
-/// What all calls of a run share, however deep they are nested.
+/// State that all calls of a run share, however deeply nested.
 #[derive(Debug)]
 struct RunState {
     owner: Owner,
@@ -90,73 +90,73 @@ struct RunState {
     client: Option<String>,
     ids: AtomicU64,
     wait_mode: WaitMode,
-    /// A user was asked about one of its calls.
+    /// Whether one of its calls has asked a user.
     asked: AtomicBool,
     queue: Queue,
     grants: Mutex<Vec<Grant>>,
     /// Secrets whose reading was approved.
     released: Mutex<Arc<[String]>>,
-    /// What was read that strangers may have written.
+    /// Untrusted sources that were read.
     untrusted: Sources,
-    /// What its calls have used of the budgets of effects.
+    /// What its calls have used of the effect budgets.
     uses: Arc<RunUses>,
     expanded: Expanded,
     opened: AtomicBool,
     closed: AtomicBool,
     running: Running,
-    /// The calls under way that may be resumed.
+    /// The running calls that may be resumed.
     at_work: Arc<AtWork>,
-    /// Where the runs stand whose suspended calls it may take up besides its own.
+    /// The state of other runs whose suspended calls this one may take up.
     others: Option<Arc<dyn OtherRuns>>,
-    /// The run is for one call alone.
+    /// Whether the run exists for a single call.
     alone: bool,
     pace: Pace,
-    /// What its client pipes in.
+    /// The input that its client pipes in.
     input: Option<Arc<CallInput>>,
     unknown_tool_hint: Option<Arc<dyn UnknownToolHint>>,
-    /// Its caller has a view of the tools.
+    /// Whether its caller has a view of the tools.
     narrowed: bool,
     active: Active,
-    /// The skills it sees; all of them where this is not set.
+    /// The skills it sees; all of them if `None`.
     skills: Option<BTreeSet<String>>,
 }
 
-/// What may differ between the calls of a run: those of a script see fewer tools under limits of their own.
+/// What may differ between the calls of a run: those of a script see fewer tools and have their own limits.
 #[derive(Debug, Clone)]
 struct SessionScope {
     view: Arc<dyn Toolset>,
     limits: RunLimits,
-    /// How it waits for people, where that is not as the run does.
+    /// How it waits for decisions, if that differs from the run.
     wait_mode: Option<WaitMode>,
     budget: Arc<Budget>,
     spent_nanoseconds: Arc<AtomicU64>,
     cancel: CancellationToken,
     leave: CancellationToken,
-    /// The approver for the calls made through it, besides the executor's own.
+    /// The approver for the calls made through it, in addition to the executor's own.
     approver: Option<Arc<dyn Approver>>,
     caller: Option<Arc<dyn crate::caller::Caller>>,
-    /// The run in whose name users are asked, where it is another.
+    /// The run that its requests are stored under, if it is another one.
     asks_in: Option<RunId>,
     lane: Lane,
     progress: Option<Arc<dyn ProgressSink>>,
     narrowed: Arc<Narrowed>,
     /// The call that it is nested in.
     nest: Option<Arc<Nest>>,
-    /// It resumes a run that another process began, or a call that was suspended.
+    /// Whether it resumes a run that another process started, or a suspended call.
     resumed: bool,
     depth: u32,
 }
 
-/// Most nested scopes within one another.
+/// Maximum nesting depth of scopes.
 pub const MAX_DEPTH: u32 = 8;
 
 impl Session {
-    /// A session of the local user over these tools, with the limits of direct calls.
+    /// Creates a session of the local user over these tools, with the limits of direct calls.
     pub fn new(view: impl Toolset + 'static) -> Self {
         Self::builder(Arc::new(view)).into_session()
     }
 
-    /// A session with options.
+    /// Creates a builder for a session with options.
     pub fn builder(view: Arc<dyn Toolset>) -> SessionBuilder {
         let owner = Owner {
             principal: Principal::local("user"),
@@ -210,43 +210,43 @@ impl Session {
         }
     }
 
-    /// The run's id.
+    /// Returns the run's id.
     pub fn run(&self) -> &RunId {
         &self.parts.run.owner.run
     }
 
-    /// For whom it runs.
+    /// Returns the principal that it runs for.
     pub fn principal(&self) -> &Principal {
         &self.parts.run.owner.principal
     }
 
-    /// Principal and run: the owner of its artifacts.
+    /// Returns the principal and run that own its artifacts.
     pub fn owner(&self) -> &Owner {
         &self.parts.run.owner
     }
 
-    /// What the client calls itself.
+    /// Returns the client's name for itself.
     pub(crate) fn client(&self) -> Option<&str> {
         self.parts.run.client.as_deref()
     }
 
-    /// What its client pipes into the call; a call within another has none.
+    /// Returns the input that its client pipes in; `None` for a nested call.
     pub(crate) fn input(&self) -> Option<&CallInput> {
         let of_run = self.parts.run.input.as_deref();
         of_run.filter(|_| self.nest().is_none())
     }
 
-    /// The entry point by which it was started.
+    /// Returns the entry point by which it was started.
     pub fn entry_point(&self) -> &str {
         &self.parts.run.entry_point
     }
 
-    /// Its bounds.
+    /// Returns its limits.
     pub fn limits(&self) -> &RunLimits {
         &self.parts.scope.limits
     }
 
-    /// The tools it sees now: its view's, with what the run expanded among the listed ones, without what an active skill takes away.
+    /// Returns the tools it sees now: its view with the tools that the run expanded, minus those that active skills exclude.
     pub fn tools(&self) -> Arc<Snapshot> {
         let whole = self.reach();
         match self.parts.run.active.generation() {
@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    /// The same with what an active skill takes away: a call of that is denied, not unknown.
+    /// Like [`tools`](Self::tools), including what active skills exclude: a call of such a tool is denied, not unknown.
     pub(crate) fn reach(&self) -> Arc<Snapshot> {
         self.parts
             .run
@@ -267,7 +267,7 @@ impl Session {
             .over(self.parts.scope.view.snapshot())
     }
 
-    /// Tells when the tools it sees change.
+    /// Returns a receiver of changes to the tools it sees.
     pub fn changes(&self) -> Changes {
         let of_run = self
             .parts
@@ -278,17 +278,17 @@ impl Session {
         self.parts.scope.view.changes().and(of_run)
     }
 
-    /// The skills active in this run, oldest first.
+    /// Returns the skills active in this run, oldest first.
     pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
         self.parts.run.active.list()
     }
 
-    /// Ends an active skill and its limits; false where it is not active.
+    /// Deactivates a skill and its limits; returns false if it is not active.
     pub fn deactivate(&self, skill: &str) -> bool {
         self.parts.run.active.deactivate(skill)
     }
 
-    /// Whether the session sees a skill of this name.
+    /// Returns whether the session sees a skill of this name.
     pub fn sees_skill(&self, name: &str) -> bool {
         self.parts
             .run
@@ -307,7 +307,7 @@ impl Session {
         self.parts.run.active.activate(skill, policy, tokenizer)
     }
 
-    /// What the active skills say against a call, if anything.
+    /// Returns the denial of a call by an active skill, if any.
     pub(crate) fn restricted(
         &self,
         policy: &Policy,
@@ -317,22 +317,22 @@ impl Session {
         self.parts.run.active.judge(policy, call, risk)
     }
 
-    /// Calls made so far, those of its scripts among them.
+    /// Returns the number of calls made so far, including those of its scripts.
     pub fn calls(&self) -> u64 {
         self.parts.scope.budget.used()
     }
 
-    /// Whether its budget of calls or of time is used up: further calls are refused.
+    /// Returns whether its budget of calls or time is used up: further calls are refused.
     pub fn is_spent(&self) -> bool {
         self.calls() >= self.parts.scope.limits.max_calls || self.time_left().is_zero()
     }
 
-    /// Ends it: running calls are cancelled, further ones refused.
+    /// Cancels its running calls and refuses further ones.
     pub fn cancel(&self) {
         self.parts.scope.cancel.cancel();
     }
 
-    /// Ends its waits for people: those calls are suspended, what they asked goes on waiting without them.
+    /// Stops its calls from waiting for decisions: they are suspended, and their requests stay pending.
     pub fn suspend(&self) {
         self.parts.scope.leave.cancel();
     }
@@ -342,33 +342,33 @@ impl Session {
         &self.parts.scope.leave
     }
 
-    /// Whether a person was asked about one of its calls; a run that is gone on with was.
+    /// Returns whether one of its calls has asked a user; always true for a resumed run.
     pub fn has_asked(&self) -> bool {
         self.parts.scope.resumed || self.parts.run.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether one of its calls is being resumed, or ended before it was over: a host leaves such a run open, for whoever
-    /// resumes the call.
+    /// Returns whether one of its calls is being resumed, or was cut off before its end. A host leaves such a run open, so that the
+    /// call can be resumed.
     pub fn has_resumable(&self) -> bool {
         self.parts.run.at_work.has_resumable()
     }
 
-    /// The requests that it has written.
+    /// Returns the queue of its requests.
     pub(crate) fn queue(&self) -> &Queue {
         &self.parts.run.queue
     }
 
-    /// Notes that a person is asked.
+    /// Notes that a user is asked.
     pub(crate) fn note_asked(&self) {
         self.parts.run.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until no call is under way.
+    /// Waits until no call is running.
     pub async fn idle(&self) {
         self.parts.run.running.idle().await;
     }
 
-    /// How it waits for people.
+    /// Returns how it waits for decisions.
     pub(crate) fn wait_mode(&self) -> WaitMode {
         self.parts
             .scope
@@ -376,7 +376,7 @@ impl Session {
             .unwrap_or(self.parts.run.wait_mode)
     }
 
-    /// Whether its calls wait for people at all.
+    /// Returns whether its calls wait for decisions at all.
     pub(crate) fn waits(&self) -> bool {
         !matches!(
             self.wait_mode(),
@@ -384,8 +384,8 @@ impl Session {
         )
     }
 
-    /// The same for calls that are decided while they wait, or are denied: at once where no one can decide now.
-    /// `approver` says whether the host has one.
+    /// Returns the session for calls that are decided while they wait, or denied; at once if no one can decide now. `approver` tells
+    /// whether the host has an approver.
     pub(crate) fn deciding_now(&self, approver: bool) -> Self {
         let idle = self.wait_mode() == WaitMode::WhileAsked;
         let idle = idle && !approver && self.approver().is_none();
@@ -397,58 +397,58 @@ impl Session {
         self.with(|scope| scope.wait_mode = Some(mode))
     }
 
-    /// Who is asked about its calls, besides the executor's own approver.
+    /// Returns the approver for its calls, in addition to the executor's own.
     pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
         self.parts.scope.approver.as_ref()
     }
 
-    /// The same session, with this approver for the calls made through it, besides the executor's own.
+    /// Returns the same session with this approver for the calls made through it, in addition to the executor's own.
     pub fn with_approver(&self, approver: Arc<dyn Approver>) -> Self {
         self.with(|scope| scope.approver = Some(approver))
     }
 
-    /// The same session, for calls that wait for people at most so long.
+    /// Returns the same session with this limit on how long calls wait for decisions.
     pub fn with_approval_timeout(&self, limit: Duration) -> Self {
         self.with(|scope| scope.limits.approval_timeout = limit)
     }
 
-    /// The same session, for a call that is made again: what an earlier run of the same principal asked a person for it is
-    /// what is asked now, and how that ended is how this one does.
+    /// Returns the same session for a call that is made again: it shares the requests of an earlier run of the same principal, and
+    /// their outcomes.
     pub fn retry_of(&self, run: RunId) -> Self {
         self.with(|scope| scope.asks_in = Some(run))
     }
 
-    /// The run in whose name it asks people.
+    /// Returns the run that its requests are stored under.
     pub(crate) fn asks_in(&self) -> &RunId {
         self.parts.scope.asks_in.as_ref().unwrap_or(self.run())
     }
 
-    /// The same session, for a call that was suspended and is gone on with.
+    /// Returns the same session for a suspended call that is resumed.
     pub fn continuing(&self) -> Self {
         self.with(|scope| scope.resumed = true)
     }
 
-    /// Its view: where the tools it sees are found.
+    /// Returns its view: the toolset of the tools it sees.
     pub(crate) fn view(&self) -> &Arc<dyn Toolset> {
         &self.parts.scope.view
     }
 
-    /// The call that it is nested in, if it is.
+    /// Returns the call that it is nested in, if any.
     pub(crate) fn nest(&self) -> Option<&Arc<Nest>> {
         self.parts.scope.nest.as_ref()
     }
 
-    /// Whether it goes on with a run that another process began and did not end.
+    /// Returns whether it resumes a run that another process started and did not finish.
     pub fn is_resumed(&self) -> bool {
         self.parts.scope.resumed
     }
 
-    /// Its cancellation token.
+    /// Returns its cancellation token.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.parts.scope.cancel
     }
 
-    /// The same session, with this sink for the calls made through it, besides the session's own.
+    /// Returns the same session with this sink for the calls made through it, in addition to the session's own.
     pub fn watched_by(&self, sink: Arc<dyn ProgressSink>) -> Self {
         let sink = match &self.parts.scope.progress {
             Some(own) => Arc::new(Fan::new(Arc::clone(own), sink)),
@@ -457,7 +457,7 @@ impl Session {
         self.with(|scope| scope.progress = Some(sink))
     }
 
-    /// A child for nested calls: same run, a lane of its own, a budget of its own where limits are given, view never wider than this one's.
+    /// Creates a child for nested calls: same run, its own lane, its own budget if limits are given, and a view no wider than this one's.
     pub(crate) fn nested(
         &self,
         nest: &Arc<Nest>,
@@ -473,7 +473,7 @@ impl Session {
             child.cancel = self.parts.scope.cancel.child_token();
             child.leave = self.parts.scope.leave.child_token();
             child.lane = Arc::default();
-            // It runs inside its parent's time, which is counted there.
+            // It runs within its parent's time, which is counted there.
             child.spent_nanoseconds = Arc::default();
             child.depth += 1;
             if let Some(limits) = limits {
@@ -483,7 +483,7 @@ impl Session {
         })
     }
 
-    /// The same run in another scope.
+    /// Returns the same run with a changed scope.
     fn with(&self, change: impl FnOnce(&mut SessionScope)) -> Self {
         let mut scope = self.parts.scope.clone();
         change(&mut scope);
@@ -493,34 +493,34 @@ impl Session {
         }
     }
 
-    /// Whether its calls are those of a script, under limits of their own.
+    /// Returns whether its calls are those of a script with its own limits.
     pub(crate) fn is_script(&self) -> bool {
         self.parts.scope.budget.is_nested()
     }
 
-    /// How deep this scope lies.
+    /// Returns the nesting depth of this scope.
     pub(crate) fn depth(&self) -> u32 {
         self.parts.scope.depth
     }
 
-    /// Makes deferred tools listed and callable for this run; tells which of the names were expanded now. A tool outside the view stays unknown.
+    /// Makes deferred tools listed and callable for this run; returns those that this call expanded. A tool outside the view stays unknown.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
         self.parts.run.expanded.add(&self.tools(), names)
     }
 
-    /// Takes one call off the budget, and off those of the sessions around this one.
+    /// Spends one call of the budget, and of the budgets around it.
     pub(crate) fn spend_call(&self) -> Result<(), Spent> {
         self.parts.scope.budget.spend()
     }
 
-    /// What is left of the time for all calls.
+    /// Returns the time left for all calls.
     pub(crate) fn time_left(&self) -> Duration {
         let spent =
             Duration::from_nanos(self.parts.scope.spent_nanoseconds.load(Ordering::Relaxed));
         self.parts.scope.limits.total_timeout.saturating_sub(spent)
     }
 
-    /// Counts time that a tool ran.
+    /// Counts the time that a tool ran.
     pub(crate) fn spend_time(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.parts
@@ -529,68 +529,68 @@ impl Session {
             .fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// An id that no other call of the run has.
+    /// Returns an id that no other call of the run has.
     pub(crate) fn next_call(&self) -> CallId {
         CallId::numbered(self.parts.run.ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// What the person allowed for the session.
+    /// Returns what the user allowed for the session.
     pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
         self.parts.run.grants.lock()
     }
 
-    /// Who may run beside whom.
+    /// Returns the lane, which decides which calls run in parallel.
     pub(crate) fn lane(&self) -> &Lane {
         &self.parts.scope.lane
     }
 
-    /// True the first time: the run's opening must be recorded.
+    /// Returns true the first time, when the start of the run must be recorded.
     pub(crate) fn open_once(&self) -> bool {
         !self.parts.run.opened.load(Ordering::Acquire)
             && !self.parts.run.opened.swap(true, Ordering::AcqRel)
     }
 
-    /// True the first time: the run's end must be recorded.
+    /// Returns true the first time, when the end of the run must be recorded.
     pub(crate) fn close_once(&self) -> bool {
         !self.parts.run.closed.swap(true, Ordering::AcqRel)
     }
 
-    /// The calls under way that may be resumed.
+    /// Returns the running calls that may be resumed.
     pub(crate) fn at_work(&self) -> &Arc<AtWork> {
         &self.parts.run.at_work
     }
 
-    /// Where other runs stand, where this session may take up their suspended calls.
+    /// Returns the state of other runs, if this session may take up their suspended calls.
     pub(crate) fn others(&self) -> Option<&Arc<dyn OtherRuns>> {
         self.parts.run.others.as_ref()
     }
 
-    /// Whether the run is for one call alone.
+    /// Returns whether the run exists for a single call.
     pub(crate) fn is_for_one_call(&self) -> bool {
         self.parts.run.alone
     }
 
-    /// The calls under way.
+    /// Returns the running calls.
     pub(crate) fn running(&self) -> &Running {
         &self.parts.run.running
     }
 
-    /// Waits until no call is under way and the run's end is recorded; for a run that was closed.
+    /// Waits until no call is running and the run's end is recorded; for a closed run.
     pub async fn settled(&self) {
         self.parts.run.running.settled().await;
     }
 
-    /// Whether the run has ended.
+    /// Returns whether the run has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.parts.run.closed.load(Ordering::Acquire)
     }
 
-    /// Who shows progress.
+    /// Returns the progress sink.
     pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
         self.parts.scope.progress.as_ref()
     }
 
-    /// How progress is gathered.
+    /// Returns how progress is batched.
     pub(crate) fn pace(&self) -> Pace {
         self.parts.run.pace
     }

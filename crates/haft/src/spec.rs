@@ -1,4 +1,4 @@
-//! `ToolSpec`: what a tool says of itself, and what of that is proven.
+//! `ToolSpec`: a tool's description of itself, and which parts of it are only hints.
 
 use crate::text::hex;
 use std::borrow::Borrow;
@@ -16,24 +16,24 @@ mod listing;
 pub(crate) use listing::Described;
 pub use listing::Listing;
 
-/// Longest tool name: the guidance of MCP 2025-11-25.
+/// Maximum length of a tool name (MCP 2025-11-25).
 pub(crate) const MAX_NAME: usize = 128;
 
-/// A tool's name: 1 to 128 of `A-Z a-z 0-9 _ . -` (the guidance of MCP 2025-11-25).
+/// A tool's name: 1 to 128 characters of `A-Z a-z 0-9 _ . -` (MCP 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolName(Arc<str>);
 
-/// Why a text is no tool name.
+/// Why a text is not a valid tool name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("tool name {0:?} is not 1 to 128 of A-Z a-z 0-9 _ . -")]
 pub struct NameError(String);
 
 impl ToolName {
-    /// Checks and keeps a name.
+    /// Creates a name after checking it.
     ///
     /// # Errors
-    /// [`NameError`] where the text is not a valid tool name; the error says which names are.
+    /// [`NameError`] if the text is not a valid tool name; the error states which names are.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
@@ -42,7 +42,7 @@ impl ToolName {
         Ok(Self(name.into()))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -74,23 +74,23 @@ impl Borrow<str> for ToolName {
     }
 }
 
-/// How much harm a call can do; ordered, `Safe < High < Critical`.
+/// How much harm a call can do, ordered `Safe < High < Critical`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// Reads, or changes nothing that outlives the run.
+    /// Only reads, or changes nothing that outlives the run.
     #[default]
     Safe,
     /// Changes files, runs commands, or reaches the network.
     High,
-    /// Destroys what cannot be brought back.
+    /// Destroys data that cannot be restored.
     Critical,
 }
 
 impl Risk {
-    /// The word in settings and outcomes.
+    /// Returns the word used in settings and outcomes.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -106,45 +106,45 @@ impl fmt::Display for Risk {
     }
 }
 
-/// Unproven hints for people and models, in MCP's words; never used to decide.
+/// Unproven hints for users and models, with MCP's names; never used for decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
     /// Changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// May destroy.
+    /// May destroy data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
     /// Idempotent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// Reaches a world outside.
+    /// Reaches the outside world.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
-/// Whether a tool is shown, and whether it can be called.
+/// Whether a tool is listed, and whether it can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exposure {
-    /// Shown and callable.
+    /// Listed and callable.
     #[default]
     Listed,
-    /// Found by search and callable, not shown.
+    /// Callable and found by search, but not listed.
     Searchable,
-    /// Found by search, expanded by exact name, then callable.
+    /// Found by search; callable once expanded by its exact name.
     Deferred,
-    /// Callable, never shown.
+    /// Callable, never listed.
     Unlisted,
-    /// Neither; may change while running.
+    /// Neither listed nor callable; may change at run time.
     Hidden,
 }
 
-/// A class of tools, under the name that users of coding agents know: a rule may name it instead of tools.
+/// A class of tools with a name known from coding agents; rules may name it instead of tools.
 ///
-/// A rule of a class with a specifier covers effects of its kind, whatever tool has them; a bare one also covers the plain call of
-/// the tools that declare the class ([`ToolSpec::class`]).
+/// A class rule with a specifier covers effects of its kind, whichever tool has them. A bare one also covers plain calls of the
+/// tools that declare the class ([`ToolSpec::class`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ToolClass {
     /// Reads files.
@@ -155,7 +155,7 @@ pub enum ToolClass {
     Bash,
     /// Reads from the web.
     WebFetch,
-    /// Connects commands to hosts.
+    /// Connects commands to network hosts.
     Network,
 }
 
@@ -169,7 +169,7 @@ impl ToolClass {
         Self::Network,
     ];
 
-    /// The name in rules.
+    /// Returns the name used in rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "Read",
@@ -181,36 +181,36 @@ impl ToolClass {
     }
 }
 
-/// When a call of a tool may wait for a person.
+/// When a call of a tool may wait for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Suspension {
     /// Before it runs.
     #[default]
     Before,
-    /// Also in a call within it; then it goes on where it was when it is made again. Only a tool that keeps a journal can.
+    /// Also in a nested call; made again, it continues where it was. Requires a tool that keeps a journal.
     Within,
-    /// Also after it ran, about what it did; when it is made again, it is told what was decided.
+    /// Also after it ran, about what it did; made again, it receives the decision.
     After,
 }
 
 /// A user interface that belongs to a tool (MCP Apps).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolUi {
-    /// Where the page is: `ui://…`.
+    /// The page's URI: `ui://…`.
     pub resource_uri: String,
-    /// Content security policy the page asks for.
+    /// The content security policy that the page requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub csp: Option<Value>,
-    /// Browser permissions the page asks for.
+    /// The browser permissions that the page requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Value>,
-    /// Draw a border round it.
+    /// Whether to draw a border around it.
     #[serde(default)]
     pub prefers_border: bool,
 }
 
 impl ToolUi {
-    /// The page of this tool alone, with nothing asked for.
+    /// Returns the URI of this tool's own page, which requests no permissions.
     pub fn of(tool: &ToolName) -> Self {
         Self {
             resource_uri: format!("ui://haft/{tool}"),
@@ -219,17 +219,17 @@ impl ToolUi {
     }
 }
 
-/// The page of a tool as the tool gives it: not looked at yet.
+/// The page as the tool returns it, not validated yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPage {
-    /// What it says it is: `text/html`, with or without parameters.
+    /// Its declared media type: `text/html`, with or without parameters.
     pub media_type: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl ToolPage {
-    /// A page of HTML.
+    /// Creates an HTML page.
     pub fn html(text: impl Into<String>) -> Self {
         Self {
             media_type: "text/html".to_owned(),
@@ -238,19 +238,19 @@ impl ToolPage {
     }
 }
 
-/// What to do with a result over the inline limit.
+/// How to handle a result over the inline limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {
-    /// Keep it whole as an artifact, answer with a preview and its ref.
+    /// Store it whole as an artifact, and answer with a preview and its ref.
     Store,
     /// Cut it.
     Clip,
-    /// Fail the call; the result is kept as an artifact.
+    /// Fail the call and store the result as an artifact.
     Fail,
 }
 
-/// Who declares the tool to the model.
+/// How the tool is declared to the model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Declaration {
     /// By its JSON Schema, in every dialect.
@@ -258,31 +258,31 @@ pub enum Declaration {
     Schema,
     /// By a declaration that the provider defines, keyed by provider id. A provider without an entry never sees the tool.
     Provider {
-        /// Provider id to the exact declaration.
+        /// Exact declarations by provider id.
         specs: BTreeMap<String, Value>,
         /// Wire types of the calls this tool answers (`shell_call`, …); empty for a hosted tool.
         call_types: Vec<String>,
     },
 }
 
-/// The source word of the tools that come with haft.
+/// The `source` of haft's own tools.
 pub const BUILTIN: &str = "builtin";
 
-/// The beginning of the source word of tools that another program runs by itself: `hook:AGENT`.
+/// The prefix of the `source` of tools that another program runs itself: `hook:AGENT`.
 pub const FOREIGN: &str = "hook:";
 
-/// What a tool says of itself. Everything but name and schemas has a safe default.
+/// A tool's description of itself. Everything but the name and schemas has a safe default.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a property of its own that a tool has or has not"
 )]
 pub struct ToolSpec {
-    /// The name callers use.
+    /// The name that callers use.
     pub name: ToolName,
-    /// A name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: String,
     /// Descriptions in other languages, by language tag.
     pub i18n: BTreeMap<String, String>,
@@ -290,48 +290,48 @@ pub struct ToolSpec {
     pub input_schema: Arc<Value>,
     /// JSON Schema of the structured result, checked after each call.
     pub output_schema: Option<Arc<Value>>,
-    /// The least risk of any call; a call's permissions may raise it.
+    /// The minimum risk of any call; a call's permissions may raise it.
     pub risk: Risk,
     /// Unproven hints.
     pub annotations: Annotations,
-    /// May run beside other calls of one batch.
+    /// Whether it may run in parallel with other calls of a batch.
     pub concurrency_safe: bool,
-    /// Running it twice is as running it once.
+    /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// The class whose rules speak of the tool.
+    /// The class whose rules apply to the tool.
     pub class: Option<ToolClass>,
-    /// It reaches nothing beyond the run's own state, so no active skill takes it away. Believed of built-in tools alone.
+    /// Whether it only touches the run's own state, so that no active skill removes it. Trusted for built-in tools only.
     pub stays_in_run: bool,
-    /// What it gives may be written by strangers, and what it is given may reach them: a web page, a server's tool. The host states it.
+    /// Whether strangers may write its results and read its arguments: a web page, a server's tool. The host declares this.
     pub open_world: bool,
-    /// For browsing: `files`, `commands`, `web`, …
+    /// The category to browse by: `files`, `commands`, `web`, …
     pub category: Option<String>,
-    /// For search.
+    /// Search tags.
     pub tags: Vec<String>,
     /// Other names for search; never callable.
     pub aliases: Vec<String>,
-    /// A page of its own.
+    /// The tool's own page.
     pub ui: Option<ToolUi>,
-    /// Shown and callable?
+    /// Whether it is listed and callable.
     pub exposure: Exposure,
-    /// A deadline of its own, below the session's limit for every call.
+    /// The tool's own deadline, below the session's limit per call.
     pub timeout: Option<Duration>,
-    /// When its calls may wait for a person.
+    /// When its calls may wait for a decision.
     pub suspension: Suspension,
-    /// What to do with a large result; the session's default where absent.
+    /// How to handle a large result; the session's default if absent.
     pub overflow: Option<Overflow>,
-    /// Inline limit in tokens; the session's where absent.
+    /// Inline limit in tokens; the session's if absent.
     pub inline_tokens: Option<usize>,
-    /// Who declares it.
+    /// How it is declared to the model.
     pub declaration: Declaration,
-    /// Where it comes from: `builtin`, `host`, `mcp:SERVER`, `hook:AGENT`.
+    /// Its source: `builtin`, `host`, `mcp:SERVER`, `hook:AGENT`.
     pub source: String,
-    /// What its own server says of it, for a tool of an MCP server.
+    /// Its listing by its own server, for a tool of an MCP server.
     pub listing: Option<Arc<Listing>>,
 }
 
 impl ToolSpec {
-    /// A safe, listed tool from this host with this input schema.
+    /// Creates a safe, listed tool of this host with this input schema.
     pub fn new(name: ToolName, description: impl Into<String>, input_schema: Value) -> Self {
         Self {
             name,
@@ -362,12 +362,12 @@ impl ToolSpec {
         }
     }
 
-    /// Whether another program runs it by itself, and haft only judges and records.
+    /// Returns whether another program runs it, so that haft only judges and records.
     pub fn is_foreign(&self) -> bool {
         self.source.starts_with(FOREIGN)
     }
 
-    /// Hash over what the model is told: name, description, schemas, hints. Hex SHA-256; changes when the text sent changes.
+    /// Returns the hash of what the model sees: name, description, schemas, hints. Hex SHA-256; changes when that text changes.
     pub fn hash(&self) -> String {
         let mut hasher = Sha256::new();
         let parts = [
@@ -387,7 +387,7 @@ impl ToolSpec {
         hex(&hasher.finalize())
     }
 
-    /// The description in this language: exact tag, then its primary language, then the base text.
+    /// Returns the description in this language: by exact tag, then primary language, then the base text.
     pub fn description_in(&self, locale: &str) -> &str {
         let primary = locale.split(['-', '_']).next().unwrap_or(locale);
         self.i18n

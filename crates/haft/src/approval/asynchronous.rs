@@ -5,7 +5,7 @@ use std::future::Future;
 use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
 use crate::future::BoxFuture;
 
-/// An approver that is written with `async fn`. Everything that implements it is an [`Approver`].
+/// An approver written with `async fn`. Everything that implements it is an [`Approver`].
 ///
 /// ```
 /// use haft::approval::AsyncApprover;
@@ -28,13 +28,13 @@ pub trait AsyncApprover: Send + Sync {
     /// Asks and waits for the answer: see [`Approver::ask`].
     fn ask(&self, request: &ApprovalRequest) -> impl Future<Output = Answer> + Send;
 
-    /// What is decided without asking: see [`Approver::automatic`].
+    /// Returns a decision made without asking: see [`Approver::automatic`].
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
         let _ = request;
         None
     }
 
-    /// Hears of a request whose call is suspended: see [`Approver::notify`].
+    /// Notifies the approver of a request whose call is suspended: see [`Approver::notify`].
     fn notify(&self, request: &ApprovalRequest) -> impl Future<Output = ()> + Send {
         let _ = request;
         async {}

@@ -1,4 +1,4 @@
-//! `channel`: an approver whose requests the embedding program takes from a queue and answers.
+//! `channel`: an approver whose requests the embedding program receives from a queue and answers.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
 use crate::future::BoxFuture;
 
-/// An approver, and the queue of what it is asked. At most `capacity` requests wait in the queue, at least one; a call whose
+/// Creates an approver and the queue of its requests. The queue holds at most `capacity` requests (at least one); a call whose
 /// request finds it full waits for room, as it would for the answer.
 ///
 /// ```
@@ -53,7 +53,7 @@ impl Approver for ChannelApprover {
                 request: Arc::new(request.clone()),
                 answer,
             };
-            // Where the queue or the request is dropped, no one is there to answer.
+            // If the queue or the request is dropped, there is no one to answer.
             if self.sender.send(pending).await.is_err() {
                 return Answer::Nobody;
             }
@@ -62,15 +62,15 @@ impl Approver for ChannelApprover {
     }
 }
 
-/// The queue of what an approver is asked, oldest first.
+/// The queue of an approver's requests, oldest first.
 #[derive(Debug)]
 pub struct Requests {
     receiver: mpsc::Receiver<PendingRequest>,
 }
 
 impl Requests {
-    /// The next request that is not withdrawn yet; none once all executors that ask through the approver are gone. Dropping
-    /// the future loses nothing.
+    /// Returns the next request that is not withdrawn; `None` once all executors that use the approver are dropped. Dropping the
+    /// future loses nothing.
     pub async fn next(&mut self) -> Option<PendingRequest> {
         loop {
             let pending = self.receiver.recv().await?;
@@ -81,7 +81,7 @@ impl Requests {
     }
 }
 
-/// A request that waits for an answer. Dropping it unanswered says that no one can be asked.
+/// A pending request. Dropping it without an answer means that no one can be asked.
 #[derive(Debug)]
 pub struct PendingRequest {
     request: Arc<ApprovalRequest>,
@@ -89,22 +89,22 @@ pub struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// What is asked; an `Arc`, so that it can be kept beside the pending request.
+    /// Returns the request; an `Arc`, so that it can be kept beside the pending request.
     pub fn request(&self) -> &Arc<ApprovalRequest> {
         &self.request
     }
 
-    /// Answers. False where the request is withdrawn or was decided elsewhere.
+    /// Decides the request. Returns false if it is withdrawn or was decided elsewhere.
     pub fn decide(self, decision: Decision) -> bool {
         self.answer.send(Answer::Decided(decision)).is_ok()
     }
 
-    /// Lets the call end as suspended, where the inbox outlives the process; the request stays there to be decided.
+    /// Suspends the call, if the inbox outlives the process; the request stays there to be decided.
     pub fn suspend(self) -> bool {
         self.answer.send(Answer::Later).is_ok()
     }
 
-    /// Whether the call no longer waits: it was cancelled or timed out, or the request was decided elsewhere.
+    /// Returns whether the call no longer waits: it was cancelled or timed out, or the request was decided elsewhere.
     pub fn is_withdrawn(&self) -> bool {
         self.answer.is_closed()
     }

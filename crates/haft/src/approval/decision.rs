@@ -1,4 +1,4 @@
-//! `Decision`: what a person said about a request, and who, when and from where.
+//! `Decision`: the choice made about a request, with who made it, when and from where.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::clock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldFor {
-    /// For this call.
+    /// For this call only.
     #[default]
     Once,
     /// For the same effects of the same tool, until the session ends.
@@ -17,33 +17,33 @@ pub enum HoldFor {
     Always,
 }
 
-/// What was said.
+/// The choice made about a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "choice", rename_all = "snake_case")]
 pub enum Choice {
     /// Run it.
     Approve {
-        /// For how long.
+        /// How long the approval holds.
         #[serde(default)]
         scope: HoldFor,
-        /// Other arguments, which are checked and judged again; a guard's deny stands.
+        /// Edited arguments, which are checked and judged again; a guard's deny still applies.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<String>,
-        /// The rule to keep, where it is for good.
+        /// The rule to keep, if the approval is for good.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
     /// Do not run it.
     Deny {
-        /// A word for the caller.
+        /// A message for the caller.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// End the whole session, too.
+        /// Whether to end the whole session, too.
         #[serde(default)]
         stop: bool,
     },
-    /// The answers to a question, by their ids as a JSON object; of a call, `{"text": "…"}`: what the caller is told in
-    /// place of what the tool would have said.
+    /// The answers to a question, as a JSON object keyed by question id. For a call, `{"text": "…"}`: what the caller receives in
+    /// place of the tool's result.
     Answer {
         /// The JSON object.
         answers: String,
@@ -51,7 +51,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// The word for it.
+    /// Returns the name of the choice.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Approve { .. } => "approve",
@@ -61,22 +61,22 @@ impl Choice {
     }
 }
 
-/// A choice with who made it. Who, when and from where are set by whoever takes the choice in, never by its sender.
+/// A choice with its author. The code that receives the choice sets who, when and from where, never its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// What was said.
+    /// The choice.
     #[serde(flatten)]
     pub choice: Choice,
-    /// Who decided, as the approver knows it.
+    /// Who decided, as the approver identifies them.
     pub by: String,
-    /// From where: `terminal`, `console 127.0.0.1`, `webhook`.
+    /// Where the decision was made: `terminal`, `console 127.0.0.1`, `webhook`.
     pub from: String,
-    /// When, in nanoseconds since 1970.
+    /// When it was made, in nanoseconds since 1970.
     #[serde(with = "nanoseconds")]
     pub at: i128,
 }
 
-/// Times inside a flattened struct: a buffer of serde holds no 128 bits.
+/// Times inside a flattened struct, where serde's buffer cannot hold 128 bits.
 mod nanoseconds {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -90,7 +90,7 @@ mod nanoseconds {
 }
 
 impl Decision {
-    /// This choice, made now.
+    /// Creates a decision with this choice, made now.
     pub fn new(choice: Choice, by: impl Into<String>, from: impl Into<String>) -> Self {
         Self {
             choice,
@@ -100,7 +100,7 @@ impl Decision {
         }
     }
 
-    /// Run it, once, as it is.
+    /// Creates an approval of this call only, unedited.
     pub fn approve(by: impl Into<String>, from: impl Into<String>) -> Self {
         let choice = Choice::Approve {
             scope: HoldFor::Once,
@@ -110,7 +110,7 @@ impl Decision {
         Self::new(choice, by, from)
     }
 
-    /// Do not run it.
+    /// Creates a denial.
     pub fn deny(by: impl Into<String>, from: impl Into<String>) -> Self {
         let choice = Choice::Deny {
             message: None,
@@ -119,7 +119,7 @@ impl Decision {
         Self::new(choice, by, from)
     }
 
-    /// An approval for longer than once.
+    /// Sets how long an approval holds.
     pub fn hold_for(mut self, longer: HoldFor) -> Self {
         if let Choice::Approve { scope, .. } = &mut self.choice {
             *scope = longer;
@@ -127,7 +127,7 @@ impl Decision {
         self
     }
 
-    /// An approval for good, by this rule.
+    /// Sets the rule that an approval for good keeps.
     pub fn with_rule(mut self, text: impl Into<String>) -> Self {
         if let Choice::Approve { rule, .. } = &mut self.choice {
             *rule = Some(text.into());
@@ -135,7 +135,7 @@ impl Decision {
         self
     }
 
-    /// An approval of these arguments instead.
+    /// Replaces the arguments of an approved call.
     pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
         if let Choice::Approve { edited, .. } = &mut self.choice {
             *edited = Some(arguments.into());
@@ -143,7 +143,7 @@ impl Decision {
         self
     }
 
-    /// A denial with a word for the caller.
+    /// Sets the message of a denial for the caller.
     pub fn with_message(mut self, word: impl Into<String>) -> Self {
         if let Choice::Deny { message, .. } = &mut self.choice {
             *message = Some(word.into());
@@ -151,7 +151,7 @@ impl Decision {
         self
     }
 
-    /// A denial that ends the session.
+    /// Makes a denial end the session.
     pub fn end_run(mut self) -> Self {
         if let Choice::Deny { stop, .. } = &mut self.choice {
             *stop = true;

@@ -1,14 +1,14 @@
-//! `Form`: questions to a person, and whether answers fit them.
+//! `Form`: questions to the user, and the check that answers fit them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Most questions of a form.
+/// Maximum number of questions per form.
 pub const MAX_QUESTIONS: usize = 32;
-/// Most options of a question.
+/// Maximum number of options per question.
 pub const MAX_OPTIONS: usize = 100;
-/// The longest answer in words, in bytes.
+/// Maximum length of a text answer, in bytes.
 pub const MAX_ANSWER: usize = 64 * 1024;
 
 /// What sort of answer a question takes.
@@ -52,14 +52,14 @@ pub struct Question {
 /// Questions with a title.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Form {
-    /// What it is about.
+    /// The subject of the form.
     pub title: String,
-    /// What is asked.
+    /// The questions.
     pub questions: Vec<Question>,
 }
 
 impl Form {
-    /// What is wrong with the form itself; nothing where it can be asked.
+    /// Returns the problems of the form itself; empty if it can be asked.
     pub fn validate(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.questions.is_empty() || self.questions.len() > MAX_QUESTIONS {
@@ -87,7 +87,7 @@ impl Form {
         problems
     }
 
-    /// What is wrong with these answers; nothing where they fit. A question may stay unanswered.
+    /// Returns the problems of these answers; empty if they fit. A question may stay unanswered.
     pub fn validate_answers(&self, answers: &Map<String, Value>) -> Vec<String> {
         let refused = |(id, value): (&String, &Value)| {
             let Some(question) = self.questions.iter().find(|q| q.id == *id) else {
@@ -99,7 +99,7 @@ impl Form {
         answers.iter().filter_map(refused).collect()
     }
 
-    /// These answers with the defaults of what was not answered, and the ids of what has neither.
+    /// Fills in the defaults of unanswered questions; also returns the ids of questions with neither answer nor default.
     pub fn with_defaults(
         &self,
         mut answers: Map<String, Value>,
@@ -119,7 +119,7 @@ impl Form {
 }
 
 impl Question {
-    /// Why this is no answer; none where it is one.
+    /// Returns why a value is not a valid answer; `None` if it is.
     fn refuses(&self, value: &Value) -> Option<&'static str> {
         let known = |text: &str| {
             let other = self.allow_other && text.len() <= MAX_ANSWER;

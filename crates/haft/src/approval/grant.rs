@@ -1,27 +1,27 @@
-//! `Grant`: what a person allowed until the session ends.
+//! `Grant`: an approval that holds until the session ends.
 
 use crate::approval::ApprovalRequest;
 use crate::permission::{Condition, Permission};
 use crate::spec::{Risk, ToolName};
 
-/// What a call must have in common with another to be granted with it.
+/// What a call must share with an approved one to be covered by its grant.
 #[derive(Debug, Clone)]
 pub(crate) struct Extent {
     /// The tool.
     pub(crate) tool: ToolName,
     /// The hash of its spec.
     pub(crate) spec_hash: String,
-    /// How harmful the call is.
+    /// The risk of the call.
     pub(crate) risk: Risk,
-    /// What it would do.
+    /// The permissions that the call needs.
     pub(crate) permissions: Vec<Permission>,
-    /// What settings decide about it.
+    /// What settings decide about the call.
     pub(crate) conditions: Vec<Condition>,
     /// The digest of the arguments that the permissions do not state.
     pub(crate) unstated: String,
 }
 
-/// A person allowed calls like one that they saw.
+/// A user's permission for calls like one that they saw.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     extent: Extent,
@@ -29,7 +29,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// The grant that an approval of this request for the session gives.
+    /// Creates the grant that results from approving this request for the session.
     pub(crate) fn of(request: &ApprovalRequest, by: &str) -> Self {
         let snapshot = &request.snapshot;
         Self {
@@ -45,19 +45,19 @@ impl Grant {
         }
     }
 
-    /// Whether it is about calls of this tool at all.
+    /// Returns whether it is about calls of this tool at all.
     pub(crate) fn is_for(&self, tool: &ToolName) -> bool {
         self.extent.tool == *tool
     }
 
-    /// Who gave it, when it covers a call.
+    /// Returns who gave the grant, if it covers a call.
     pub(crate) fn covers(&self, call: &Extent) -> Option<&str> {
         let mine = &self.extent;
         let within = call
             .permissions
             .iter()
             .all(|permission| mine.permissions.contains(permission));
-        // A call without effects of its own is granted as such, not through another call's effects.
+        // A call without effects is granted as such, not through another call's effects.
         let alike = call.permissions.is_empty() == mine.permissions.is_empty();
         let same = mine.tool == call.tool
             && mine.spec_hash == call.spec_hash

@@ -1,31 +1,31 @@
-//! `ApprovalId`: the name of a request.
+//! `ApprovalId`: the id of an approval request.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::hex;
 
-/// Random bytes of an id: nobody guesses one.
+/// Number of random bytes in an id: too many to guess.
 const ID_BYTES: usize = 12;
 
-/// Names a request, for good and everywhere: `ap-` and 24 hex digits.
+/// The permanent, globally unique id of a request: `ap-` and 24 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ApprovalId(String);
 
 impl ApprovalId {
-    /// Keeps an id as given.
+    /// Creates an id from this text, unchecked.
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
 
-    /// A fresh one; none where the system has no randomness to give.
+    /// Generates an id; `None` if the system has no randomness.
     pub(crate) fn generate() -> Option<Self> {
         let mut random = [0; ID_BYTES];
         getrandom::fill(&mut random).ok()?;
         Some(Self(format!("ap-{}", hex(&random))))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

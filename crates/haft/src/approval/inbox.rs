@@ -1,4 +1,4 @@
-//! `Inbox`: where requests wait for a person; decided once, claimed once, whoever tries and however many at a time.
+//! `Inbox`: where requests wait for decisions; each is decided once and claimed once, however many processes try at a time.
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
@@ -10,26 +10,26 @@ use crate::error::Failure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 
-/// How many requests may wait for a decision at a time.
+/// Limits on the number of pending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingLimits {
-    /// Of one run.
+    /// Maximum number of requests per run.
     pub per_run: usize,
-    /// Of all runs of a tenant.
+    /// Maximum number of requests of all runs of a tenant.
     pub total: usize,
-    /// Bytes of all of them together; `usize::MAX` for any number.
+    /// Maximum total size in bytes; `usize::MAX` for no limit.
     pub bytes: usize,
 }
 
-/// Bytes of expired and withdrawn requests that are kept, the newest ones: a client can write such requests without end, and no
-/// call runs on them. The records of their runs stay.
+/// Maximum total size, in bytes, of expired and withdrawn requests that are kept, newest first: a client can create such requests
+/// without end, and no call runs on them. The records of their runs stay.
 pub const ENDED_BYTES: usize = 32 << 20;
 
-/// Keeps requests. Everything it says has happened survives this process, where [`is_durable`](Self::is_durable).
+/// Stores requests. If [`is_durable`](Self::is_durable), every change that it reports survives this process.
 ///
-/// A request goes one way: pending, then decided (or expired, or withdrawn), then claimed, then finished; what follows on what is
-/// said by [`transition`](crate::approval::transition::transition). Each step is a compare-and-set: of any number of deciders or
-/// claimers in any number of processes, one wins.
+/// A request moves in one direction: pending, then decided (or expired, or withdrawn), then claimed, then finished;
+/// [`transition`](crate::approval::transition::transition) defines the steps. Each step is a compare-and-set: of any number of
+/// processes that decide or claim, one wins.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -65,50 +65,49 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// # Ok(()) }
 /// ```
 pub trait Inbox: Send + Sync {
-    /// Whether requests survive the process: only then can a call be suspended.
+    /// Returns whether requests survive the process; only then can a call be suspended.
     fn is_durable(&self) -> bool;
 
-    /// Writes a request, attended by this process, unless one of the same run and fingerprint stands that answers it:
-    /// pending, decided and not yet claimed, at work, denied, or finished and not [`delivered`](Self::deliver).
+    /// Stores a request, attended by this process, unless one of the same run and fingerprint already answers it: pending, decided
+    /// and not yet claimed, running, denied, or finished and not [`delivered`](Self::deliver).
     fn submit<'a>(
         &'a self,
         request: &'a ApprovalRequest,
     ) -> BoxFuture<'a, Result<Submission, InboxError>>;
 
-    /// Whether a request may be written within the limits: fewer wait, or one with the same fingerprint stands already.
+    /// Returns whether a request may be stored within the limits: fewer are pending, or one with the same fingerprint already exists.
     fn has_room<'a>(
         &'a self,
         request: &'a ApprovalRequest,
         limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>>;
 
-    /// A request.
+    /// Returns a request.
     fn get<'a>(
         &'a self,
         id: &'a ApprovalId,
     ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>>;
 
-    /// Requests of a tenant, oldest first: one page of them, see [`Page`](crate::approval::listing::Page). For all of them use
+    /// Returns one page of a tenant's requests, oldest first; see [`Page`](crate::approval::listing::Page). For all of them, use
     /// [`each`](crate::approval::listing::each).
     fn list<'a>(
         &'a self,
         filter: &'a Filter,
     ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>>;
 
-    /// Decides a pending request: the first decision stands, later ones hear [`InboxError::Decided`]. One that has expired
-    /// is marked so and refused.
+    /// Decides a pending request. The first decision counts; later ones get [`InboxError::Decided`]. A request that has expired is
+    /// marked as such and refused.
     fn decide<'a>(
         &'a self,
         id: &'a ApprovalId,
         decision: &'a Decision,
     ) -> BoxFuture<'a, Result<StoredApproval, InboxError>>;
 
-    /// Takes a decided request for oneself, **before** anything runs: the first one gets it, later ones hear
-    /// [`InboxError::Claimed`].
+    /// Claims a decided request, **before** anything runs. The first claim succeeds; later ones get [`InboxError::Claimed`].
     fn claim<'a>(&'a self, id: &'a ApprovalId)
     -> BoxFuture<'a, Result<StoredApproval, InboxError>>;
 
-    /// Says how a claimed request ended (contract §3 as JSON), and whether whoever asked has heard of it.
+    /// Stores the outcome of a claimed request (contract §3 as JSON), and whether the client has received it.
     fn finish<'a>(
         &'a self,
         id: &'a ApprovalId,
@@ -116,52 +115,52 @@ pub trait Inbox: Send + Sync {
         delivered: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
-    /// Takes the outcome of a finished request, once: true for the first.
+    /// Marks the outcome of a finished request as delivered; returns true for the first caller only.
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>>;
 
-    /// Says whether this process attends the request: whoever decides about one that nobody attends runs it.
+    /// Sets whether this process attends the request: whoever decides an unattended request runs its call.
     fn attend<'a>(
         &'a self,
         id: &'a ApprovalId,
         attended: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
-    /// Ends a request that nobody has claimed; what each ending applies to, it says itself. Any other request stays as it is.
+    /// Ends an unclaimed request; [`Ending::applies_to`] states which. Any other request stays unchanged.
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
         ending: Ending,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
-    /// Hears of every request that is new or changes, also by other processes. Whoever lags reads the inbox again.
+    /// Returns a receiver of new and changed requests, also by other processes. A receiver that lags must read the inbox again.
     fn changes(&self) -> broadcast::Receiver<ApprovalId>;
 }
 
 opaque_debug!(Inbox);
 
-/// What became of filing a request.
+/// The result of submitting a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Submission {
-    /// It was written and waits.
+    /// The request was stored and is pending.
     New,
-    /// One that says the same stands already.
+    /// An identical request already exists.
     Existing(Box<StoredApproval>),
 }
 
 /// How a request ends that no call runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// Pending, and its time is over.
+    /// The request was pending and its time is over.
     Expired,
-    /// Pending, and the client is not interested any more.
+    /// The request was pending and the client no longer needs it.
     Withdrawn,
-    /// Approved and not claimed, and the call would not do any more what was shown: the client was told so. It is kept as
+    /// The request was approved and not claimed, but the call would no longer do what was shown; the client was told so. Stored as
     /// withdrawn.
     Void,
 }
 
 impl Ending {
-    /// The status that a request has after it.
+    /// Returns the status of a request after this ending.
     pub fn status(self) -> RequestStatus {
         match self {
             Self::Expired => RequestStatus::Expired,
@@ -169,7 +168,7 @@ impl Ending {
         }
     }
 
-    /// The status that a request must have for it.
+    /// Returns the status that a request must have for this ending.
     pub fn applies_to(self) -> RequestStatus {
         match self {
             Self::Expired | Self::Withdrawn => RequestStatus::Pending,
@@ -178,32 +177,32 @@ impl Ending {
     }
 }
 
-/// Where a request stands.
+/// The state of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
     /// It waits for an approval.
     Pending,
-    /// It was approved and waits to be run.
+    /// It was approved and its call has not run yet.
     Approved,
-    /// Somebody said no.
+    /// It was denied.
     Denied,
-    /// Somebody answered, in place of the tool where it was a call.
+    /// It was answered; for a call, in place of the tool.
     Answered,
-    /// It runs.
+    /// Its call is running.
     Running,
-    /// It has run.
+    /// Its call has run.
     Done,
-    /// Nobody decided in time.
+    /// It was not decided in time.
     Expired,
-    /// Whoever asked went away.
+    /// The client went away.
     Withdrawn,
-    /// It was claimed by a process that is gone: it may have run.
+    /// It was claimed by a process that exited: the call may have run.
     InDoubt,
 }
 
 impl RequestStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 9] = [
         Self::Pending,
         Self::Approved,
@@ -216,7 +215,7 @@ impl RequestStatus {
         Self::InDoubt,
     ];
 
-    /// The word for it.
+    /// Returns the name of the status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -231,7 +230,7 @@ impl RequestStatus {
         }
     }
 
-    /// The status of this name.
+    /// Returns the status of this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
@@ -243,32 +242,32 @@ impl std::fmt::Display for RequestStatus {
     }
 }
 
-/// A request and what became of it.
+/// A request with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredApproval {
-    /// What is asked.
+    /// The request.
     pub request: ApprovalRequest,
-    /// Where it stands.
+    /// Its status.
     pub status: RequestStatus,
-    /// What was decided.
+    /// The decision, if there is one.
     pub decision: Option<Decision>,
-    /// Whether the process that asked is alive and waits.
+    /// Whether the process that made the request is alive and waits.
     pub attended: bool,
-    /// Whether somebody took it to run it.
+    /// Whether it was claimed to run its call.
     pub claimed: bool,
-    /// How it ended: contract §3 as JSON.
+    /// The outcome: contract §3 as JSON.
     pub outcome: Option<String>,
-    /// Whether whoever asked has heard how it ended.
+    /// Whether the client has received the outcome.
     pub delivered: bool,
 }
 
 impl StoredApproval {
-    /// Whether it can still be decided now.
+    /// Returns whether it can still be decided now.
     pub fn is_open(&self) -> bool {
         self.status == RequestStatus::Pending && self.request.expires > clock::now()
     }
 
-    /// Whether a call that says the same is answered by this one; a new request is written otherwise.
+    /// Returns whether it answers an identical call; otherwise a new request is stored.
     pub fn answers_again(&self) -> bool {
         match self.status {
             RequestStatus::Pending => self.is_open(),
@@ -282,38 +281,38 @@ impl StoredApproval {
     }
 }
 
-/// Which requests.
+/// Selects requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// With one of these statuses; all where none is named.
+    /// Accepted statuses; empty for all.
     pub status: Vec<RequestStatus>,
-    /// Of this run alone.
+    /// Only requests of this run.
     pub run: Option<RunId>,
-    /// Those after this one.
+    /// Only requests after this one.
     pub after: Option<ApprovalId>,
-    /// At most so many; fewer where a page is full of bytes before.
+    /// Maximum number of requests; a page that is full of bytes has fewer.
     pub limit: usize,
 }
 
-/// Why an inbox refused.
+/// Why an inbox refused an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InboxError {
-    /// There is no such request.
+    /// The request does not exist.
     #[error("no approval {0}")]
     NotFound(ApprovalId),
-    /// Somebody was first.
+    /// The request was decided already.
     #[error("approval {id} was decided already: {status}, by {by}")]
     Decided {
         /// The request.
         id: ApprovalId,
-        /// Where it stands.
+        /// Its status.
         status: RequestStatus,
-        /// Who was first.
+        /// Who decided it.
         by: String,
     },
-    /// It ended undecided.
+    /// The request ended without a decision.
     #[error("approval {id} is {status}")]
     Over {
         /// The request.
@@ -321,13 +320,13 @@ pub enum InboxError {
         /// How it ended.
         status: RequestStatus,
     },
-    /// Nobody has decided yet.
+    /// The request is not decided yet.
     #[error("approval {0} is not decided yet")]
     Open(ApprovalId),
-    /// Somebody else runs it or has.
+    /// Another call runs it or has run it.
     #[error("approval {0} was taken already")]
     Claimed(ApprovalId),
-    /// The place where requests are kept does not answer, or is full.
+    /// The storage does not answer, or is full.
     #[error("the inbox cannot be used: {0}")]
     Unavailable(#[source] Failure),
 }

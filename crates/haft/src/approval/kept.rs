@@ -1,4 +1,4 @@
-//! Rules that a person keeps with an approval: never wider than what the request showed, unless they wrote the rule themselves.
+//! Rules that a user keeps with an approval: never wider than what the request showed, unless the user wrote the rule.
 
 use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::arguments::Arguments;
@@ -12,7 +12,7 @@ use crate::spec::ToolSpec;
 pub struct KeptRules<'a> {
     /// The rules.
     pub rules: Vec<RuleText>,
-    /// The workspace that they hold in.
+    /// The workspace that they apply to.
     pub workspace: &'a str,
     /// The request that was approved.
     pub approval: &'a ApprovalId,
@@ -20,23 +20,22 @@ pub struct KeptRules<'a> {
     pub by: &'a str,
 }
 
-/// Where rules are kept that people choose for good. It is told once the approval counts and the call is about to run.
+/// Stores rules that users choose for good. Called once the approval counts and the call is about to run.
 pub trait RuleStore: Send + Sync {
-    /// Keeps the rules beyond this process.
+    /// Stores the rules beyond this process.
     ///
     /// # Errors
-    /// Why they cannot be kept, for the log.
+    /// Why they cannot be stored, for the log.
     fn keep(&self, kept: &KeptRules<'_>) -> Result<(), String>;
 }
 
 opaque_debug!(RuleStore);
 
 impl ApprovalRequest {
-    /// Whether the call would run without being asked about, as this policy and these rules together judge it; `spec` is the
-    /// tool's.
+    /// Returns whether this policy together with these rules would allow the call without approval; `spec` is the tool's.
     ///
     /// # Errors
-    /// One of the rules cannot be read.
+    /// One of the rules cannot be parsed.
     pub fn is_allowed_with(
         &self,
         policy: &Policy,
@@ -52,7 +51,7 @@ impl ApprovalRequest {
         Ok(policy.judge(&call).verdict == Verdict::Allow)
     }
 
-    /// The rule that the call proposes, if it proposes one.
+    /// Returns the rule that the call proposes, if any.
     pub fn proposal(&self) -> Option<&str> {
         let mut effects = self.snapshot.permissions.iter().map(|p| &p.effect);
         effects.find_map(|effect| match effect {
@@ -61,9 +60,9 @@ impl ApprovalRequest {
         })
     }
 
-    /// The rules that an approval for good keeps: the one that was written, or the suggested ones where none was, or where it
-    /// is one of those. Suggested rules hold for calls like this one alone: the same tool, and the same value of each
-    /// argument that the call's permissions do not state. One for a connection holds for every command.
+    /// Returns the rules that an approval for good keeps: the written one, unless it equals a suggested one; otherwise the suggested
+    /// ones. Suggested rules apply only to calls like this one: the same tool, and the same value of each argument that the
+    /// call's permissions do not state. A rule for a connection applies to every command.
     pub fn kept_rules(&self, written: Option<&str>) -> Vec<RuleText> {
         match written {
             Some(rule) if !self.suggested.iter().any(|known| known == rule) => {
@@ -72,7 +71,7 @@ impl ApprovalRequest {
             _ => {
                 let like_this = |rule: &String| {
                     let text = RuleText::new(rule);
-                    // It states all of a connection: every command may make it, and what people see says so.
+                    // It states a connection in full: every command may make it, and the user is told so.
                     if rule.starts_with("Network(") {
                         return text;
                     }

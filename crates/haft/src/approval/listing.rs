@@ -1,16 +1,16 @@
-//! Listing requests a page at a time: one list holds a bounded number of bytes, however long requests are.
+//! Listing requests a page at a time: a page holds a bounded number of bytes, however long requests are.
 
 use crate::approval::Choice;
 use crate::approval::inbox::{Filter, Inbox, InboxError, StoredApproval};
 
-/// Most bytes of requests, with what was decided and what came of them, that one list holds; a longer one comes alone.
+/// Maximum size, in bytes, of the requests in a page, with decisions and outcomes; a longer request gets its own page.
 pub const PAGE_BYTES: usize = 16 << 20;
 
-/// Visits the requests that fit a filter, oldest first, and holds one page of them at a time.
+/// Visits the requests that match a filter, oldest first, holding one page of them at a time.
 ///
 /// # Errors
 ///
-/// Where the inbox cannot be read; the requests before were visited then.
+/// The inbox cannot be read; the requests before that point were visited.
 pub async fn each(
     inbox: &dyn Inbox,
     mut filter: Filter,
@@ -26,7 +26,7 @@ pub async fn each(
     Ok(())
 }
 
-/// The requests of one list, until there are enough of them or they hold enough bytes.
+/// One page of requests, limited in number and bytes.
 #[derive(Debug)]
 pub struct Page {
     entries: Vec<StoredApproval>,
@@ -35,7 +35,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page for at most so many requests.
+    /// Creates an empty page for at most `limit` requests.
     pub fn new(limit: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -44,7 +44,7 @@ impl Page {
         }
     }
 
-    /// Adds an entry whose request has so many bytes; false where it finds no room, and the page is complete.
+    /// Adds an entry whose request has `request` bytes; returns false if there is no room, so that the page is complete.
     pub fn add(&mut self, entry: StoredApproval, request: usize) -> bool {
         let bytes = request.saturating_add(beside(&entry));
         self.bytes = self.bytes.saturating_add(bytes);
@@ -56,18 +56,18 @@ impl Page {
         true
     }
 
-    /// Whether nothing was added.
+    /// Returns whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The requests.
+    /// Returns the requests.
     pub fn into_entries(self) -> Vec<StoredApproval> {
         self.entries
     }
 }
 
-/// Bytes of an entry beside its request: edited arguments or answers, and the outcome.
+/// Returns the size of an entry beside its request: edited arguments or answers, and the outcome.
 fn beside(entry: &StoredApproval) -> usize {
     let outcome = entry.outcome.as_ref().map_or(0, String::len);
     let decision = entry.decision.as_ref().map(|decision| &decision.choice);

@@ -1,4 +1,4 @@
-//! `ShortText`: an id that is copied often and is short nearly always: such a one needs no memory of its own.
+//! `ShortText`: an id that is copied often and nearly always short enough to need no allocation.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// Texts up to this many bytes are kept in place.
+/// Maximum size, in bytes, of texts that are stored inline.
 const INLINE: usize = 22;
 
-/// A text that costs little to copy.
+/// A text that is cheap to copy.
 #[derive(Clone)]
 pub(super) struct ShortText(Form);
 
@@ -21,7 +21,7 @@ enum Form {
 }
 
 impl ShortText {
-    /// A copy of a text.
+    /// Copies a text.
     pub(super) fn of(text: &str) -> Self {
         Self::inline(text).unwrap_or_else(|| Self(Form::Shared(text.into())))
     }
@@ -35,7 +35,7 @@ impl ShortText {
         Some(Self(Form::Inline { length, bytes }))
     }
 
-    /// The text.
+    /// Returns the text.
     pub(super) fn as_str(&self) -> &str {
         match &self.0 {
             Form::Inline { length, bytes } => {

@@ -1,4 +1,4 @@
-//! `CallerHandle`: what a running tool reaches of the program that made its call.
+//! `CallerHandle`: a running tool's access to the program that made its call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::json;
 use crate::session::lane::Lane;
 use crate::session::nest::Nest;
 
-/// The program that made a running call. It may be kept for as long as the call runs; after that nothing is asked.
+/// The program that made a running call. It may be kept while the call runs; later requests to it fail.
 #[derive(Debug, Clone)]
 pub struct CallerHandle {
     caller: Arc<dyn Caller>,
@@ -24,7 +24,7 @@ pub struct CallerHandle {
 }
 
 impl CallContext {
-    /// The program that made the call, where it can be asked and told things; none where a host gave none.
+    /// Returns the program that made the call, if it can be asked or sent messages; `None` if the host provides none.
     pub fn caller(&self) -> Option<CallerHandle> {
         let caller = self.session.caller()?;
         Some(CallerHandle {
@@ -38,23 +38,23 @@ impl CallContext {
 }
 
 impl CallerHandle {
-    /// Whether it said that it can be asked this.
+    /// Returns whether the program declared that it accepts this kind of request.
     pub fn can(&self, kind: RequestKind) -> bool {
         self.caller.can(kind)
     }
 
-    /// All that it said it can do, as it came: an object.
+    /// Returns all capabilities that it declared, unchanged: an object.
     pub fn capabilities(&self) -> Option<Box<RawValue>> {
         self.caller.capabilities()
     }
 
-    /// Asks, and waits for the result as it comes, for as long as approvals wait. The wait is a person's time and does not count
-    /// against the tool's limit. Several requests may wait at once: a caller gets those that are made together in one go where its
-    /// protocol allows it. Dropping the future ends the request. A tool that is safe beside others keeps none of them waiting.
+    /// Sends a request and waits for the raw result, for at most the approval timeout. The wait is the user's time and does not count
+    /// against the tool's limit. Several requests may wait at once; if the protocol allows, those made together are sent together.
+    /// Dropping the future ends the request. A concurrency-safe tool does not block other calls meanwhile.
     ///
     /// # Errors
-    /// [`CallerError`]: the caller did not say that it can be asked this, refused, went away, or did not answer in time. It
-    /// becomes a [`ToolError`](crate::error::ToolError) by `?`.
+    /// [`CallerError`]: the caller did not declare support for the request, refused it, disconnected, or did not answer in time. `?`
+    /// converts it into a [`ToolError`](crate::error::ToolError).
     pub async fn ask(&self, request: CallerRequest) -> Result<Box<RawValue>, CallerError> {
         let kind = request.kind;
         let asked = self.caller.ask(request);
@@ -71,12 +71,12 @@ impl CallerHandle {
         answer
     }
 
-    /// Whether it wants log messages of this level.
+    /// Returns whether the caller wants log messages of this level.
     pub fn wants_log(&self, level: LogLevel) -> bool {
         self.caller.wants_log(level)
     }
 
-    /// Tells it a log message, if it wants those of this level. `data` is any JSON value.
+    /// Sends a log message, if the caller wants this level. `data` is any JSON value.
     pub fn log<T: Serialize + ?Sized>(&self, level: LogLevel, logger: Option<&str>, data: &T) {
         #[derive(Serialize)]
         struct Message<'a, T: ?Sized> {
@@ -99,7 +99,7 @@ impl CallerHandle {
         }
     }
 
-    /// The same for one that came from elsewhere: the params of its `notifications/message` pass as they are.
+    /// Forwards a log message from elsewhere: the params of its `notifications/message` are passed unchanged.
     pub fn log_raw(&self, level: LogLevel, params: Box<RawValue>) {
         if self.wants_log(level) {
             self.caller.log(level, params);

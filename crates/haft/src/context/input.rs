@@ -1,10 +1,10 @@
-//! The input that a client pipes into the call of its run.
+//! The input that a client pipes into its run's call.
 
 use crate::context::CallContext;
 use crate::input::{CallInput, InputReader};
 
 impl CallContext {
-    /// What the client pipes in, to be read once; none for a call within another.
+    /// Returns the input that the client pipes in, to be read once; `None` for a nested call.
     pub fn input(&self) -> Option<InputReader> {
         self.session.input().and_then(CallInput::take)
     }

@@ -6,11 +6,10 @@ use crate::permission::Effect;
 use crate::policy::{PROPOSED_RULE, RuleText};
 
 impl CallContext {
-    /// Puts an allow rule in force that this call proposed ([`PROPOSED_RULE`]) and a user accepted, and keeps it as
-    /// "always" does.
+    /// Applies an allow rule that this call proposed ([`PROPOSED_RULE`]) and a user accepted, and stores it as "always" does.
     ///
     /// # Errors
-    /// `denied` where no user approved this very call with this rule, `unavailable` where the rule cannot be kept.
+    /// `denied` if no user approved this very call with this rule, `unavailable` if the rule cannot be stored.
     pub fn keep_rule(&self, rule: RuleText) -> Result<(), ToolError> {
         self.cleared(&Effect::Other {
             kind: PROPOSED_RULE.to_owned(),

@@ -1,4 +1,4 @@
-//! `Resumption`: a call that was suspended or interrupted before, as the tool that resumes it sees it.
+//! `Resumption`: a previously suspended or interrupted call, from the view of the tool that resumes it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::session::nest::Nest;
 
-/// A resumed call. It can be resumed again until its tool says that it is over, or returns a result.
+/// A resumed call. It can be resumed again until its tool marks it as over or returns a result.
 #[derive(Debug, Clone)]
 pub struct Resumption {
     nest: Arc<Nest>,
@@ -15,7 +15,7 @@ pub struct Resumption {
 }
 
 impl Resumption {
-    /// A call that goes on now. `leaving` is whether the session leaves its calls to whoever resumes them.
+    /// Creates the resumption of a call. `leaving` is cancelled when the session leaves its calls to be resumed later.
     pub(crate) fn new(nest: &Arc<Nest>, leaving: &CancellationToken, by_host: bool) -> Self {
         Self {
             nest: Arc::clone(nest),
@@ -24,18 +24,18 @@ impl Resumption {
         }
     }
 
-    /// Says that the call cannot be resumed any more, however it ends.
+    /// Marks the call as not resumable any more, however it ends.
     pub fn over(&self) {
         self.nest.set_resumable(false);
     }
 
-    /// Whether a call that is cancelled or dropped now is left to be resumed again: the process shuts down, or the host
-    /// resumes the call without its client. A client that goes away cancels its call.
+    /// Returns whether the call can be resumed again if it is cancelled or dropped now: because the process shuts down, or because
+    /// the host resumes the call without its client. A client that disconnects cancels its call.
     pub fn is_left_when_dropped(&self) -> bool {
         self.by_host || self.is_leaving()
     }
 
-    /// Whether the process leaves its calls to whoever resumes them.
+    /// Returns whether the process leaves its calls to be resumed later.
     pub fn is_leaving(&self) -> bool {
         self.leaving.is_cancelled()
     }

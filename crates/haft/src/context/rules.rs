@@ -1,4 +1,4 @@
-//! `CurrentRules`: what the policy says of a host's own tools, also when the call that asks has ended.
+//! `CurrentRules`: the policy's verdicts on a host's internal tools, also after the asking call has ended.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::json::canonical::args_digest;
 use crate::permission::{Permission, Verdict};
 use crate::policy::{EffectVerdict, JudgedCall};
 
-/// The policy as it is at each moment, for what goes on after its call.
+/// The current policy, for work that outlives its call.
 #[derive(Clone)]
 pub struct CurrentRules {
     host: Arc<dyn Host>,
-    /// The counts of its run, for the budgets.
+    /// The run's counts, for the budgets.
     uses: Arc<RunUses>,
 }
 
@@ -25,8 +25,8 @@ impl CurrentRules {
         }
     }
 
-    /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
-    /// there is no such tool.
+    /// Returns the policy's verdict on each permission by itself, as if one of the host's internal tools had it; deny if there is no
+    /// such tool.
     pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
         let tools = self.host.internal_tools();
         let Some(entry) = tools.entry(name) else {
@@ -37,7 +37,7 @@ impl CurrentRules {
             };
             return vec![denied; permissions.len()];
         };
-        // A call without arguments leaves nothing unstated: a rule that was kept for such calls covers it.
+        // A call without arguments leaves nothing unstated, so a rule kept for such calls covers it.
         let (arguments, unstated) = (Arguments::new("{}".to_owned()), args_digest("{}"));
         let call = JudgedCall {
             unstated: Some(&unstated),
@@ -47,7 +47,7 @@ impl CurrentRules {
         self.host.policy().effect_verdicts(&call)
     }
 
-    /// The allow rules that would let one of the host's own tools do this without asking: see [`Policy::suggest`].
+    /// Returns the allow rules that would let one of the host's internal tools do this without asking: see [`Policy::suggest`].
     ///
     /// [`Policy::suggest`]: crate::policy::Policy::suggest
     pub fn rules_for(&self, name: &str, permissions: &[Permission]) -> Vec<String> {

@@ -1,11 +1,11 @@
-//! `Context`: `?` on any error, with a text for the model.
+//! `Context`: turns any error into a `ToolError` with a text for the model.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::error::{ToolError, bounded};
 
-/// Makes a [`ToolError`] of any error: the context is the text for the model, the error itself goes to the log.
+/// Turns any error into a [`ToolError`]: the context is the text for the model, and the error itself goes to the log.
 ///
 /// ```
 /// use haft::Context;
@@ -19,12 +19,12 @@ use crate::error::{ToolError, bounded};
 /// assert!(std::error::Error::source(&error).is_some());
 /// ```
 ///
-/// A [`ToolError`] keeps its kind, advice and source: its message was written for the model, and follows the context.
+/// A [`ToolError`] keeps its kind, advice and source: its message was written for the model and is appended to the context.
 pub trait Context<T> {
-    /// The same result with a [`ToolError`] that says this.
+    /// Replaces the error by a [`ToolError`] with this text.
     ///
     /// # Errors
-    /// The result's own error.
+    /// The result's own error, with the context.
     fn context(self, text: impl fmt::Display) -> Result<T, ToolError>;
 }
 
@@ -41,7 +41,7 @@ where
 }
 
 impl ToolError {
-    /// A failure from any error: its text is the message, the error itself the source. A `ToolError` stays as it is.
+    /// Converts any error into a failure: its text is the message, and the error itself the source. A `ToolError` stays unchanged.
     pub fn from_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         match error.into().downcast::<Self>() {
             Ok(own) => *own,

@@ -1,13 +1,13 @@
-//! `Failure`: why a part of the host could not do its work.
+//! `Failure`: why a part of the host failed.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a part of the host could not do its work: in words for a person, with the error behind it for the log.
+/// Why a part of the host failed: a message for users, and the underlying error for the log.
 ///
 /// Errors of the traits that a host implements carry one, so that the driver's own error can be reached through
-/// [`source`](Error::source). Two are equal if their words are.
+/// [`source`](Error::source). Two failures are equal if their messages are.
 ///
 /// ```
 /// use std::error::Error;
@@ -26,7 +26,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure in these words: what happened, the value, what to do.
+    /// Creates a failure with this message: what happened, the value, what to do.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -34,13 +34,13 @@ impl Failure {
         }
     }
 
-    /// The same with the error that it came from.
+    /// Sets the underlying error.
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// An error in its own words.
+    /// Creates a failure whose message is the error's own text.
     pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
         Self::new(error.to_string()).with_source(error)
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // The error itself and not the `Arc` around it, so that it can be downcast.
+        // Returns the error itself rather than the `Arc`, so that it can be downcast.
         self.source.as_deref().map(|source| source as _)
     }
 }

@@ -1,15 +1,15 @@
-//! `Outcome::to_model`: what a model reads of a call, whatever came of it.
+//! `Outcome::to_model`: the text that a model reads as the result of a call, whatever its status.
 
 use crate::result::{Artifact, Content, Outcome, Status};
 
 impl Outcome {
-    /// The text to send to the model as the result of its call. Never empty, whatever the status, and within the inline
+    /// Returns the text to send to the model as the result of its call. Never empty, whatever the status, and within the inline
     /// limit except for a few lines.
     ///
-    /// A call that did not succeed begins with what sort of failure it was, its message and advice. Then come the texts; the
-    /// structured content, where no text says it; and the artifacts that are not named yet, with their beginnings. Pictures
-    /// and sound are named, not included: a host whose model sees them sends [`content`](Self::content) besides. What only
-    /// the operator may hear is no part of it.
+    /// The text of an unsuccessful call starts with the kind of failure, its message and advice. Then follow the texts; the
+    /// structured content, if no text repeats it; and the artifacts not named yet, with their previews. Images and audio are
+    /// named, not included: a host whose model accepts them also sends [`content`](Self::content). Advice for the operator is
+    /// not included.
     ///
     /// ```
     /// use haft::{Executor, Policy, Profile, Session, ToolCall, ToolRegistry, tool};
@@ -38,10 +38,10 @@ impl Outcome {
         let mut lines: Vec<String> = Vec::with_capacity(self.content.len() + 2);
         let said = self.failure_text();
         let said = said.as_deref();
-        // An executor may have put the same words among the content.
+        // An executor may have put the same text into the content.
         let content = self.content.iter().map(named);
         lines.extend(content.filter(|text| !text.is_empty() && Some(text.as_str()) != said));
-        // A script's text is what it printed: what it returned is said besides.
+        // A script's text is what it printed, so its return value is added.
         let unsaid = lines.is_empty() || !self.calls.is_empty();
         if unsaid && let Some(data) = &self.data {
             lines.push(data.get().to_owned());
@@ -63,7 +63,7 @@ impl Outcome {
         lines.join("\n")
     }
 
-    /// Message and advice of a call that failed.
+    /// Returns the message and advice of a failed call.
     fn failure_text(&self) -> Option<String> {
         let failure = self.error.as_ref()?;
         Some(match &failure.advice {
@@ -72,7 +72,7 @@ impl Outcome {
         })
     }
 
-    /// Where there is nothing to show.
+    /// Returns a short text for an outcome with nothing to show.
     fn in_a_word(&self) -> String {
         let summary = self.summary.trim();
         match (self.status, summary.is_empty()) {
@@ -84,7 +84,7 @@ impl Outcome {
     }
 }
 
-/// A piece of content in words.
+/// Returns a piece of content as text.
 fn named(content: &Content) -> String {
     match content {
         Content::Text { text } | Content::Resource { text, .. } => text.clone(),
@@ -94,7 +94,7 @@ fn named(content: &Content) -> String {
     }
 }
 
-/// An artifact that no text names.
+/// Returns the text for an artifact that no other text names.
 fn preview(artifact: &Artifact) -> String {
     let Artifact {
         reference,

@@ -1,25 +1,25 @@
-//! `Original`: a result as the server of its tool sent it, to be sent on without losing anything.
+//! `Original`: a tool result as its server sent it, so that it can be forwarded without loss.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A result of an MCP server's tool, byte for byte, with how much of it the outcome holds as it came. Models, records and
-/// limits go by the outcome's content and data; a client that speaks MCP gets this.
+/// The result of an MCP server's tool, byte for byte, and whether the outcome holds all of it. Models, records and limits use the
+/// outcome's content and data; MCP clients get this.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Original {
-    /// The result of its `tools/call`, or the error of the protocol that came instead: one JSON object.
+    /// The result of `tools/call`, or the protocol error that came instead: one JSON object.
     pub result: Box<RawValue>,
-    /// Whether it is an error of the protocol (`code`, `message`), of which the outcome holds the words alone.
+    /// Whether it is a protocol error (`code`, `message`), of which the outcome holds only the text.
     #[serde(default)]
     pub is_refusal: bool,
-    /// Whether the outcome's content is all of the result's.
+    /// Whether the outcome's content is complete.
     pub content: bool,
-    /// Whether the outcome's data is all of the result's structured content.
+    /// Whether the outcome's data is the complete structured content.
     pub data: bool,
 }
 
 impl Original {
-    /// A result that nobody has cut yet.
+    /// Creates an original that is not cut yet.
     pub fn new(result: Box<RawValue>) -> Self {
         Self {
             result,
@@ -29,7 +29,7 @@ impl Original {
         }
     }
 
-    /// An error of the protocol in place of a result.
+    /// Creates an original from a protocol error in place of a result.
     pub fn refusal(error: Box<RawValue>) -> Self {
         Self {
             is_refusal: true,

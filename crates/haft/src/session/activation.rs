@@ -1,35 +1,35 @@
-//! A skill to be loaded into a run, what loading it came to, and the skill while it is active.
+//! A skill to load into a run, the result of loading it, and the skill while it is active.
 
 use std::path::{Path, PathBuf};
 
 use crate::policy::Restriction;
 
-/// A skill to be loaded into a run.
+/// A skill to load into a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Activation<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its instructions, which count against the run's budget of tokens.
+    /// Its instructions, which count against the run's token budget.
     pub body: &'a str,
     /// Its folder, which commands may read while it is active.
     pub folder: Option<&'a Path>,
-    /// The only rules a call may fall under while it is active; `None` restricts nothing.
+    /// Rules of which a call must match at least one while it is active; `None` restricts nothing.
     pub restricts_to: Option<&'a [String]>,
-    /// Rules no call may fall under while it is active.
+    /// Rules that no call may match while it is active.
     pub excludes: &'a [String],
 }
 
-/// What loading a skill came to.
+/// The result of loading a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Activated {
-    /// It was active already, with the same text and the same limits: nothing changed.
+    /// Whether it was already active with the same text and limits, so that nothing changed.
     pub already: bool,
-    /// Tokens of its instructions.
+    /// Number of tokens of its instructions.
     pub tokens: usize,
-    /// Skills that had to go to keep the budget, oldest first; their limits went with them.
+    /// Skills that were evicted to stay within the budget, oldest first, together with their limits.
     pub evicted: Vec<String>,
-    /// Rules of its limits that could not be read.
+    /// Rules of its limits that could not be parsed.
     pub unread: Vec<String>,
 }
 
@@ -44,22 +44,22 @@ pub struct ActiveSkill {
 }
 
 impl ActiveSkill {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its folder.
+    /// Returns its folder.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Tokens of its instructions.
+    /// Returns the number of tokens of its instructions.
     pub fn tokens(&self) -> usize {
         self.tokens
     }
 
-    /// What it narrows the run to.
+    /// Returns its restriction of the run.
     pub fn restriction(&self) -> &Restriction {
         &self.restriction
     }

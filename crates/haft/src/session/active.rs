@@ -1,4 +1,4 @@
-//! `Active`: the skills a run has loaded: their token budget, and what they narrow the run to.
+//! `Active`: the skills that a run has loaded, with their token budget and the restrictions they impose.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::spec::Risk;
 use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot};
 
-/// Tokens of all active skills together where nobody says otherwise (the seed's figure; a body has at most 5,000 by the format's advice).
+/// Default maximum number of tokens of all active skills together (the seed's figure; the format advises at most 5,000 per body).
 pub const SKILL_TOKENS: usize = 18_000;
 
 type List = Arc<Vec<Arc<ActiveSkill>>>;
@@ -25,10 +25,10 @@ type List = Arc<Vec<Arc<ActiveSkill>>>;
 #[derive(Debug)]
 pub(crate) struct Active {
     list: ArcSwap<Vec<Arc<ActiveSkill>>>,
-    /// Counts changes of what the run is narrowed to; zero while no skill has ever narrowed it.
+    /// Number of changes of the run's restrictions; zero while no skill has ever restricted it.
     generation: AtomicU64,
     changed: watch::Sender<u64>,
-    /// Held while changing.
+    /// Locked during changes.
     changing: Mutex<()>,
     max_tokens: AtomicUsize,
 }
@@ -46,22 +46,22 @@ impl Default for Active {
 }
 
 impl Active {
-    /// Bounds the tokens of all active skills together.
+    /// Sets the maximum number of tokens of all active skills together.
     pub(crate) fn limit(&self, max_tokens: usize) {
         self.max_tokens.store(max_tokens, Ordering::Relaxed);
     }
 
-    /// The active skills, oldest first.
+    /// Returns the active skills, oldest first.
     pub(crate) fn list(&self) -> List {
         self.list.load_full()
     }
 
-    /// Tells when what the run is narrowed to changes.
+    /// Returns a receiver of changes to the run's restrictions.
     pub(crate) fn changes(&self) -> Changes {
         Changes::of(self.changed.subscribe())
     }
 
-    /// Loads a skill; the oldest go while all together are over the budget, but never the one just loaded.
+    /// Loads a skill. While the total exceeds the budget, the oldest are evicted, but never the one just loaded.
     pub(crate) fn activate(
         &self,
         skill: &Activation<'_>,
@@ -69,7 +69,7 @@ impl Active {
         tokenizer: &dyn Tokenizer,
     ) -> Activated {
         let digest = digest(skill);
-        // A token is at least a byte long, so this counts every text.
+        // A token is at least one byte long, so this counts every text.
         let tokens = tokenizer
             .fits(skill.body, skill.body.len())
             .unwrap_or(skill.body.len());
@@ -113,7 +113,7 @@ impl Active {
         }
     }
 
-    /// Ends a skill and its limits; false where it is not active.
+    /// Deactivates a skill and its limits; returns false if it is not active.
     pub(crate) fn deactivate(&self, name: &str) -> bool {
         let _alone = self.changing.lock();
         let before = self.list.load_full();
@@ -135,18 +135,18 @@ impl Active {
         let narrowed = narrows(before) || narrows(&after);
         self.list.store(Arc::new(after));
         if narrowed {
-            // After the list: who reads the new count reads the new list.
+            // After the list is stored: a reader that sees the new count sees the new list.
             let generation = self.generation.fetch_add(1, Ordering::Release) + 1;
             self.changed.send_replace(generation);
         }
     }
 
-    /// Whether a skill narrows the run, or did.
+    /// Returns the number of changes of the run's restrictions; nonzero if a skill restricts the run, or did.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The ruling of the first active skill that the call lies outside of.
+    /// Returns the ruling of the first active skill whose restriction the call violates.
     pub(crate) fn judge(
         &self,
         policy: &Policy,
@@ -202,11 +202,11 @@ fn digest(skill: &Activation<'_>) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// A snapshot as the active skills narrow it: made once for each change of either.
+/// A snapshot as the active skills narrow it, computed once per change of either.
 #[derive(Debug, Default)]
 pub(crate) struct Narrowed(ArcSwapOption<Left>);
 
-/// A list, what the run was narrowed to, and what was left of the list.
+/// A tool list, the generation of restrictions, and the remaining tools.
 #[derive(Debug)]
 struct Left {
     whole: Arc<Snapshot>,
@@ -215,7 +215,7 @@ struct Left {
 }
 
 impl Narrowed {
-    /// What is left of the snapshot.
+    /// Returns the part of the snapshot that the active skills leave.
     pub(crate) fn of(
         &self,
         active: &Active,
@@ -233,7 +233,7 @@ impl Narrowed {
             let spec = entry.spec();
             skills.iter().all(|skill| skill.restriction.shows(spec))
         });
-        // Both only ever count up, so the sum rises with every change of either.
+        // Both numbers only increase, so the sum increases with every change of either.
         let rest = Arc::new(Snapshot::new(whole.version() + generation, shown.cloned()));
         self.0.store(Some(Arc::new(Left {
             whole,

@@ -1,4 +1,4 @@
-//! `AtWork`: the calls of a run that may be resumed, each at work once at a time.
+//! `AtWork`: the resumable calls of a run, each of which runs only once at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use tokio::sync::Notify;
 
 use crate::call::CallId;
 
-/// Calls by their ids.
+/// Running calls, by id.
 #[derive(Debug, Default)]
 pub(crate) struct AtWork {
     calls: Mutex<HashSet<CallId>>,
     left: Notify,
-    /// Calls that are resumed, and those that ended before they were over.
+    /// Calls that are being resumed, and those that were cut off before their end.
     resumable: Mutex<HashSet<CallId>>,
 }
 
-/// A call at work, until this is dropped.
+/// Marks a call as running until dropped.
 #[derive(Debug)]
 pub(crate) struct Present {
     all: Arc<AtWork>,
@@ -25,7 +25,7 @@ pub(crate) struct Present {
 }
 
 impl AtWork {
-    /// Waits until no other is at work under this id.
+    /// Waits until no other call runs under this id.
     pub(crate) async fn enter(self: &Arc<Self>, call: &CallId) -> Present {
         loop {
             let left = self.left.notified();
@@ -36,7 +36,7 @@ impl AtWork {
         }
     }
 
-    /// Notes whether a resumed call can be resumed again, should its process end.
+    /// Notes whether a resumed call could be resumed again if its process ended.
     pub(crate) fn note_resumable(&self, call: &CallId, resumable: bool) {
         let mut calls = self.resumable.lock();
         if resumable {
@@ -46,7 +46,7 @@ impl AtWork {
         }
     }
 
-    /// Whether there is a call that can be resumed again.
+    /// Returns whether there is a call that can be resumed again.
     pub(crate) fn has_resumable(&self) -> bool {
         let calls = self.resumable.lock();
         !calls.is_empty()

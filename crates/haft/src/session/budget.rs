@@ -1,9 +1,9 @@
-//! `Budget`: how many calls may still be made. A script's calls count for the script and for the run around it.
+//! `Budget`: the number of calls that may still be made. A script's calls count for the script and for the run around it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Calls of a run, or of a script within one.
+/// The call budget of a run, or of a script within one.
 #[derive(Debug)]
 pub(crate) struct Budget {
     used: AtomicU64,
@@ -11,19 +11,19 @@ pub(crate) struct Budget {
     outer: Option<Arc<Budget>>,
 }
 
-/// A budget that is used up.
+/// The error for an exhausted budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Spent {
-    /// That of the whole run.
+    /// The budget of the whole run.
     #[error("the run's budget of {0} calls is used up")]
     Run(u64),
-    /// That of one script.
+    /// The budget of one script.
     #[error("the script's budget of {0} calls is used up")]
     Script(u64),
 }
 
 impl Spent {
-    /// What to do next.
+    /// Returns what to do next.
     pub(crate) fn advice(self) -> &'static str {
         match self {
             Self::Run(_) => "start a new run",
@@ -31,7 +31,7 @@ impl Spent {
         }
     }
 
-    /// The setting that gives more, for the person who runs haft.
+    /// Returns the setting that raises the budget, for the operator.
     pub(crate) fn setting(self) -> &'static str {
         match self {
             Self::Run(_) => "raise limits.max_calls",
@@ -41,7 +41,7 @@ impl Spent {
 }
 
 impl Budget {
-    /// Calls of a run.
+    /// Creates the budget of a run.
     pub(crate) fn of_run(max: u64) -> Self {
         Self {
             used: AtomicU64::new(0),
@@ -50,7 +50,7 @@ impl Budget {
         }
     }
 
-    /// Calls of a script within a run: each is taken off both.
+    /// Creates the budget of a script within a run: each call is counted in both.
     pub(crate) fn within(outer: &Arc<Self>, max: u64) -> Self {
         Self {
             outer: Some(Arc::clone(outer)),
@@ -58,17 +58,17 @@ impl Budget {
         }
     }
 
-    /// Whether there is another around it.
+    /// Returns whether it is within another budget.
     pub(crate) fn is_nested(&self) -> bool {
         self.outer.is_some()
     }
 
-    /// Calls taken so far.
+    /// Returns the number of calls so far.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Takes one call off this budget and off those around it.
+    /// Counts one call in this budget and in those around it.
     pub(crate) fn spend(&self) -> Result<(), Spent> {
         let more = |used: u64| (used < self.max).then(|| used + 1);
         let taken = self

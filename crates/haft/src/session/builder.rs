@@ -1,4 +1,4 @@
-//! `SessionBuilder`: a session with options, its limits checked.
+//! `SessionBuilder`: builds a session with options and checks its limits.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -27,13 +27,13 @@ pub struct SessionBuilder {
 }
 
 impl SessionBuilder {
-    /// For whom.
+    /// Sets the principal that the session runs for.
     pub fn with_principal(mut self, principal: Principal) -> Self {
         self.run.owner.principal = principal;
         self
     }
 
-    /// Under this run id instead of a fresh one.
+    /// Sets the run id, instead of a fresh one.
     pub fn with_run(mut self, run: RunId) -> Self {
         self.run.owner.run = run;
         self
@@ -47,114 +47,113 @@ impl SessionBuilder {
         self
     }
 
-    /// What the run has read already that strangers may have written, for one that is resumed.
+    /// Sets the untrusted sources that a resumed run has already read.
     pub fn with_untrusted(self, sources: Vec<UntrustedSource>) -> Self {
         self.run.untrusted.note(sources);
         self
     }
 
-    /// What the run has used of the budgets of effects already, for one that is resumed.
+    /// Sets what a resumed run has already used of the effect budgets.
     pub fn with_uses(self, uses: Uses) -> Self {
         self.run.uses.add(uses);
         self
     }
 
-    /// What the client calls itself, for the person who is asked.
+    /// Sets the client's name for itself, shown in approval requests.
     pub fn with_client(mut self, client: Option<String>) -> Self {
         self.run.client = client;
         self
     }
 
-    /// Who opened it. Runs of clients leave room in the inbox for the operator's; default: the operator.
+    /// Sets who opened the session. Runs of clients leave room in the inbox for the operator's. Default: the operator.
     pub fn with_class(mut self, class: Class) -> Self {
         self.run.queue = Queue::of(class);
         self
     }
 
-    /// The entry point by which it is started, for the record.
+    /// Sets the entry point by which it is started, for the record.
     pub fn with_entry_point(mut self, entry_point: impl Into<String>) -> Self {
         self.run.entry_point = entry_point.into();
         self
     }
 
-    /// Ends with this token: cancelling it cancels the session, as [`Session::cancel`] does, and not the other way round.
+    /// Links the session to this token: cancelling it cancels the session like [`Session::cancel`], but not the other way round.
     pub fn with_cancellation(mut self, parent: &CancellationToken) -> Self {
         self.scope.cancel = parent.child_token();
         self
     }
 
-    /// Within these bounds.
+    /// Sets the limits.
     pub fn with_limits(mut self, limits: RunLimits) -> Self {
         self.scope.budget = Arc::new(Budget::of_run(limits.max_calls));
         self.scope.limits = limits;
         self
     }
 
-    /// How it waits for people.
+    /// Sets how it waits for decisions.
     pub fn with_wait_mode(mut self, wait_mode: WaitMode) -> Self {
         self.run.wait_mode = wait_mode;
         self
     }
 
-    /// Who shows progress.
+    /// Sets the progress sink.
     pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
         self.scope.progress = Some(sink);
         self
     }
 
-    /// What its client pipes in, for the command that it runs.
+    /// Sets the input that its client pipes into the command that it runs.
     pub fn with_input(mut self, input: Arc<CallInput>) -> Self {
         self.run.input = Some(input);
         self
     }
 
-    /// How live output is gathered before it is shown.
+    /// Sets how live output is batched before it is shown.
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.run.pace = pace;
         self
     }
 
-    /// Its caller has a view of the host's tools: see [`Session::is_narrowed`].
+    /// Marks the caller as having a view of the host's tools: see [`Session::is_narrowed`].
     pub fn narrowed(mut self) -> Self {
         self.run.narrowed = true;
         self
     }
 
-    /// What to say of tools that the session does not see.
+    /// Sets the hints for tools that the session does not see.
     pub fn with_unknown_tool_hint(mut self, absent: Arc<dyn UnknownToolHint>) -> Self {
         self.run.unknown_tool_hint = Some(absent);
         self
     }
 
-    /// A call that was suspended in a run that is not in use any more is the same when it is made again here: it hears how
-    /// it ended.
+    /// Lets a call that was suspended in a run no longer in use be repeated here: it gets the outcome of the first.
     pub fn with_other_runs(mut self, others: Arc<dyn OtherRuns>) -> Self {
         self.run.others = Some(others);
         self
     }
 
-    /// The run is for one call alone: one like it that was suspended, in a run for it alone, is the same.
+    /// Makes the run exist for a single call: an identical call that was suspended in such a run counts as the same.
     pub fn for_one_call(mut self) -> Self {
         self.run.alone = true;
         self
     }
 
-    /// Only these skills, by name; all of them where this is not said.
+    /// Restricts the session to these skills, by name. Default: all.
     pub fn with_skills(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.run.skills = Some(names.into_iter().collect());
         self
     }
 
-    /// Tokens of all active skills together ([`SKILL_TOKENS`](super::SKILL_TOKENS) where this is not said): the oldest go when it is exceeded.
+    /// Sets the token limit of all active skills together (default [`SKILL_TOKENS`](super::SKILL_TOKENS)); the oldest are evicted above it.
     pub fn with_skill_tokens(self, max: usize) -> Self {
         self.run.active.limit(max);
         self
     }
 
-    /// Checks the limits and builds.
+    /// Checks the limits and builds the session.
     ///
     /// # Errors
-    /// [`LimitsError`] where a limit is zero, or a call could outlast the run.
+    /// [`LimitsError`] if a limit is zero, or a call could outlast the run.
     pub fn build(self) -> Result<Session, LimitsError> {
         self.scope.limits.check()?;
         Ok(self.into_session())

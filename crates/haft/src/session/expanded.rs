@@ -1,4 +1,4 @@
-//! `Expanded`: the deferred tools that a run has asked for, and the tool list as it is with them.
+//! `Expanded`: the deferred tools that a run has expanded, and the tool list including them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use tokio::sync::watch;
 use crate::spec::{Exposure, ToolName};
 use crate::toolset::{Changes, Snapshot};
 
-/// What a run has expanded; shared by its nested scopes.
+/// The tools that a run has expanded; shared by its nested scopes.
 #[derive(Debug, Default)]
 pub(crate) struct Expanded {
     names: Mutex<BTreeSet<ToolName>>,
-    /// How many there are: read on every call, so beside the lock.
+    /// The number of names: every call reads it, so it is outside the lock.
     count: AtomicU64,
     changed: watch::Sender<u64>,
     seen: ArcSwapOption<Seen>,
 }
 
-/// A list, how many tools were expanded, and the list with them.
+/// A tool list, the number of expanded tools, and the list including them.
 #[derive(Debug)]
 struct Seen {
     base: Arc<Snapshot>,
@@ -30,7 +30,7 @@ struct Seen {
 }
 
 impl Expanded {
-    /// Expands those of the names that are deferred in `tools`; tells which.
+    /// Expands those names that are deferred in `tools`, and returns them.
     pub(crate) fn add<'a>(
         &self,
         tools: &Snapshot,
@@ -52,7 +52,7 @@ impl Expanded {
         new
     }
 
-    /// The list with the expanded tools listed; the same list where nothing is.
+    /// Returns the list with the expanded tools listed; the same list if there are none.
     pub(crate) fn over(&self, base: Arc<Snapshot>) -> Arc<Snapshot> {
         let count = self.count.load(Ordering::Acquire);
         if count == 0 {
@@ -74,7 +74,7 @@ impl Expanded {
         shown
     }
 
-    /// Tells when more is expanded.
+    /// Returns a receiver of expansions.
     pub(crate) fn changes(&self) -> Changes {
         Changes::of(self.changed.subscribe())
     }

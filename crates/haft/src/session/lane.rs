@@ -1,5 +1,5 @@
-//! `Seat`: the place of a running call among the calls of its session, beside others or alone. A call that only reads beside
-//! others gives its place up while it waits for a person, so that none of them waits with it.
+//! `Seat`: the place of a running call in its session's lane, shared or exclusive. A call with a shared place gives it up while it
+//! waits for a decision, so that it does not block other calls.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-/// Who may run beside whom: calls that are safe beside others share it, all others hold it alone.
+/// Decides which calls run in parallel: concurrency-safe calls share the lane, all others hold it exclusively.
 pub(crate) type Lane = Arc<RwLock<()>>;
 
-/// A place in the lane, held until it is dropped.
+/// A place in the lane, held until dropped.
 #[derive(Debug)]
 pub(crate) enum Place {
     Shared { _guard: OwnedRwLockReadGuard<()> },
@@ -18,7 +18,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// A place that is free: the common case.
+    /// Returns a place if it is free, the common case.
     pub(crate) fn free(lane: &Lane, shared: bool) -> Option<Self> {
         let lane = Arc::clone(lane);
         if shared {
@@ -30,7 +30,7 @@ impl Place {
         }
     }
 
-    /// A place once it is free.
+    /// Waits for a place.
     pub(crate) async fn turn(lane: &Lane, shared: bool) -> Self {
         let lane = Arc::clone(lane);
         if shared {
@@ -43,21 +43,21 @@ impl Place {
     }
 }
 
-/// Where a running call keeps its place.
+/// Holds the place of a running call.
 #[derive(Debug, Default)]
 pub(crate) struct Seat(Mutex<SeatState>);
 
 #[derive(Debug, Default)]
 struct SeatState {
     place: Option<Place>,
-    /// How many waits of the call for a person are open.
+    /// Number of open waits of the call for a decision.
     aside: u32,
-    /// The call has ended.
+    /// Whether the call has ended.
     over: bool,
 }
 
 impl Seat {
-    /// Keeps the place until what is returned is dropped: a copy of the call's context may live on.
+    /// Holds the place until the returned guard is dropped: a copy of the call's context may outlive the call.
     pub(crate) fn take(&self, place: Place) -> Seated<'_> {
         let mut state = self.0.lock();
         state.place = Some(place);
@@ -65,7 +65,7 @@ impl Seat {
         Seated(self)
     }
 
-    /// Waits for a person without a place, as far as it was shared.
+    /// Waits for a decision, without the place if it is shared.
     pub(crate) async fn aside_for<T>(&self, lane: &Lane, wait: impl Future<Output = T>) -> T {
         let aside = self.stand_aside(lane);
         let done = wait.await;
@@ -75,7 +75,7 @@ impl Seat {
         done
     }
 
-    /// Gives a shared place up until what is returned comes back. Who has the lane alone keeps it: nothing may happen beside it.
+    /// Gives up a shared place until the returned guard comes back. An exclusive place is kept: nothing may run in parallel.
     pub(crate) fn stand_aside<'s>(&'s self, lane: &'s Lane) -> Option<Aside<'s>> {
         let mut state = self.0.lock();
         let shared = matches!(state.place, Some(Place::Shared { .. }));
@@ -88,7 +88,7 @@ impl Seat {
     }
 }
 
-/// A call that has its place; none once this is dropped.
+/// A call that holds its place until this is dropped.
 pub(crate) struct Seated<'s>(&'s Seat);
 
 impl Drop for Seated<'_> {
@@ -99,7 +99,7 @@ impl Drop for Seated<'_> {
     }
 }
 
-/// A call that has given its place up.
+/// A call that has given up its place.
 pub(crate) struct Aside<'s> {
     seat: &'s Seat,
     lane: &'s Lane,
@@ -125,7 +125,7 @@ impl Aside<'_> {
 
 impl Drop for Aside<'_> {
     fn drop(&mut self) {
-        // A wait that its tool gave up cannot wait for a place.
+        // A wait that its tool abandons cannot wait for a place.
         self.put(Place::free(self.lane, true));
         self.seat.0.lock().aside -= 1;
     }
@@ -157,7 +157,7 @@ mod tests {
         );
         two.unwrap().come_back().await;
         assert!(Place::free(&lane, false).is_none(), "it runs again");
-        // A question that its tool gives up.
+        // The tool abandons a question.
         drop(seat.stand_aside(&lane));
         assert!(Place::free(&lane, false).is_none());
         let late = seat.stand_aside(&lane);

@@ -1,28 +1,28 @@
-//! `RunLimits`: the bounds of a run or a chain, checked when built.
+//! `RunLimits`: the limits of a run or a chain, checked when a session is built.
 
 use std::time::Duration;
 
 use crate::spec::{Risk, ToolSpec};
 use crate::tokens::{self, Tokenizer};
 
-/// The bounds of a run; all above zero, checked when built.
+/// The limits of a run, all above zero; checked when the session is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLimits {
-    /// Calls in all, counted before anything else is looked at.
+    /// Maximum number of calls, counted before any other check.
     pub max_calls: u64,
-    /// One call, without the wait for a person.
+    /// Time limit of one call, not counting waits for a decision.
     pub call_timeout: Duration,
-    /// The wait for a person.
+    /// Maximum wait for a decision.
     pub approval_timeout: Duration,
-    /// All calls together: time spent running tools, without waits and idle time.
+    /// Time limit of all calls together: time spent running tools, not counting waits and idle time.
     pub total_timeout: Duration,
-    /// Tokens of content and data together that a call returns inline.
+    /// Maximum number of tokens of content and data together that a call returns inline.
     pub inline_tokens: usize,
-    /// Bytes of pictures and sound that a call returns inline.
+    /// Maximum size, in bytes, of images and audio that a call returns inline.
     pub inline_media_bytes: usize,
-    /// Bytes instead of tokens: inside a chain.
+    /// The inline limit in bytes instead of tokens, inside a chain.
     pub inline_bytes: Option<usize>,
-    /// The highest risk that the policy's allow is enough for: a call above it is asked about. It only ever raises a verdict.
+    /// The highest risk that the policy may allow without approval; a call above it needs approval. It only ever raises a verdict.
     pub max_risk_unapproved: Risk,
 }
 
@@ -42,26 +42,26 @@ impl Default for RunLimits {
     }
 }
 
-/// Why limits make no sense.
+/// Why limits are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitsError {
-    /// A limit of zero would refuse everything.
+    /// A limit is zero, which would refuse everything.
     #[error("limit {0} must be above zero")]
     Zero(&'static str),
-    /// One call could outlast the whole.
+    /// One call could outlast the run.
     #[error("limit call_timeout must not exceed total_timeout")]
     CallOverTotal,
-    /// A script would see its call time out while a person still thinks.
+    /// A script's call could time out while the user still decides.
     #[error("limit approval_timeout must be below call_timeout in a chain")]
     ApprovalOverCall,
 }
 
 impl RunLimits {
-    /// Checks that all are above zero and a call fits into the whole.
+    /// Checks that all limits are above zero and that a call fits into the total time.
     ///
     /// # Errors
-    /// [`LimitsError::Zero`] names the limit that is zero, [`LimitsError::CallOverTotal`] says that a call could outlast the run.
+    /// [`LimitsError::Zero`] names the limit that is zero; [`LimitsError::CallOverTotal`] if a call could outlast the run.
     pub fn check(&self) -> Result<(), LimitsError> {
         let zero = [
             ("max_calls", self.max_calls == 0),
@@ -81,7 +81,7 @@ impl RunLimits {
         Ok(())
     }
 
-    /// What a result of this tool may return inline: so many tokens by this tokenizer, or bytes in a script.
+    /// Returns how much a result of this tool may return inline: tokens of this tokenizer, or bytes inside a script.
     pub(crate) fn inline<'a>(
         &self,
         spec: &ToolSpec,
@@ -94,7 +94,7 @@ impl RunLimits {
         }
     }
 
-    /// The limits of a chain (contract §2).
+    /// Returns the limits of a chain (contract §2).
     pub fn chain() -> Self {
         Self {
             max_calls: 50,
@@ -106,10 +106,10 @@ impl RunLimits {
         }
     }
 
-    /// The checks of [`check`](Self::check), and that a person's time ends before the call's does.
+    /// Makes the checks of [`check`](Self::check), and checks that the approval timeout ends before the call does.
     ///
     /// # Errors
-    /// As for [`check`](Self::check), and [`LimitsError::ApprovalOverCall`] where a call could end before its approval limit.
+    /// As for [`check`](Self::check), and [`LimitsError::ApprovalOverCall`] if a call could end before its approval timeout.
     pub fn check_chain(&self) -> Result<(), LimitsError> {
         self.check()?;
         if self.approval_timeout >= self.call_timeout {

@@ -1,5 +1,5 @@
-//! `Nest`: what a call keeps while it runs: the trace of the calls made within it, the time in which one of them waits for
-//! a person, and whether it has been told to end.
+//! `Nest`: the state of a running call: the trace of its nested calls, the time in which one of them waits for a decision, and
+//! whether it has been told to end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,26 +12,26 @@ use crate::call::CallId;
 use crate::result::{Status, TracedCall};
 use crate::session::lane::Seat;
 
-/// Most calls that a trace holds: a session's own default budget.
+/// Maximum number of calls in a trace: a session's default budget.
 const MOST_TRACED: usize = 10_000;
 
-/// One per call that runs; the sessions nested in it share it.
+/// One per running call, shared by the sessions nested in it.
 #[derive(Debug)]
 pub(crate) struct Nest {
     call: CallId,
     /// The nest of the session that the call itself runs in.
     outer: Option<Arc<Nest>>,
     trace: Mutex<Vec<TracedCall>>,
-    /// There is a trace: most calls make none, and need no lock to say so.
+    /// Whether there is a trace: most calls make none, and this avoids the lock.
     has_trace: AtomicBool,
     waits: Mutex<Waits>,
-    /// A call within has waited.
+    /// Whether a nested call has waited.
     has_waited: AtomicBool,
-    /// Why the call must end.
+    /// Why the call must end, if it must.
     ending: OnceLock<Ending>,
-    /// Its tool waits to be told so.
+    /// Whether its tool waits for the ending.
     listens: AtomicBool,
-    /// The call was suspended or interrupted and is resumed: until it is over, it can be resumed again.
+    /// Whether the call was suspended or interrupted and is resumed: until it is over, it can be resumed again.
     resumable: AtomicBool,
     changed: Notify,
     seat: Seat,
@@ -46,7 +46,7 @@ pub enum Ending {
     Cancelled,
 }
 
-/// Time in which at least one call within waits for an approval.
+/// Time in which at least one nested call waits for an approval.
 #[derive(Debug, Default)]
 struct Waits {
     open: u32,
@@ -71,24 +71,24 @@ impl Nest {
         }
     }
 
-    /// Where the call keeps its place among others.
+    /// Returns the call's seat in its session's lane.
     pub(crate) fn seat(&self) -> &Seat {
         &self.seat
     }
 
-    /// Notes whether the call can be resumed, should it end now.
+    /// Notes whether the call could be resumed if it ended now.
     pub(crate) fn set_resumable(&self, resumable: bool) {
         self.resumable.store(resumable, Ordering::Release);
     }
 
-    /// Whether the call can be resumed, should it end now.
+    /// Returns whether the call could be resumed if it ended now.
     pub(crate) fn is_resumable(&self) -> bool {
         self.resumable.load(Ordering::Acquire)
     }
 
-    /// Tells the call's tool to end; false where it does not listen.
+    /// Tells the call's tool to end; returns false if it does not listen.
     pub(crate) fn end_now(&self, ending: Ending) -> bool {
-        // A second reason to end changes nothing.
+        // Only the first reason counts.
         let _ = self.ending.set(ending);
         self.changed.notify_waiters();
         self.listens.load(Ordering::Acquire)
@@ -106,12 +106,12 @@ impl Nest {
         }
     }
 
-    /// The call that this one was made within.
+    /// Returns the state of the outer call.
     pub(crate) fn outer(&self) -> Option<&Self> {
         self.outer.as_deref()
     }
 
-    /// The call itself.
+    /// Returns the call's id.
     pub(crate) fn call(&self) -> &CallId {
         &self.call
     }
@@ -120,8 +120,8 @@ impl Nest {
         self.trace.lock()
     }
 
-    /// A call within begins; its number, from 1. Until it ends its line says that it was cancelled: should nobody come
-    /// to say otherwise, that is the truth.
+    /// Adds a nested call to the trace and returns its number, from 1. Until it ends, its status is cancelled: if it is dropped, that
+    /// is correct.
     pub(crate) fn begin(&self, tool: &str, args_digest: String) -> Option<u64> {
         let mut lines = self.lines();
         if lines.len() >= MOST_TRACED {
@@ -139,7 +139,7 @@ impl Nest {
         Some(seq)
     }
 
-    /// A call within has ended.
+    /// Sets the status of a nested call that has ended.
     pub(crate) fn end(&self, seq: u64, status: Status, duration_ms: f64) {
         let index = usize::try_from(seq - 1).unwrap_or(usize::MAX);
         if let Some(line) = self.lines().get_mut(index) {
@@ -148,7 +148,7 @@ impl Nest {
         }
     }
 
-    /// The calls within, in the order in which they began.
+    /// Returns the nested calls, in the order in which they began.
     pub(crate) fn trace(&self) -> Vec<TracedCall> {
         if !self.has_trace.load(Ordering::Acquire) {
             return Vec::new();
@@ -156,7 +156,7 @@ impl Nest {
         self.lines().clone()
     }
 
-    /// Begins a wait for a person, in this call and in those around it; it ends when the guard is dropped.
+    /// Begins a wait for a decision, in this call and in those around it; the wait ends when the guard is dropped.
     pub(crate) fn waiting(self: &Arc<Self>) -> Waiting {
         let mut at = Some(self);
         while let Some(nest) = at {
@@ -175,7 +175,7 @@ impl Nest {
         self.changed.notify_waiters();
     }
 
-    /// Time so far in which a call within waited for a person, and whether one does now.
+    /// Returns how long nested calls have waited for decisions so far, and whether one waits now.
     pub(crate) fn waited(&self) -> (Duration, bool) {
         if !self.has_waited.load(Ordering::Acquire) {
             return (Duration::ZERO, false);
@@ -185,7 +185,7 @@ impl Nest {
         (waits.total + now, waits.open > 0)
     }
 
-    /// Completes when `limit` has passed since `begun`, waits for people not counted.
+    /// Completes when `limit` has passed since `begun`, not counting waits for decisions.
     pub(crate) async fn elapsed(&self, begun: Instant, limit: Duration) {
         loop {
             let changed = self.changed.notified();
@@ -206,7 +206,7 @@ impl Nest {
     }
 }
 
-/// A wait for a person that goes on.
+/// An ongoing wait for a decision.
 #[derive(Debug)]
 pub(crate) struct Waiting(Arc<Nest>);
 

@@ -1,4 +1,4 @@
-//! `Queue`: bounds the approval requests that wait at a time, per run and for all runs that clients opened.
+//! `Queue`: limits the number of pending approval requests, per run and for all runs that clients started.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,34 +6,34 @@ use crate::approval::ApprovalRequest;
 use crate::approval::inbox::{Inbox, InboxError, WaitingLimits};
 use crate::bounds::Class;
 
-/// Most requests of a run that wait at a time: more are no question to a person, and fill the inbox for everybody.
+/// Maximum number of pending requests of a run: no user can answer more, and they would fill the inbox for everyone.
 pub(crate) const MOST_WAITING: usize = 100;
-/// Most requests that may wait when a client's run writes one. A client can open any number of runs: the rest of the inbox
-/// stays free for the operator.
+/// Maximum number of pending requests when a client's run submits one. A client can start any number of runs, so the rest of
+/// the inbox stays free for the operator.
 pub(crate) const MOST_OF_CLIENTS: usize = 5_000;
 
-/// Most rules that the calls of a run propose.
+/// Maximum number of rules that the calls of a run may propose.
 const MOST_PROPOSALS: usize = 5;
 
-/// Most bytes of requests that may wait when a client's run writes a long one.
+/// Maximum total size, in bytes, of pending requests when a client's run submits a long one.
 pub(crate) const BYTES_OF_CLIENTS: usize = 256 << 20;
-/// From so many bytes on a request is long; of shorter ones [`MOST_OF_CLIENTS`] stay below the bound.
+/// Size in bytes from which a request is long; [`MOST_OF_CLIENTS`] shorter ones stay below the limit.
 const LONG: usize = BYTES_OF_CLIENTS / MOST_OF_CLIENTS;
 
-/// The requests that a session has written, and is about to write.
+/// The requests that a session has submitted or is about to submit.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    /// Who opened the run.
+    /// The class of the caller that started the run.
     class: Class,
-    /// Written so far. The inbox is asked only when there could be too many.
+    /// Number of requests submitted so far. The inbox is asked only when there could be too many.
     written: AtomicUsize,
-    /// About to be written: the inbox does not know of them yet.
+    /// Number of requests about to be submitted, which the inbox does not know yet.
     coming: AtomicUsize,
-    /// Rules that calls of the run proposed.
+    /// Number of rules that calls of the run have proposed.
     proposed: AtomicUsize,
 }
 
-/// A place in the queue while a request is written.
+/// A place in the queue while a request is submitted.
 #[derive(Debug)]
 pub(crate) struct Coming<'a>(&'a Queue);
 
@@ -44,7 +44,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// An empty queue of a run that a caller of this class opened.
+    /// Creates the queue of a run that a caller of this class started.
     pub(crate) fn of(class: Class) -> Self {
         Self {
             class,
@@ -54,12 +54,12 @@ impl Queue {
         }
     }
 
-    /// Whether one more rule may be proposed in the run; counts it.
+    /// Returns whether the run may propose one more rule, and counts it.
     pub(crate) fn may_propose(&self) -> bool {
         self.proposed.fetch_add(1, Ordering::AcqRel) < MOST_PROPOSALS
     }
 
-    /// Reserves a place for a request; none where too many wait.
+    /// Reserves a place for a request; `None` if too many are pending.
     pub(crate) async fn place(
         &self,
         inbox: &dyn Inbox,
@@ -69,7 +69,7 @@ impl Queue {
         let others = self.coming.fetch_add(1, Ordering::AcqRel);
         let place = Coming(self);
         let written = self.written.fetch_add(1, Ordering::AcqRel);
-        // So few that the run holds its bound whatever the inbox knows: it may not know yet of those that come.
+        // Few enough that the run stays within its limit whatever the inbox reports, which may not know the ones about to be submitted.
         let few = written < MOST_WAITING && !resumed;
         let is_operators = self.class == Class::Operator;
         if is_operators && few {

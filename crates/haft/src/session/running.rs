@@ -1,30 +1,30 @@
-//! `Running`: the calls of a run under way. A run's end is recorded after the last of them, however they end.
+//! `Running`: the running calls of a run. The run's end is recorded after the last of them, however they end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// Set in the count when the run has been told to end.
+/// Bit set in the count when the run has been told to end.
 const ENDING: u64 = 1 << 63;
 
-/// Counts calls; says who must record the run's end.
+/// Counts calls and decides who must record the run's end.
 #[derive(Debug, Default)]
 pub(crate) struct Running {
     count: AtomicU64,
-    /// Somebody records the run's end.
+    /// Whether someone records the run's end.
     sealed: AtomicBool,
-    /// It is recorded.
+    /// Whether the run's end is recorded.
     recorded: AtomicBool,
     idle: Notify,
 }
 
 impl Running {
-    /// A call begins.
+    /// Counts a call that begins.
     pub(crate) fn begin(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A call has ended and its end is recorded; true when it was the last of an ending run, whose end is now to be recorded.
+    /// Counts a call whose end is recorded. Returns true if it was the last of an ending run, whose end must now be recorded.
     pub(crate) fn end(&self) -> bool {
         let before = self.count.fetch_sub(1, Ordering::AcqRel);
         if before & !ENDING == 1 {
@@ -33,12 +33,12 @@ impl Running {
         before == ENDING | 1 && self.seal()
     }
 
-    /// The run is told to end; true when nothing runs, so that its end is to be recorded at once.
+    /// Ends the run. Returns true if nothing runs, so that its end must be recorded at once.
     pub(crate) fn finish(&self) -> bool {
         self.count.fetch_or(ENDING, Ordering::AcqRel) == 0 && self.seal()
     }
 
-    /// The run's end has been recorded.
+    /// Notes that the run's end has been recorded.
     pub(crate) fn recorded(&self) {
         self.recorded.store(true, Ordering::Release);
         self.idle.notify_waiters();
@@ -55,7 +55,7 @@ impl Running {
         }
     }
 
-    /// Waits until no call is under way.
+    /// Waits until no call is running.
     pub(crate) async fn idle(&self) {
         loop {
             let idle = self.idle.notified();
@@ -85,7 +85,7 @@ mod tests {
         assert!(!busy.end());
         assert!(!busy.finish());
         assert!(busy.end());
-        // A call that comes too late is refused elsewhere; it does not end the run again.
+        // A call that comes too late is refused elsewhere and does not end the run again.
         busy.begin();
         assert!(!busy.end());
     }

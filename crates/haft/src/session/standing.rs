@@ -1,5 +1,4 @@
-//! What stays with a run once it has happened: secrets whose reading was approved, untrusted content that was read, effects that were
-//! counted.
+//! State that stays with a run: secrets whose reading was approved, untrusted content that was read, effects that were counted.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use crate::session::Session;
 use crate::untrusted::UntrustedSource;
 
 impl Session {
-    /// The secrets whose reading was approved in the run.
+    /// Returns the secrets whose reading was approved in the run.
     pub(crate) fn released(&self) -> Arc<[String]> {
         Arc::clone(&self.parts.run.released.lock())
     }
@@ -26,21 +25,21 @@ impl Session {
         *released = all.into();
     }
 
-    /// What the run has read that strangers may have written.
+    /// Returns the untrusted sources that the run has read.
     pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
         self.parts.run.untrusted.all()
     }
 
-    /// Notes what was read that strangers may have written.
+    /// Notes untrusted sources that were read.
     pub(crate) fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
         self.parts.run.untrusted.note(sources);
     }
-    /// What its calls have used of the budgets of effects.
+    /// Returns what its calls have used of the effect budgets.
     pub fn uses(&self) -> Uses {
         self.parts.run.uses.now()
     }
 
-    /// Where that is counted.
+    /// Returns the counter of these uses.
     pub(crate) fn run_uses(&self) -> &Arc<RunUses> {
         &self.parts.run.uses
     }

@@ -1,24 +1,23 @@
-//! `WaitMode`: what becomes of a call while no decision about it has come.
+//! `WaitMode`: what happens to a call while there is no decision about it.
 
-/// How a session waits for people.
+/// How a session waits for decisions.
 ///
-/// Where the inbox does not outlive the process, no call is suspended: it is denied in that place, at once where no approver
-/// can answer.
+/// If the inbox does not outlive the process, calls are denied instead of suspended; at once if no approver can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WaitMode {
-    /// The call waits within the approval limit as long as an approver of this process may answer, and is suspended after
-    /// it. Without an approver, or when the approver says that it reaches nobody, the call is suspended at once.
+    /// The call waits within the approval timeout while an approver of this process may answer, and is suspended afterwards. Without
+    /// an approver, or if the approver reports that it reaches no one, the call is suspended at once.
     #[default]
     WhileAsked,
-    /// The call waits within the approval limit, whoever answers, and is denied after it.
+    /// The call waits within the approval timeout for any decision, and is denied afterwards.
     WaitThenDeny,
-    /// The call waits within the approval limit, whoever answers, and is suspended after it.
+    /// The call waits within the approval timeout for any decision, and is suspended afterwards.
     WaitThenSuspend,
-    /// The call waits within the approval limit, whoever answers, and is of no use after it: it is denied then, also where an
-    /// approver answers [`Later`](crate::Answer::Later) or the session is left, and its request is withdrawn in any case.
+    /// The call waits within the approval timeout for any decision and is useless afterwards: it is denied, even if an approver
+    /// answers [`Later`](crate::Answer::Later) or the session leaves, and its request is always withdrawn.
     WaitThenWithdraw,
     /// The call does not wait: it is suspended at once.
     SuspendAtOnce,
-    /// The call does not wait, and no request is made: it is denied at once.
+    /// The call does not wait and makes no request: it is denied at once.
     DenyAtOnce,
 }

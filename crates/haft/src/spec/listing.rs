@@ -1,4 +1,4 @@
-//! `Listing`: a tool as its own server lists it, so that it can be listed again without losing anything.
+//! `Listing`: a tool as its own server lists it, so that haft can list it again without loss.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::spec::{Annotations, ToolSpec};
 
-/// What a tool's own server says of it in MCP's `tools/list`, with what haft read out of it. A list shows it byte for byte but
-/// for its name and for what the host made otherwise since.
+/// A tool's entry in its server's `tools/list` (MCP), with the values that haft read from it. It is listed byte for byte except
+/// for its name and the members that the host changed since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
     text: Box<str>,
@@ -21,7 +21,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// The text of one JSON object, out of which this spec was read.
+    /// Creates a listing from the text of one JSON object, from which this spec was read.
     pub fn new(text: impl Into<Box<str>>, read: &ToolSpec) -> Self {
         let text = text.into();
         Self {
@@ -35,17 +35,17 @@ impl Listing {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether its server runs it as a task alone (`execution.taskSupport`), so that a client that has none cannot call it.
+    /// Returns whether its server only runs it as a task (`execution.taskSupport`), so that clients without tasks cannot call it.
     pub fn is_only_task(&self) -> bool {
         self.is_only_task
     }
 
-    /// Whether the spec says of this member of the list what the text says.
+    /// Returns whether the spec's value of this member still equals the text's.
     pub(crate) fn holds(&self, member: Described, spec: &ToolSpec) -> bool {
         match member {
             Described::Title => self.title == spec.title,
@@ -72,7 +72,7 @@ fn is_only_task(text: &str) -> bool {
     said.as_deref() == Some("required")
 }
 
-/// The members of a listed tool that a spec speaks of, too.
+/// The members of a listed tool that a spec also holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Described {
     Title,
@@ -91,7 +91,7 @@ impl Described {
         Self::Annotations,
     ];
 
-    /// The name on the wire.
+    /// Returns the name used on the wire.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Title => "title",

@@ -1,4 +1,4 @@
-//! Views: narrower or renamed looks at a toolset. A view changes entries, it never wraps a tool.
+//! Views: narrower or renamed views of a toolset. A view changes entries and never wraps a tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::toolset::{EXPAND_TOOLS, Snapshot, ToolEntry, Toolset};
 pub use crate::toolset::Derived;
 pub use crate::toolset::replaceable::Replaceable;
 
-/// Short ways to make views of anything that is a toolset.
+/// Shortcuts to create views of any toolset.
 pub trait View: Toolset + Sized + 'static {
-    /// Only these tools. Unknown names are warned about.
+    /// Keeps only these tools. Logs a warning for unknown names.
     fn only<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
         let names = known(&self, names);
         Derived::new([Arc::new(self) as _], move |all| {
@@ -26,7 +26,7 @@ pub trait View: Toolset + Sized + 'static {
         })
     }
 
-    /// All but these tools. Unknown names are warned about.
+    /// Keeps all but these tools. Logs a warning for unknown names.
     fn except<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
         let names = known(&self, names);
         Derived::new([Arc::new(self) as _], move |all| {
@@ -34,12 +34,12 @@ pub trait View: Toolset + Sized + 'static {
         })
     }
 
-    /// Only the tools whose names fit, also those that come later.
+    /// Keeps only the tools whose names match, including tools added later.
     fn matching(self, fits: impl Fn(&str) -> bool + Send + Sync + 'static) -> Derived {
         Derived::new([Arc::new(self) as _], move |all| pick(all, &fits))
     }
 
-    /// Only what this process runs: no tool of a provider's.
+    /// Keeps only the tools that this process runs, no provider's tools.
     fn local(self) -> Derived {
         Derived::new([Arc::new(self) as _], |all| {
             let entries = all.iter().flat_map(|s| s.entries());
@@ -47,17 +47,17 @@ pub trait View: Toolset + Sized + 'static {
         })
     }
 
-    /// The same tools, few of them listed: the others are found by search and called by [`CALL_TOOL`](super::lazy::CALL_TOOL), or by
-    /// their own names. A call by `call_tool` is judged, recorded and answered as one of the tool that it names.
+    /// Lists only a few of the tools: the others are found by search and called through [`CALL_TOOL`](super::lazy::CALL_TOOL) or by
+    /// their own names. A call through `call_tool` is judged, recorded and answered as a call of the tool that it names.
     ///
     /// # Errors
-    /// The toolset has a tool of the name `call_tool`.
+    /// The toolset has a tool named `call_tool`.
     fn lazily(self, lazy: Lazy) -> Result<Derived, RegistryError> {
         lazy::lazily(Arc::new(self), lazy)
     }
 
-    /// The same tools; where more than `most` are listed, those that do not stay are deferred: found by search, and callable once the
-    /// run has expanded them. Without [`EXPAND_TOOLS`] among the tools all stay as they are.
+    /// Defers tools if more than `most` are listed, except those for which `stays` returns true: search finds them, and they become
+    /// callable once the run expands them. Without [`EXPAND_TOOLS`] among the tools, nothing changes.
     fn deferring(
         self,
         most: usize,
@@ -74,10 +74,10 @@ pub trait View: Toolset + Sized + 'static {
         })
     }
 
-    /// Every name with `prefix.` before it.
+    /// Puts `prefix.` in front of every name.
     ///
     /// # Errors
-    /// [`NameError`] where `prefix` is not a valid tool name.
+    /// [`NameError`] if `prefix` is not a valid tool name.
     fn prefixed(self, prefix: &str) -> Result<Derived, NameError> {
         ToolName::new(prefix)?;
         let prefix = prefix.to_owned();
@@ -90,10 +90,10 @@ pub trait View: Toolset + Sized + 'static {
         Ok(Derived::new([Arc::new(self) as _], named))
     }
 
-    /// Some tools under other names. Unknown names are warned about.
+    /// Renames some tools. Logs a warning for unknown names.
     ///
     /// # Errors
-    /// [`NameError`] where a new name is not a valid tool name.
+    /// [`NameError`] if a new name is not a valid tool name.
     fn renamed<A: AsRef<str>, B: AsRef<str>>(
         self,
         names: impl IntoIterator<Item = (A, B)>,
@@ -115,7 +115,7 @@ pub trait View: Toolset + Sized + 'static {
         Ok(Derived::new([Arc::new(self) as _], rename))
     }
 
-    /// The same tools as the host's settings want them.
+    /// Applies the host's settings to the tools.
     ///
     /// # Errors
     /// A value that settings fill in does not fit the schema of its tool.
@@ -127,7 +127,7 @@ pub trait View: Toolset + Sized + 'static {
         known(&self, settings.keys());
         let snapshot = self.snapshot();
         for entry in snapshot.entries() {
-            // A binding that does not fit is the host's error now, not a surprise at a call.
+            // Report a binding that does not fit to the host now, rather than at the first call.
             settings
                 .get(entry.spec.name.as_str())
                 .map(|s| configured(entry, s, None))
@@ -139,7 +139,7 @@ pub trait View: Toolset + Sized + 'static {
             let entries = all.iter().flat_map(|s| s.entries());
             let apply = |e: &Arc<ToolEntry>| {
                 let settings = settings.get(e.spec.name.as_str()).unwrap_or(&plain);
-                // What no longer fits a changed schema is left out, not offered unbound.
+                // A tool whose changed schema no longer fits its binding is left out, not offered unbound.
                 configured(e, settings, locale.as_deref()).ok()
             };
             entries.filter_map(apply).collect()
@@ -150,7 +150,7 @@ pub trait View: Toolset + Sized + 'static {
 
 impl<T: Toolset + Sized + 'static> View for T {}
 
-/// All tools of several toolsets; of two with one name the earlier toolset's stays, and a built-in always stays.
+/// Combines the tools of several toolsets. If two share a name, the earlier toolset's tool is kept; a built-in is always kept.
 pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
     Derived::new(toolsets, |all| {
         let entries = || all.iter().flat_map(|s| s.entries()).cloned();
@@ -162,25 +162,25 @@ pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
     })
 }
 
-/// What settings may change of a tool (`tools.NAME.*`).
+/// What settings may change about a tool (`tools.NAME.*`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolSettings {
-    /// Another description.
+    /// A different description.
     pub description: Option<String>,
-    /// Descriptions by language; they win over the tool's own.
+    /// Descriptions by language; they take precedence over the tool's own.
     pub i18n: BTreeMap<String, String>,
     /// Arguments that the host fills in.
     pub bind: Map<String, Value>,
-    /// The same arguments as people may see them: a reference to a secret instead of the secret. Without it they see a hash
-    /// of each value.
+    /// The same arguments as users may see them, with a reference to a secret instead of the secret. Without it, users see a hash of
+    /// each value.
     pub bind_written: Option<Map<String, Value>>,
-    /// Another deadline.
+    /// A different deadline.
     pub timeout: Option<Duration>,
     /// What to do with a large result.
     pub overflow: Option<Overflow>,
-    /// Another inline limit, in tokens.
+    /// A different inline limit, in tokens.
     pub inline_tokens: Option<usize>,
-    /// Another exposure.
+    /// A different exposure.
     pub exposure: Option<Exposure>,
 }
 
@@ -238,7 +238,7 @@ fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<ToolEnt
         .collect()
 }
 
-/// The entry, deferred where it is listed and does not stay so.
+/// Returns the entry, deferred if it is listed and need not stay so.
 fn deferred(entry: &Arc<ToolEntry>, stays: impl Fn(&str) -> bool) -> Arc<ToolEntry> {
     let spec = &entry.spec;
     let name = spec.name.as_str();
@@ -251,7 +251,7 @@ fn deferred(entry: &Arc<ToolEntry>, stays: impl Fn(&str) -> bool) -> Arc<ToolEnt
     }))
 }
 
-/// Keeps names and warns about those that the toolset does not have now.
+/// Returns the names as a set, and logs a warning for those that the toolset does not have now.
 fn known<S: AsRef<str>>(
     tools: &impl Toolset,
     names: impl IntoIterator<Item = S>,
@@ -263,7 +263,7 @@ fn known<S: AsRef<str>>(
     names
 }
 
-/// The names that a toolset does not have.
+/// Returns the names that a toolset does not have.
 pub fn unknown<'a, S: AsRef<str> + 'a>(
     tools: &impl Toolset,
     names: impl IntoIterator<Item = &'a S>,
