@@ -1,4 +1,4 @@
-//! Audit: the events every call leaves, and the sinks that must hear them.
+//! Audit: the events that every call leaves, and the sinks that receive them.
 
 use std::error::Error;
 use std::fmt;
@@ -26,12 +26,12 @@ mod layout;
 mod run_folder;
 mod writer;
 
-/// One thing that happened in a run. Cheap to make: digests, redaction and JSON are the sink's work, off the call's path.
+/// An event in a run. Cheap to create: digests, redaction and JSON are the sink's work, off the call's path.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// The run.
     pub run: RunId,
-    /// Nanoseconds since 1970, UTC.
+    /// Time in nanoseconds since 1970, UTC.
     pub at: i128,
     /// What happened.
     pub what: EventKind,
@@ -40,90 +40,90 @@ pub struct Event {
 /// The kinds of event.
 #[derive(Debug, Clone)]
 pub enum EventKind {
-    /// A run began.
+    /// A run starts.
     RunStarted(Arc<RunStart>),
     /// A run that another process started and did not finish is resumed.
     RunResumed(Arc<RunStart>),
-    /// A tool is about to run: written before it does.
+    /// A tool is about to run; recorded before it does.
     CallStarted(Arc<CallRecord>),
-    /// A call came to its end, however it ended; also a refused one that never started.
+    /// A call ends in any way; includes refused calls that never started.
     CallEnded(Arc<CallRecord>, CallEnd),
-    /// A run ended; the sink adds count and head hash.
+    /// A run ends; the sink adds the count and the head hash.
     RunClosed,
 }
 
-/// What is known when a run begins.
+/// What is known when a run starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStart {
-    /// For whom.
+    /// The principal that the run is for.
     pub principal: Principal,
-    /// The entry point: `call`, `serve`, `library`, …; the record's member is `door`.
+    /// The entry point: `call`, `serve`, `library`, …; recorded as `door`.
     pub entry_point: String,
-    /// The workspace's root.
+    /// The root of the workspace.
     pub workspace: Option<String>,
     /// The policy's profile.
     pub profile: String,
 }
 
-/// What is known of a call when it has been judged.
+/// What is known of a call once it is judged.
 #[derive(Debug, Clone)]
 pub struct CallRecord {
     /// The call.
     pub call: CallId,
-    /// The call that it was made within: a chain's.
+    /// The call that it is nested in: a chain's.
     pub parent: Option<CallId>,
-    /// The tool's name as asked for.
+    /// The tool's name as the caller wrote it.
     pub tool: String,
-    /// Who asked.
+    /// The call's origin.
     pub origin: Origin,
-    /// For whom.
+    /// The principal that the call is for.
     pub principal: Principal,
-    /// The effective arguments: after coercion, with bound values; as asked for when the call got no further.
+    /// The effective arguments, coerced and with bound values; the caller's own if the call got no further.
     pub arguments: Arc<str>,
-    /// Paths of arguments that were coerced.
+    /// Paths of coerced arguments.
     pub coerced: Vec<String>,
-    /// The ruling, when it came to one.
+    /// The ruling, if there was one.
     pub verdict: Option<Verdict>,
-    /// The rule that decided, as written, or the profile.
+    /// The deciding rule, as written, or the profile.
     pub rule: Option<String>,
-    /// Who decided an Ask.
+    /// Who decided the request for approval.
     pub decided_by: Option<String>,
     /// The request that was decided.
     pub approval: Option<ApprovalId>,
-    /// What strangers may have written of its result: [`UntrustedSource`](crate::untrusted::UntrustedSource)s as text.
+    /// Untrusted sources of its result: [`UntrustedSource`](crate::untrusted::UntrustedSource)s as text.
     pub untrusted: Vec<String>,
-    /// What it took of the budgets of effects.
+    /// What it used of the effect budgets.
     pub uses: Uses,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone)]
 pub struct CallEnd {
-    /// The honest status.
+    /// Its status.
     pub status: Status,
-    /// Why not, where it did not succeed.
+    /// Why the call did not succeed, if so.
     pub error: Option<(ErrorKind, String)>,
-    /// From the first check to the end.
+    /// Time from the first check to the end.
     pub duration: Duration,
-    /// Refs of results kept aside.
+    /// Refs of results stored as artifacts.
     pub artifacts: Vec<String>,
-    /// The one line for a person.
+    /// The one-line summary for the user.
     pub summary: String,
-    /// The beginning of the result, where it says more than the summary.
+    /// The start of the result, if it says more than the summary.
     pub result: Option<String>,
-    /// How strongly it was confined.
+    /// How strongly the call was confined.
     pub strength: Option<String>,
-    /// What else strangers may have written of what it read, beyond its record's.
+    /// Untrusted sources that it read in addition to those in its record.
     pub untrusted: Vec<String>,
 }
 
-/// Why an event could not be recorded; the call is refused then.
+/// Why an event could not be recorded; the call is then refused.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct AuditError(Failure);
 
 impl AuditError {
-    /// A failure that says this, which reads on after "record the call: ".
+    /// Creates a failure; `message` continues "record the call: ".
     pub fn new(message: impl fmt::Display) -> Self {
         Self(Failure::new(format!("record the call: {message}")))
     }
@@ -134,20 +134,20 @@ impl AuditError {
     }
 }
 
-/// Whoever must hear every event. Hooks are sinks: they watch, they never change a call.
+/// A receiver of every event. Hooks are sinks: they watch and never change a call.
 pub trait AuditSink: Send + Sync {
-    /// What it is called where it fails; the name of its type unless it says otherwise.
+    /// Returns the name used in error messages; by default the name of the type.
     fn name(&self) -> &'static str {
         std::any::type_name::<Self>()
     }
 
-    /// Takes an event in order. May wait when its queue is full, never drops; an error refuses the call.
+    /// Records an event, in order. May wait while its queue is full, but never drops one; an error refuses the call.
     ///
     /// # Errors
-    /// The sink cannot take the event, as its disk is full or its writer has ended.
+    /// The sink cannot record the event, for example because its disk is full or its writer has ended.
     fn record(&self, event: Event) -> Result<(), AuditError>;
 
-    /// Takes an event and answers when it is durable: used before an effect of risk `high` or more.
+    /// Records an event and completes when it is durable; used before an effect of risk `high` or more.
     fn record_durably(&self, event: Event) -> BoxFuture<'_, Result<(), AuditError>> {
         let taken = self.record(event);
         Box::pin(async move { taken })

@@ -1,9 +1,9 @@
-//! Budgets of effects: how much calls may delete, send and run, in a run and in a day, before a person is asked about more.
+//! Effect budgets: how much calls may delete, send and run, per run and per day, before more needs approval.
 //!
-//! A call is counted when it is cleared, at once with the look whether there is room for it, so that of calls side by side no two take
-//! the last unit. What a call took is given back where the call provably never started. The run's counts are in its
-//! [`Session`](crate::session::Session) and its record, the day's in a [`Ledger`] that all processes of a user share.
-//! The guard [`EffectBudgets`](crate::policy::EffectBudgets) judges by them.
+//! A call is counted when it is cleared, together with the check for room, so that no two parallel calls take the last unit. What
+//! a call reserved is returned if the call provably never started. A run's counts are in its
+//! [`Session`](crate::session::Session) and its record, the day's in a [`Ledger`] that all processes of a user share. The guard
+//! [`EffectBudgets`](crate::policy::EffectBudgets) judges by them.
 
 use std::fmt;
 
@@ -27,25 +27,25 @@ pub(crate) use reservation::{Reservation, Want};
 pub(crate) use run::RunUses;
 pub(crate) use wanted::Wanted;
 
-/// The rule that a request names which is made because a budget is used up.
+/// The rule named by requests that exist because a budget is used up.
 pub const BUDGET_RULE: &str = "guard budgets";
 
-/// What is counted of calls.
+/// What budgets count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted {
-    /// Files, links and folders that are taken away, those that are moved among them.
+    /// Files, links and folders that are removed, including moved ones.
     Deletions,
-    /// What could carry something out of the workspace to a host, a server or a tool of the open world.
+    /// Effects that could carry data out of the workspace to a host, a server or a tool of the open world.
     Sends,
     /// Commands that are run.
     Commands,
 }
 
 impl Counted {
-    /// All of them, in the order of their words in settings.
+    /// All kinds, in the order of their names in settings.
     pub const ALL: [Self; 3] = [Self::Deletions, Self::Sends, Self::Commands];
 
-    /// The word in settings and records.
+    /// Returns the name used in settings and records.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deletions => "deletions",
@@ -54,7 +54,7 @@ impl Counted {
         }
     }
 
-    /// As what an effect of a call counts, if it does.
+    /// Returns what an effect of a call counts as, if anything.
     pub(crate) fn of(spec: &ToolSpec, permissions: &[Permission], effect: &Effect) -> Option<Self> {
         match effect {
             Effect::Remove(_) => Some(Self::Deletions),
@@ -67,7 +67,7 @@ impl Counted {
     }
 }
 
-/// How often.
+/// Counts of effects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Uses {
@@ -91,14 +91,14 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Uses {
-    /// Nothing.
+    /// No effects.
     pub const NONE: Self = Self {
         deletions: 0,
         sends: 0,
         commands: 0,
     };
 
-    /// What a call with these effects uses up.
+    /// Returns what a call with these effects uses.
     pub(crate) fn of(spec: &ToolSpec, permissions: &[Permission]) -> Self {
         let mut uses = Self::NONE;
         let stated = permissions.iter().map(|permission| &permission.effect);
@@ -110,12 +110,12 @@ impl Uses {
         uses
     }
 
-    /// Whether it is nothing.
+    /// Returns whether all counts are zero.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
 
-    /// How often this.
+    /// Returns the count of this kind.
     pub fn get(&self, counted: Counted) -> u64 {
         match counted {
             Counted::Deletions => self.deletions,
@@ -132,7 +132,7 @@ impl Uses {
         }
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     pub fn plus(mut self, more: Self) -> Self {
         for counted in Counted::ALL {
             let count = self.of_mut(counted);
@@ -141,7 +141,7 @@ impl Uses {
         self
     }
 
-    /// What is left of it without these.
+    /// Returns the counts minus these.
     pub(crate) fn minus(mut self, less: Self) -> Self {
         for counted in Counted::ALL {
             let count = self.of_mut(counted);
@@ -151,7 +151,7 @@ impl Uses {
     }
 }
 
-/// How much there may be; `None` is no budget.
+/// Maximum counts; `None` for no budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct EffectLimits {
     /// [`Counted::Deletions`].
@@ -160,12 +160,12 @@ pub struct EffectLimits {
     pub sends: Option<u64>,
     /// [`Counted::Commands`].
     pub commands: Option<u64>,
-    /// Money that models cost, in the currency of their prices. The agent loop counts it and asks.
+    /// Money spent on models, in the currency of their prices. The agent loop counts it and asks.
     pub money: Option<f64>,
 }
 
 impl EffectLimits {
-    /// How often this may be.
+    /// Returns the limit of this kind.
     pub fn get(&self, counted: Counted) -> Option<u64> {
         match counted {
             Counted::Deletions => self.deletions,
@@ -174,12 +174,12 @@ impl EffectLimits {
         }
     }
 
-    /// Whether there is no budget at all.
+    /// Returns whether there is no budget at all.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The first budget in which there is no room for these.
+    /// Returns the first budget that has no room for these.
     pub(crate) fn without_room(&self, period: Period, used: Uses, wanted: Uses) -> Option<UsedUp> {
         let over = |counted: Counted| self.used_up(counted, period, used, wanted);
         Counted::ALL.into_iter().find_map(over)
@@ -204,7 +204,7 @@ impl EffectLimits {
     }
 }
 
-/// For how long a budget is.
+/// The period of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
     /// A run.
@@ -214,7 +214,7 @@ pub enum Period {
 }
 
 impl Period {
-    /// The word in settings.
+    /// Returns the name used in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -223,22 +223,22 @@ impl Period {
     }
 }
 
-/// A budget in which there is no room for a call.
+/// A budget that has no room for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsedUp {
-    /// What it counts.
+    /// The kind of effect.
     pub counted: Counted,
-    /// For how long it is.
+    /// The period of the budget.
     pub period: Period,
-    /// How much it is.
+    /// The limit.
     pub limit: u64,
-    /// What was used before.
+    /// The count before the call.
     pub used: u64,
-    /// What the call would use.
+    /// The count that the call would add.
     pub wanted: u64,
 }
 
-/// In a sentence, for the person who decides.
+/// A sentence for the user who decides.
 impl fmt::Display for UsedUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -262,16 +262,16 @@ impl fmt::Display for UsedUp {
     }
 }
 
-/// Why a call does not fit into the budgets.
+/// Why a call does not fit the budgets.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NoRoom {
-    /// One is used up.
+    /// A budget is used up.
     #[error("{0}")]
     UsedUp(UsedUp),
-    /// What was used today is not known.
+    /// The counts of today are unknown.
     #[error("the budgets of the day cannot be counted: {0}")]
     Unknown(#[from] LedgerError),
-    /// Files that it deletes are not seen.
+    /// The files that it deletes cannot be counted.
     #[error(
         "what a command that works directly deletes cannot be counted, and there is a budget of deletions"
     )]
@@ -279,7 +279,7 @@ pub enum NoRoom {
 }
 
 impl NoRoom {
-    /// What the person who runs haft can do about it.
+    /// Returns what the operator can do about it.
     pub(crate) fn operator(&self) -> String {
         match self {
             Self::UsedUp(used_up) => format!(
@@ -295,19 +295,19 @@ impl NoRoom {
     }
 }
 
-/// What is said of each kind of effect of one call.
+/// The state of the budgets for each kind of effect of a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
     each: [Option<NoRoom>; 3],
 }
 
 impl Standing {
-    /// Why there is no room for what counts as this.
+    /// Returns why there is no room for this kind of effect.
     pub(crate) fn of(&self, counted: Counted) -> Option<&NoRoom> {
         self.each.get(counted as usize)?.as_ref()
     }
 
-    /// Why there is no room for the call.
+    /// Returns why there is no room for the call.
     pub(crate) fn first(self) -> Option<NoRoom> {
         self.each.into_iter().flatten().next()
     }
@@ -323,7 +323,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// Budgets of each run.
+    /// Creates budgets for each run.
     pub fn of_run(run: EffectLimits) -> Self {
         Self {
             run,
@@ -331,48 +331,48 @@ impl Budgets {
         }
     }
 
-    /// The same with budgets of each day, which are counted in this ledger.
+    /// Adds budgets for each day, counted in this ledger.
     pub fn with_day(mut self, day: EffectLimits, ledger: Ledger) -> Self {
         self.day = day;
         self.ledger = Some(ledger);
         self
     }
 
-    /// The same where commands in the jail have the network of the machine: what they reach is not judged by itself, so a command is a
-    /// send. One without a jail is in any case.
+    /// Sets whether jailed commands have the machine's network: what they reach is not judged separately, so each command counts as a
+    /// send. Commands without a jail always do.
     pub fn commands_reach_out(mut self, they_do: bool) -> Self {
         self.commands_reach_out = they_do;
         self
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no budgets.
     pub fn is_none(&self) -> bool {
         self.run.is_none() && self.day.is_none()
     }
 
-    /// Those of each run.
+    /// Returns the budgets of each run.
     pub fn run(&self) -> &EffectLimits {
         &self.run
     }
 
-    /// Those of each day.
+    /// Returns the budgets of each day.
     pub fn day(&self) -> &EffectLimits {
         &self.day
     }
 
-    /// Where days are counted: none where no day has a budget.
+    /// Returns the ledger of daily counts; `None` if there are no daily budgets.
     pub fn ledger(&self) -> Option<&Ledger> {
         self.ledger.as_ref().filter(|_| !self.day.is_none())
     }
 
-    /// Where a call is counted for the day: none where the day has no budget for anything that it uses.
+    /// Returns the ledger if the call uses anything that has a daily budget.
     pub(crate) fn ledger_for(&self, wanted: Uses) -> Option<&Ledger> {
         let counts =
             |counted: &Counted| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
         self.ledger().filter(|_| Counted::ALL.iter().any(counts))
     }
 
-    /// Whether there is room for a call, kind by kind. Nothing is counted.
+    /// Returns whether there is room for a call, for each kind. Counts nothing.
     pub(crate) fn standing(&self, of_run: Uses, call: Wanted) -> Standing {
         let wanted = call.uses;
         let looks =

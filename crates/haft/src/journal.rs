@@ -1,8 +1,8 @@
-//! `Journal`: what a chain did, call by call, so that an interrupted one can be gone on with and nothing runs twice.
+//! `Journal`: what a chain did, call by call, so that an interrupted one can be resumed and nothing runs twice.
 //!
-//! A chain's script runs again from its start. What it was told the first time it is told again: the seed, the time, the
-//! replies to its calls, as long as it asks the same in the same order. So a journal holds what went into a script, and
-//! nothing of the script itself.
+//! A chain's script runs again from its start and gets the same input as the first time: the seed, the time and the replies to
+//! its calls, as long as it makes the same calls in the same order. So a journal holds the inputs of a script, and nothing of
+//! the script's own state.
 
 use std::io;
 
@@ -15,18 +15,18 @@ use crate::result::Status;
 pub mod dir;
 pub mod line;
 
-/// The future of a journal's answer.
+/// The future of a journal operation.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 
-/// Records chains. Every answer means that the entry survives this process: it is written, not necessarily on the disk
-/// (before an effect of risk high or more the run's record is, and a chain that is resumed is held against it).
+/// Records chains. When an operation completes, its entry survives this process: it is written, but not necessarily on disk
+/// (the run's record is, before an effect of risk high or more, and a resumed chain is checked against it).
 ///
-/// A caller awaits the answers on a thread that runs other tasks, too: a journal never blocks there for longer than an
-/// append to a file takes. Entries are written in the order in which these functions are called, whether or not and in
-/// which order their answers are awaited: an entry's work begins with the call and not with the first poll of its answer.
+/// Callers await operations on threads that run other tasks, too: a journal must never block there for longer than an append to a
+/// file takes. Entries are written in the order in which these functions are called, whether and in whatever order their futures
+/// are awaited: the work starts with the call, not with the first poll.
 ///
-/// A caller may be dropped while it waits, as its client hung up; a chain that is dropped closes its journal and cannot
-/// wait for that. So what was begun is finished by the journal. One on a network gives it to a task of its own:
+/// A caller may be dropped while it waits, because its client disconnected; a dropped chain closes its journal and cannot wait for
+/// that. So the journal completes what was started. A journal on a network hands it to a task of its own:
 ///
 /// ```
 /// use haft::call::{CallId, RunId};
@@ -48,11 +48,11 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 /// }
 /// ```
 pub trait Journal: Send + Sync {
-    /// A chain begins, before its script does.
+    /// Records the start of a chain, before its script starts.
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the entry cannot be written, [`JournalError::Busy`] where another process is at the run: the
-    /// script must not begin then.
+    /// [`JournalError::Io`] if the entry cannot be written, [`JournalError::Busy`] if another process is working on the run: the
+    /// script must not start.
     fn begin<'a>(
         &'a self,
         run: &'a RunId,
@@ -60,11 +60,11 @@ pub trait Journal: Send + Sync {
         start: &'a ChainStart,
     ) -> Answer<'a, ()>;
 
-    /// A call is about to be dispatched.
+    /// Records a call that is about to be dispatched.
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the entry cannot be written, [`JournalError::Busy`] where another process took the run over:
-    /// the call must not run then.
+    /// [`JournalError::Io`] if the entry cannot be written, [`JournalError::Busy`] if another process took over the run: the call must
+    /// not run.
     fn call<'a>(
         &'a self,
         run: &'a RunId,
@@ -72,10 +72,10 @@ pub trait Journal: Send + Sync {
         call: &'a JournalCall,
     ) -> Answer<'a, ()>;
 
-    /// A call has ended; `reply` is what the script is about to receive.
+    /// Records the end of a call; `reply` is what the script is about to receive.
     ///
     /// # Errors
-    /// As for [`call`](Self::call): the script must not receive the reply then.
+    /// As for [`call`](Self::call): the script must not receive the reply.
     fn end<'a>(
         &'a self,
         run: &'a RunId,
@@ -84,28 +84,28 @@ pub trait Journal: Send + Sync {
         reply: &'a str,
     ) -> Answer<'a, ()>;
 
-    /// The chain has ended, however it did. Also called for a chain that is dropped, whose answer nothing awaits: the
-    /// journal finishes it, and logs it where it cannot.
+    /// Records the end of the chain, whatever its status. Also called for a dropped chain, where nothing awaits the future: the journal
+    /// completes it, and logs a failure.
     ///
     /// # Errors
     /// As for [`call`](Self::call).
     fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()>;
 
-    /// This process leaves the chain, which is suspended: its entries stay, to be resumed from. Finished by the journal
-    /// like [`close`](Self::close).
+    /// Releases a suspended chain from this process; its entries stay, so that it can be resumed. The journal completes this like
+    /// [`close`](Self::close).
     ///
     /// # Errors
-    /// [`JournalError::Io`] where the run cannot be released.
+    /// [`JournalError::Io`] if the run cannot be released.
     fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()>;
 
-    /// The chains of a run that were not closed and that no process is at, in the order in which they began.
+    /// Returns the chains of a run that are not closed and that no process is working on, in the order in which they started.
     ///
     /// # Errors
-    /// [`JournalError::Busy`] where another process is at the run, [`JournalError::Damaged`] names the line that cannot be read,
-    /// [`JournalError::Io`] says why a journal cannot be opened.
+    /// [`JournalError::Busy`] if another process is working on the run, [`JournalError::Damaged`] names a line that cannot be parsed,
+    /// [`JournalError::Io`] tells why a journal cannot be opened.
     fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>>;
 
-    /// A chain of a run that was not closed and that no other process is at: this one, or the last where none is named.
+    /// Returns a chain of a run that is not closed and that no other process is working on: the given one, or else the last.
     ///
     /// # Errors
     /// As for [`abandoned`](Self::abandoned).
@@ -118,16 +118,16 @@ pub trait Journal: Send + Sync {
 
 opaque_debug!(Journal);
 
-/// What goes into a script before its first line.
+/// The inputs of a script before its first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainStart {
     /// The script.
     pub code: String,
-    /// The chain's arguments as they came in: JSON, the script among them.
+    /// The chain's arguments as they came in: JSON, including the script.
     pub arguments: String,
-    /// What its random numbers begin with.
+    /// The seed of its random numbers.
     pub seed: u64,
-    /// Its time when it began, in nanoseconds since 1970.
+    /// Its time when it started, in nanoseconds since 1970.
     pub started_ns: i128,
 }
 
@@ -138,64 +138,64 @@ pub struct JournalCall {
     pub seq: u64,
     /// The tool.
     pub tool: String,
-    /// The digest of its arguments as the script gave them: [`digest`].
+    /// The [`digest`] of its arguments, as the script passed them.
     pub args_digest: String,
-    /// What the script saw since the call before of what differs each time (times, random bytes): JSON.
+    /// Input that differs each time (times, random bytes) and that the script read since the previous call: JSON.
     pub noise: String,
 }
 
 /// A recorded chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The call that began it.
+    /// The call that started it.
     pub chain: CallId,
-    /// What went into it.
+    /// Its inputs.
     pub start: ChainStart,
-    /// Its calls, in their order.
+    /// Its calls, in order.
     pub calls: Vec<RecordedCall>,
-    /// The numbers of those that ended, in the order in which they did.
+    /// The numbers of the calls that ended, in the order in which they did.
     pub ends: Vec<u64>,
 }
 
 /// A recorded call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedCall {
-    /// What was called.
+    /// The call.
     pub call: JournalCall,
-    /// What the script was told; none of a call that was dispatched and did not end.
+    /// The reply that the script received; `None` for a call that was dispatched but did not end.
     pub reply: Option<String>,
-    /// Whether the run's record says that it started, or nobody knows. A call of risk high or more whose record does not
-    /// say so has not run: its line is on the disk before it does.
+    /// Whether it started according to the run's record, or this is unknown. A call of risk high or more without a record of its start
+    /// has not run: that line is on disk before the call runs.
     pub started: bool,
 }
 
-/// Why a journal could not be kept or read.
+/// Why a journal could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Somebody else is at this run.
+    /// Another process is working on this run.
     #[error("run {0} is still at work in another process")]
     Busy(RunId),
-    /// The file is not what was written.
+    /// The file's content is not what was written.
     #[error("journal of run {run}, line {line}: {problem}")]
     Damaged {
         /// The run.
         run: RunId,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// It could not be written or read.
+    /// The journal could not be written or read.
     #[error("journal of run {run}: {source}")]
     Io {
         /// The run.
         run: RunId,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// The digest by which a recorded call is known again: SHA-256 of the canonical arguments (RFC 8785).
+/// Returns the digest that identifies a recorded call: SHA-256 of the canonical arguments (RFC 8785).
 pub fn digest(arguments: &str) -> String {
     canonical::args_digest(arguments)
 }

@@ -1,4 +1,4 @@
-//! `MemoryInbox`: an inbox for as long as the process lives.
+//! `MemoryInbox`: an inbox that lives as long as the process.
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
@@ -13,13 +13,13 @@ use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::error::Failure;
 use crate::future::BoxFuture;
 
-/// Most requests held; the oldest that has ended goes first.
+/// Maximum number of requests held; above it, the oldest that has ended is removed first.
 const MOST: usize = 10_000;
 
-/// Changes that a slow listener may be behind.
+/// Number of changes that a slow receiver may lag behind.
 const BEHIND: usize = 1024;
 
-/// Keeps requests in memory.
+/// Stores requests in memory.
 #[derive(Debug)]
 pub struct MemoryInbox {
     entries: Mutex<Vec<StoredApproval>>,
@@ -36,7 +36,7 @@ impl Default for MemoryInbox {
 }
 
 impl MemoryInbox {
-    /// An empty one.
+    /// Creates an empty inbox.
     pub fn new() -> Self {
         Self::default()
     }
@@ -45,7 +45,7 @@ impl MemoryInbox {
         self.entries.lock()
     }
 
-    /// Changes one entry and tells of it.
+    /// Changes one entry and notifies the receivers.
     fn change<T>(
         &self,
         id: &ApprovalId,
@@ -57,7 +57,7 @@ impl MemoryInbox {
         expire(entry);
         let changed = change(entry)?;
         drop(entries);
-        // Nobody may be listening.
+        // There may be no receiver.
         let _ = self.changes.send(id.clone());
         Ok(changed)
     }
@@ -97,7 +97,7 @@ impl MemoryInbox {
     }
 }
 
-/// Drops the oldest requests that ended undecided, where those hold too many bytes.
+/// Drops the oldest requests that ended undecided, if together they are too large.
 fn forget(entries: &mut Vec<StoredApproval>) {
     entries.iter_mut().for_each(expire);
     let undecided = |entry: &StoredApproval| {
@@ -130,7 +130,7 @@ fn expire(entry: &mut StoredApproval) {
     }
 }
 
-/// Brings a request from where it stands to where an event takes it.
+/// Applies an event to a request's status.
 fn advance(entry: &mut StoredApproval, event: Event) -> Result<(), InboxError> {
     entry.status = transition(entry.status, event).map_err(|refused| refused.error(entry))?;
     Ok(())

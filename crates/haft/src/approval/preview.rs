@@ -1,59 +1,59 @@
-//! `FileChange`: what a call would make of a file, shown before it is decided; the approval is bound to the file as it was.
+//! `FileChange`: what a call would do to a file, shown before the decision; the approval is bound to the file as it was.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::text::hex;
 
-/// The longest text of one side that a preview holds, in bytes.
+/// Maximum length, in bytes, of the text that a preview holds of each side.
 pub const MAX_SIDE: usize = 256 * 1024;
 
-/// What becomes of the file.
+/// What happens to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It is made.
+    /// It is created.
     Create,
     /// Its text changes.
     Change,
-    /// It goes.
+    /// It is deleted.
     Delete,
-    /// It gets another name.
+    /// It is renamed.
     Move,
 }
 
-/// A file before and after.
+/// A file before and after a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// The file, as the call names it.
+    /// The path, as the call names it.
     pub path: String,
-    /// Where its links lead, when that is another path.
+    /// The path that its links lead to, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// What becomes of it.
+    /// What happens to it.
     pub action: Change,
-    /// Its new name, where it is moved.
+    /// Its new path, if it is moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Its text now.
+    /// Its current text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Its text then.
+    /// Its text after the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// The hash of all its bytes now; none where it does not exist.
+    /// The hash of its current content; `None` if it does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_sha256: Option<String>,
-    /// It is not text, so neither side is shown.
+    /// Whether it is binary, so that neither side is shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary: bool,
-    /// A side was too long and is cut.
+    /// Whether a side was too long and is cut.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clipped: bool,
 }
 
 impl FileChange {
-    /// A change of a file from these bytes (none where it does not exist) to those (none where it goes).
+    /// Creates the change of a file from `before` (`None` if it does not exist) to `after` (`None` if it is deleted).
     pub fn new(path: impl Into<String>, before: Option<&[u8]>, after: Option<&[u8]>) -> Self {
         let action = match (before, after) {
             (None, _) => Change::Create,
@@ -79,13 +79,13 @@ impl FileChange {
         change
     }
 
-    /// The same change of the file that links lead to.
+    /// Sets the path that the file's links lead to.
     pub fn leading_to(mut self, target: Option<String>) -> Self {
         self.target = target;
         self
     }
 
-    /// The same file under another name.
+    /// Marks the file as moved to another path.
     pub fn moved(mut self, to: impl Into<String>) -> Self {
         self.action = Change::Move;
         self.to = Some(to.into());

@@ -1,4 +1,4 @@
-//! `Snapshot`: what a call would do at one moment, as the person who decides is shown it. An approval holds for exactly this.
+//! `Snapshot`: what a call would do at one moment, as shown to the user who decides. An approval holds for exactly this.
 
 use std::net::IpAddr;
 
@@ -10,23 +10,23 @@ use crate::permission::{Condition, Effect, PathClaim, Permission};
 /// A call's effects, the conditions it runs under, and the files it would change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// What the call would do.
+    /// The permissions that the call needs.
     pub permissions: Vec<Permission>,
-    /// What settings decide about it: how it is confined, what it reaches.
+    /// What settings decide about the call: how it is confined, what it can reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What would become of which files.
+    /// What would happen to which files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preview: Vec<FileChange>,
 }
 
 impl Snapshot {
-    /// The first thing that is not as it was shown, in words; none where all of it is.
+    /// Describes the first difference from what was shown; `None` if there is none.
     pub fn difference(&self, now: &Self) -> Option<String> {
         self.other_effects(now).or_else(|| self.changed_file(now))
     }
 
-    /// The same without the files' contents: those can only be compared when nothing else of the session writes.
+    /// Like [`difference`](Self::difference), without file contents: comparing those requires that no other call of the session writes.
     pub fn other_effects(&self, now: &Self) -> Option<String> {
         self.changed_condition(now)
             .or_else(|| self.changed_effect(now))
@@ -87,13 +87,13 @@ impl Snapshot {
     }
 }
 
-/// Addresses as people read them.
+/// Joins addresses for display.
 fn join_addresses(addresses: &[IpAddr]) -> String {
     let each: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     each.join(", ")
 }
 
-/// An effect in a few words, with where links lead and how it is confined.
+/// Describes an effect in a few words, with the target of links and its confinement.
 fn described(permission: &Permission) -> String {
     let claim = |claim: &PathClaim| match &claim.target {
         Some(target) => format!("{} → {target}", claim.path),

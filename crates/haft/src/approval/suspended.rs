@@ -1,8 +1,8 @@
-//! `SuspendedCalls`: which calls ended because a person was asked, so that the same call made again finds what became of it.
+//! `SuspendedCalls`: calls that ended while waiting for a decision, so that the same call made again finds the outcome.
 //!
-//! A request of the inbox knows the run in whose name it was asked, and a call of the same run finds it there. This is for
-//! what that does not cover: a call that waits for what a call within it asked (a script), and a call that is made again
-//! in another run, because each call of its entry point is a run of its own or because its run's process is gone.
+//! A request in the inbox names its run, and a call of the same run finds it there. This covers the other cases: a call that
+//! waits for the request of a nested call (a script), and a call that is made again in another run, because each call of its
+//! entry point is a run of its own or because the process of its run has exited.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use crate::opaque::opaque_debug;
 use crate::spec::ToolName;
 use crate::text::hex;
 
-/// Most calls that a process remembers without a store.
+/// Maximum number of calls that a process remembers without a store.
 const MOST: usize = 1000;
 
-/// Most bytes of their outcomes.
+/// Maximum total size of their outcomes, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
 /// A call that ended suspended.
@@ -29,69 +29,69 @@ const MOST_BYTES: usize = 64 << 20;
 pub struct SuspendedCall {
     /// Its run.
     pub run: RunId,
-    /// Itself.
+    /// Its id.
     pub call: CallId,
-    /// By what it is found when it is made again: [`key`].
+    /// The [`key`] that identifies it when it is made again.
     pub key: String,
     /// The request that it waits for.
     pub approval: ApprovalId,
-    /// The request is that of a call within it, which resumes it; else it is its own, and the inbox knows how it ended.
+    /// Whether the request belongs to a nested call, which resumes it; otherwise it is its own, and the inbox knows the outcome.
     pub within: bool,
-    /// Its run is for it alone: whoever makes it again does so in another run.
+    /// Whether its run exists only for this call, so that a repeated call is in another run.
     pub alone: bool,
-    /// How it ended after the host resumed it without its client: contract §3 as JSON. Empty where
-    /// [`find`](SuspendedCalls::find) gives it, which says only that there is one.
+    /// Its outcome after the host resumed it without its client: contract §3 as JSON. [`find`](SuspendedCalls::find) returns an empty
+    /// text, which only tells that there is one.
     pub outcome: Option<String>,
 }
 
-/// Why suspended calls could not be looked up or noted.
+/// Why suspended calls could not be looked up or stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("suspended calls: {0}")]
 pub struct SuspendedError(#[source] pub Failure);
 
-/// Where another run stands.
+/// The state of another run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OtherRun {
-    /// A session of it lives: whoever opened it can come back to its calls there.
+    /// A session of it lives: its client can return to its calls there.
     InUse,
-    /// Its session is gone, and somebody resumes it now.
+    /// Its session is gone, and another process resumes it now.
     Resumed,
-    /// No session of it is left anywhere.
+    /// It has no session any more.
     Abandoned,
     /// It has ended.
     Closed,
 }
 
-/// Says of other runs of a host where they stand.
+/// Tells the state of a host's other runs.
 pub trait OtherRuns: Send + Sync {
-    /// Where this run stands; in use where that cannot be told.
+    /// Returns the state of this run; `InUse` if that is unknown.
     fn look(&self, run: &RunId) -> OtherRun;
 
-    /// Whether anything is kept from which a call of an abandoned run can be resumed; true where that cannot be told.
+    /// Returns whether a call of an abandoned run can be resumed from stored state; true if that is unknown.
     fn can_resume<'a>(&'a self, run: &'a RunId, call: &'a CallId) -> BoxFuture<'a, bool>;
 }
 
 opaque_debug!(OtherRuns);
 
-/// Keeps suspended calls until their outcome was told to whoever makes them again.
+/// Stores suspended calls until a client that repeats them has received the outcome.
 pub trait SuspendedCalls: Send + Sync {
-    /// Notes that a call ended suspended, without an outcome whatever it had; safe when this returns.
+    /// Stores a call as suspended, without any earlier outcome; durable when this returns.
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), SuspendedError>>;
 
-    /// Those of a key, the newest first; their outcomes are left empty.
+    /// Returns the calls with this key, newest first, with empty outcomes.
     fn find<'a>(
         &'a self,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<SuspendedCall>, SuspendedError>>;
 
-    /// One of them.
+    /// Returns one call.
     fn get<'a>(
         &'a self,
         run: &'a RunId,
         call: &'a CallId,
     ) -> BoxFuture<'a, Result<Option<SuspendedCall>, SuspendedError>>;
 
-    /// Keeps how a resumed call ended, for whoever makes it again.
+    /// Stores the outcome of a resumed call, for a client that makes it again.
     fn finish<'a>(
         &'a self,
         run: &'a RunId,
@@ -99,14 +99,14 @@ pub trait SuspendedCalls: Send + Sync {
         outcome: &'a str,
     ) -> BoxFuture<'a, Result<(), SuspendedError>>;
 
-    /// Takes the outcome, and with it the call: the first one gets it.
+    /// Takes the outcome and removes the call; only the first caller gets it.
     fn collect<'a>(
         &'a self,
         run: &'a RunId,
         call: &'a CallId,
     ) -> BoxFuture<'a, Result<Option<String>, SuspendedError>>;
 
-    /// Forgets a call, whose outcome was told.
+    /// Forgets a call whose outcome was delivered.
     fn forget<'a>(
         &'a self,
         run: &'a RunId,
@@ -116,7 +116,7 @@ pub trait SuspendedCalls: Send + Sync {
 
 opaque_debug!(SuspendedCalls);
 
-/// By what a call is found that is made again: tool, principal, workspace, and the arguments in canonical form.
+/// Returns the key that identifies a repeated call: tool, principal, workspace, and the arguments in canonical form.
 pub fn key(tool: &ToolName, principal: &Principal, workspace: &str, arguments: &str) -> String {
     let digest = args_digest(arguments);
     let parts = [
@@ -134,8 +134,7 @@ pub fn key(tool: &ToolName, principal: &Principal, workspace: &str, arguments: &
     hex(&hasher.finalize())
 }
 
-/// Suspended calls for as long as the process lives; over a thousand of them, or 64 MiB of outcomes,
-/// the oldest are forgotten.
+/// Stores suspended calls for the life of the process. Above a thousand calls, or 64 MiB of outcomes, the oldest are forgotten.
 #[derive(Debug, Default)]
 pub struct MemorySuspended(Mutex<Known>);
 
@@ -146,7 +145,7 @@ struct Known {
 }
 
 impl Known {
-    /// Forgets the oldest calls until the rest is within the bounds.
+    /// Forgets the oldest calls until the rest is within the limits.
     fn bound(&mut self) {
         let size = |call: &SuspendedCall| call.outcome.as_ref().map_or(0, String::len);
         let mut bytes: usize = self.calls.values().map(|(_, call)| size(call)).sum();

@@ -1,5 +1,5 @@
-//! `transition`: the life of a request, written once. Every inbox follows it: the one in memory calls it, the databases say it
-//! in SQL, and one table in the tests of `haft-store` holds all of them against it.
+//! `transition`: the life cycle of a request, in one place. Every inbox follows it: the one in memory calls it, the databases
+//! express it in SQL, and a table in the tests of `haft-store` checks all of them against it.
 //!
 //! ```text
 //! pending ──approve──► approved ──claim──► running ──finish──► done
@@ -11,21 +11,21 @@
 use crate::approval::Choice;
 use crate::approval::inbox::{Ending, InboxError, RequestStatus, StoredApproval};
 
-/// What happens to a request.
+/// An event in the life of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// A person approves it.
+    /// A user approves it.
     Approve,
-    /// A person denies it.
+    /// A user denies it.
     Deny,
-    /// A person answers it.
+    /// A user answers it.
     Answer,
-    /// A process claims it, to run it.
+    /// A process claims it, to run the call.
     Claim {
         /// Whether it was claimed before.
         again: bool,
     },
-    /// The call that ran on it has ended.
+    /// The call that ran on it ends.
     Finish,
     /// It ends without a call.
     End(Ending),
@@ -44,7 +44,7 @@ impl From<&Choice> for Event {
 /// Why an event is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refused {
-    /// Nobody has decided about the request yet.
+    /// The request is not decided yet.
     Undecided,
     /// The request was decided, or ended undecided.
     Settled,
@@ -53,7 +53,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Returns the error for a request that stands like this.
+    /// Returns the error for a request in this state.
     pub fn error(self, entry: &StoredApproval) -> InboxError {
         let id = entry.request.id.clone();
         match (self, &entry.decision) {
@@ -73,7 +73,7 @@ impl Refused {
 }
 
 /// Returns the status of a request after an event. An ending that does not apply, and the end of a call that did not run, leave
-/// the status as it is.
+/// the status unchanged.
 ///
 /// # Errors
 /// [`Refused`] for a decision about a request that is not pending, and for a claim before the decision, after an undecided end,

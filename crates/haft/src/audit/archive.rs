@@ -1,4 +1,4 @@
-//! `Archive`: the sink that keeps every run's record on disk, under `runs/` of haft's state folder.
+//! `Archive`: the sink that stores every run's record on disk, under `runs/` of haft's state folder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use crate::future::BoxFuture;
 #[cfg(test)]
 mod tests;
 
-/// Keeps records: `record` moves the event into a bounded queue, one thread does the rest.
+/// Stores records: `record` moves the event into a bounded queue, and one thread does the rest.
 ///
-/// A run begins with its `RunStarted` event and ends with [`Archive::close`] (or `RunClosed`). Once a write or sync of
-/// a run failed, all its later events are refused. Dropping the archive writes what waits; runs that were not closed
-/// stay open.
+/// A run starts with its `RunStarted` event and ends with [`Archive::close`] (or `RunClosed`). Once a write or sync of a run has
+/// failed, all its later events are refused. Dropping the archive writes the queued events; runs that were not closed stay
+/// open.
 pub struct Archive {
     queue: Arc<Queue>,
     home: PathBuf,
@@ -40,7 +40,7 @@ impl fmt::Debug for Archive {
 }
 
 impl Archive {
-    /// Starts the writer. Nothing is made in `home`, haft's state folder, before a run begins.
+    /// Starts the writer. Creates nothing in `home`, haft's state folder, before a run starts.
     ///
     /// # Errors
     /// The writer's thread cannot be started.
@@ -59,14 +59,14 @@ impl Archive {
         })
     }
 
-    /// Haft's state folder.
+    /// Returns haft's state folder.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// Ends a run's record: its `closed` line is written and all of it on the disk. What comes back is for the index.
+    /// Ends a run's record: writes its `closed` line and syncs all of it to disk. The returned value is for the index.
     ///
-    /// A run that is closed already answers the same again.
+    /// A run that is already closed returns the same value again.
     ///
     /// # Errors
     /// The record cannot be written, or the writer has ended.
@@ -80,7 +80,7 @@ impl Archive {
         })
     }
 
-    /// Leaves a run's record open, all of it on the disk, for whoever goes on with the run.
+    /// Leaves a run's record open and synced to disk, so that the run can be resumed.
     ///
     /// # Errors
     /// The record cannot be written, or the writer has ended.
@@ -93,7 +93,7 @@ impl Archive {
         })
     }
 
-    /// Whether a run's record is open here, once everything recorded before is written: it may be held elsewhere.
+    /// Returns whether this archive has a run's record open, once all earlier events are written: another process may hold it.
     ///
     /// # Errors
     /// An earlier write failed, another process holds the record, or the writer has ended.
@@ -102,7 +102,7 @@ impl Archive {
         self.queue.takes(run)
     }
 
-    /// Answers when everything recorded before is written (to the system, not necessarily to the disk).
+    /// Completes when everything recorded before is written (to the system, not necessarily to disk).
     ///
     /// # Errors
     /// An earlier write failed, or the writer has ended.
@@ -115,7 +115,7 @@ impl Archive {
         })
     }
 
-    /// Writes what waits and ends the writer; later events are refused.
+    /// Writes the queued events and ends the writer; later events are refused.
     pub fn shut(&self) {
         self.queue.shut();
         let mut writer = self.writer.lock();
@@ -125,7 +125,7 @@ impl Archive {
     }
 }
 
-/// The writer ended without an answer.
+/// The error if the writer ended without an answer.
 fn gone() -> AuditError {
     AuditError::new("the archive's writer has ended")
 }

@@ -1,4 +1,4 @@
-//! `RunIndex`: which runs there are and how each ended, kept apart from the archives so that neither can be rewritten alone.
+//! `RunIndex`: the runs and how each ended, stored apart from the archives so that neither can be rewritten alone.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 use crate::result::Status;
 
-/// How an archive was closed: what its `closed` event holds, and the hash of that event itself.
+/// How an archive was closed: the content of its `closed` event, and the hash of that event itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
-    /// Lines before the `closed` event.
+    /// Number of lines before the `closed` event.
     pub count: u64,
     /// Hash of the last line before it.
     pub head: String,
-    /// Calls that ended in the run.
+    /// Number of calls that ended in the run.
     pub calls: u64,
-    /// Hash of the `closed` event's own line; the index alone has it.
+    /// Hash of the `closed` event's own line; only the index has it.
     pub seal: String,
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It works, or its process died.
+    /// It is running, or its process died.
     Open,
     /// It waits for an approval.
     Suspended,
@@ -37,7 +37,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// The word in the index and in `--json`.
+    /// Returns the word used in the index and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -52,45 +52,45 @@ impl RunState {
 pub struct RunEntry {
     /// The run.
     pub run: RunId,
-    /// For whom, by which entry point, where, under which profile.
+    /// Its principal, entry point, workspace and profile.
     pub start: RunStart,
-    /// Where it stands.
+    /// Its state.
     pub state: RunState,
-    /// When it began, RFC 3339 UTC.
+    /// Start time, RFC 3339 UTC.
     pub started: String,
-    /// When it ended, RFC 3339 UTC.
+    /// End time, RFC 3339 UTC.
     pub ended: Option<String>,
-    /// Calls so far.
+    /// Number of calls so far.
     pub calls: u64,
     /// How its archive was closed.
     pub closed: Option<Closed>,
-    /// What its row says of its calls; none where no process noted any.
+    /// Notes on its calls; `None` if no process wrote any.
     pub notes: Option<RunNotes>,
 }
 
-/// What a list says of a run besides its beginning and end. It is for people: nothing is verified by it.
+/// What a list shows of a run besides its start and end. It is for display: nothing is verified by it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunNotes {
-    /// The client's own name, where it gave one.
+    /// The client's own name, if it gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The first call that no other call made.
+    /// The first call that is not nested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstCall>,
-    /// How the last call that no other call made ended.
+    /// Status of the last call that is not nested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Status>,
-    /// How many calls ended with each status; nested calls count, too.
+    /// Number of calls per status, including nested calls.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
-    /// What the run changed in the workspace; none where it changed nothing.
+    /// What the run changed in the workspace; `None` if nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
 }
 
 impl RunNotes {
-    /// Counts calls that failed, timed out or were denied.
+    /// Returns the number of calls that failed, timed out or were denied.
     pub fn failed(&self) -> u64 {
         FAILED
             .iter()
@@ -99,40 +99,40 @@ impl RunNotes {
     }
 }
 
-/// The statuses of calls that did not do what was asked for, though no one cancelled them.
+/// The statuses of calls that did not do what was requested, although they were not cancelled.
 pub const FAILED: [Status; 3] = [Status::Error, Status::Denied, Status::Timeout];
 
-/// A run's first call, as a list shows it.
+/// A run's first call, as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstCall {
     /// The tool.
     pub tool: String,
-    /// The argument that says most, redacted and on one line.
+    /// The most informative argument, redacted and on one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
 }
 
-/// The size of what a run changed: files, and lines of text.
+/// The size of a run's changes: files, and lines of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeCount {
-    /// Files, links and folders.
+    /// Number of files, links and folders.
     pub files: u64,
-    /// Lines added.
+    /// Number of lines added.
     pub added: u64,
-    /// Lines removed.
+    /// Number of lines removed.
     pub removed: u64,
 }
 
-/// How many calls of one tool ended with one status in one hour of one run.
+/// Number of calls of one tool that ended with one status in one hour of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallTally {
-    /// Tells apart the processes that worked on the run: when each began, in nanoseconds since 1970.
+    /// Distinguishes the processes that worked on the run: the start time of each, in nanoseconds since 1970.
     pub part: i128,
     /// Whole hours since 1970, UTC.
     pub hour: i64,
     /// The tool.
     pub tool: String,
-    /// How they ended.
+    /// Their status.
     pub status: Status,
     /// The counts.
     pub count: CallCount,
@@ -141,13 +141,13 @@ pub struct CallTally {
 /// Counts of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CallCount {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Milliseconds that they took together, waits for approvals included.
+    /// Their total duration in milliseconds, including waits for approvals.
     pub total_ms: u64,
-    /// Calls about which a user decided.
+    /// Number of calls that a user decided.
     pub decided: u64,
-    /// Milliseconds that these waited for the decision.
+    /// Milliseconds that these calls waited for the decision.
     pub waited_ms: u64,
 }
 
@@ -161,14 +161,14 @@ impl CallCount {
     }
 }
 
-/// What is noted of a run at a time.
+/// What is noted about a run at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NoteEntry {
-    /// When it is noted, in nanoseconds since 1970.
+    /// Time of the note, in nanoseconds since 1970.
     pub at: i128,
-    /// When the run began, in nanoseconds since 1970.
+    /// Start time of the run, in nanoseconds since 1970.
     pub started: i128,
-    /// What its row says.
+    /// The notes for its row.
     pub notes: RunNotes,
     /// The counts that changed.
     pub tallies: Vec<CallTally>,
@@ -181,42 +181,42 @@ pub struct HourCount {
     pub hour: i64,
     /// The tool.
     pub tool: String,
-    /// How they ended.
+    /// Their status.
     pub status: String,
     /// The counts.
     #[serde(flatten)]
     pub count: CallCount,
 }
 
-/// Which runs a list holds. Every condition that is given must hold.
+/// Selects runs for a list. All given conditions must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// For whom they were started.
+    /// Only runs of this principal.
     pub principal: Option<Principal>,
-    /// In this state.
+    /// Only runs in this state.
     pub state: Option<RunState>,
-    /// In this workspace.
+    /// Only runs in this workspace.
     pub workspace: Option<String>,
-    /// With a call of this tool.
+    /// Only runs with a call of this tool.
     pub tool: Option<String>,
-    /// With a call that ended like this (of the tool, where one is given).
+    /// Only runs with a call that has this status (of the given tool, if any).
     pub status: Option<Status>,
-    /// With a call that failed, timed out or was denied.
+    /// Only runs with a call that failed, timed out or was denied.
     pub failed: bool,
-    /// Started at this time or later, in nanoseconds since 1970.
+    /// Only runs started at this time or later, in nanoseconds since 1970.
     pub since: Option<i128>,
-    /// Started before this time, in nanoseconds since 1970.
+    /// Only runs started before this time, in nanoseconds since 1970.
     pub until: Option<i128>,
-    /// Listed after this run: the last of the page before.
+    /// Only runs listed after this one: the last of the previous page.
     pub after: Option<RunId>,
-    /// Noted at this time or later, in nanoseconds since 1970.
+    /// Only runs noted at this time or later, in nanoseconds since 1970.
     pub noted_since: Option<i128>,
-    /// At most so many.
+    /// Maximum number of runs.
     pub limit: u32,
 }
 
 impl RunFilter {
-    /// The newest runs, at most `limit`.
+    /// Selects the newest runs, at most `limit`.
     pub fn newest(limit: u32) -> Self {
         Self {
             limit,
@@ -225,23 +225,23 @@ impl RunFilter {
     }
 }
 
-/// Why the index could not be asked.
+/// Why an operation on the index failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// A run is opened twice.
     #[error("run {0} is in the index already")]
     Exists(RunId),
-    /// It knows no such run, or one that is closed and does not change any more.
+    /// The run is unknown, or closed and therefore final.
     #[error("run {0} is not open in the index")]
     NotOpen(RunId),
-    /// The store behind it failed.
+    /// The underlying store failed.
     #[error("run index: {0}")]
     Store(#[source] Failure),
 }
 
-/// Keeps the index of runs. Several processes may use one at a time.
+/// Stores the index of runs. Several processes may use it at the same time.
 pub trait RunIndex: Send + Sync {
-    /// Notes that a run began, at `at` nanoseconds since 1970.
+    /// Notes that a run started, at `at` nanoseconds since 1970.
     fn open<'a>(
         &'a self,
         run: &'a RunId,
@@ -249,7 +249,7 @@ pub trait RunIndex: Send + Sync {
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>>;
 
-    /// Notes how many calls a run has made so far, and whether it waits for an approval.
+    /// Notes the number of calls of a run so far, and whether it waits for an approval.
     fn progress<'a>(
         &'a self,
         run: &'a RunId,
@@ -265,24 +265,24 @@ pub trait RunIndex: Send + Sync {
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>>;
 
-    /// Notes what a list says of a run, and replaces the counts of its calls for each part, hour, tool and status that is given.
-    /// A closed run takes notes, too.
+    /// Replaces the notes of a run, and the counts of its calls for each given part, hour, tool and status. Closed runs accept notes,
+    /// too.
     fn note<'a>(
         &'a self,
         run: &'a RunId,
         notes: &'a NoteEntry,
     ) -> BoxFuture<'a, Result<(), IndexError>>;
 
-    /// The newest runs first, as the filter wants them.
+    /// Returns the runs that match the filter, newest first.
     fn list<'a>(
         &'a self,
         filter: &'a RunFilter,
     ) -> BoxFuture<'a, Result<Vec<RunEntry>, IndexError>>;
 
-    /// The calls of all runs by hour, tool and status, from this hour (since 1970, UTC) on.
+    /// Returns the calls of all runs by hour, tool and status, starting at this hour (since 1970, UTC).
     fn activity(&self, since_hour: i64) -> BoxFuture<'_, Result<Vec<HourCount>, IndexError>>;
 
-    /// One run, if the index knows it.
+    /// Returns a run, if the index knows it.
     fn get<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<RunEntry>, IndexError>>;
 }
 

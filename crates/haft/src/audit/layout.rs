@@ -1,4 +1,4 @@
-//! What a run's folder holds, by name, and which process has it locked.
+//! The names of files and folders in a run's folder, and which process has it locked.
 
 use std::fs::File;
 use std::io;
@@ -8,24 +8,24 @@ use crate::file_lock;
 
 /// The record.
 pub(super) const RECORD: &str = "events.jsonl";
-/// The view of calls, one line each, as they ended.
+/// The view of calls, one line each, in the order in which they ended.
 pub(super) const TOOLS: &str = "logs/tools.jsonl";
-/// The view of calls that did not succeed.
+/// The view of unsuccessful calls.
 pub(super) const ERRORS: &str = "logs/errors.jsonl";
 /// The folders of a run.
 pub(super) const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
 
-/// The folder that the process which started the run locks as well; a process that resumes it does not.
+/// The folder that only the process that started the run locks as well, not one that resumes it.
 pub(super) const BEGINNER: &str = "logs";
 
-/// Which process of this machine writes a run's record now.
+/// Which process of this machine currently writes a run's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// No process.
     Free,
-    /// The process that began the run.
+    /// The process that started the run.
     Owner,
-    /// A process that resumes it.
+    /// A process that resumed it.
     Resumer,
 }
 

@@ -1,4 +1,4 @@
-//! The lines of a run's record: how an event is written, and how a line is read back.
+//! The lines of a run's record: writes events as lines, and parses lines.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,25 +18,25 @@ use crate::permission::Verdict;
 use crate::result::{Status, milliseconds};
 use crate::text::hex;
 
-/// The format's version, in every line.
+/// The format version, in every line.
 pub(super) const VERSION: u32 = 1;
 
 /// `prev` of a run's first line.
 pub(super) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Longest line that is read. What is written stays below: six times (all of it escaped) the limits that follow.
+/// Maximum length of a line that is read. Written lines stay below it: six times (all escaped) the limits that follow.
 pub(super) const LONGEST_LINE: usize = 256 << 10;
 
-/// Most bytes of redacted arguments in a line.
+/// Maximum size, in bytes, of redacted arguments in a line.
 const ARGUMENTS: usize = 4 << 10;
-/// Most bytes of a sentence: a summary, an error's message, the beginning of a result.
+/// Maximum size, in bytes, of a sentence: a summary, an error message, the start of a result.
 const SENTENCE: usize = 2 << 10;
-/// Most bytes of a name: a tool's, a call's, a principal's, a rule.
+/// Maximum size, in bytes, of a name: a tool's, a call's, a principal's, a rule.
 const NAME: usize = 512;
-/// Most members of a list: coerced paths, artifacts.
+/// Maximum number of list items: coerced paths, artifacts.
 const MEMBERS: usize = 32;
 
-/// Most calls whose digest is kept until they end.
+/// Maximum number of calls whose digests are kept until they end.
 const RUNNING: usize = 1024;
 
 /// The types of line.
@@ -48,7 +48,7 @@ pub(super) mod kind {
     pub(crate) const CLOSED: &str = "closed";
 }
 
-/// Where a line stands.
+/// A line's position in the record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) run: &'a str,
@@ -56,7 +56,7 @@ pub(super) struct Place<'a> {
     pub(super) prev: &'a str,
 }
 
-/// Every member that a line can have, in the order of writing; absent ones are left out.
+/// All possible members of a line, in the order of writing; absent ones are left out.
 #[derive(Debug, Default, Serialize)]
 struct Line<'a> {
     v: u32,
@@ -130,35 +130,35 @@ struct LineError<'a> {
     message: Cow<'a, str>,
 }
 
-/// What the writer must know of a line it wrote.
+/// What the writer must know about a line that it wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// A line of the run itself, or a call's start.
     Plain,
-    /// A call's end; belongs into the view of calls, and into that of errors if it is one.
+    /// A call's end, for the view of calls, and for the view of errors if it is one.
     Ended {
-        /// Whether it did not succeed.
+        /// Whether the call was unsuccessful.
         error: bool,
     },
 }
 
-/// Whether a call that ended like this belongs into the view of errors.
+/// Returns whether a call with this status belongs in the view of errors.
 pub(super) fn is_error(status: &str) -> bool {
     status != Status::Ok.as_str() && status != Status::Suspended.as_str()
 }
 
-/// Who writes: what it redacts with, and what it need not work out again.
+/// Writes lines: holds the redactor and caches.
 pub(super) struct Scribe {
     redactor: Redactor,
     /// The last second written, and its text up to the milliseconds.
     second: (i128, String),
-    /// Calls that started, by the place of their record in memory: they end with the same arguments.
+    /// Started calls, keyed by the address of their record: they end with the same arguments.
     running: HashMap<usize, Known, RandomState>,
 }
 
-/// What was worked out of a call's arguments when it started.
+/// What was computed from a call's arguments when it started.
 struct Known {
-    /// Held so that no other record takes its place in memory.
+    /// Held so that no other record gets the same address.
     _call: Arc<CallRecord>,
     digest: String,
     arguments: String,
@@ -173,7 +173,7 @@ impl Scribe {
         }
     }
 
-    /// The time as `clock::rfc3339` writes it.
+    /// Returns the time as `clock::rfc3339` writes it.
     fn time(&mut self, at: i128) -> String {
         const SECOND: i128 = 1_000_000_000;
         let second = at.div_euclid(SECOND);
@@ -195,7 +195,7 @@ impl Scribe {
         }
     }
 
-    /// Writes an event's line, without the newline, behind `out`.
+    /// Appends an event's line, without the newline, to `out`.
     pub(super) fn write(
         &mut self,
         out: &mut Vec<u8>,
@@ -256,7 +256,7 @@ pub(super) fn write_closed(
     Ok(serde_json::to_writer(out, &line)?)
 }
 
-/// The hash of a line, without its newline, in hex.
+/// Returns the hex hash of a line, without its newline.
 pub(super) fn hash(line: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     hex(&Sha256::digest(line))
@@ -276,7 +276,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Makes lines: all that callers gave is redacted and bounded here.
+/// Builds lines: redacts and bounds everything that callers supplied.
 struct Pen<'a> {
     redactor: &'a Redactor,
     place: Place<'a>,
@@ -359,13 +359,13 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// Bounds a name that is no caller's text.
+/// Bounds a name that is not caller text.
 fn cut(mut name: String) -> String {
     name.truncate(name.floor_char_boundary(NAME));
     name
 }
 
-/// A line read back: what verifying and listing look at. Members not named here are of no concern to them.
+/// A parsed line: the members that verifying and listing need; others are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct ReadLine<'a> {
     pub(super) v: u32,
@@ -405,7 +405,7 @@ pub(super) struct ReadLine<'a> {
 }
 
 impl<'a> ReadLine<'a> {
-    /// Reads a line without its newline.
+    /// Parses a line without its newline.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
     }
@@ -413,7 +413,7 @@ impl<'a> ReadLine<'a> {
 
 #[cfg(test)]
 mod tests {
-    //! The shortcut must not show.
+    //! The cached shortcut must give the same result.
 
     use super::*;
 

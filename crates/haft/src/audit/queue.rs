@@ -1,4 +1,4 @@
-//! The bounded queue between calls and the one writer: moving an event in is all that a call pays.
+//! The bounded queue between calls and the single writer: a call only pays for moving an event into it.
 
 use std::collections::HashMap;
 use std::mem;
@@ -12,61 +12,61 @@ use crate::audit::index::Closed;
 use crate::audit::{AuditError, Event, EventKind};
 use crate::call::RunId;
 
-/// Most messages that wait.
+/// Maximum number of queued messages.
 const MESSAGES: usize = 32 << 10;
-/// Most bytes that wait, roughly: arguments may be long.
+/// Approximate maximum total size of queued messages, in bytes: arguments may be long.
 const WEIGHT: usize = 64 << 20;
-/// What a message weighs besides its texts.
+/// Size that a message counts besides its texts, in bytes.
 const MESSAGE: usize = 256;
-/// How long the writer lets lines gather: half of the ten milliseconds in which a line reaches its file.
+/// How long the writer lets lines accumulate: half of the ten milliseconds in which a line reaches its file.
 const NAP: Duration = Duration::from_millis(5);
-/// Naps without a line after which the writer sleeps until it is woken: a second. Waking it costs the waker a few
+/// Number of naps without a line after which the writer sleeps until woken: a second in total. Waking it costs a few
 /// microseconds, which only the first call after such a pause pays.
 const NAPS: u32 = 200;
 
-/// What the writer is told.
+/// A message to the writer.
 pub(super) enum Message {
-    /// Write this; answer when it is durable, if somebody waits.
+    /// Write this event; answer when it is durable, if a sender is given.
     Event(Event, Option<oneshot::Sender<Result<(), AuditError>>>),
-    /// End this run's record, at this time, and answer how.
+    /// End this run's record, at this time, and answer with how it was closed.
     Close(RunId, i128, oneshot::Sender<Result<Closed, AuditError>>),
-    /// Leave this run's record open for whoever goes on with it; answer when all of it is on the disk.
+    /// Leave this run's record open so that it can be resumed; answer when all of it is on disk.
     Leave(RunId, oneshot::Sender<Result<(), AuditError>>),
-    /// Answer when all before this is written.
+    /// Answer when all earlier messages are written.
     Flush(oneshot::Sender<()>),
 }
 
-/// What the writer does.
+/// The writer's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {
-    /// Works, and will look again by itself.
+    /// It is working and will check the queue again by itself.
     Busy,
-    /// Lets lines gather for a moment.
+    /// It lets lines accumulate for a moment.
     Napping,
-    /// Waits to be woken.
+    /// It waits to be woken.
     Asleep,
 }
 
 struct State {
     waiting: Vec<Message>,
     weight: usize,
-    /// Somebody waits for an answer: no nap.
+    /// Whether a sender waits for an answer, so that the writer must not nap.
     urgent: bool,
     writer: Writer,
-    /// Senders that wait for room.
+    /// Number of senders that wait for room.
     blocked: usize,
-    /// The runs that are open; with why they take no events, where writing failed.
+    /// The open runs; an error tells why a run's events are refused after a failed write.
     runs: HashMap<RunId, Result<(), AuditError>, RandomState>,
-    /// No more is taken.
+    /// Whether the queue is shut.
     shut: bool,
 }
 
 /// The queue.
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// For the writer: there is something to do.
+    /// Signals the writer that there is work.
     work: Condvar,
-    /// For senders: there is room.
+    /// Signals senders that there is room.
     room: Condvar,
 }
 
@@ -91,7 +91,7 @@ impl Queue {
         self.state.lock()
     }
 
-    /// Puts a message in; waits while there is no room. Refused for a run that is not open or could not be written.
+    /// Queues a message, waiting for room. Refuses messages of a run that is not open or could not be written.
     pub(super) fn send(&self, message: Message) -> Result<(), AuditError> {
         let weight = message.weight();
         let mut state = self.state();
@@ -117,7 +117,7 @@ impl Queue {
         Ok(())
     }
 
-    /// For the writer: swaps what waits into `batch`, which is empty. False: shut, and all is taken.
+    /// For the writer: swaps the queued messages into `batch`, which is empty. Returns false once the queue is shut and empty.
     pub(super) fn receive(&self, batch: &mut Vec<Message>) -> bool {
         let mut state = self.state();
         let mut naps = 0;
@@ -132,7 +132,7 @@ impl Queue {
             } else {
                 state.writer = Writer::Asleep;
                 self.work.wait(&mut state);
-                // What woke it is the first of more.
+                // More messages may follow the one that woke it.
                 naps = 0;
             }
         }
@@ -148,27 +148,27 @@ impl Queue {
         !batch.is_empty()
     }
 
-    /// Whether a run takes events; why not, where writing it failed.
+    /// Returns whether a run accepts events, or why not, if writing it failed.
     pub(super) fn takes(&self, run: &RunId) -> Result<(), AuditError> {
         let known = self.state().runs.get(run).cloned();
         check(run, known)
     }
 
-    /// For the writer: this run's events are refused from now on.
+    /// For the writer: refuses this run's events from now on.
     pub(super) fn fail(&self, run: &RunId, why: AuditError) {
         if let Some(run) = self.state().runs.get_mut(run) {
             *run = Err(why);
         }
     }
 
-    /// Takes no more; the writer ends when it has written what waits.
+    /// Refuses further messages; the writer ends once it has written the queued ones.
     pub(super) fn shut(&self) {
         self.state().shut = true;
         self.work.notify_all();
         self.room.notify_all();
     }
 
-    /// For a writer that is gone: shuts, and drops what waits so that nobody waits for an answer.
+    /// For a writer that has ended: shuts the queue and drops its messages, so that no sender waits for an answer.
     pub(super) fn abandon(&self) {
         self.shut();
         self.state().waiting.clear();
@@ -177,25 +177,25 @@ impl Queue {
 
 impl State {
     fn is_full(&self, more: usize) -> bool {
-        // A single message may be heavier than all that may wait: it waits until it is alone.
+        // A single message may exceed the limit: it waits until the queue is empty.
         let heavy = self.weight + more > WEIGHT && !self.waiting.is_empty();
         heavy || self.waiting.len() >= MESSAGES
     }
 
     fn is_half_full(&self) -> bool {
         let much = self.waiting.len() >= MESSAGES / 2 || self.weight >= WEIGHT / 2;
-        // Senders that were let in have not come yet where nothing waits.
+        // If the queue is empty, unblocked senders have not run yet.
         much || (self.blocked > 0 && !self.waiting.is_empty())
     }
 
-    /// Whether the message's run takes it; opens and closes runs.
+    /// Returns whether the message's run accepts it; opens and closes runs.
     fn admit(&mut self, message: &Message) -> Result<(), AuditError> {
         if self.shut {
             return Err(AuditError::new("the archive is shut"));
         }
         match message {
             Message::Flush(_) => Ok(()),
-            // Whether there is such a run, or was, the writer knows.
+            // Only the writer knows whether the run exists or existed.
             Message::Close(run, ..) => check(run, self.runs.remove(run).or(Some(Ok(())))),
             Message::Leave(run, _) => check(run, self.runs.remove(run)),
             Message::Event(event, _) => self.admit_event(event),
@@ -220,7 +220,7 @@ impl State {
     }
 }
 
-/// Refuses a run that is not open, or that could not be written.
+/// Refuses a run that is not open or could not be written.
 fn check(run: &RunId, state: Option<Result<(), AuditError>>) -> Result<(), AuditError> {
     match state {
         Some(Ok(())) => Ok(()),
@@ -230,7 +230,7 @@ fn check(run: &RunId, state: Option<Result<(), AuditError>>) -> Result<(), Audit
 }
 
 impl Message {
-    /// Roughly its size in memory.
+    /// Returns its approximate size in memory.
     fn weight(&self) -> usize {
         let texts = match self {
             Self::Event(event, _) => match &event.what {
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn senders_that_were_let_in_and_have_not_come_yet_are_no_end() {
-        // More than all that may wait: none of them ends before it has waited.
+        // More than the queue holds: no sender ends without having waited.
         let each = 2 * MESSAGES;
         let queue = Queue::new();
         thread::scope(|scope| {
@@ -269,7 +269,7 @@ mod tests {
                     }
                 });
             }
-            // All of them wait for room; the writer empties the queue, and looks again before they come.
+            // All senders wait for room; the writer empties the queue and checks again before they run.
             while queue.state().blocked < SENDERS {
                 thread::yield_now();
             }
@@ -277,7 +277,7 @@ mod tests {
             while received < SENDERS * each {
                 let goes_on = queue.receive(&mut batch);
                 if !goes_on {
-                    // The others end, too, before this is said.
+                    // Let the senders end, too, before the panic.
                     queue.abandon();
                     panic!("the queue was taken for shut after {received} messages");
                 }

@@ -1,4 +1,4 @@
-//! `Redactor`: takes secrets out of text before it is written: known values, and what looks like a key.
+//! `Redactor`: removes secrets from text before it is written: known values, and text that looks like a key.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,49 +17,49 @@ mod tests;
 
 pub use stream::RedactedStream;
 
-/// What stands where a secret stood.
+/// The replacement for a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Shortest secret value that is searched for: shorter ones (`1`, `yes`) would redact ordinary text everywhere.
+/// Minimum length of a secret value that is searched for: shorter ones (`1`, `yes`) would redact ordinary text everywhere.
 const SHORTEST: usize = 4;
 
-/// Takes secrets out of text, plain or JSON, in time linear in its length.
+/// Removes secrets from text, plain or JSON, in time linear in its length.
 ///
-/// It knows values (of `${env:…}` and `${file:…}` settings; also as JSON writes them, percent-encoded, and within base64) and
+/// It knows values (of `${env:…}` and `${file:…}` settings; also as JSON escapes them, percent-encoded, and within base64) and
 /// shapes: bearer tokens, authorization headers, private keys, passwords in URLs, `password=` pairs, the keys of well-known
 /// services. Clones share the values: what one learns, all know.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<ArcSwap<Known>>);
 
-/// The values, and what finds them.
+/// The known values, and the search for them.
 #[derive(Default)]
 struct Known {
-    /// Those that stay.
+    /// Permanent values.
     lasting: Sought,
-    /// Those that others take the place of, by what they are for.
+    /// Replaceable values, by their purpose.
     passing: BTreeMap<String, Sought>,
-    /// All of them.
+    /// All values together.
     all: Sought,
-    /// Built at first use: most short runs of the program never write a line. `None` when it cannot be built.
+    /// Built on first use: most short runs of the program never write a line. `None` if it cannot be built.
     search: OnceLock<Option<Search>>,
 }
 
-/// What values are searched for.
+/// The texts that are searched for.
 #[derive(Default, Clone, PartialEq, Eq)]
 struct Sought {
-    /// What is searched for as it is.
+    /// Texts that are searched for as they are.
     values: Vec<String>,
-    /// What base64 holds of them: all that was encoded with it goes.
+    /// Base64 fragments of them; the whole base64 text around a match is redacted.
     cores: Vec<String>,
 }
 
-/// The two automata: known values, and the words that shapes begin with.
+/// The two automata: known values, and the words that shapes start with.
 struct Search {
     values: AhoCorasick,
     markers: AhoCorasick,
-    /// The longest known value.
+    /// Length of the longest known value.
     longest: usize,
-    /// So many of the values are searched for as they are; the others within base64.
+    /// Number of patterns that are searched for as they are; the others are searched within base64.
     plain: usize,
 }
 
@@ -72,20 +72,20 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Knows these secret values besides the shapes; spaces around them do not count, nor do values under four bytes.
+    /// Creates a redactor for these secret values and the shapes; surrounding whitespace is ignored, as are values under four bytes.
     pub fn new(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let redactor = Self::default();
         redactor.learn(secrets);
         redactor
     }
 
-    /// Knows these secret values from now on, too, and so do all clones.
+    /// Adds these secret values; all clones know them from now on.
     pub fn learn(&self, secrets: impl IntoIterator<Item = impl AsRef<str>>) {
         let new = Sought::of(secrets);
         self.change(|lasting, _| *lasting = lasting.with(&new));
     }
 
-    /// The same for values that come and go, as tokens do: these, in place of those that it learnt for this purpose before.
+    /// Like [`learn`](Self::learn), for values that change, such as tokens: these replace the ones learnt for this purpose before.
     pub fn learn_for(&self, purpose: &str, secrets: impl IntoIterator<Item = impl AsRef<str>>) {
         let new = Sought::of(secrets);
         self.change(|_, passing| drop(passing.insert(purpose.to_owned(), new.clone())));
@@ -110,18 +110,18 @@ impl Redactor {
         });
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redact_within(text, usize::MAX)
     }
 
-    /// The text without secrets, and of that about `limit` bytes; where it is cut, an ellipsis ends it.
+    /// Returns about `limit` bytes of the text without secrets; if cut, it ends with an ellipsis.
     ///
-    /// Reads little further than it must, yet a secret that begins before the cut is known whole.
+    /// Reads little further than necessary, but recognises a secret that starts before the cut as a whole.
     pub fn redact_within<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
         let known = self.0.load();
         let Some(search) = known.search() else {
-            // What cannot be searched is not shown.
+            // Text that cannot be searched is not shown.
             return Cow::Borrowed(REDACTED);
         };
         let mut spans = Spans::new(search, text);
@@ -151,7 +151,7 @@ impl Redactor {
 }
 
 impl Known {
-    /// What finds the values; none where it cannot be built.
+    /// Returns the search for the values; `None` if it cannot be built.
     fn search(&self) -> Option<&Search> {
         let build = || Search::new(&self.all.values, &self.all.cores).ok();
         self.search.get_or_init(build).as_ref()
@@ -159,7 +159,7 @@ impl Known {
 }
 
 impl Sought {
-    /// What these secrets are searched for by.
+    /// Computes the search texts of these secrets.
     fn of(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut new = Self::default();
         for secret in secrets {
@@ -174,7 +174,7 @@ impl Sought {
         Self::default().with(&new)
     }
 
-    /// Both, each entry once.
+    /// Returns the union of both.
     fn with(&self, more: &Self) -> Self {
         Self {
             values: joined(&self.values, &more.values),
@@ -201,12 +201,12 @@ impl Search {
         })
     }
 
-    /// What goes where a value was found; nothing before `clear` does.
+    /// Returns the range to redact where a value was found, never before `clear`.
     fn span(&self, bytes: &[u8], found: &Match, clear: usize) -> Range<usize> {
         if found.pattern().as_usize() < self.plain {
             return found.range();
         }
-        // All that was encoded with the secret: what stands beside it holds bits of it, and of what belongs to it.
+        // Redacts the whole base64 text: its neighbours hold bits of the secret, and other parts of what it belongs to.
         let (before, after) = (&bytes[clear..found.start()], &bytes[found.end()..]);
         let is_base64 = |byte: &&u8| forms::is_base64(**byte);
         let start = before.iter().rev().take_while(is_base64).count();
@@ -215,7 +215,7 @@ impl Search {
     }
 }
 
-/// Both lists, sorted, each entry once.
+/// Returns both lists merged, sorted and without duplicates.
 fn joined(known: &[String], new: &[String]) -> Vec<String> {
     let mut all = [known, new].concat();
     all.sort_unstable();
@@ -223,7 +223,7 @@ fn joined(known: &[String], new: &[String]) -> Vec<String> {
     all
 }
 
-/// The secrets of a text from left to right, overlapping ones joined.
+/// The secrets of a text from left to right, with overlapping ones merged.
 struct Spans<'s, 't> {
     search: &'s Search,
     text: &'t str,
@@ -231,12 +231,12 @@ struct Spans<'s, 't> {
     shapes: Cursor,
 }
 
-/// How far one of the two searches has come.
+/// The progress of one of the two searches.
 #[derive(Default)]
 struct Cursor {
-    /// Nothing begins between the last find and here.
+    /// No secret starts between the last match and this position.
     clear: usize,
-    /// The next find.
+    /// The next match.
     found: Option<Range<usize>>,
 }
 
@@ -250,7 +250,7 @@ impl<'s, 't> Spans<'s, 't> {
         }
     }
 
-    /// The next secret that begins before `horizon`.
+    /// Returns the next secret that starts before `horizon`.
     fn next(&mut self, horizon: usize) -> Option<Range<usize>> {
         let mut span = self.take(horizon)?;
         while let Some(more) = self.take(span.end) {
@@ -259,7 +259,7 @@ impl<'s, 't> Spans<'s, 't> {
         Some(span)
     }
 
-    /// Takes the earlier of the two searches' next finds, if it begins before `horizon`.
+    /// Takes the earlier of the two searches' next matches, if it starts before `horizon`.
     fn take(&mut self, horizon: usize) -> Option<Range<usize>> {
         self.look_for_value(horizon);
         self.look_for_shape(horizon);

@@ -1,4 +1,4 @@
-//! One run's folder while it is written: the record, its two views, and the folders that tools and people use.
+//! One run's folder during writing: the record, its two views, and the folders for tools and users.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,31 +13,31 @@ use crate::audit::verify::{self, End};
 use crate::call::RunId;
 use crate::file_lock;
 
-/// Most bytes that are written at once.
+/// Maximum number of bytes written at once.
 const BATCH: usize = 64 << 10;
 
 /// A run's folder, open for writing.
 pub(super) struct RunFolder {
     run: RunId,
     dir: PathBuf,
-    /// Locked as long as the process that began the run has it.
+    /// Lock held while the process that started the run has the folder open.
     _begun_here: Option<File>,
-    /// The number of the last line.
+    /// Number of the last line.
     seq: u64,
-    /// The hash of the last line.
+    /// Hash of the last line.
     prev: String,
     calls: u64,
     record: Sheet,
     tools: Sheet,
     errors: Sheet,
-    /// The folder's own entries are on the disk.
+    /// Whether the folder's own directory entries are on disk.
     entered: bool,
-    /// Held while the record is written here: a second writer would break its chain of hashes.
+    /// Lock held while the record is written here: a second writer would break its hash chain.
     _lock: File,
 }
 
 impl RunFolder {
-    /// Makes the folder `dir` of a run that must be new.
+    /// Creates the folder `dir` of a new run.
     pub(super) fn create(dir: PathBuf, run: RunId) -> io::Result<Self> {
         let mut private = DirBuilder::new();
         private.mode(0o700);
@@ -63,8 +63,8 @@ impl RunFolder {
         })
     }
 
-    /// Opens the folder of a run that another process left: its record must be sound and open. What of a line was
-    /// written when that process ended is taken away, and the views are made to agree with the record.
+    /// Opens the folder of a run that another process left; its record must be valid and open. Removes a line that was cut off when
+    /// that process ended, and rebuilds the views from the record.
     pub(super) fn reopen(dir: PathBuf, run: RunId) -> io::Result<Self> {
         let lock = locked(&dir, &run)?;
         let End {
@@ -92,7 +92,7 @@ impl RunFolder {
         })
     }
 
-    /// Adds an event's line; full batches are written.
+    /// Adds an event's line; writes full batches.
     pub(super) fn append(&mut self, event: &Event, scribe: &mut Scribe) -> io::Result<()> {
         let start = self.record.buffer.len();
         let place = Place {
@@ -116,21 +116,21 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Chains the line that begins at `start` of the record's buffer.
+    /// Chains the line that starts at `start` in the record's buffer.
     fn finish_line(&mut self, start: usize) {
         self.prev = line::hash(&self.record.buffer[start..]);
         self.seq += 1;
         self.record.buffer.push(b'\n');
     }
 
-    /// Writes what was added: the record first, so that a view never knows more than the record.
+    /// Writes the buffered lines, the record first, so that a view never has more than the record.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.record.flush()?;
         self.tools.flush()?;
         self.errors.flush()
     }
 
-    /// Writes what was added, and has the record on the disk before it returns.
+    /// Writes the buffered lines and syncs the record to disk.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
         self.record.sync()?;
@@ -144,7 +144,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Ends the record with its `closed` line, all on the disk.
+    /// Ends the record with its `closed` line and syncs everything to disk.
     pub(super) fn close(mut self, at: i128) -> io::Result<Closed> {
         let (count, head) = (self.seq, self.prev.clone());
         let start = self.record.buffer.len();
@@ -166,7 +166,7 @@ impl RunFolder {
         })
     }
 
-    /// Closes the files of a run that is idle; the next line opens them again.
+    /// Closes the files of an idle run; the next line opens them again.
     pub(super) fn rest(&mut self) {
         for sheet in [&mut self.record, &mut self.tools, &mut self.errors] {
             sheet.file = None;
@@ -174,7 +174,7 @@ impl RunFolder {
     }
 }
 
-/// The folder, for this process alone until it is dropped.
+/// Locks the folder for this process until dropped.
 fn locked(dir: &Path, run: &RunId) -> io::Result<File> {
     let folder = File::open(dir)?;
     if file_lock::try_lock(&folder)? {
@@ -186,12 +186,12 @@ fn locked(dir: &Path, run: &RunId) -> io::Result<File> {
     ))
 }
 
-/// One file of lines, with what is not yet written of it.
+/// A file of lines, with the lines not written yet.
 struct Sheet {
     path: PathBuf,
     file: Option<File>,
     buffer: Vec<u8>,
-    /// Bytes in the file.
+    /// Number of bytes in the file.
     written: u64,
 }
 
@@ -211,7 +211,7 @@ impl Sheet {
         })
     }
 
-    /// A file that is there, cut to its first `bytes`.
+    /// Opens an existing file, cut to its first `bytes`.
     fn existing(path: PathBuf, bytes: Option<u64>) -> io::Result<Self> {
         let file = open_existing(&path)?;
         if let Some(bytes) = bytes {
@@ -239,7 +239,7 @@ impl Sheet {
             none => none.insert(open_existing(&self.path)?),
         };
         let found = file.metadata()?;
-        // A write into a removed file succeeds, and is lost; one behind another's lines breaks the chain.
+        // A write to a removed file succeeds but is lost; one after another process's lines breaks the chain.
         if found.nlink() == 0 {
             return Err(io::Error::other("removed while the run wrote it"));
         }
@@ -267,7 +267,7 @@ impl Sheet {
 
 fn open_existing(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // The file itself, never what a link put in its place leads to.
+    // Open the file itself, never the target of a link put in its place.
     let no_follow = rustix::fs::OFlags::NOFOLLOW.bits();
     options
         .append(true)
@@ -277,7 +277,7 @@ fn open_existing(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    //! What only a broken disk shows.
+    //! Failures that only a broken disk causes.
 
     use super::*;
     use crate::audit::EventKind;
@@ -288,7 +288,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let run = RunId::new("r");
         let mut folder = RunFolder::create(home.path().join("runs/r"), run.clone()).unwrap();
-        // Every write into it ends in ENOSPC.
+        // Every write to it fails with ENOSPC.
         folder.record.file = Some(OpenOptions::new().append(true).open("/dev/full").unwrap());
         let start = crate::audit::RunStart {
             principal: crate::call::Principal::local("ada"),

@@ -1,4 +1,4 @@
-//! The archives on disk: which runs there are, and what one of them recorded.
+//! The archives on disk: which runs exist, and what each recorded.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,24 +18,24 @@ use crate::untrusted::UntrustedSource;
 
 pub use crate::audit::layout::Holder;
 
-/// Longest run id: it names a folder.
+/// Maximum length of a run id, which names a folder.
 const LONGEST_ID: usize = 128;
 
 /// Why an archive could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunsError {
-    /// The id could not name a folder.
+    /// The id is not valid as a folder name.
     #[error("run id {0:?} is not 1 to 128 of A-Z a-z 0-9 _ . - (and begins with none of . -)")]
     BadId(String),
-    /// No such run.
+    /// There is no such run.
     #[error("no run {0}")]
     NotFound(String),
     /// Reading failed.
     #[error("read {path}: {source}")]
     Io {
-        /// What was read.
+        /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -47,10 +47,10 @@ impl RunsError {
     }
 }
 
-/// The folder of a run below haft's state folder; it need not exist. Ids that would lead elsewhere are refused.
+/// Returns the folder of a run in haft's state folder; it need not exist. Ids that would lead elsewhere are refused.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere.
+/// [`RunsError::BadId`] if the id could lead elsewhere.
 pub fn run_dir(home: &Path, run: &str) -> Result<PathBuf, RunsError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
     let named = !run.is_empty() && run.len() <= LONGEST_ID && !run.starts_with(['.', '-']);
@@ -61,10 +61,10 @@ pub fn run_dir(home: &Path, run: &str) -> Result<PathBuf, RunsError> {
     }
 }
 
-/// All runs with a readable beginning, newest first, at most `limit`; as the archives say, not the index.
+/// Returns at most `limit` runs with a readable start, newest first, according to the archives, not the index.
 ///
 /// # Errors
-/// [`RunsError::Io`] where the folder of runs cannot be listed.
+/// [`RunsError::Io`] if the folder of runs cannot be listed.
 pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
     let runs = home.join("runs");
     let entries = match fs::read_dir(&runs) {
@@ -74,7 +74,7 @@ pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
     let mut begun = Vec::new();
     for entry in entries {
         let dir = entry.map_err(RunsError::at(&runs))?.path();
-        // A run that dies while its folder is made has no first line: nothing happened in it.
+        // If a run dies while its folder is created, there is no first line: nothing happened in it.
         if let Ok(Some((run, started, start))) = beginning(&dir) {
             begun.push((started, run, start, dir));
         }
@@ -87,17 +87,17 @@ pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
     Ok(begun.into_iter().map(whole).collect())
 }
 
-/// One run, as its archive says; none without a readable beginning.
+/// Returns one run according to its archive; `None` without a readable start.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere.
+/// [`RunsError::BadId`] if the id could lead elsewhere.
 pub fn entry(home: &Path, run: &str) -> Result<Option<RunEntry>, RunsError> {
     let dir = run_dir(home, run)?;
     let begun = beginning(&dir).ok().flatten();
     Ok(begun.map(|(run, started, start)| with_end(&dir, run, started, start)))
 }
 
-/// A run with what the end of its record says.
+/// Adds the end of a run's record to its start.
 fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntry {
     let (ended, closed) = last_line(dir).ok().flatten().unzip();
     let calls = closed.as_ref().map(|closed: &Closed| closed.calls);
@@ -117,10 +117,10 @@ fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntr
     }
 }
 
-/// The lines of a run's record, one JSON text each, in order; a torn last line is left out.
+/// Returns the lines of a run's record, one JSON text each, in order; a torn last line is omitted.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
 pub fn events(home: &Path, run: &str) -> Result<Events, RunsError> {
     let path = run_dir(home, run)?.join(RECORD);
@@ -133,7 +133,7 @@ pub fn events(home: &Path, run: &str) -> Result<Events, RunsError> {
     }
 }
 
-/// A run's events as they are read.
+/// Iterator over a run's events.
 #[derive(Debug)]
 pub struct Events {
     lines: Lines,
@@ -156,7 +156,7 @@ impl Iterator for Events {
     }
 }
 
-/// Finds the process that writes a run's record now.
+/// Finds the process that currently writes a run's record.
 ///
 /// # Errors
 /// The run has no folder here, so that another machine may hold it; or its folder cannot be opened.
@@ -168,11 +168,11 @@ pub fn holder(home: &Path, run: &str) -> Result<Holder, RunsError> {
     })
 }
 
-/// The highest number that a call of a run was given, in haft's own numbering; 0 where there was none. Whoever goes on
-/// with the run numbers on from there.
+/// Returns the highest call number of a run, in haft's own numbering; 0 if there is none. A process that resumes the run continues
+/// from there.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
 pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
     let mut last = 0;
@@ -185,10 +185,10 @@ pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
     Ok(last)
 }
 
-/// What a run has read that strangers may have written, as its record says; a call that started may have read it.
+/// Returns the untrusted sources that a run has read, according to its record; a call that started counts as having read them.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
 pub fn untrusted(home: &Path, run: &str) -> Result<Vec<UntrustedSource>, RunsError> {
     let mut all: Vec<UntrustedSource> = Vec::new();
@@ -205,10 +205,10 @@ pub fn untrusted(home: &Path, run: &str) -> Result<Vec<UntrustedSource>, RunsErr
     Ok(all)
 }
 
-/// What the calls of a run that started took of the budgets of effects, as its record says.
+/// Returns what the started calls of a run used of the effect budgets, according to its record.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
 pub fn uses(home: &Path, run: &str) -> Result<Uses, RunsError> {
     let mut all = Uses::NONE;
@@ -222,11 +222,11 @@ pub fn uses(home: &Path, run: &str) -> Result<Uses, RunsError> {
     Ok(all)
 }
 
-/// The ids of the calls that a run's record says started, without those that were suspended since: they go on when they are
-/// made again.
+/// Returns the ids of the calls that started according to a run's record, except those suspended since: they continue when made
+/// again.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
 pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
     let mut all = BTreeSet::new();
@@ -245,7 +245,7 @@ pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
     Ok(all)
 }
 
-/// How a run's archive was closed, as its last line says; `None` while it is open.
+/// Returns how a run's archive was closed, from its last line; `None` while it is open.
 ///
 /// # Errors
 /// The record cannot be read.
@@ -253,7 +253,7 @@ pub fn closed(dir: &Path) -> io::Result<Option<Closed>> {
     Ok(last_line(dir)?.map(|(_, closed)| closed))
 }
 
-/// When it was closed, and how.
+/// Returns when the record was closed, and how.
 fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
     let mut file = open(&dir.join(RECORD))?;
     let length = file.metadata()?.len();
@@ -278,7 +278,7 @@ fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
     }))
 }
 
-/// What a run's first line says.
+/// Returns the content of a run's first line.
 fn beginning(dir: &Path) -> io::Result<Option<(RunId, String, RunStart)>> {
     let mut lines = Lines::new(open(&dir.join(RECORD))?);
     let Next::Line(text) = lines.next()? else {
@@ -317,7 +317,7 @@ fn count_lines(path: &Path) -> io::Result<u64> {
     }
 }
 
-/// Opens a file of an archive; never what a link in its place leads to.
+/// Opens a file of an archive, never the target of a link in its place.
 fn open(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
@@ -331,24 +331,24 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads a file line by line, each bounded.
+/// Reads a file line by line, with a limit on each.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// `None`: there is no file, which reads like an empty one.
+    /// `None` if there is no file, which reads like an empty one.
     reader: Option<BufReader<File>>,
     line: Vec<u8>,
 }
 
-/// What `Lines` comes to next.
+/// The next item of `Lines`.
 #[derive(Debug)]
 pub(super) enum Next<'a> {
-    /// A whole line, without its newline.
+    /// A complete line, without its newline.
     Line(&'a [u8]),
-    /// The end, after a beginning of a line.
+    /// The end of the file, after an incomplete line.
     Torn,
-    /// A line longer than any that is written.
+    /// A line longer than the longest that is written.
     TooLong,
-    /// The end.
+    /// The end of the file.
     End,
 }
 

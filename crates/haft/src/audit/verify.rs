@@ -1,4 +1,4 @@
-//! Verifying a run's archive: every line follows from the one before, the views agree, and the end is the one that was sealed.
+//! Verifying a run's archive: every line follows the one before, the views agree, and the end is the one that was sealed.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -16,38 +16,38 @@ use crate::audit::runs::{Lines, Next};
 #[cfg(test)]
 mod tests;
 
-/// What verifying found.
+/// The result of verifying.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The run, as its folder is named.
     pub run: String,
-    /// Closed, if its record says so or the index does.
+    /// `Closed` if the record or the index says so.
     pub state: RunState,
-    /// Whether nothing is wrong.
+    /// Whether no problem was found.
     pub ok: bool,
-    /// Whole lines in the record.
+    /// Number of complete lines in the record.
     pub lines: u64,
-    /// The number, from 1, of the first line that is wrong or missing.
+    /// Number, from 1, of the first line that is wrong or missing.
     pub first_bad: Option<u64>,
-    /// What is wrong with it.
+    /// The problem with that line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The record ends within a line, as a killed process may leave it; sound in an open run.
+    /// Whether the record ends within a line, as a killed process may leave it; valid in an open run.
     #[serde(skip_serializing_if = "is_false")]
     pub torn: bool,
-    /// Calls that started and did not end.
+    /// Calls that started but did not end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_doubt: Vec<InDoubt>,
 }
 
-/// A call that started and of whose end nothing is known: it may have run.
+/// A call that started but has no recorded end: it may have run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InDoubt {
     /// The call.
     pub call: String,
     /// Its tool.
     pub tool: String,
-    /// The number of the line that says it started.
+    /// Number of the line that records its start.
     pub seq: u64,
     /// `may have run`.
     pub note: &'static str,
@@ -58,10 +58,10 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// Verifies the archive in `dir`. `known` is how the index says that it was closed: it beats what the files say.
+/// Verifies the archive in `dir`. `known` is how the archive was closed according to the index; it overrides the files.
 ///
-/// A run that was never closed is sound as far as it goes: that its end was cut off cannot be seen, and is not claimed.
-/// The error is for a disk that cannot be read; a missing or damaged record is a finding.
+/// A run that was never closed is valid as far as it goes: a missing end cannot be detected, and the report does not claim it.
+/// Errors are for unreadable disks; a missing or damaged record is a finding in the report.
 ///
 /// # Errors
 /// The folder or one of its files cannot be read.
@@ -89,20 +89,20 @@ pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
     })
 }
 
-/// Where an open record ends.
+/// The end of an open record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct End {
-    /// The number of its last line.
+    /// Number of the last line.
     pub(super) seq: u64,
-    /// The hash of that.
+    /// Hash of the last line.
     pub(super) prev: String,
-    /// Calls that ended.
+    /// Number of calls that ended.
     pub(super) calls: u64,
-    /// How long its whole lines are.
+    /// Total size of the complete lines, in bytes.
     pub(super) bytes: u64,
 }
 
-/// The end of a sound and open record; anything else is an error that says what is wrong.
+/// Returns the end of a valid, open record; otherwise an error that describes the problem.
 pub(super) fn end(dir: &Path) -> io::Result<End> {
     let mut check = Check::new(dir)?;
     let torn = check.read(dir)?;
@@ -123,7 +123,7 @@ pub(super) fn end(dir: &Path) -> io::Result<End> {
     Err(io::Error::other(wrong))
 }
 
-/// Makes a view anew from the record, which is sound.
+/// Rebuilds a view from a valid record.
 pub(super) fn rewrite_view(dir: &Path, view: &str) -> io::Result<()> {
     let path = dir.join(view);
     let fresh = path.with_extension("new");
@@ -149,23 +149,23 @@ pub(super) fn rewrite_view(dir: &Path, view: &str) -> io::Result<()> {
 /// The state of a check.
 struct Check {
     run: String,
-    /// The length of the lines read.
+    /// Total size of the lines read, in bytes.
     bytes: u64,
-    /// Lines read.
+    /// Number of lines read.
     seq: u64,
-    /// The hash of the last of them.
+    /// Hash of the last line read.
     prev: String,
-    /// Calls that ended.
+    /// Number of calls that ended.
     ended: u64,
-    /// The closing line, once it was met.
+    /// The closing line, once read.
     closed: Option<Closed>,
-    /// Calls that started and have not ended yet.
+    /// Calls that have started and not ended yet.
     started: BTreeMap<String, InDoubt>,
     tools: View,
     errors: View,
-    /// The first line that is wrong, and how.
+    /// Number of the first wrong line, and its problem.
     bad: Option<(u64, String)>,
-    /// The hash of a line that does not follow from the one before: the next line tells which of the two was edited.
+    /// Hash of a line whose `prev` does not match: the next line tells which of the two was edited.
     doubted: Option<String>,
 }
 
@@ -187,7 +187,7 @@ impl Check {
         })
     }
 
-    /// Reads the record; says whether it ends within a line.
+    /// Reads the record; returns whether it ends within a line.
     fn read(&mut self, dir: &Path) -> io::Result<bool> {
         let mut record = Lines::open(&dir.join(RECORD))?;
         loop {
@@ -207,7 +207,7 @@ impl Check {
         }
     }
 
-    /// Notes a fault; the first one counts.
+    /// Notes a problem; only the first one counts.
     fn fault(&mut self, line: u64, problem: impl Into<String>) {
         self.bad.get_or_insert_with(|| (line, problem.into()));
     }
@@ -222,7 +222,7 @@ impl Check {
             self.settle_doubt(&line.prev);
         }
         match parsed {
-            // After a fault lines are only counted, and looked at for the end.
+            // After the first problem, lines are only counted and checked for the closing one.
             _ if self.bad.is_some() => {}
             None => self.fault(self.seq, "no line of a record"),
             Some(line) => match self.links(&line) {
@@ -253,7 +253,7 @@ impl Check {
         Ok(())
     }
 
-    /// A doubted line that is what `hash` says is sound itself: then the one before it was edited.
+    /// If `hash` confirms the doubted line, that line is valid, so the one before it was edited.
     fn settle_doubt(&mut self, hash: &str) {
         if self.doubted.take().is_some_and(|doubted| doubted == hash)
             && let Some((line, problem)) = &mut self.bad
@@ -263,7 +263,7 @@ impl Check {
         }
     }
 
-    /// What is wrong with a line's place in the record.
+    /// Returns the problem with a line's place in the record.
     fn links(&self, line: &ReadLine<'_>) -> Option<String> {
         if self.closed.is_some() {
             return Some("a line after the closing one".into());
@@ -284,7 +284,7 @@ impl Check {
         (first != (self.seq == 1)).then(|| "a run begins once, with its first line".into())
     }
 
-    /// Follows what a sound line says.
+    /// Updates the state from a valid line.
     fn means(&mut self, line: &ReadLine<'_>, text: &[u8]) -> io::Result<()> {
         let call = || line.call.as_deref().unwrap_or_default().to_owned();
         match line.kind.as_ref() {
@@ -321,7 +321,7 @@ impl Check {
         Ok(())
     }
 
-    /// What only the end shows.
+    /// Makes the checks that are only possible at the end.
     fn finish(&mut self, known: Option<&Closed>, torn: bool) -> io::Result<()> {
         let end = self.seq + 1;
         match (&self.closed, known) {
@@ -344,7 +344,7 @@ impl Check {
             self.fault(end, "something after the closing line");
         }
         for (view, name) in [(&mut self.tools, TOOLS), (&mut self.errors, ERRORS)] {
-            // A killed process may not have come to its views; one that closed the run had.
+            // A killed process may not have written its views; one that closed the run has.
             let missing = view.missing_since.filter(|_| self.closed.is_some());
             let fault = match missing {
                 Some(line) => Some((line, format!("{name} lacks it"))),
@@ -361,10 +361,10 @@ impl Check {
     }
 }
 
-/// A view, read beside the record.
+/// A view, read along with the record.
 struct View {
     lines: Lines,
-    /// The record's line from which on the view has nothing.
+    /// The record's line from which on the view is empty.
     missing_since: Option<u64>,
 }
 
@@ -376,7 +376,7 @@ impl View {
         })
     }
 
-    /// Whether the view's next line is this one, or the view ended before.
+    /// Returns whether the view's next line is this one, or the view has already ended.
     fn agrees(&mut self, text: &[u8], seq: u64) -> io::Result<bool> {
         if self.missing_since.is_some() {
             return Ok(true);
@@ -391,7 +391,7 @@ impl View {
         }
     }
 
-    /// Whether nothing is left in the view; the beginning of a line is nothing unless the run was closed.
+    /// Returns whether the view has no more lines; an incomplete line does not count unless the run was closed.
     fn is_at_end(&mut self, closed: bool) -> io::Result<bool> {
         Ok(match self.lines.next()? {
             Next::End => true,

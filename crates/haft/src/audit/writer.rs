@@ -1,4 +1,4 @@
-//! The one thread that writes all records: it takes what waits, writes it run by run, and syncs once for all who wait.
+//! The single thread that writes all records: takes the queued messages, writes them run by run, and syncs once for all waiters.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,14 +17,14 @@ use crate::audit::run_folder::RunFolder;
 use crate::audit::{AuditError, Event, EventKind, runs};
 use crate::call::RunId;
 
-/// Runs whose files stay open: three files each, well below the usual limit of 1,024.
+/// Maximum number of runs whose files stay open: three files each, well below the usual limit of 1,024.
 const OPEN_RUNS: usize = 64;
-/// Failed runs whose reason is remembered.
+/// Maximum number of failed runs whose error is remembered.
 const FAILED_RUNS: usize = 1024;
-/// A batch larger than this was a burst: its memory is given back.
+/// Capacity above which a batch is freed: it was a burst.
 const BURST: usize = 4096;
 
-/// Who waits until a line is durable.
+/// Answers a waiter once a line is durable.
 type Ack = oneshot::Sender<Result<(), AuditError>>;
 
 /// The writer's state.
@@ -34,7 +34,7 @@ pub(super) struct Writer {
     scribe: Scribe,
     folders: HashMap<RunId, RunFolder, RandomState>,
     failed: HashMap<RunId, AuditError>,
-    /// Runs with lines that are not yet written.
+    /// Runs with unwritten lines.
     touched: Vec<RunId>,
     acks: Vec<(RunId, Ack)>,
     flushed: Vec<oneshot::Sender<()>>,
@@ -79,7 +79,7 @@ impl Writer {
             Message::Flush(answer) => self.flushed.push(answer),
             Message::Close(run, at, answer) => {
                 let closed = self.close(&run, at);
-                // Who asked may have gone; the run is closed all the same.
+                // The receiver may be dropped; the run is closed anyway.
                 let _ = answer.send(closed);
             }
             Message::Leave(run, answer) => {
@@ -142,7 +142,7 @@ impl Writer {
 
     fn close(&mut self, run: &RunId, at: i128) -> Result<Closed, AuditError> {
         let Some(folder) = self.folders.remove(run) else {
-            // It was closed before, by its session: then the record itself says how.
+            // If its session closed it before, the record itself tells how.
             let closed = runs::run_dir(&self.home, run.as_str())
                 .ok()
                 .and_then(|dir| runs::closed(&dir).ok().flatten());
@@ -166,13 +166,13 @@ impl Writer {
         folder.sync().map_err(|error| self.fail(run, error))
     }
 
-    /// Why a run takes no line.
+    /// Returns why a run accepts no lines.
     fn why(&self, run: &RunId) -> AuditError {
         let why = self.failed.get(run).cloned();
         why.unwrap_or_else(|| AuditError::new(format!("run {run} is not open")))
     }
 
-    /// Gives a run up: what could not be written is lost, and everybody who asks is told.
+    /// Abandons a run: unwritten lines are lost, and every waiter gets the error.
     fn fail(&mut self, run: &RunId, error: io::Error) -> AuditError {
         let why = AuditError::new(format!("run {run}: {error}")).with_source(error);
         tracing::error!("{why}");
@@ -185,7 +185,7 @@ impl Writer {
         why
     }
 
-    /// Writes what the batch added, syncs what somebody waits for, and answers.
+    /// Writes the lines of the batch, syncs the runs with waiters, and answers them.
     fn settle(&mut self) {
         let mut touched = mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -227,7 +227,7 @@ impl Writer {
     }
 }
 
-/// Tells the queue that nobody writes any more, also when the writer panicked.
+/// Abandons the queue when the writer ends or panics.
 struct Gone(Arc<Queue>);
 
 impl Drop for Gone {

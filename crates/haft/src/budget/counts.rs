@@ -1,9 +1,9 @@
-//! What is used of each budget, in words.
+//! The use of each budget, as text.
 
 use super::{Budgets, Counted, EffectLimits, Ledger, Period, Uses};
 
 impl Budgets {
-    /// Each budget with what is used of it: `deletions a day: 3 of 20 used`.
+    /// Describes each budget and its use: `deletions a day: 3 of 20 used`.
     pub(crate) fn counts(&self, of_run: Uses) -> String {
         let mut each = lines(self.run(), Period::Run, of_run);
         match self.ledger().map(Ledger::today) {

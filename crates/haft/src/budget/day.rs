@@ -1,4 +1,4 @@
-//! `Today`: what a day has used up, as the ledger's file says it.
+//! `Today`: the counts of a day, as stored in the ledger's file.
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use super::Uses;
 /// The version of the file.
 const VERSION: u32 = 1;
 
-/// What was used up on a day.
+/// The counts of a day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Today {
     /// The day in UTC.
     pub day: Date,
     /// What calls used.
     pub uses: Uses,
-    /// Money that models cost.
+    /// Money spent on models.
     pub money: f64,
 }
 
-/// The file's one object.
+/// The single object in the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -32,7 +32,7 @@ struct Written {
 }
 
 impl Today {
-    /// A day on which nothing was used.
+    /// Creates a day without any use.
     pub(super) fn begun(day: Date) -> Self {
         Self {
             day,
@@ -41,7 +41,7 @@ impl Today {
         }
     }
 
-    /// What the file says, if this wrote it.
+    /// Parses the file's content.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         let written: Written = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         if written.v != VERSION {
@@ -66,7 +66,7 @@ impl Today {
         })
     }
 
-    /// The file's text.
+    /// Returns the file's content.
     pub(super) fn write(&self) -> Result<Vec<u8>, String> {
         let Uses {
             deletions,

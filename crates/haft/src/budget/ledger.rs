@@ -1,7 +1,7 @@
-//! `Ledger`: what a day has used up, in a small file that all processes of a user share.
+//! `Ledger`: the counts of a day, in a small file that all processes of a user share.
 //!
-//! Days are those of UTC: processes in several time zones count the same day. A count is written to a file beside it that takes its
-//! place, under a lock; a reader needs none. It is not synced to disk: a power cut may lose what was counted last.
+//! Days are UTC, so that processes in different time zones count the same day. Under a lock, a new file is written beside the old one
+//! and replaces it; readers need no lock. It is not synced to disk: a power cut may lose the last counts.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -22,16 +22,16 @@ use crate::clock;
 use crate::error::Failure;
 use crate::file_lock::try_lock;
 
-/// Most bytes of the file.
+/// Maximum size of the file, in bytes.
 const MOST: u64 = 4096;
-/// The longest wait for other processes that count, which is far longer than one of them takes.
+/// Maximum wait for other processes that count, far longer than one of them takes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Counts days in a folder. Clones share it.
+/// Counts days, in a folder. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     folder: Arc<Path>,
-    /// Held while this process counts: it waits here rather than for the file.
+    /// Locked while this process counts, so that its threads wait here rather than for the file.
     counting: Arc<Mutex<()>>,
 }
 
@@ -43,13 +43,13 @@ pub struct LedgerError {
 }
 
 impl LedgerError {
-    /// What the person who runs haft can do about it.
+    /// What the operator can do about it.
     pub(super) const ADVICE: &str =
         "make the file readable and writable, or remove it: the day begins at nothing then";
 }
 
 impl Ledger {
-    /// One in this folder, which is made when something is counted.
+    /// Creates a ledger in this folder, which is created at the first count.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into().into(),
@@ -57,20 +57,20 @@ impl Ledger {
         }
     }
 
-    /// The file with the counts.
+    /// Returns the path of the file with the counts.
     pub fn file(&self) -> PathBuf {
         self.folder.join("day.json")
     }
 
-    /// What was used up today.
+    /// Returns the counts of today.
     ///
     /// # Errors
-    /// The file cannot be read, or is none that this wrote.
+    /// The file cannot be read or is not a ledger file.
     pub fn today(&self) -> Result<Today, LedgerError> {
         self.on(day())
     }
 
-    /// Counts money that a model cost today, and says what there is today with it.
+    /// Counts money spent on a model today, and returns the new counts.
     ///
     /// # Errors
     /// It cannot be counted.
@@ -90,7 +90,7 @@ impl Ledger {
         })
     }
 
-    /// Counts these where there is room for all of them; without limits in any case. Says on which day.
+    /// Counts these if there is room for all of them; always without limits. Returns the day.
     pub(super) fn take(&self, uses: Uses, limits: Option<&EffectLimits>) -> Result<Date, NoRoom> {
         self.take_on(day(), uses, limits)
     }
@@ -115,7 +115,7 @@ impl Ledger {
         counted.map(|today| today.day)
     }
 
-    /// Counts these no longer, where that day is not over.
+    /// Removes these counts, if that day is not over.
     pub(super) fn give_back(&self, uses: Uses, day: Date) -> Result<(), NoRoom> {
         self.change(day, |today| {
             if today.day == day {
@@ -126,7 +126,7 @@ impl Ledger {
         .map(drop)
     }
 
-    /// The day's counts, on this day.
+    /// Returns the counts as of this day.
     fn on(&self, day: Date) -> Result<Today, LedgerError> {
         let text = match self.read() {
             Ok(text) => text,
@@ -137,7 +137,7 @@ impl Ledger {
         if known.day < day {
             return Ok(Today::begun(day));
         }
-        // A clock that is set back begins no day anew.
+        // A clock that is set back does not start the day anew.
         let tomorrow = day.checked_add(1.day()).unwrap_or(day);
         if known.day > tomorrow {
             return Err(self.error(&format!("it is of {}, and today is {day}", known.day)));
@@ -176,7 +176,7 @@ impl Ledger {
         Ok(today)
     }
 
-    /// The lock, which ends with the file.
+    /// Acquires the lock, which is released when the file is closed.
     fn lock(&self) -> io::Result<File> {
         let mut folder = DirBuilder::new();
         folder.recursive(true).mode(0o700).create(&self.folder)?;
@@ -213,7 +213,7 @@ impl Ledger {
     }
 }
 
-/// The day that it is, in UTC.
+/// Returns the current day in UTC.
 fn day() -> Date {
     let now = Timestamp::from_nanosecond(clock::now()).unwrap_or(Timestamp::UNIX_EPOCH);
     now.to_zoned(TimeZone::UTC).date()

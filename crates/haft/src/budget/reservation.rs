@@ -1,4 +1,4 @@
-//! `Reservation`: what a cleared call has taken of the budgets, given back where the call never starts.
+//! `Reservation`: what a cleared call has reserved from the budgets, returned if the call never starts.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use super::{Budgets, Ledger, NoRoom, RunUses, Uses, Wanted};
 use crate::future::run_blocking;
 
-/// What a call has taken. Dropping it gives it back, unless the call has started.
+/// What a call has reserved. Dropping it returns this, unless the call has started.
 #[derive(Debug, Default)]
 pub(crate) struct Reservation {
     uses: Uses,
@@ -15,7 +15,7 @@ pub(crate) struct Reservation {
     day: Option<(Ledger, Date)>,
 }
 
-/// What a call wants of the budgets.
+/// What a call needs from the budgets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Want<'a> {
     /// What it would use up.
@@ -24,15 +24,15 @@ pub(crate) struct Want<'a> {
     pub(crate) run: &'a Arc<RunUses>,
     /// The budgets, if there are any.
     pub(crate) budgets: Option<&'a Budgets>,
-    /// A person agreed: it is counted, and there is room for it in any case.
+    /// Whether a user agreed: it is counted, but always has room.
     pub(crate) agreed: bool,
 }
 
 impl Reservation {
-    /// Takes what a call wants, all of it or nothing.
+    /// Reserves what a call needs, all of it or nothing.
     ///
     /// # Errors
-    /// There is no room for it, or what was used today is not known.
+    /// There is no room for it, or today's counts are unknown.
     pub(crate) async fn take(want: Want<'_>) -> Result<Self, NoRoom> {
         let mut reserved = Self::of_run(want)?;
         let ledger = |budgets: &'_ Budgets| budgets.ledger_for(want.call.uses).cloned();
@@ -54,7 +54,7 @@ impl Reservation {
         Ok(reserved)
     }
 
-    /// Takes it where only the run counts; `None` where the day does, too.
+    /// Reserves it if only the run counts; `None` if the day counts, too.
     pub(crate) fn take_now(want: Want<'_>) -> Option<Result<Self, NoRoom>> {
         if want.call.uses.is_none() {
             return Some(Ok(Self::default()));
@@ -84,12 +84,12 @@ impl Reservation {
         })
     }
 
-    /// What was taken.
+    /// Returns what was reserved.
     pub(crate) fn uses(&self) -> Uses {
         self.uses
     }
 
-    /// The call starts: what it took is used.
+    /// Marks the reservation as used, because the call starts.
     pub(crate) fn spend(mut self) {
         self.run = None;
         self.day = None;
@@ -103,7 +103,7 @@ impl Drop for Reservation {
             run.give_back(uses);
         }
         if let Some((ledger, day)) = self.day.take() {
-            // It goes on where nobody waits for it.
+            // Continues in the background.
             drop(run_blocking(move || {
                 if let Err(error) = ledger.give_back(uses, day) {
                     tracing::warn!(%error, "a call that did not run stays counted for the day");

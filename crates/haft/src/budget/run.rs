@@ -1,4 +1,4 @@
-//! `RunUses`: what the calls of a run have used up, shared by all of them.
+//! `RunUses`: the counts of a run, shared by all of its calls.
 
 use parking_lot::Mutex;
 
@@ -9,18 +9,18 @@ use super::{EffectLimits, Period, UsedUp, Uses};
 pub(crate) struct RunUses(Mutex<Uses>);
 
 impl RunUses {
-    /// What was used so far.
+    /// Returns the counts so far.
     pub(crate) fn now(&self) -> Uses {
         *self.0.lock()
     }
 
-    /// Counts these, whatever the budgets are.
+    /// Counts these, regardless of budgets.
     pub(crate) fn add(&self, uses: Uses) {
         let mut now = self.0.lock();
         *now = now.plus(uses);
     }
 
-    /// Counts these where there is room for all of them.
+    /// Counts these if there is room for all of them.
     pub(crate) fn add_within(&self, limits: &EffectLimits, uses: Uses) -> Result<(), UsedUp> {
         let mut now = self.0.lock();
         if let Some(used_up) = limits.without_room(Period::Run, *now, uses) {
@@ -30,7 +30,7 @@ impl RunUses {
         Ok(())
     }
 
-    /// Counts these no longer.
+    /// Removes these counts.
     pub(crate) fn give_back(&self, uses: Uses) {
         let mut now = self.0.lock();
         *now = now.minus(uses);

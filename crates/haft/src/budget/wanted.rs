@@ -1,4 +1,4 @@
-//! `Wanted`: what a call would use of the budgets, and whether that can be said before it runs.
+//! `Wanted`: what a call would use of the budgets, and whether this is known before it runs.
 
 use super::{Budgets, Counted, Uses};
 use crate::permission::{Effect, Permission};
@@ -7,14 +7,14 @@ use crate::spec::{Risk, ToolSpec};
 /// What a call would use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
-    /// As far as it is counted.
+    /// The part that can be counted.
     pub(crate) uses: Uses,
-    /// It may delete files that are not counted, and there is a budget of deletions.
+    /// Whether it may delete files that cannot be counted, although there is a budget of deletions.
     pub(crate) uncounted: bool,
 }
 
 impl Wanted {
-    /// Of a call that no budgets stand over.
+    /// Returns the counts of a call without budgets.
     pub(crate) fn unlimited(spec: &ToolSpec, permissions: &[Permission]) -> Self {
         Self {
             uses: Uses::of(spec, permissions),
@@ -24,7 +24,7 @@ impl Wanted {
 }
 
 impl Budgets {
-    /// What a call would use of them.
+    /// Returns what a call would use of the budgets.
     pub(crate) fn wanted(&self, spec: &ToolSpec, permissions: &[Permission]) -> Wanted {
         let mut uses = Uses::of(spec, permissions);
         let sends = permissions.iter().filter(|one| self.is_send(one)).count();
@@ -37,7 +37,7 @@ impl Budgets {
         }
     }
 
-    /// As what an effect of a call counts.
+    /// Returns what an effect of a call counts as.
     pub(crate) fn counted(
         &self,
         spec: &ToolSpec,
@@ -52,9 +52,9 @@ impl Budgets {
         [deletes, own, sends].into_iter().flatten()
     }
 
-    /// Whether it is a command that works on the workspace itself, where what it deletes is not seen, and there is a budget of deletions.
-    /// What only reads deletes nothing; what works on a copy has its changes judged, file by file. One that says what it removes may say
-    /// so of a folder, with however many files.
+    /// Returns whether it is a command that works on the workspace directly, so that its deletions cannot be counted, although there is
+    /// a budget of deletions. A command that only reads deletes nothing; changes on a copy are judged file by file. One that declares
+    /// what it removes may name a folder with any number of files.
     pub(crate) fn is_uncounted(&self, permissions: &[Permission], permission: &Permission) -> bool {
         let mut limits = [self.run(), self.day()].into_iter();
         if !limits.any(|limits| limits.deletions.is_some()) {
@@ -65,7 +65,7 @@ impl Budgets {
         directly && (permission.risk > Risk::Safe || permissions.iter().any(removes))
     }
 
-    /// Whether it is a command that may connect to where it likes.
+    /// Returns whether it is a command that may connect to any host.
     fn is_send(&self, permission: &Permission) -> bool {
         let Effect::Run {
             jailed, on_copy, ..

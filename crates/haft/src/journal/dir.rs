@@ -1,5 +1,5 @@
-//! `DirJournal`: journals beside the runs' records, a line an entry: `runs/<run-id>/journal.jsonl`. An entry costs one
-//! write, so this is what is used unless runs are kept in a database that other machines share.
+//! `DirJournal`: journals next to the runs' records, one line per entry: `runs/<run-id>/journal.jsonl`. An entry costs one write,
+//! so this is the default unless runs are stored in a database that other machines share.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -24,31 +24,31 @@ use crate::result::Status;
 mod tests;
 
 const FILE: &str = "journal.jsonl";
-/// Longest line that is read: a script and its arguments, or a reply, with their escapes.
+/// Maximum length of a line that is read: a script with its arguments, or a reply, including escapes.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// Journals in haft's state folder. A run's file is locked while one of its chains is at work. Clones are the same journals.
+/// Journals in haft's state folder. A run's file is locked while one of its chains is running. Clones share the journals.
 ///
-/// An entry is appended to its file before the call that writes it returns: that is quicker than another thread is woken.
-/// Journals are read on threads for work that blocks.
+/// An entry is appended to its file before the call that writes it returns: that is faster than waking another thread. Journals
+/// are read on threads for blocking work.
 #[derive(Debug, Clone)]
 pub struct DirJournal {
     home: Arc<Path>,
     open: Arc<Mutex<HashMap<RunId, Open>>>,
 }
 
-/// A run's file, held for as long as chains of the run are at work.
+/// A run's file, open while chains of the run are running.
 #[derive(Debug)]
 struct Open {
     file: File,
     chains: HashSet<CallId>,
-    /// Chains of another process are in it, too.
+    /// Whether the file also holds chains of another process.
     old: bool,
     line: Vec<u8>,
 }
 
 impl DirJournal {
-    /// Journals below `home`, haft's state folder.
+    /// Creates the journals in `home`, haft's state folder.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
             home: home.into().into(),
@@ -61,7 +61,7 @@ impl DirJournal {
         Ok(dir.join(FILE))
     }
 
-    /// Adds a line.
+    /// Appends a line.
     fn add(&self, run: &RunId, line: &Line) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io {
             run: run.clone(),
@@ -91,11 +91,11 @@ impl DirJournal {
         let mut written = open.write(line);
         line.note(&mut open.chains);
         if open.chains.is_empty() {
-            // Chains that ended need no journal; a run may have thousands.
+            // Ended chains need no journal, and a run may have thousands.
             if !open.old && written.is_ok() {
                 written = open.file.set_len(0);
             }
-            // The lock goes with the file.
+            // Closing the file releases the lock.
             all.remove(run);
         }
         written.map_err(failed)
@@ -107,7 +107,7 @@ impl Open {
         self.line.clear();
         serde_json::to_writer(&mut self.line, line)?;
         self.line.push(b'\n');
-        // One write: a line is there whole, or cut at the end of the file by a full disk.
+        // A single write: a line is complete, or cut at the end of the file by a full disk.
         self.file.write_all(&self.line)?;
         self.line.shrink_to(64 << 10);
         Ok(())
@@ -125,8 +125,8 @@ fn open(path: &Path, write: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// Ends the file with a whole line: what a killed process left of one is taken away, it was not said. Whether the file
-/// holds anything.
+/// Makes the file end with a complete line: removes what a killed process left of one, since it never took effect. Returns whether
+/// the file has content.
 fn end_line(file: &File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(false);
@@ -150,7 +150,7 @@ fn end_line(file: &File) -> io::Result<bool> {
     }
 }
 
-/// An answer that is there.
+/// Returns an answer that is ready.
 fn answer<'a>(written: Result<(), JournalError>) -> Answer<'a, ()> {
     Box::pin(ready(written))
 }
@@ -192,7 +192,7 @@ impl Journal for DirJournal {
         let mut all = self.open.lock();
         if let Some(open) = all.get_mut(run) {
             open.chains.remove(chain);
-            // What was left is not wiped when others end.
+            // The suspended chain's entries must not be wiped when others end.
             open.old = true;
             if open.chains.is_empty() {
                 all.remove(run);
@@ -226,7 +226,7 @@ impl Journal for DirJournal {
 }
 
 impl DirJournal {
-    /// Reads on a thread for that.
+    /// Runs blocking work on another thread.
     fn work<T: Send + 'static>(
         &self,
         run: &RunId,
@@ -241,7 +241,7 @@ impl DirJournal {
         })
     }
 
-    /// The chains of a run that no other process is at; none where it has no journal.
+    /// Reads the chains of a run that no other process is working on; `None` if it has no journal.
     fn read<'a>(&self, run: &'a RunId) -> Result<Option<Reader<'a>>, JournalError> {
         let failed = |source| JournalError::Io {
             run: run.clone(),

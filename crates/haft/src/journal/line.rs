@@ -1,4 +1,4 @@
-//! `Line`: an entry of a journal as it is written, and the `Reader` that follows a run's chains by them.
+//! `Line`: the stored form of a journal entry, and the `Reader` that follows a run's chains through them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::call::{CallId, RunId};
 use crate::journal::{ChainStart, JournalCall, JournalError, Recorded, RecordedCall};
 use crate::result::Status;
 
-/// An entry as it is written.
+/// The stored form of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(
@@ -18,7 +18,7 @@ use crate::result::Status;
     reason = "the fields are those of what the entry is made from"
 )]
 pub enum Line {
-    /// A chain begins.
+    /// A chain starts.
     Begin {
         chain: String,
         code: String,
@@ -45,7 +45,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// What the line does to the chains that are at work.
+    /// Updates the set of running chains.
     pub fn note(&self, at_work: &mut HashSet<CallId>) {
         match self {
             Self::Begin { chain, .. } => {
@@ -58,7 +58,7 @@ impl Line {
         }
     }
 
-    /// A chain begins.
+    /// Creates the line for the start of a chain.
     pub fn begin(chain: &CallId, start: &ChainStart) -> Self {
         Self::Begin {
             chain: chain.to_string(),
@@ -69,7 +69,7 @@ impl Line {
         }
     }
 
-    /// A call is about to be dispatched.
+    /// Creates the line for a call about to be dispatched.
     pub fn call(chain: &CallId, call: &JournalCall) -> Self {
         Self::Call {
             chain: chain.to_string(),
@@ -80,7 +80,7 @@ impl Line {
         }
     }
 
-    /// A call has ended.
+    /// Creates the line for the end of a call.
     pub fn end(chain: &CallId, seq: u64, reply: &str) -> Self {
         Self::End {
             chain: chain.to_string(),
@@ -89,7 +89,7 @@ impl Line {
         }
     }
 
-    /// The chain has ended.
+    /// Creates the line for the end of a chain.
     pub fn close(chain: &CallId, status: Status) -> Self {
         Self::Close {
             chain: chain.to_string(),
@@ -98,7 +98,7 @@ impl Line {
     }
 }
 
-/// Follows the chains of a run: those that began and were not closed.
+/// Follows the chains of a run: those that started and were not closed.
 #[derive(Debug)]
 pub struct Reader<'a> {
     run: &'a RunId,
@@ -106,7 +106,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Nothing read yet of this run.
+    /// Creates a reader for this run.
     pub fn new(run: &'a RunId) -> Self {
         Self {
             run,
@@ -114,15 +114,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// This chain, or the last where none is named, if nobody closed it. Which of its calls without an end started, the
-    /// run's record in `home` says.
+    /// Returns the given chain, or else the last, if it was not closed. The run's record in `home` tells which of its unfinished
+    /// calls started.
     pub fn open(mut self, chain: Option<&CallId>, home: &Path) -> Option<Recorded> {
         let mut last = match chain {
             None => self.open.pop()?,
             Some(chain) => self.open.into_iter().find(|open| open.chain == *chain)?,
         };
         if last.calls.iter().any(|call| call.reply.is_none())
-            // A record that cannot be read leaves every one in doubt.
+            // If the record cannot be read, all of them stay in doubt.
             && let Ok(started) = runs::started(home, self.run.as_str())
         {
             for entry in &mut last.calls {
@@ -133,20 +133,20 @@ impl<'a> Reader<'a> {
         Some(last)
     }
 
-    /// Those that were not closed and that `at_work` does not hold.
+    /// Returns the chains that were not closed and are not in `at_work`.
     pub fn abandoned(mut self, at_work: &HashSet<CallId>) -> Vec<Recorded> {
         self.open.retain(|open| !at_work.contains(&open.chain));
         self.open
     }
 
-    /// Reads the next line, which has this number, from 1.
+    /// Reads the next line, with its number from 1.
     ///
     /// # Errors
-    /// [`JournalError::Damaged`] where the line is not a valid journal line or does not follow the one before.
+    /// [`JournalError::Damaged`] if the line is not a valid journal line or does not follow the previous one.
     pub fn line(&mut self, number: usize, line: &[u8]) -> Result<(), JournalError> {
         let read = match serde_json::from_slice(line) {
             Ok(read) => read,
-            // A line that a killed process did not finish: what it was about to say was not said.
+            // A line that a killed process did not finish; it never took effect.
             Err(_) if !line.ends_with(b"\n") => return Ok(()),
             Err(error) => return Err(self.damaged(number, error.to_string())),
         };
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
                 };
                 let at = self.chain(number, &chain)?;
                 match at.calls.iter_mut().find(|known| known.call.seq == seq) {
-                    // Answered from the record, or run again after it had been in doubt.
+                    // Answered from the record, or run again after it was in doubt.
                     Some(known) if known.reply.is_none() => known.call = call,
                     Some(_) => {}
                     None => at.calls.push(RecordedCall {
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A chain that is gone on with begins again; what it did before is still so.
+    /// Starts a chain; if it is resumed, its earlier entries stay.
     fn begin(&mut self, chain: &str, start: ChainStart) {
         let known = |open: &Recorded| open.chain.as_str() == chain;
         if !self

@@ -1,4 +1,4 @@
-//! The ways a secret may stand in text: escaped, percent-encoded, and within what was encoded as base64.
+//! The forms in which a secret may appear in text: escaped, percent-encoded, and within base64.
 
 use std::fmt::Write as _;
 
@@ -8,19 +8,19 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::SHORTEST;
 
-/// Reads base64 with and without the signs that fill it up.
+/// Decodes base64 with or without padding.
 const READING: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, READING);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, READING);
 
-/// Fewest signs of base64 that are searched for: fewer would be found in any picture.
+/// Minimum number of base64 characters that are searched for: fewer would match in any image.
 const SHORTEST_CORE: usize = 6;
-/// What an encoder may leave as it is beside letters, digits and `-_.~`: nothing, a path's slashes, what JavaScript leaves, what
-/// may stand in a login.
+/// Characters that an encoder may leave unencoded besides letters, digits and `-_.~`: none, a path's slashes, those that JavaScript
+/// leaves, those allowed in a login.
 const LEFT: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;="];
 
-/// What is known with a secret: itself, what it says percent-decoded, and the password of a login in base64.
+/// Returns a secret and what it implies: its percent-decoded form, and the password of a base64-encoded login.
 pub(super) fn meanings(secret: &str) -> Vec<String> {
     let mut all = vec![secret.to_owned()];
     all.extend(percent_decoded(secret));
@@ -36,7 +36,7 @@ pub(super) fn meanings(secret: &str) -> Vec<String> {
     all
 }
 
-/// The forms that are searched for as they are: JSON, JSON in a JSON string, percent-encoded.
+/// Returns the forms that are searched for as they are: JSON, JSON in a JSON string, percent-encoded.
 pub(super) fn written(secret: &str) -> Vec<String> {
     let json = json_inner(secret);
     let ascii: String = json.chars().fold(String::new(), |mut out, c| {
@@ -63,7 +63,7 @@ pub(super) fn written(secret: &str) -> Vec<String> {
     forms
 }
 
-/// What base64 makes of a secret wherever it stands in what is encoded, without the signs at both ends that hold bits of others.
+/// Returns the base64 forms of a secret at any offset, without the characters at both ends that hold bits of other data.
 pub(super) fn cores(secret: &str) -> Vec<String> {
     let mut cores = Vec::new();
     for before in 0..3_usize {
@@ -84,12 +84,12 @@ pub(super) fn cores(secret: &str) -> Vec<String> {
     cores
 }
 
-/// Whether a byte may stand within base64, also where that is encoded again.
+/// Returns whether a byte may occur within base64, also if that is encoded again.
 pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/-_=%\\".contains(&byte)
 }
 
-/// A text as it stands between the quotes of a JSON string.
+/// Returns a text as it appears between the quotes of a JSON string.
 fn json_inner(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
@@ -107,7 +107,7 @@ fn percent(text: &str, left: &str) -> String {
     })
 }
 
-/// The same with the digits after each `%` in small letters.
+/// Lowercases the digits after each `%`.
 fn in_small_letters(percent: &str) -> String {
     let mut parts = percent.split('%');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -120,7 +120,7 @@ fn in_small_letters(percent: &str) -> String {
     out
 }
 
-/// What a text says without percent-encoding; none where it has none, or is no text then.
+/// Returns the percent-decoded text; `None` if nothing is encoded, or the result is not text.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

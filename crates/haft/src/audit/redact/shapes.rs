@@ -1,19 +1,19 @@
-//! What keys, tokens and passwords look like: the words they begin with, and how much after them is secret.
+//! The shapes of keys, tokens and passwords: the words they start with, and how much of what follows is secret.
 
 use std::ops::Range;
 
 use super::REDACTED;
 
-/// How a marker is looked at more closely.
+/// How the text after a marker is checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
-    /// A service's key: this marker exactly, then at least so many letters, digits, `_` and `-`.
+    /// A service's key: this exact marker, then at least this many letters, digits, `_` and `-`.
     Key(usize),
-    /// `sk-`: as a key, but words joined by hyphens are none.
+    /// `sk-`: like a key, but not words joined by hyphens.
     SecretKey,
-    /// An access key id of AWS: sixteen capitals and digits.
+    /// An access key id of AWS: sixteen capital letters and digits.
     AccessKeyId,
-    /// A signed token in three parts.
+    /// A signed token with three parts.
     Jwt,
     /// A private key in PEM.
     Pem,
@@ -23,16 +23,16 @@ pub(super) enum Shape {
     Header,
     /// `password=…` and the like.
     Pair,
-    /// The same for words that prose has before a colon, too.
+    /// Like `Pair`, for words that also precede a colon in prose.
     DoubtfulPair,
     /// A password within a URL.
     Url,
 }
 
-/// The longest of the markers.
+/// Length of the longest marker.
 pub(super) const LONGEST_MARKER: usize = 16;
 
-/// The words that shapes begin with; matched in any case.
+/// The words that shapes start with, matched case-insensitively.
 pub(super) const MARKERS: &[(&str, Shape)] = &[
     ("sk-", Shape::SecretKey),
     ("sk_live_", Shape::Key(16)),
@@ -78,8 +78,8 @@ pub(super) const MARKERS: &[(&str, Shape)] = &[
 ];
 
 impl Shape {
-    /// The secret that follows from this marker, if it is one. Linear: what is read and refused is short, or is not
-    /// read again because no other marker counts within it.
+    /// Returns the secret that follows this marker, if it is one. Linear: text that is read and rejected is short, or is not read
+    /// again because no other marker applies within it.
     pub(super) fn confirm(self, text: &str, marker: Range<usize>) -> Option<Range<usize>> {
         let bytes = text.as_bytes();
         let exact = |wanted: &str| text[marker.clone()] == *wanted;
@@ -109,7 +109,7 @@ impl Shape {
     }
 }
 
-/// Where the run of bytes that `wanted` likes ends.
+/// Returns where the run of bytes that `wanted` accepts ends.
 fn run(bytes: &[u8], from: usize, wanted: impl Fn(u8) -> bool) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     from + rest.iter().take_while(|b| wanted(**b)).count()
@@ -123,7 +123,7 @@ fn is_token_byte(b: u8) -> bool {
     is_key_byte(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'=')
 }
 
-/// Whether no word goes on into `at`; the letter of a JSON escape (`\n`) is no word.
+/// Returns whether no word continues into `at`; the letter of a JSON escape (`\n`) is not a word.
 fn stands_free(bytes: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|i| bytes[i]) else {
         return true;
@@ -165,7 +165,7 @@ fn pem(text: &str, marker: Range<usize>) -> Option<Range<usize>> {
                 let dashes = run(bytes, label, |b| b != b'-' && b != b'\n' && b != b'\\');
                 run(bytes, dashes, |b| b == b'-')
             });
-            // Without its last line the key is cut, and all that is there is key.
+            // Without its last line the key is cut, and all of the rest belongs to it.
             marker.start..end
         })
 }
@@ -178,7 +178,7 @@ fn bearer(bytes: &[u8], marker: &Range<usize>) -> Option<Range<usize>> {
     (start > marker.end && alike).then_some(start..end)
 }
 
-/// What stands between a name and its value, and how the value is quoted.
+/// The text between a name and its value, and how the value is quoted.
 struct Assignment {
     start: usize,
     quote: Quote,
@@ -205,7 +205,7 @@ fn quote(bytes: &[u8], at: usize) -> (Quote, usize) {
     }
 }
 
-/// Reads `"? *[=:] *"?` after a name.
+/// Parses `"? *[=:] *"?` after a name.
 fn assignment(bytes: &[u8], name_end: usize) -> Option<Assignment> {
     let space = |b: u8| b == b' ' || b == b'\t';
     let (closing, at) = quote(bytes, name_end);
@@ -226,7 +226,7 @@ fn assignment(bytes: &[u8], name_end: usize) -> Option<Assignment> {
     })
 }
 
-/// Where a value that begins at `start` ends.
+/// Returns where a value that starts at `start` ends.
 fn value_end(bytes: &[u8], start: usize, quote: Quote, plain_end: impl Fn(u8) -> bool) -> usize {
     let mut at = start;
     while let Some(&byte) = bytes.get(at) {
@@ -246,7 +246,7 @@ fn value_end(bytes: &[u8], start: usize, quote: Quote, plain_end: impl Fn(u8) ->
     bytes.len()
 }
 
-/// A reference to a secret, or what redaction left of one.
+/// Returns whether this is a reference to a secret, or what redaction left of one.
 fn is_reference(rest: &[u8]) -> bool {
     rest.starts_with(b"$") || rest.starts_with(REDACTED.as_bytes())
 }
@@ -304,7 +304,7 @@ fn header(text: &str, name_end: usize) -> Option<Range<usize>> {
     secret.then_some(found.start..word_end)
 }
 
-/// `user:password@` after `://`.
+/// Finds the password in `user:password@` after `://`.
 fn url(bytes: &[u8], start: usize) -> Option<Range<usize>> {
     const LONGEST: usize = 1024;
     let rest = &bytes[start..bytes.len().min(start + LONGEST)];

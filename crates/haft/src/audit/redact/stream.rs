@@ -1,16 +1,16 @@
-//! `RedactedStream`: known secrets taken out of output that goes on while it comes.
+//! `RedactedStream`: removes known secrets from output while it streams.
 
 use aho_corasick::Input;
 
 use super::forms::is_base64;
 use super::{Known, REDACTED, Redactor, Search};
 
-/// Most bytes held back of what may be one text in base64: a longer one goes on in pieces.
+/// Maximum number of bytes held back of what may be a single base64 text; a longer one is passed on in pieces.
 const HELD: usize = 64 << 10;
 
-/// Takes the secret values that a [`Redactor`] knows out of a stream of bytes, and nothing else: what merely looks like a secret
-/// passes as it is, for the stream is what a program wrote. Without known values every byte goes on at once; with them, the end of what
-/// came waits while it may be the beginning of one.
+/// Removes the secret values that a [`Redactor`] knows from a stream of bytes, and nothing else: text that only looks like a secret
+/// passes unchanged, because the stream is a program's output. Without known values, every byte passes at once; otherwise the end
+/// of the input is held back while it may be the start of a value.
 #[derive(Debug)]
 pub struct RedactedStream {
     redactor: Redactor,
@@ -18,7 +18,7 @@ pub struct RedactedStream {
 }
 
 impl RedactedStream {
-    /// A stream from its beginning.
+    /// Creates a stream at its start.
     pub fn new(redactor: &Redactor) -> Self {
         Self {
             redactor: redactor.clone(),
@@ -26,13 +26,13 @@ impl RedactedStream {
         }
     }
 
-    /// What goes on of this and of what was held back.
+    /// Adds input and returns the bytes that can be passed on.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(bytes);
         self.take(false)
     }
 
-    /// The rest: nothing follows.
+    /// Returns the rest, at the end of the stream.
     pub fn finish(&mut self) -> Vec<u8> {
         self.take(true)
     }
@@ -43,7 +43,7 @@ impl RedactedStream {
             return std::mem::take(&mut self.held);
         }
         let Some(search) = known.search() else {
-            // What cannot be searched is not shown.
+            // Text that cannot be searched is not shown.
             self.held.clear();
             return REDACTED.into();
         };
@@ -59,7 +59,7 @@ impl RedactedStream {
 }
 
 impl Known {
-    /// How much of the bytes no value can begin in that ends after them.
+    /// Returns the length of the prefix after which no value can start that ends beyond these bytes.
     fn safe_end(&self, search: &Search, bytes: &[u8]) -> usize {
         let from = bytes.len().saturating_sub(search.longest);
         let is_begun = |at: &usize| {
@@ -69,12 +69,12 @@ impl Known {
         };
         let mut end = (from..bytes.len()).find(is_begun).unwrap_or(bytes.len());
         if !self.all.cores.is_empty() {
-            // A text in base64 goes whole or not at all.
+            // A base64 text is passed on whole or not at all.
             let before = bytes[..end].iter().rev().take(HELD);
             let word = before.take_while(|byte| is_base64(**byte)).count();
             end -= if word < HELD { word } else { 0 };
         }
-        // Nor is one cut in two that is there whole.
+        // Do not cut a complete match in two either.
         let found = spans(search, bytes).find(|span| span.start < end && end < span.end);
         found.map_or(end, |span| span.start)
     }
@@ -93,7 +93,7 @@ fn redacted(search: &Search, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where known values stand, from left to right.
+/// Returns the positions of known values, from left to right.
 fn spans<'a>(
     search: &'a Search,
     bytes: &'a [u8],
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of these pieces, whole.
+    /// Returns the redacted output of these pieces.
     fn through(redactor: &Redactor, pieces: &[&[u8]]) -> Vec<u8> {
         let mut stream = RedactedStream::new(redactor);
         let mut out: Vec<u8> = pieces.iter().flat_map(|piece| stream.push(piece)).collect();
