@@ -1,4 +1,4 @@
-//! `Arguments`: the effective JSON text of a call.
+//! `Arguments`: the effective JSON text of a call's arguments.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -7,36 +7,36 @@ use crate::error::ToolError;
 use crate::json;
 use crate::json::view::View;
 
-/// A call's arguments after admission: strict JSON, an object, as the schema wants it. The text and nothing else: what a
-/// tool makes of it before the call is judged is its [`PreparedCall`](crate::tool::PreparedCall).
+/// A call's arguments after admission: strict JSON, an object, valid for the schema. Only the text; the form that a tool parses it
+/// into before the call is judged is its [`PreparedCall`](crate::tool::PreparedCall).
 #[derive(Debug, Clone)]
 pub struct Arguments(String);
 
 impl Arguments {
-    /// Arguments that admission has checked.
+    /// Creates arguments that admission has checked.
     pub(crate) fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The exact text.
+    /// Returns the exact text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The value, parsed anew by each use. For a few of its members there is [`view`](Self::view).
+    /// Returns the value, parsed anew each time. To read a few members, use [`view`](Self::view).
     pub fn value(&self) -> Value {
         json::value::value(&self.0)
     }
 
-    /// The value where it stands in the text: members are read from there, and no tree is built.
+    /// Returns a view of the value in the text: it reads members in place and builds no tree.
     pub fn view(&self) -> View<'_> {
         View::of(&self.0)
     }
 
-    /// The arguments as a type of the tool's own, straight from the text.
+    /// Parses the arguments into a type of the tool's own, directly from the text.
     ///
     /// # Errors
-    /// `invalid_arguments` where the text is not what the type takes.
+    /// `invalid_arguments` if the text does not fit the type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         json::de::from_scanned(&self.0).map_err(|e| ToolError::invalid_arguments(e.to_string()))
     }

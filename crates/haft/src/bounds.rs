@@ -1,7 +1,7 @@
-//! Bounds on what is shared by callers that do not know each other: places, and bytes in memory.
+//! Limits on resources shared by callers that do not know each other: places, and bytes in memory.
 //!
-//! Whoever holds something for a caller takes it off a bound first. Each [`Class`] of callers has a share of its own, so that
-//! what one uses up is never another's; within a share each holder of a [`Budget`] has some bytes that nobody can take.
+//! Code that holds something for a caller first takes it from a limit. Each [`Class`] of callers has its own share, so that no class
+//! can use up another's; within a share, each holder of a [`Budget`] has some bytes reserved.
 
 mod budget;
 mod places;
@@ -9,30 +9,30 @@ mod places;
 pub use budget::{Budget, Charge};
 pub use places::{Place, Places};
 
-/// Whose share of something bounded is used.
+/// The class of a caller, which determines its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// A caller that has not shown who it is.
+    /// A caller that has not authenticated.
     Stranger,
     /// A caller that may call tools.
     Client,
-    /// The person who may decide.
+    /// The operator, who may decide.
     Operator,
 }
 
-/// One of something for each class of callers.
+/// One value per class of callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares<T> {
-    /// For callers that have not shown who they are.
+    /// The value for callers that have not authenticated.
     pub strangers: T,
-    /// For callers that may call tools.
+    /// The value for callers that may call tools.
     pub clients: T,
-    /// For the person who may decide.
+    /// The value for the operator.
     pub operator: T,
 }
 
 impl<T> Shares<T> {
-    /// The share of a class.
+    /// Returns the share of a class.
     pub fn of(&self, class: Class) -> &T {
         match class {
             Class::Stranger => &self.strangers,
@@ -41,7 +41,7 @@ impl<T> Shares<T> {
         }
     }
 
-    /// Something else for each class, made of its share.
+    /// Maps each share to another value.
     pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> Shares<U> {
         Shares {
             strangers: make(self.strangers),

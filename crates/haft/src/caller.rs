@@ -1,7 +1,7 @@
-//! `Caller`: the program that made a call, where it can be asked and told things while the call runs.
+//! `Caller`: the program that made a call, if it can be asked and sent messages while the call runs.
 //!
-//! What is asked and what comes back is raw JSON in the words of the Model Context Protocol, so that a call relayed for another
-//! server loses nothing of either.
+//! Requests and results are raw JSON as the Model Context Protocol defines it, so that a call relayed for another server loses
+//! nothing of either.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,21 +10,21 @@ use crate::error::{ErrorKind, ToolError};
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 
-/// What a caller can be asked.
+/// A kind of request to a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequestKind {
-    /// To have its user fill in a form.
+    /// Ask its user to fill in a form.
     Form,
-    /// To have its user open an address.
+    /// Ask its user to open a URL.
     Url,
-    /// To have its model complete a message.
+    /// Ask its model to complete a message.
     Sampling,
-    /// Which folders it works in.
+    /// Ask for the folders it works in.
     Roots,
 }
 
 impl RequestKind {
-    /// The method that asks it.
+    /// Returns the protocol method of the request.
     pub fn method(self) -> &'static str {
         match self {
             Self::Form | Self::Url => "elicitation/create",
@@ -33,7 +33,7 @@ impl RequestKind {
         }
     }
 
-    /// The capability by which a caller says that it can be asked.
+    /// Returns the capability by which a caller declares support for it.
     pub fn capability(self) -> &'static str {
         match self {
             Self::Form | Self::Url => "elicitation",
@@ -42,7 +42,7 @@ impl RequestKind {
         }
     }
 
-    /// What a request of this method and with these params asks; none where it is nothing that callers can be asked.
+    /// Returns the kind of a request with this method and these params; `None` if callers do not accept it.
     pub fn of(method: &str, params: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Mode<'a> {
@@ -52,7 +52,7 @@ impl RequestKind {
         Some(match method {
             "sampling/createMessage" => Self::Sampling,
             "roots/list" => Self::Roots,
-            // A list would be read as a struct, too.
+            // serde would also parse a list as a struct.
             "elicitation/create" if params.get().starts_with('{') => {
                 let mode = serde_json::from_str::<Mode<'_>>(params.get()).ok()?.mode;
                 match mode.map(RawValue::get) {
@@ -69,16 +69,16 @@ impl RequestKind {
 /// A request to a caller.
 #[derive(Debug, Clone)]
 pub struct CallerRequest {
-    /// What it asks.
+    /// The kind of request.
     pub kind: RequestKind,
-    /// The name it is known by among the requests of its call, where the protocol names them; one is made where there is none.
+    /// Its name among the requests of its call, if the protocol names them; generated if absent.
     pub name: Option<String>,
-    /// The params as they go out: an object.
+    /// The params as sent: an object.
     pub params: Box<RawValue>,
 }
 
 impl CallerRequest {
-    /// A request with these params.
+    /// Creates a request with these params.
     pub fn new(kind: RequestKind, params: Box<RawValue>) -> Self {
         Self {
             kind,
@@ -87,35 +87,35 @@ impl CallerRequest {
         }
     }
 
-    /// The same under this name.
+    /// Sets the name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 }
 
-/// Why a caller gave no answer.
+/// Why a caller did not answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallerError {
-    /// It has not said that it can be asked this.
+    /// The caller did not declare support for the request.
     #[error("the client cannot be asked: it did not declare the capability `{}`", .0.capability())]
     Unsupported(RequestKind),
-    /// It refused, with this error object.
+    /// The caller refused, with this error object.
     #[error("the client refused {}: {error}", .kind.method())]
     Refused {
-        /// What was asked.
+        /// The kind of request.
         kind: RequestKind,
-        /// Its error as it came.
+        /// Its error, unchanged.
         error: Box<RawValue>,
     },
-    /// It went away, or the call ended first.
+    /// The caller disconnected, or the call ended first.
     #[error("the client went away before it answered {}", .0.method())]
     Gone(RequestKind),
-    /// It did not answer in time.
+    /// The caller did not answer in time.
     #[error("the client did not answer {} in time", .0.method())]
     Late(RequestKind),
-    /// Too many calls or bytes wait for answers of clients.
+    /// Too many calls or bytes are waiting for answers of clients.
     #[error("the client cannot be asked {} now: too much waits for answers of clients", .0.method())]
     Busy(RequestKind),
 }
@@ -136,7 +136,7 @@ impl From<CallerError> for ToolError {
     }
 }
 
-/// How grave a log message is (RFC 5424), mildest first.
+/// The severity of a log message (RFC 5424), lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the words of RFC 5424 say it")]
@@ -152,7 +152,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// All levels, mildest first.
+    /// All levels, lowest first.
     pub const ALL: [Self; 8] = [
         Self::Debug,
         Self::Info,
@@ -164,7 +164,7 @@ impl LogLevel {
         Self::Emergency,
     ];
 
-    /// The word on the wire.
+    /// Returns the word used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -178,7 +178,7 @@ impl LogLevel {
         }
     }
 
-    /// The level of this word.
+    /// Returns the level with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str() == word)
     }
@@ -186,29 +186,29 @@ impl LogLevel {
 
 /// The program that made a call.
 ///
-/// A host sets it on the session ([`Session::with_caller`](crate::session::Session::with_caller)); a tool reaches it by
-/// [`CallContext::caller`](crate::context::CallContext::caller), which bounds each request in time and counts the wait as a
-/// person's, not the tool's.
+/// A host sets it on the session ([`Session::with_caller`](crate::session::Session::with_caller)); a tool accesses it through
+/// [`CallContext::caller`](crate::context::CallContext::caller), which limits the time of each request and counts the wait as the
+/// user's time, not the tool's.
 pub trait Caller: Send + Sync + 'static {
-    /// Whether it said that it can be asked this.
+    /// Returns whether it declared support for this kind of request.
     fn can(&self, kind: RequestKind) -> bool;
 
-    /// All that it said it can do, as it came: an object.
+    /// Returns all capabilities that it declared, unchanged: an object.
     fn capabilities(&self) -> Option<Box<RawValue>> {
         None
     }
 
-    /// Asks, and waits for the result as it comes. Dropping the future ends the request.
+    /// Sends a request and waits for the raw result. Dropping the future ends the request.
     fn ask(&self, request: CallerRequest) -> BoxFuture<'_, Result<Box<RawValue>, CallerError>>;
 
-    /// Whether it wants log messages of this level.
+    /// Returns whether it wants log messages of this level.
     fn wants_log(&self, level: LogLevel) -> bool {
         let _ = level;
         false
     }
 
-    /// Passes on a log message: the params of `notifications/message` as they go out. Must not wait; one that is not wanted, or
-    /// that finds no room, is dropped.
+    /// Forwards a log message: the params of `notifications/message` as sent. Must not wait; a message that is not wanted, or finds no
+    /// room, is dropped.
     fn log(&self, level: LogLevel, params: Box<RawValue>) {
         let _ = (level, params);
     }

@@ -1,4 +1,4 @@
-//! Locks of files with one writer and many readers: a run's folder, its journal. A reader's short lock never defeats a writer.
+//! File locks with one writer and many readers: a run's folder, its journal. A reader's short lock never makes a writer fail.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// Tries while a writer has the lock, which may be about to release it, and the pause between two.
+/// Number of tries while a writer has the lock, which may be about to release it, and the pause between tries.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(2);
-/// Tries while only readers have the lock: on a busy machine they may hold it for long.
+/// Number of tries while only readers have the lock: on a busy machine they may hold it for long.
 const READER_TRIES: u32 = 5_000;
 
-/// Locks a file or folder exclusively until it is closed; false if a writer has it.
+/// Locks a file or folder exclusively until it is closed; returns false if a writer has it.
 pub(crate) fn try_lock(file: impl AsFd) -> io::Result<bool> {
     let (mut writers, mut readers) = (0, 0);
     while writers < TRIES && readers < READER_TRIES {
@@ -33,7 +33,7 @@ pub(crate) fn try_lock(file: impl AsFd) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Locks a file or folder together with other readers until it is closed; false if a writer has it, in this process or
+/// Locks a file or folder, shared with other readers, until it is closed; returns false if a writer has it, in this process or
 /// another.
 pub(crate) fn try_lock_shared(file: impl AsFd) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockShared) {

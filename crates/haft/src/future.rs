@@ -1,4 +1,4 @@
-//! `BoxFuture`: what a method of a trait object returns where it waits; and work that blocks, away from where others run.
+//! `BoxFuture`: the return type of async methods of trait objects; `run_blocking`: blocking work on another thread.
 
 use std::future::ready;
 use std::io;
@@ -6,11 +6,11 @@ use std::pin::Pin;
 
 use tokio::runtime::Handle;
 
-/// A future that a trait object can return.
+/// A future that a method of a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Runs work that blocks on a disk, away from the threads that run tasks. It begins with this call, not when the future is
-/// first polled, and runs to its end even where the future is dropped. Without a runtime it runs here, before this returns.
+/// Runs blocking disk work away from the threads that run tasks. It starts with this call, not when the future is first polled, and
+/// completes even if the future is dropped. Without a runtime it runs here, before this returns.
 ///
 /// # Errors
 /// The runtime is shutting down, or the work panicked.
@@ -31,7 +31,7 @@ pub fn run_blocking<T: Send + 'static>(
     Box::pin(async move { working.await.map_err(io::Error::other) })
 }
 
-/// Waits for a future, in a test that is not async.
+/// Blocks on a future, in a test that is not async.
 #[cfg(test)]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();

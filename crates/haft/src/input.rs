@@ -1,4 +1,4 @@
-//! `CallInput`: what a client pipes into the one command of its run.
+//! `CallInput`: what a client pipes into the single command of its run.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,11 +8,11 @@ use tokio::io::AsyncRead;
 
 use crate::permission::Condition;
 
-/// Reads what is piped in.
+/// Reads the piped input.
 pub type InputReader = Pin<Box<dyn AsyncRead + Send>>;
 
-/// What a client pipes in: no argument says what it is, so the call that reads it says that it does. An approval given for a call
-/// with it holds for none without it, in whichever process.
+/// What a client pipes in. No argument shows it, so the call that reads it declares it as a condition: an approval for a call with
+/// input does not cover one without it, in any process.
 pub struct CallInput(Mutex<Option<InputReader>>);
 
 impl fmt::Debug for CallInput {
@@ -22,17 +22,17 @@ impl fmt::Debug for CallInput {
 }
 
 impl CallInput {
-    /// Input that is read from here, by the first call that wants it.
+    /// Creates input from this reader, for the first call that takes it.
     pub fn new(reader: impl AsyncRead + Send + 'static) -> Self {
         Self(Mutex::new(Some(Box::pin(reader))))
     }
 
-    /// The reader, once.
+    /// Returns the reader, once.
     pub(crate) fn take(&self) -> Option<InputReader> {
         self.0.lock().take()
     }
 
-    /// What a person is shown of it.
+    /// Returns the condition that a user is shown.
     pub(crate) fn condition() -> Condition {
         Condition::new("input", "piped in by the client")
     }

@@ -1,4 +1,4 @@
-//! `Judgement`: what was judged of a call before it runs. The tool acts on it, and on nothing that was not judged.
+//! `Judgement`: what was judged about a call before it runs. The tool only does what was judged.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use crate::policy::Ruling;
 use crate::spec::Risk;
 use crate::workspace::{Place, WorkspaceError};
 
-/// What was judged of a call: what it said it would do, the ruling, and the decision where the policy asked for one.
+/// What was judged about a call: its declared effects, the ruling, and the decision if the policy required approval.
 ///
-/// A running tool has the one of its call ([`CallContext::judgement`](crate::context::CallContext::judgement)). The
-/// executor takes none from outside.
+/// A running tool has the judgement of its call ([`CallContext::judgement`](crate::context::CallContext::judgement)). The executor
+/// accepts none from outside.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     permissions: Vec<Permission>,
@@ -21,18 +21,18 @@ pub struct Judgement {
     shown: Option<Snapshot>,
 }
 
-/// Why a call runs that the policy wanted to ask about.
+/// The consent to a call that needed approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
     /// The user or approver that decided.
     pub by: String,
-    /// The request that was decided about this very call; none where an approver decided by itself, or a grant of the
-    /// session covers the call.
+    /// The request that was decided for this very call; `None` if an approver decided automatically, or a grant of the session covers
+    /// the call.
     pub approval: Option<ApprovalId>,
 }
 
 impl Judgement {
-    /// A call that would do this, under this ruling.
+    /// Creates the judgement of a call with these permissions and this ruling.
     pub(crate) fn new(permissions: Vec<Permission>, ruling: Ruling) -> Self {
         Self {
             permissions,
@@ -42,7 +42,7 @@ impl Judgement {
         }
     }
 
-    /// The judgement of a host that allows these effects, for what it does outside any call: no call runs by it.
+    /// Creates a judgement that allows these effects, for what a host does outside any call; no call runs on it.
     pub fn allowing(permissions: Vec<Permission>) -> Self {
         let risks = permissions.iter().map(|permission| permission.risk);
         let risk = risks.max().unwrap_or(Risk::Safe);
@@ -58,43 +58,43 @@ impl Judgement {
         Self::new(permissions, ruling)
     }
 
-    /// The same, with the decision that the call runs on and what was shown to the user who decided.
+    /// Adds the decision that the call runs on, and what the deciding user was shown.
     pub(crate) fn decided(mut self, decision: Consent, shown: Option<Snapshot>) -> Self {
         self.decision = Some(decision);
         self.shown = shown;
         self
     }
 
-    /// What the call said it would do.
+    /// Returns what the call declared it would do.
     pub fn permissions(&self) -> &[Permission] {
         &self.permissions
     }
 
-    /// How the policy ruled on it.
+    /// Returns the policy's ruling.
     pub fn ruling(&self) -> &Ruling {
         &self.ruling
     }
 
-    /// The decision that it runs on; none where the policy allowed it.
+    /// Returns the decision that it runs on; `None` if the policy allowed it.
     pub fn decision(&self) -> Option<&Consent> {
         self.decision.as_ref()
     }
 
-    /// What the user saw who approved this very call.
+    /// Returns what the user who approved this very call saw.
     pub fn approved_snapshot(&self) -> Option<&Snapshot> {
         self.shown.as_ref()
     }
 
-    /// Whether a user saw this very call, with the files it changes, and approved it.
+    /// Returns whether a user saw this very call, with the files it changes, and approved it.
     pub fn is_approved(&self) -> bool {
         let decision = self.decision.as_ref();
         decision.is_some_and(|decision| decision.approval.is_some())
     }
 
-    /// Fails unless this effect was judged.
+    /// Returns an error unless this effect was judged.
     ///
     /// # Errors
-    /// `denied`: the call never said that it would do this, so nobody ruled on it.
+    /// `denied`: the call never declared this effect, so there is no ruling on it.
     pub fn cleared(&self, effect: &Effect) -> Result<(), ToolError> {
         let mut effects = self.permissions.iter().map(|permission| &permission.effect);
         if effects.any(|judged| judged == effect) {
@@ -103,16 +103,16 @@ impl Judgement {
         Err(unjudged(effect.value()))
     }
 
-    /// Whether each of these permissions was judged, with its risk.
+    /// Returns whether each of these permissions was judged, with its risk.
     pub fn covers(&self, permissions: &[Permission]) -> bool {
         let judged: HashSet<&Permission> = self.permissions.iter().collect();
         permissions.iter().all(|wanted| judged.contains(wanted))
     }
 
-    /// The place, if reading it was judged and its path leads where it led then.
+    /// Returns the place if reading it was judged and its path still has the same target.
     ///
     /// # Errors
-    /// `denied` where reading it was not judged, `conflict` where its path leads elsewhere now.
+    /// `denied` if reading it was not judged, `conflict` if its path has another target now.
     pub fn cleared_to_read(&self, place: Place) -> Result<Place, ToolError> {
         self.cleared_place(place, |effect| match effect {
             Effect::Read(claim) => Some(claim),
@@ -120,10 +120,10 @@ impl Judgement {
         })
     }
 
-    /// The place, if changing or removing it was judged and its path leads where it led then.
+    /// Returns the place if changing or removing it was judged and its path still has the same target.
     ///
     /// # Errors
-    /// `denied` where changing it was not judged, `conflict` where its path leads elsewhere now.
+    /// `denied` if changing it was not judged, `conflict` if its path has another target now.
     pub fn cleared_to_change(&self, place: Place) -> Result<Place, ToolError> {
         self.cleared_place(place, Effect::changed_path)
     }

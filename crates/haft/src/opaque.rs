@@ -1,6 +1,6 @@
-//! `opaque_debug!`: a trait object in debug output, without `Debug` as a demand on those who implement the trait.
+//! `opaque_debug!`: debug output for trait objects without requiring `Debug` of the trait's implementors.
 
-/// Lets trait objects be debug-printed by the trait's name, so that structs that hold one can derive `Debug`.
+/// Implements `Debug` for a trait object by printing the trait's name, so that structs that hold one can derive `Debug`.
 macro_rules! opaque_debug {
     ($name:ident) => {
         impl std::fmt::Debug for dyn $name + '_ {

@@ -1,4 +1,4 @@
-//! What a call wants to do (`Permission`), and how a policy rules on it (`Verdict`).
+//! The effects that a call wants (`Permission`), and the policy's rulings (`Verdict`).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::Risk;
 
-/// The kind of the effect that a proposed rule states ([`Effect::Other`]); its value is the rule.
+/// The kind of effect ([`Effect::Other`]) that states a proposed rule; its value is the rule.
 pub const PROPOSED_RULE: &str = "allow rule";
 
-/// The kind of the effect that stands for going on beyond a budget of money ([`Effect::Other`]); its value says which one is used up.
+/// The kind of effect ([`Effect::Other`]) for continuing beyond a money budget; its value names the budget that is used up.
 pub const BUDGET_EFFECT: &str = "budget";
 
-/// A ruling; ordered, the highest of several wins.
+/// A ruling; ordered, so that the highest of several wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allow,
-    /// A person decides.
+    /// The call needs approval.
     Ask,
-    /// It may not.
+    /// The call must not run.
     Deny,
 }
 
 impl Verdict {
-    /// The word in settings, audit lines and `--json`.
+    /// Returns the word used in settings, audit lines and `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -42,17 +42,17 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A path a call names, as the policy must see it.
+/// A path that a call names, in the form that the policy judges.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PathClaim {
-    /// As written, made relative to the workspace root where it lies below it (`.` is the root itself), lexically cleaned; absolute elsewhere.
+    /// The path as written, lexically cleaned: relative to the workspace root if inside it (`.` is the root itself), otherwise absolute.
     pub path: String,
-    /// Where links lead, in the same form, when that differs from `path`. An allow needs both, a deny takes either.
+    /// The target of its links, in the same form, if it differs from `path`. An allow must match both; a deny matches either.
     pub target: Option<String>,
 }
 
 impl PathClaim {
-    /// A path that no link changes.
+    /// Creates the claim of a path without links.
     pub fn plain(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -61,16 +61,16 @@ impl PathClaim {
     }
 }
 
-/// One intended effect of a call, with its risk.
+/// An intended effect of a call, with its risk.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Permission {
-    /// What would be done.
+    /// The effect.
     pub effect: Effect,
-    /// How harmful this effect is; the call's risk is the highest of its effects and its spec.
+    /// The risk of this effect; the call's risk is the highest of its effects and its spec.
     pub risk: Risk,
 }
 
-/// The kinds of effect rules can speak of.
+/// The kinds of effects that rules can match.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -78,23 +78,23 @@ pub enum Effect {
     Call,
     /// Reads a file or lists a directory.
     Read(PathClaim),
-    /// Makes or changes what lies at a path.
+    /// Creates or changes the file at a path.
     Write(PathClaim),
-    /// Takes what lies at a path away: deletes it, or moves it elsewhere.
+    /// Removes the file at a path: deletes it, or moves it elsewhere.
     Remove(PathClaim),
     /// Runs a command.
     Run {
         /// The command line as a rule sees it: the string given, or the argv joined with shell quoting.
         command: String,
-        /// The words, where the command is an argv without shell syntax.
+        /// The words, if the command is an argv without shell syntax.
         argv: Option<Vec<String>>,
-        /// Confined by the jail.
+        /// Whether the jail confines it.
         jailed: bool,
-        /// It works on a copy of the workspace and reaches no network: what it changed is judged when it has ended.
+        /// Whether it works on a copy of the workspace without network: its changes are judged when it has ended.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         on_copy: bool,
     },
-    /// Applies what a command changed on a copy of the workspace. What it changes are effects of their own.
+    /// Applies the changes that a command made on a copy of the workspace. The changes themselves are separate effects.
     Apply {
         /// The command line.
         command: String,
@@ -105,8 +105,8 @@ pub enum Effect {
         url: String,
         /// Its host, lower case, without port.
         host: String,
-        /// Where its name leads, sorted, when those are no addresses of the public network and the name was looked up
-        /// before. An approval holds for these alone.
+        /// The addresses of its name, sorted, if they are not on the public network and the name was resolved beforehand. An approval only
+        /// covers these.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         leads_to: Vec<IpAddr>,
     },
@@ -114,23 +114,23 @@ pub enum Effect {
     Remember {
         /// Its scope.
         scope: String,
-        /// SHA-256 of the text that is remembered, in hex: an approval of one text is none of another.
+        /// SHA-256 of the remembered text, in hex: an approval of one text does not cover another.
         #[serde(default)]
         digest: String,
     },
-    /// Asks the person something.
+    /// Asks the user a question.
     Question,
     /// Anything else, for host tools.
     Other {
-        /// A word for the kind.
+        /// The name of the kind.
         kind: String,
-        /// What it is about.
+        /// The value that rules match.
         value: String,
     },
 }
 
 impl Permission {
-    /// Reading a path: safe.
+    /// Creates the permission to read a path, with risk safe.
     pub fn read(path: PathClaim) -> Self {
         Self {
             effect: Effect::Read(path),
@@ -138,7 +138,7 @@ impl Permission {
         }
     }
 
-    /// Writing a path: high.
+    /// Creates the permission to write a path, with risk high.
     pub fn write(path: PathClaim) -> Self {
         Self {
             effect: Effect::Write(path),
@@ -146,7 +146,7 @@ impl Permission {
         }
     }
 
-    /// Taking what lies at a path away: high.
+    /// Creates the permission to remove the file at a path, with risk high.
     pub fn remove(path: PathClaim) -> Self {
         Self {
             effect: Effect::Remove(path),
@@ -154,7 +154,7 @@ impl Permission {
         }
     }
 
-    /// Applying what this command changed on a copy of the workspace: safe, for each change is an effect of its own.
+    /// Creates the permission to apply a command's changes from a copy of the workspace. Safe, because each change is its own effect.
     pub fn apply(command: impl Into<String>) -> Self {
         let command = command.into();
         Self {
@@ -163,7 +163,7 @@ impl Permission {
         }
     }
 
-    /// The same effect at another risk.
+    /// Sets the risk.
     pub fn at(mut self, risk: Risk) -> Self {
         self.risk = risk;
         self
@@ -171,7 +171,7 @@ impl Permission {
 }
 
 impl Effect {
-    /// Opening a connection whose host is looked up when it is opened.
+    /// Creates the effect of opening a connection whose host is resolved when it is opened.
     pub fn connect(url: impl Into<String>, host: impl Into<String>) -> Self {
         Self::Connect {
             url: url.into(),
@@ -180,7 +180,7 @@ impl Effect {
         }
     }
 
-    /// The word for this effect in `policy explain`.
+    /// Returns the name of this effect in `policy explain`.
     pub fn kind(&self) -> &str {
         match self {
             Self::Call => "call",
@@ -196,7 +196,7 @@ impl Effect {
         }
     }
 
-    /// What it is about, for `policy explain`.
+    /// Returns the value that `policy explain` shows.
     pub fn value(&self) -> &str {
         match self {
             Self::Call | Self::Question => "",
@@ -208,7 +208,7 @@ impl Effect {
         }
     }
 
-    /// The path whose content or existence it changes, for effects that do.
+    /// Returns the path whose content or existence it changes, if any.
     pub fn changed_path(&self) -> Option<&PathClaim> {
         match self {
             Self::Write(claim) | Self::Remove(claim) => Some(claim),
@@ -216,7 +216,7 @@ impl Effect {
         }
     }
 
-    /// The path it reads or changes, for effects on files.
+    /// Returns the path that it reads or changes, for effects on files.
     pub fn path(&self) -> Option<&PathClaim> {
         match self {
             Self::Read(claim) => Some(claim),
@@ -225,18 +225,18 @@ impl Effect {
     }
 }
 
-/// Something about a call that its arguments do not say and settings decide: how it is confined, what it reaches. It is
-/// shown to the person who decides, and an approval holds only while it is the same.
+/// A property of a call that settings decide, not its arguments: how it is confined, what it can reach. The user sees it in the
+/// request, and an approval holds only while it stays the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// A short name: `sandbox`, `network`.
     pub name: String,
-    /// Its value, in a few words for a person.
+    /// Its value, in a few words for the user.
     pub value: String,
 }
 
 impl Condition {
-    /// A condition of this name and value.
+    /// Creates a condition with this name and value.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -1,4 +1,4 @@
-//! Progress: the live channel for screens alone; lossy when nobody reads, never in history.
+//! Progress: the live channel, for screens only; lossy if nobody reads, never part of the history.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ mod live;
 pub(crate) use fan::Fan;
 pub(crate) use live::{Live, LiveEnd};
 
-/// Which stream a piece of progress belongs to.
+/// The stream that a piece of progress belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -30,12 +30,12 @@ pub enum Stream {
     Stdout,
     /// A command's standard error.
     Stderr,
-    /// Words about the work.
+    /// Messages about the work.
     Info,
 }
 
 impl Stream {
-    /// The word for it.
+    /// Returns the name of the stream.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",
@@ -45,25 +45,25 @@ impl Stream {
     }
 }
 
-/// One piece of progress of one call. Serialised as contract §6 has it, with the type `tool_progress`.
+/// A piece of progress of a call. Serialised as contract §6 defines it, with the type `tool_progress`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressEvent {
     /// The run.
     pub run: RunId,
     /// The call.
     pub call: CallId,
-    /// The text: one for all readers.
+    /// The text, shared by all readers.
     pub text: Arc<str>,
-    /// The bytes that it stands for, where it is not exactly them. Never serialised.
+    /// The bytes that the text represents, if they differ from it. Never serialised.
     pub bytes: Option<Bytes>,
     /// Its stream.
     pub stream: Stream,
-    /// The bytes of the stream before it. Where one call goes on with what another showed, it goes on from there; a gap
-    /// is what was left out.
+    /// The position of the piece in its stream, in bytes. If a call continues what another call showed, it continues its offsets; a
+    /// gap means that bytes were left out.
     pub offset: u64,
-    /// The stream's last piece, for this call.
+    /// Whether this is the stream's last piece for this call.
     pub closed: bool,
-    /// Nanoseconds since 1970, UTC.
+    /// Time in nanoseconds since 1970, UTC.
     pub at: i128,
 }
 
@@ -83,12 +83,12 @@ impl Serialize for ProgressEvent {
 }
 
 impl ProgressEvent {
-    /// The bytes that it stands for.
+    /// Returns the bytes that the piece represents.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or(self.text.as_bytes())
     }
 
-    /// Writes what serialising it gives. Most of it is text that stays as it is, and goes over eight bytes at a time.
+    /// Appends its JSON form, like serialising does. Most of the text needs no escapes and is copied eight bytes at a time.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"type\":\"tool_progress\",\"run\":");
         escape::string(out, self.run.as_str());
@@ -108,13 +108,13 @@ impl ProgressEvent {
     }
 }
 
-/// How live output is gathered, so that a flood becomes few events: whichever comes first.
+/// How live output is batched, so that a flood becomes few events; whichever limit is reached first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// How long; zero is at once.
+    /// Maximum time to batch; zero for none.
     pub gather: Duration,
-    /// How many bytes. A reader that keeps up hears of so many as soon as they are there; one that does not gets longer
-    /// texts.
+    /// Maximum number of bytes to batch. A reader that keeps up receives a batch as soon as it has this many; a slower one receives
+    /// longer texts.
     pub bytes: usize,
 }
 
@@ -128,18 +128,18 @@ impl Default for Pace {
     }
 }
 
-/// Whoever shows progress. Must not block: a slow screen merges or drops.
+/// A receiver that shows progress. It must not block: a slow screen merges or drops pieces.
 pub trait ProgressSink: Send + Sync {
-    /// Takes one piece.
+    /// Receives a piece.
     fn progress(&self, event: ProgressEvent);
 
-    /// Whether it passes on every byte of a command's output, as a pipe does: the command waits for [`room`](Self::room) then, and
+    /// Returns whether it passes on every byte of a command's output, as a pipe does: the command then waits for [`room`](Self::room), and
     /// nothing is left out. False by default.
     fn is_exact(&self) -> bool {
         false
     }
 
-    /// Completes when it can take more; dropping it loses nothing. At once by default.
+    /// Completes when it can take more; dropping the future loses nothing. By default it completes immediately.
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -155,47 +155,47 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The handle of a call that somebody watches, or nobody.
+    /// Creates the handle of a call, with or without a listener.
     pub(crate) fn new(live: Option<Arc<Live>>, pace: Pace) -> Self {
         Self { live, pace }
     }
 
-    /// Whether anybody listens; a tool may skip the work of making text otherwise.
+    /// Returns whether there is a listener; if not, a tool may skip producing text.
     pub fn is_watched(&self) -> bool {
         self.live.is_some()
     }
 
-    /// Whether every byte counts: see [`ProgressSink::is_exact`].
+    /// Returns whether every byte counts: see [`ProgressSink::is_exact`].
     pub fn is_exact(&self) -> bool {
         self.live
             .as_ref()
             .is_some_and(|live| live.sink().is_exact())
     }
 
-    /// Completes when whoever listens can take more.
+    /// Completes when the listener can take more.
     pub async fn room(&self) {
         if let Some(live) = &self.live {
             live.sink().room().await;
         }
     }
 
-    /// How a tool is to gather what it sends.
+    /// Returns how a tool should batch what it sends.
     pub fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// Shows a piece of a stream: what follows the piece before it.
+    /// Sends the next piece of a stream.
     pub fn send(&self, stream: Stream, text: impl Into<Arc<str>>) {
         self.emit(stream, None, Piece::from(text.into()));
     }
 
-    /// Shows a piece that stands at this byte of its stream: of one that an earlier call began to show, or whose bytes
-    /// are not those of the text.
+    /// Sends a piece at this byte offset of its stream: for a stream that an earlier call started, or whose bytes differ from the
+    /// text.
     pub fn send_at(&self, stream: Stream, offset: u64, piece: impl Into<Piece>) {
         self.emit(stream, Some(offset), piece.into());
     }
 
-    /// Shows words about the work: a line.
+    /// Sends a message about the work, as a line.
     pub fn info(&self, text: impl Into<String>) {
         let mut line: String = text.into();
         if !line.ends_with('\n') {
@@ -204,7 +204,7 @@ impl Progress {
         self.send(Stream::Info, line);
     }
 
-    /// Says that a stream has ended. What a tool does not close is closed when its call ends.
+    /// Ends a stream. Streams that a tool does not close are closed when its call ends.
     pub fn close(&self, stream: Stream) {
         if let Some(live) = &self.live {
             live.close(stream);
@@ -218,12 +218,12 @@ impl Progress {
     }
 }
 
-/// A piece of a stream: its text, and the bytes where those are another thing.
+/// A piece of a stream: its text, and its bytes if they differ.
 #[derive(Debug, Clone)]
 pub struct Piece {
     /// The text.
     pub text: Arc<str>,
-    /// The bytes that it stands for, where it is not exactly them.
+    /// The bytes that the text represents, if they differ from it.
     pub bytes: Option<Bytes>,
 }
 

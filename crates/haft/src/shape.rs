@@ -1,4 +1,4 @@
-//! Shaping: a result made to fit the inline limit, what is too large kept aside whole and replaced by a preview.
+//! Shaping: makes a result fit the inline limit; what is too large is stored whole and replaced by a preview.
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -17,40 +17,40 @@ mod media;
 mod notice;
 mod text;
 
-// Their limits are in tokens; counting bytes is tested beside.
+// The limits in these tests are in tokens; counting in bytes is tested elsewhere.
 #[cfg(all(test, feature = "o200k"))]
 mod tests;
 
 use notice::Whole;
 
-/// Longest beginning of an artifact that an outcome shows, in bytes (contract §3).
+/// Maximum length, in bytes, of the preview of an artifact in an outcome (contract §3).
 pub const PREVIEW_BYTES: usize = 1024;
-/// Most pieces of content that stay as they are; more are joined.
+/// Maximum number of pieces of content that stay separate; more are joined.
 const MAX_PIECES: usize = 256;
 
-/// What may be returned inline, and what to do with more.
+/// The limits of what may be returned inline, and how to handle more.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds<'a> {
-    /// Counts for the limit; [`Bytes`](crate::tokens::Bytes) inside a chain.
+    /// The tokenizer that counts for the limit; [`Bytes`](crate::tokens::Bytes) inside a chain.
     pub tokenizer: &'a dyn Tokenizer,
-    /// Tokens of the texts and of the compact JSON of the data together.
+    /// Maximum number of tokens of the texts and of the compact JSON of the data together.
     pub limit: usize,
-    /// Bytes of pictures and sound together.
+    /// Maximum total size of images and audio, in bytes.
     pub media_bytes: usize,
-    /// What to do with more.
+    /// How to handle more.
     pub overflow: Overflow,
-    /// The run that artifacts belong to, for their address.
+    /// The run that artifacts belong to, for their URIs.
     pub run: &'a RunId,
-    /// The data is promised by an output schema: a preview of it keeps to the types.
+    /// Whether an output schema describes the data, so that a preview must keep to its types.
     pub typed: bool,
 }
 
-/// Where the artifacts of the run are stored.
+/// Stores the artifacts of the run.
 pub trait Keep: Send + Sync {
-    /// Stores bytes of a media type.
+    /// Stores bytes with this media type.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     fn keep<'k>(
         &'k self,
         media_type: &'k str,
@@ -58,25 +58,25 @@ pub trait Keep: Send + Sync {
     ) -> BoxFuture<'k, Result<Artifact, ArtifactError>>;
 }
 
-/// A result within its bounds.
+/// A result within its limits.
 #[derive(Debug, Default)]
 pub struct Fitted {
     /// The content, or a preview of it.
     pub content: Vec<Content>,
     /// The data, or a preview of it; an object.
     pub data: Option<Box<RawValue>>,
-    /// What was kept aside.
+    /// The artifacts that were stored.
     pub artifacts: Vec<Artifact>,
-    /// Set where the overflow is [`Overflow::Fail`] and something was too large.
+    /// Set if the overflow is [`Overflow::Fail`] and something was too large.
     pub error: Option<Failure>,
-    /// Whether the content is all that was given.
+    /// Whether the content is complete.
     pub content_is_whole: bool,
-    /// Whether the data is all that was given.
+    /// Whether the data is complete.
     pub data_is_whole: bool,
 }
 
 impl Fitted {
-    /// What fits as it came.
+    /// Creates an empty result that counts as complete.
     pub(crate) fn whole() -> Self {
         Self {
             content_is_whole: true,
@@ -86,7 +86,7 @@ impl Fitted {
     }
 }
 
-/// Structured content is always an object: a value that is none becomes `{"result": value}`.
+/// Wraps data that is not an object as `{"result": value}`: structured content is always an object.
 pub fn object(raw: Box<RawValue>) -> Box<RawValue> {
     if raw.get().starts_with('{') {
         return raw;
@@ -95,14 +95,14 @@ pub fn object(raw: Box<RawValue>) -> Box<RawValue> {
     RawValue::from_string(wrapped).unwrap_or(raw)
 }
 
-/// How an artifact begins: at most [`PREVIEW_BYTES`], whole characters; empty for what is not text.
+/// Returns the start of an artifact: at most [`PREVIEW_BYTES`], in whole characters; empty if it is not text.
 pub fn preview(bytes: &[u8]) -> String {
     let head = bytes
         .get(..bytes.len().min(PREVIEW_BYTES))
         .unwrap_or_default();
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
-        // A character cut at the end is no sign of binary.
+        // A character cut at the end does not mean that the data is binary.
         Err(e) if e.error_len().is_none() => {
             let sound = head.get(..e.valid_up_to()).unwrap_or_default();
             std::str::from_utf8(sound).unwrap_or_default()
@@ -112,15 +112,15 @@ pub fn preview(bytes: &[u8]) -> String {
     text.to_owned()
 }
 
-/// Whether a result may be returned inline as it is.
+/// Returns whether a result may be returned inline unchanged.
 pub fn is_within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> bool {
     media::total(content) <= bounds.media_bytes
         && content.len() <= MAX_PIECES
         && within(content, data, bounds)
 }
 
-/// Makes a result fit. What fits is returned as it came, nothing copied; `keep` absent means there is no store, and
-/// what is too large is cut.
+/// Makes a result fit. What fits is returned unchanged, without copying. Without `keep` there is no store, and what is too large
+/// is cut.
 pub async fn fit(
     content: Vec<Content>,
     data: Option<Box<RawValue>>,
@@ -145,13 +145,13 @@ pub async fn fit(
     shaper.fitted
 }
 
-/// The bytes of all texts of a content, and of its pictures and sound.
+/// Returns the size of all texts, images and audio of a content.
 pub(crate) fn text_bytes(content: &[Content]) -> usize {
     let texts = content.iter().flat_map(texts).map(str::len).sum::<usize>();
     texts.saturating_add(media::total(content))
 }
 
-/// The texts of a piece that count.
+/// Returns the texts of a piece that count.
 fn texts(piece: &Content) -> [&str; 2] {
     match piece {
         Content::Text { text } => [text, ""],
@@ -161,7 +161,7 @@ fn texts(piece: &Content) -> [&str; 2] {
     }
 }
 
-/// Whether texts and data fit. A token is at least a byte, so few bytes need no counting.
+/// Returns whether texts and data fit. A token is at least one byte, so a small total needs no counting.
 fn within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> bool {
     let texts = || {
         content
@@ -176,7 +176,7 @@ fn within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> 
     left.is_some()
 }
 
-/// What is left of a limit after a text; `None` when the text is over it.
+/// Returns what a text leaves of a limit; `None` if the text exceeds it.
 fn spend(bounds: &Bounds<'_>, text: &str, left: usize) -> Option<usize> {
     if text.is_empty() {
         return Some(left);
@@ -194,7 +194,7 @@ impl Shaper<'_> {
     async fn run(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
         let before = media::total(&content);
         let content = self.media(content).await;
-        // What is over its limit is replaced by something shorter.
+        // Media over the limit is replaced by something shorter.
         let media_stay = media::total(&content) == before;
         if self.bounds.overflow == Overflow::Fail {
             self.keep_all(&content, data).await;
@@ -210,7 +210,7 @@ impl Shaper<'_> {
         }
     }
 
-    /// Keeps bytes where there is a store; says what became of them.
+    /// Stores bytes if there is a store; returns the result.
     async fn keep(&mut self, media_type: &str, bytes: &Bytes) -> Whole {
         let Some(keep) = self.keep else {
             return Whole::Cut;
@@ -261,7 +261,7 @@ impl Shaper<'_> {
         };
     }
 
-    /// Shares the limit between texts and data, and previews what is over its share.
+    /// Divides the limit between texts and data, and previews what exceeds its share.
     async fn shrink(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
         let limit = self.bounds.limit;
         let Some(data) = data else {
@@ -276,9 +276,9 @@ impl Shaper<'_> {
             .into_iter()
             .try_fold(half, |left, text| spend(self.bounds, text, left));
         if let Some(left) = texts_left.filter(|_| content.len() <= MAX_PIECES) {
-            // The texts are small: the data takes all that they leave.
+            // The texts are small: the data gets everything that they leave.
             let (data, notice) = self.fit_data(data, limit - half + left).await;
-            // The notice stands beside what the tool said.
+            // The notice is added to the tool's own content.
             self.fitted.content_is_whole = notice.is_none();
             self.fitted.content = content;
             self.fitted.content.extend(notice);
@@ -299,7 +299,7 @@ impl Shaper<'_> {
         self.fitted.data = data;
     }
 
-    /// A preview of texts within `limit` tokens, and what it leaves of them.
+    /// Returns a preview of texts within `limit` tokens, and the tokens that it leaves.
     async fn fit_texts(&mut self, content: Vec<Content>, limit: usize) -> (Vec<Content>, usize) {
         let joined = Bytes::from(text::join(&content));
         let whole = self.keep("text/plain", &joined).await;
@@ -316,7 +316,7 @@ impl Shaper<'_> {
         (shaped, left)
     }
 
-    /// A preview of the data and the text that says so, within `limit` tokens together.
+    /// Returns a preview of the data and a notice of it, within `limit` tokens together.
     async fn fit_data(
         &mut self,
         data: Box<RawValue>,
@@ -326,7 +326,7 @@ impl Shaper<'_> {
         let whole = self.keep("application/json", &bytes).await;
         let text = std::str::from_utf8(&bytes).unwrap_or_default();
         let notice = notice::of_data(text.len(), &whole);
-        // In a very low limit the data comes first.
+        // With a very low limit, the data takes precedence.
         let left = spend(self.bounds, &notice, limit / 2);
         let notice = left.map(|_| Content::Text { text: notice });
         let room = left.map_or(limit, |left| limit - limit / 2 + left);

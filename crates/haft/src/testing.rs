@@ -1,6 +1,6 @@
-//! For tests of tools and hosts: a bench, an approver that answers from a script, a sink that remembers, a tool of any risk.
+//! For tests of tools and hosts: a bench, an approver with scripted answers, a sink that records in memory, a tool of any risk.
 //!
-//! [`Bench`] is what a test of a tool needs; the other parts are for tests of approvers, sinks and entry points.
+//! [`Bench`] suffices for tests of tools; the other parts are for tests of approvers, sinks and entry points.
 
 mod bench;
 
@@ -27,7 +27,7 @@ use crate::result::ToolResult;
 use crate::spec::{Risk, ToolClass, ToolName, ToolSpec};
 use crate::tool::Tool;
 
-/// A request of risk high for a call of this tool, by the local user, that stands for an hour.
+/// Creates a request of risk high for a call of this tool by the local user, valid for an hour.
 pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> {
     let principal = Principal::local("user");
     let tool = ToolName::new(tool).ok()?;
@@ -61,16 +61,16 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
     })
 }
 
-/// Answers in order; nobody when the script is at its end.
+/// Gives its answers in order; `Nobody` when there are none left.
 #[derive(Debug, Default)]
 pub struct ScriptedApprover {
     answers: Mutex<VecDeque<Answer>>,
-    /// What was asked.
+    /// The requests it was asked about.
     pub asked: Arc<Mutex<Vec<ApprovalRequest>>>,
 }
 
 impl ScriptedApprover {
-    /// An approver with these answers.
+    /// Creates an approver with these answers.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self {
             answers: Mutex::new(answers.into_iter().collect()),
@@ -87,7 +87,7 @@ impl Approver for ScriptedApprover {
     }
 }
 
-/// Remembers every event; fails from a given event on when told to.
+/// Records every event in memory; can be set to fail from a given event on.
 #[derive(Debug, Default)]
 pub struct MemoryAudit {
     events: Mutex<Vec<Event>>,
@@ -95,12 +95,12 @@ pub struct MemoryAudit {
 }
 
 impl MemoryAudit {
-    /// A sink that never fails.
+    /// Creates a sink that never fails.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A sink whose disk is full after so many events.
+    /// Creates a sink whose disk is full after this many events.
     pub fn failing_after(events: usize) -> Self {
         Self {
             fail_from: Some(events),
@@ -108,7 +108,7 @@ impl MemoryAudit {
         }
     }
 
-    /// One word an event: `run`, `started`, `ended:STATUS`, `closed`.
+    /// Returns one word per event: `run`, `started`, `ended:STATUS`, `closed`.
     pub fn words(&self) -> Vec<String> {
         let events = self.events.lock();
         let word = |event: &Event| match &event.what {
@@ -121,7 +121,7 @@ impl MemoryAudit {
         events.iter().map(word).collect()
     }
 
-    /// Everything, in order.
+    /// Returns all events, in order.
     pub fn events(&self) -> Vec<Event> {
         self.events.lock().clone()
     }
@@ -141,7 +141,7 @@ impl AuditSink for MemoryAudit {
 type Body =
     dyn Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
-/// A tool of any spec whose body is a closure over the parsed arguments.
+/// A tool with any spec whose body is a closure over the parsed arguments.
 pub struct TestTool {
     spec: Arc<ToolSpec>,
     permissions: Vec<Permission>,
@@ -150,21 +150,21 @@ pub struct TestTool {
 }
 
 impl TestTool {
-    /// A safe tool that takes any object and gives its arguments back.
+    /// Returns the spec of a safe tool that accepts any object and returns its arguments.
     pub fn echo(name: &str) -> ToolSpec {
         let name =
             ToolName::new(name).unwrap_or_else(|_| unreachable!("test tools have plain names"));
         ToolSpec::new(name, "gives its arguments back", json!({"type": "object"}))
     }
 
-    /// A tool of this spec that gives its arguments back.
+    /// Creates a tool with this spec that returns its arguments.
     pub fn of(spec: ToolSpec) -> Self {
         Self::with_body(spec, |value, _| {
             Box::pin(async move { ToolResult::data(&value) })
         })
     }
 
-    /// A tool of this risk that gives its arguments back.
+    /// Creates a tool of this risk that returns its arguments.
     pub fn risky(name: &str, risk: Risk) -> Self {
         Self::of(ToolSpec {
             risk,
@@ -172,7 +172,7 @@ impl TestTool {
         })
     }
 
-    /// A tool of this spec and body.
+    /// Creates a tool with this spec and body.
     pub fn with_body(
         spec: ToolSpec,
         body: impl Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolResult, ToolError>>
@@ -188,19 +188,19 @@ impl TestTool {
         }
     }
 
-    /// The same tool, wanting these.
+    /// Sets the permissions that its calls need.
     pub fn wanting(mut self, permissions: Vec<Permission>) -> Self {
         self.permissions = permissions;
         self
     }
 
-    /// The same tool, running under these.
+    /// Sets the conditions of its calls.
     pub fn under(mut self, conditions: Vec<Condition>) -> Self {
         self.conditions = conditions;
         self
     }
 
-    /// As a registry takes it.
+    /// Converts it for a registry.
     pub fn arc(self) -> Arc<dyn Tool> {
         Arc::new(self)
     }
@@ -236,12 +236,12 @@ impl Tool for TestTool {
     }
 }
 
-/// How a policy rules on a call of `run_command` with this line, in the jail and at the workspace's root; links are not followed.
+/// Returns the verdict on a `run_command` call with this line, in the jail and at the workspace's root; links are not followed.
 pub fn line_verdict(policy: &Policy, line: &str) -> Verdict {
     command_verdict(policy, CommandLine::new(line))
 }
 
-/// The same of a line that is taken apart already, or of a command that needs no shell.
+/// Returns the verdict on a line that is already parsed, or on a command that needs no shell.
 pub fn command_verdict(policy: &Policy, read: CommandLine) -> Verdict {
     let claim = |target: &Target| PathClaim::plain(target.path.clone());
     let writes: Vec<Permission> = read
@@ -255,7 +255,7 @@ pub fn command_verdict(policy: &Policy, read: CommandLine) -> Verdict {
     stated_verdict(policy, &permissions)
 }
 
-/// What a policy says of a call that runs a command and states these effects.
+/// Returns the verdict on a call that runs a command and declares these effects.
 pub fn stated_verdict(policy: &Policy, permissions: &[Permission]) -> Verdict {
     let spec = ToolSpec {
         class: Some(ToolClass::Bash),

@@ -1,10 +1,10 @@
-//! Texts as names and messages show them: bytes as hex, and long texts cut.
+//! Text for names and messages: bytes as hex, and long texts cut.
 
 use std::borrow::Cow;
 
 pub use haft_json::hex::hex;
 
-/// A text for a message: at most `most` characters, then `…` where it goes on.
+/// Returns at most `most` characters of a text for a message, followed by `…` if it is cut.
 ///
 /// ```
 /// assert_eq!(haft::text::clip("short", 10), "short");

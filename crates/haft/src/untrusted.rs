@@ -1,8 +1,8 @@
 //! Untrusted content: what a run has read that strangers may have written.
 //!
-//! A page, an issue, an answer of a server can tell a model what to do. Nothing can tell that apart from what the user wants, so a run
-//! that has read such content is marked with where it came from, for good: what a model says after that may follow from it.
-//! The guard [`UntrustedContent`](crate::policy::UntrustedContent) judges by it.
+//! A page, an issue or a server's answer can tell a model what to do. That cannot be distinguished from what the user wants, so a run
+//! that has read such content is permanently marked with its source: whatever the model says afterwards may follow from it. The
+//! guard [`UntrustedContent`](crate::policy::UntrustedContent) judges by these marks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use parking_lot::Mutex;
 use crate::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use crate::spec::ToolSpec;
 
-/// Most sources that a run keeps apart; of those beyond, only that there were more is kept.
+/// Maximum number of sources that a run distinguishes; beyond that, it only notes that there were more.
 const MOST: usize = 64;
-/// Most bytes of a label.
+/// Maximum length of a label, in bytes.
 const LABEL: usize = 300;
 
-/// Where untrusted content came from: its origin, which is what a destination is compared with, and what a person is shown.
+/// The source of untrusted content: its origin, which destinations are compared with, and a label for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UntrustedSource {
     origin: String,
@@ -31,24 +31,24 @@ impl UntrustedSource {
         Self { origin, label }
     }
 
-    /// One as it was recorded; a text without an origin is its own.
+    /// Parses a recorded source; a text without an origin is its own origin.
     pub fn recorded(text: &str) -> Self {
         let (origin, label) = text.split_once(": ").unwrap_or((text, text));
         Self::new(origin.to_owned(), label)
     }
 
-    /// `host NAME`, `server NAME` or `tool NAME`.
+    /// Returns `host NAME`, `server NAME` or `tool NAME`.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// The page's address, or the tool's name.
+    /// Returns the page's URL, or the tool's name.
     pub fn label(&self) -> &str {
         &self.label
     }
 }
 
-/// As it stands in a run's record: the origin, a colon and the label.
+/// The form in a run's record: the origin, a colon and the label.
 impl fmt::Display for UntrustedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.origin, self.label)
@@ -60,12 +60,12 @@ impl fmt::Display for UntrustedSource {
 pub(crate) struct Sources(Mutex<Arc<[UntrustedSource]>>);
 
 impl Sources {
-    /// All of them.
+    /// Returns all sources.
     pub(crate) fn all(&self) -> Arc<[UntrustedSource]> {
         Arc::clone(&self.0.lock())
     }
 
-    /// Notes what was read; none is ever taken back.
+    /// Notes sources that were read; they are never removed.
     pub(crate) fn note(&self, new: impl IntoIterator<Item = UntrustedSource>) {
         let mut new = new.into_iter().peekable();
         if new.peek().is_none() {
@@ -89,7 +89,7 @@ impl Sources {
     }
 }
 
-/// Where a call's result may come from, if strangers may have written it.
+/// Returns the sources of a call's result, if strangers may have written it.
 pub(crate) fn sources(spec: &ToolSpec, permissions: &[Permission]) -> Vec<UntrustedSource> {
     let tool = spec.name.as_str();
     let mut sources = Vec::new();
@@ -113,18 +113,18 @@ pub(crate) fn sources(spec: &ToolSpec, permissions: &[Permission]) -> Vec<Untrus
     sources
 }
 
-/// To whom an effect could carry something, out of the workspace and by itself: what a command or a file does is judged otherwise.
+/// The recipient that an effect itself could send data to, outside the workspace; effects of commands and files are judged differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recipient<'a> {
     /// The host of a connection.
     Host(&'a str),
     /// A server behind haft.
     Server(&'a str),
-    /// Whoever is behind a tool.
+    /// Whatever is behind a tool.
     Tool(&'a str),
 }
 
-/// As the origin of a source is written, so that both can be compared.
+/// The same form as the origin of a source, so that the two can be compared.
 impl fmt::Display for Recipient<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, name) = match self {
@@ -136,7 +136,7 @@ impl fmt::Display for Recipient<'_> {
     }
 }
 
-/// To whom an effect of a call could carry something; `None` where it sends nothing.
+/// Returns the recipient that an effect of a call could send data to; `None` if it sends nothing.
 pub(crate) fn recipient<'a>(
     spec: &'a ToolSpec,
     permissions: &[Permission],
@@ -163,7 +163,7 @@ pub(crate) fn recipient<'a>(
     }
 }
 
-/// The kind of the effect that a call of a server's tool has ([`Effect::Other`]); its value is the server's name.
+/// The kind of effect ([`Effect::Other`]) of calls to a server's tools; its value is the server's name.
 pub const SERVER_EFFECT: &str = "server";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `Budget`: bytes that many holders share: each has some of its own, and none takes more of the rest than it leaves.
+//! `Budget`: bytes that many holders share: each has some reserved, and none takes more of the rest than it leaves free.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Bytes that many holders share.
+/// A number of bytes that many holders share.
 ///
-/// Each holder has some bytes that nobody can take from it, so whoever needs little is never shut out. Beyond these a
-/// holder may grow as long as it takes no more of the shared bytes than it leaves free. The number of holders must be
-/// bounded elsewhere, by [`Places`](super::Places) for one.
+/// Each holder has some reserved bytes, so one that needs little is never locked out. Beyond these, a holder may grow while it takes
+/// no more of the shared bytes than it leaves free. The number of holders must be limited elsewhere, for example by
+/// [`Places`](super::Places).
 #[derive(Debug)]
 pub struct Budget {
     shared: usize,
     own: usize,
-    /// Of the shared bytes.
+    /// Number of shared bytes in use.
     used: AtomicUsize,
     freed: Notify,
 }
 
-/// What one holder has taken of a budget; given back when dropped.
+/// A holder's share of a budget; returned when dropped.
 #[derive(Debug)]
 pub struct Charge {
     budget: Arc<Budget>,
@@ -28,7 +28,7 @@ pub struct Charge {
 }
 
 impl Budget {
-    /// A budget of so many bytes for all, beside those that each holder has of its own.
+    /// Creates a budget with `shared` bytes for all, in addition to `own` reserved bytes per holder.
     pub fn new(shared: usize, own: usize) -> Arc<Self> {
         Arc::new(Self {
             shared,
@@ -38,7 +38,7 @@ impl Budget {
         })
     }
 
-    /// A new holder, with nothing yet.
+    /// Creates a new, empty holder.
     pub fn charge(self: &Arc<Self>) -> Charge {
         Charge {
             budget: Arc::clone(self),
@@ -46,19 +46,19 @@ impl Budget {
         }
     }
 
-    /// The shared bytes that are taken.
+    /// Returns the number of shared bytes in use.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 }
 
 impl Charge {
-    /// The bytes that it holds.
+    /// Returns the number of bytes it holds.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// The most bytes by which it could grow now.
+    /// Returns the maximum number of bytes by which it can grow now.
     pub fn room(&self) -> usize {
         let budget = &self.budget;
         let free = budget.shared.saturating_sub(budget.used());
@@ -66,7 +66,7 @@ impl Charge {
         own + free.saturating_sub(self.of_shared(self.held)) / 2
     }
 
-    /// Takes more; false, and nothing taken, where it would take more of the shared bytes than it leaves.
+    /// Takes more bytes. Returns false and takes none if it would take more of the shared bytes than it leaves free.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let held = self.held.saturating_add(bytes);
         let (before, after) = (self.of_shared(self.held), self.of_shared(held));
@@ -84,12 +84,12 @@ impl Charge {
         grown
     }
 
-    /// How much of so many bytes is not the holder's own.
+    /// Returns how many of `held` bytes are shared rather than reserved.
     fn of_shared(&self, held: usize) -> usize {
         held.saturating_sub(self.budget.own)
     }
 
-    /// The same, after a wait of at most this long for others to give some back.
+    /// Like [`grow`](Self::grow), but waits up to `patience` for other holders to return bytes.
     pub async fn grow_within(&mut self, bytes: usize, patience: Duration) -> bool {
         if self.grow(bytes) {
             return true;
@@ -97,7 +97,7 @@ impl Charge {
         let budget = Arc::clone(&self.budget);
         let growing = async {
             loop {
-                // Listens before it looks, so that nothing is given back unheard in between.
+                // Listen before checking, so that no release in between is missed.
                 let freed = budget.freed.notified();
                 if self.grow(bytes) {
                     return;
@@ -108,7 +108,7 @@ impl Charge {
         tokio::time::timeout(patience, growing).await.is_ok()
     }
 
-    /// Gives some back.
+    /// Returns bytes to the budget.
     pub fn shrink(&mut self, bytes: usize) {
         let before = self.of_shared(self.held);
         self.held = self.held.saturating_sub(bytes);

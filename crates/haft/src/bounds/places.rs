@@ -1,4 +1,4 @@
-//! `Places`: how many of each class may do something at once.
+//! `Places`: limits how many callers of each class may do something at once.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::bounds::{Class, Shares};
 
-/// How many of each class may do something at once.
+/// Limits how many callers of each class may do something at once.
 #[derive(Debug, Clone)]
 pub struct Places(Shares<Arc<Semaphore>>);
 
-/// One place, given back when dropped.
+/// One place, returned when dropped.
 #[derive(Debug)]
 pub struct Place(#[expect(dead_code, reason = "held, never read")] OwnedSemaphorePermit);
 
 impl Places {
-    /// So many for each class.
+    /// Creates this many places for each class.
     pub fn new(most: Shares<usize>) -> Self {
         Self(most.map(|most| Arc::new(Semaphore::new(most))))
     }
 
-    /// Takes a place; none where the class has no more. Never waits.
+    /// Takes a place; `None` if the class has none left. Never waits.
     pub fn take(&self, class: Class) -> Option<Place> {
         let places = Arc::clone(self.0.of(class));
         places.try_acquire_owned().ok().map(Place)

@@ -1,4 +1,4 @@
-//! `Fan`: two who show progress, as one.
+//! `Fan`: combines two progress sinks.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::future::BoxFuture;
 use crate::progress::guarded::Guarded;
 use crate::progress::{ProgressEvent, ProgressSink};
 
-/// Passes every piece on to both.
+/// Passes every piece to both sinks.
 #[derive(Debug)]
 pub(crate) struct Fan(Guarded, Guarded);
 

@@ -1,4 +1,4 @@
-//! `Guarded`: a sink whose panic ends nothing but itself.
+//! `Guarded`: a sink whose panic affects nothing else.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::future::BoxFuture;
 use crate::progress::{ProgressEvent, ProgressSink};
 
-/// Passes pieces on until the sink panics, then nothing: a screen that breaks must not take the call's answer with it.
+/// Passes pieces on until the sink panics, and then none: a broken screen must not break the call's answer.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     sink: Arc<dyn ProgressSink>,

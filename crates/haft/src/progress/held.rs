@@ -1,4 +1,4 @@
-//! `Held`: what one reader has not taken yet, gathered a stream at a time and bounded.
+//! `Held`: the pieces that a reader has not taken yet, batched per stream and limited in size.
 
 use std::collections::VecDeque;
 
@@ -7,57 +7,56 @@ use tokio::time::Instant;
 use crate::bounds::Charge;
 use crate::progress::{Pace, ProgressEvent, Stream};
 
-/// Most text held of one stream for one reader, in bytes; what comes beyond is left out until the reader took it. At a
-/// pipe's speed that is a few milliseconds: as long as a busy system lets a reader wait for its turn.
+/// Maximum size, in bytes, of text held per stream and reader; more is left out until the reader has taken it. At the speed of a
+/// pipe that is a few milliseconds: as long as a reader may wait for its turn on a busy system.
 pub(super) const MOST_OF_STREAM: usize = 4 << 20;
-/// Most text held for one reader, in bytes.
+/// Maximum size, in bytes, of text held per reader.
 pub(super) const MOST: usize = 16 << 20;
-/// Most pieces held for one reader, of all streams.
+/// Maximum number of pieces held per reader, over all streams.
 pub(super) const MOST_PIECES: usize = 2048;
-/// A piece of so many bytes takes no more in, at the least: longer ones are shared by all readers as they are, without a
-/// copy.
+/// Minimum size, in bytes, from which a piece absorbs no more: longer pieces are shared by all readers without a copy.
 const FULL: usize = 16 << 10;
 
-/// The pieces one reader has not taken yet.
+/// The pieces that a reader has not taken yet.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// In the order in which they began to wait; of one stream, in its own.
+    /// In the order in which they started to wait; pieces of a stream are in stream order.
     waiting: VecDeque<Gathered>,
-    /// Parts of what was taken that are told one after the other.
+    /// Parts of a taken piece that are still to be delivered, in order.
     told: VecDeque<ProgressEvent>,
-    /// Bytes of `waiting`, taken off what all readers share.
+    /// Charge for the bytes in `waiting`, against the budget that all readers share.
     charge: Charge,
-    /// Of streams for which there was no place at all: the first of them, and how many bytes.
+    /// The first event of streams for which there was no room at all, and the number of missed bytes.
     missed: Option<(ProgressEvent, u64)>,
 }
 
-/// What was gathered of one stream.
+/// The batched text of one stream.
 #[derive(Debug)]
 struct Gathered {
-    /// The first piece, as it came.
+    /// The first piece, unchanged.
     event: ProgressEvent,
-    /// What came after it.
+    /// The text after it.
     more: String,
     since: Instant,
-    /// Bytes left out after the text.
+    /// Number of bytes left out after the text.
     lost: u64,
-    /// Where the stream stands after that.
+    /// The stream's offset after that.
     end: u64,
 }
 
-/// What there is for a reader.
+/// What a reader can take.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// This.
+    /// An event.
     Event(ProgressEvent),
-    /// Something, at this time at the latest.
+    /// An event, at this time at the latest.
     At(Instant),
     /// Nothing.
     Nothing,
 }
 
 impl Held {
-    /// Nothing yet; what comes is charged here.
+    /// Creates an empty buffer with this charge.
     pub(super) fn new(charge: Charge) -> Self {
         Self {
             waiting: VecDeque::new(),
@@ -67,7 +66,7 @@ impl Held {
         }
     }
 
-    /// Takes a piece in; true when the reader should look.
+    /// Adds a piece; returns true if the reader should check.
     pub(super) fn add(&mut self, event: &ProgressEvent, now: Instant, pace: Pace) -> bool {
         let crowded = self.waiting.len() >= MOST_PIECES;
         let keep = self.keep(event);
@@ -85,7 +84,7 @@ impl Held {
             return true;
         }
         let was_ready = held.is_ready(now, pace);
-        // Once something is missing, what follows is missing, too: a text has no holes.
+        // Once bytes are missing, the following ones are left out, too: a text has no gaps.
         let keep = if held.lost > 0 { 0 } else { keep };
         let keep = if self.charge.grow(keep) { keep } else { 0 };
         held.end = event.offset + event.text.len() as u64;
@@ -95,7 +94,7 @@ impl Held {
         !was_ready && held.is_ready(now, pace)
     }
 
-    /// How many bytes of this piece are kept: whole characters within the bounds.
+    /// Returns how many bytes of this piece can be kept: whole characters within the limits.
     fn keep(&self, event: &ProgressEvent) -> usize {
         let same = self.waiting.iter().filter(|held| held.is_of(event));
         let mine: usize = same.map(Gathered::len).sum();
@@ -111,7 +110,7 @@ impl Held {
     fn begin(&mut self, event: &ProgressEvent, now: Instant, keep: usize) {
         let keep = if self.charge.grow(keep) { keep } else { 0 };
         let mut event = event.clone();
-        // Readers here have the text.
+        // These readers only use the text.
         event.bytes = None;
         let end = event.offset + event.text.len() as u64;
         let lost = (event.text.len() - keep) as u64;
@@ -127,7 +126,7 @@ impl Held {
         });
     }
 
-    /// What the reader is to have now. `all`: also what would be gathered for longer.
+    /// Returns what the reader can take now; with `all`, even if it could be batched for longer.
     pub(super) fn take(&mut self, now: Instant, pace: Pace, all: bool) -> Next {
         if let Some(event) = self.told.pop_front() {
             return Next::Event(event);
@@ -149,7 +148,7 @@ impl Held {
         soonest.min().map_or(Next::Nothing, Next::At)
     }
 
-    /// Words about the work end after the streams that they may have to speak of.
+    /// Returns whether this is the end of the messages, which must come after the streams that they may refer to.
     fn is_last_word(&self, nth: usize) -> bool {
         let event = &self.waiting[nth].event;
         event.closed
@@ -161,7 +160,7 @@ impl Held {
             })
     }
 
-    /// A text, then what was left out, then the end.
+    /// Delivers the text, then the note of what was left out, then the end.
     fn tell(&mut self, gathered: Gathered) -> ProgressEvent {
         let (lost, end) = (gathered.lost, gathered.end);
         let mut event = gathered.whole();
@@ -183,7 +182,7 @@ impl Held {
 
     fn miss(&mut self, event: &ProgressEvent) {
         let (_, missed) = self.missed.get_or_insert_with(|| {
-            // Its place among the others is what is told, not its text.
+            // Only its place is reported, not its text.
             let event = ProgressEvent {
                 text: "".into(),
                 bytes: None,
@@ -212,7 +211,7 @@ impl Gathered {
             || now >= self.since + pace.gather
     }
 
-    /// All of it as one piece.
+    /// Merges it into one piece.
     fn whole(self) -> ProgressEvent {
         let mut event = self.event;
         if event.text.is_empty() {
@@ -229,7 +228,7 @@ fn left_out(event: &ProgressEvent, of: &str, bytes: u64) -> ProgressEvent {
     ProgressEvent {
         text: text.into(),
         stream: Stream::Info,
-        // It stands beside the stream, not in it.
+        // It is beside the stream, not part of it.
         offset: 0,
         closed: false,
         ..event.clone()

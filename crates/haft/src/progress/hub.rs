@@ -1,4 +1,4 @@
-//! `Hub`: live output gathered for any number of readers; a slow one gets longer texts, and nobody waits for it.
+//! `Hub`: live output batched for any number of readers; a slow one receives longer texts, and nothing waits for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,24 +12,23 @@ use crate::call::RunId;
 use crate::progress::held::{Held, Next};
 use crate::progress::{Pace, ProgressEvent, ProgressSink};
 
-/// Text that the readers of one hub hold together, and that each may hold in any case, in bytes, where the host does not
-/// say otherwise.
+/// Default number of bytes of text that the readers of a hub may hold together, and that each may always hold.
 const SHARED: usize = 64 << 20;
 const OWN: usize = 256 << 10;
 
-/// Takes progress in and passes it on, gathered by run, call and stream.
+/// Receives progress and passes it on, batched by run, call and stream.
 ///
-/// Nothing that a tool does waits here. What a reader holds is bounded, and what all hold together: when one falls so far
-/// behind that text must be left out, one event of the stream [`Info`](crate::progress::Stream::Info) says how many bytes.
+/// Tools never wait for it. The text held per reader is limited, and so is the total. If a reader falls so far behind that text must
+/// be left out, an event of the stream [`Info`](crate::progress::Stream::Info) gives the number of bytes.
 #[derive(Debug)]
 pub struct Hub {
     pace: Pace,
-    /// What readers are charged to.
+    /// The budget that readers are charged to.
     budget: Arc<Budget>,
     ears: RwLock<Vec<Arc<Ear>>>,
 }
 
-/// Whether a reader hears of a run.
+/// Returns whether a reader receives events of a run.
 type Hears = Box<dyn Fn(&RunId) -> bool + Send + Sync>;
 
 /// A reader's side of the hub.
@@ -45,7 +44,7 @@ impl fmt::Debug for Ear {
     }
 }
 
-/// One reader. It hears what comes from now on, until it is dropped.
+/// A reader. It receives events from its creation until it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     hub: Arc<Hub>,
@@ -53,24 +52,24 @@ pub struct Listener {
 }
 
 impl Hub {
-    /// A hub that gathers at this pace.
+    /// Creates a hub that batches at this pace.
     pub fn new(pace: Pace) -> Arc<Self> {
         Self::within(pace, Budget::new(SHARED, OWN))
     }
 
-    /// The same, whose readers hold no more than this budget has: several hubs may share one.
+    /// Creates a hub whose readers share this budget; several hubs may use the same one.
     pub fn within(pace: Pace, budget: Arc<Budget>) -> Arc<Self> {
         let ears = RwLock::default();
         Arc::new(Self { pace, budget, ears })
     }
 
-    /// A reader of all runs, or of one.
+    /// Creates a reader of all runs, or of one.
     pub fn listen(self: &Arc<Self>, run: Option<RunId>) -> Listener {
         let hears = move |other: &RunId| run.as_ref().is_none_or(|run| run == other);
         self.listen_to(hears, self.budget.charge())
     }
 
-    /// A reader of the runs that `hears` names: it holds nothing of others. What it holds is charged here.
+    /// Creates a reader of the runs that `hears` accepts; it holds nothing of others. Its text is charged to `charge`.
     pub fn listen_to(
         self: &Arc<Self>,
         hears: impl Fn(&RunId) -> bool + Send + Sync + 'static,
@@ -115,11 +114,11 @@ impl Ear {
 }
 
 impl Listener {
-    /// The next event, once enough was gathered. Dropping the future loses nothing.
+    /// Returns the next event, once enough is batched. Dropping the future loses nothing.
     pub async fn next(&mut self) -> ProgressEvent {
         loop {
             let next = self.ear.lock().take(Instant::now(), self.hub.pace, false);
-            // Whoever adds after that look leaves a permit, so that none is missed.
+            // An `add` after this check leaves a permit, so no event is missed.
             match next {
                 Next::Event(event) => return event,
                 Next::Nothing => self.ear.wake.notified().await,
@@ -131,7 +130,7 @@ impl Listener {
         }
     }
 
-    /// What has come and was not taken yet, gathered long enough or not; nothing where there is nothing.
+    /// Returns an event that has not been taken yet, whether or not it is batched long enough; `None` if there is none.
     pub fn rest(&mut self) -> Option<ProgressEvent> {
         match self.ear.lock().take(Instant::now(), self.hub.pace, true) {
             Next::Event(event) => Some(event),

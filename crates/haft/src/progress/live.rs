@@ -1,4 +1,4 @@
-//! `Live`: the streams of one call that somebody watches: how far each has come, each closed once.
+//! `Live`: the watched streams of a call: the offset of each, and that each is closed once.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::clock;
 use crate::progress::guarded::Guarded;
 use crate::progress::{Piece, ProgressEvent, ProgressSink, Stream};
 
-/// In the order in which they are closed: words about the work last.
+/// The streams in the order in which they are closed: messages last.
 const ALL: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Info];
 
-/// One call's side of the live channel.
+/// A call's side of the live channel.
 #[derive(Debug)]
 pub(crate) struct Live {
     run: RunId,
@@ -21,7 +21,7 @@ pub(crate) struct Live {
     streams: Mutex<[StreamState; ALL.len()]>,
 }
 
-/// How far a stream has come.
+/// The state of a stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct StreamState {
     offset: u64,
@@ -40,7 +40,7 @@ impl Live {
         })
     }
 
-    /// What hears of it.
+    /// Returns the sink that receives its events.
     pub(super) fn sink(&self) -> &dyn ProgressSink {
         &self.sink
     }
@@ -54,7 +54,7 @@ impl Live {
         let offset = offset.unwrap_or(shown.offset);
         shown.offset = offset + piece.length() as u64;
         shown.begun = true;
-        // The lock is held while sending, so that pieces arrive in the order of their offsets.
+        // Locked while sending, so that pieces arrive in the order of their offsets.
         self.emit(stream, offset, piece, false);
     }
 
@@ -67,7 +67,7 @@ impl Live {
         }
     }
 
-    /// Closes what was begun and is not closed; nothing is shown from now on.
+    /// Closes started streams that are still open; nothing is sent from now on.
     fn end(&self) {
         let mut streams = self.lock();
         for stream in ALL {
@@ -100,7 +100,7 @@ impl Live {
     }
 }
 
-/// Held while a call runs: its streams are closed however it ends, also by being dropped.
+/// Held while a call runs: closes its streams however it ends, even if it is dropped.
 #[derive(Debug)]
 pub(crate) struct LiveEnd(pub(crate) Option<Arc<Live>>);
 

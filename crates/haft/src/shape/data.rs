@@ -1,4 +1,4 @@
-//! A preview of structured data: every key, clipped strings, the first and last items of arrays.
+//! Previews of structured data: all keys, clipped strings, the first and last items of arrays.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -10,20 +10,20 @@ use crate::json::lexer::Lexer;
 use crate::json::scan;
 use crate::tokens::Tokenizer;
 
-/// How much of everything is shown.
+/// How much of each kind of value is shown.
 #[derive(Debug, Clone, Copy)]
 struct Detail {
-    /// Bytes of a string or number.
+    /// Maximum number of bytes of a string or number.
     scalar: usize,
-    /// Items of an array.
+    /// Maximum number of items of an array.
     items: usize,
-    /// Keys of an object.
+    /// Maximum number of keys of an object.
     keys: usize,
-    /// Levels.
+    /// Maximum number of nested levels.
     depth: usize,
 }
 
-/// From much to little; the first that fits is shown. Each is about half of the one before.
+/// From most to least detail; the first that fits is used. Each shows about half of the one before.
 const DETAILS: [Detail; 14] = [
     detail(16_384, 512, usize::MAX, 64),
     detail(8_192, 256, usize::MAX, 64),
@@ -50,16 +50,16 @@ const fn detail(scalar: usize, items: usize, keys: usize, depth: usize) -> Detai
     }
 }
 
-/// Bytes of a string below which its beginning alone is shown.
+/// Number of bytes of a string below which only its beginning is shown.
 const LEAST_FOR_TAIL: usize = 64;
-/// Longest key shown whole.
+/// Maximum length, in bytes, of a key that is shown whole.
 const MAX_KEY: usize = 128;
-/// Bytes a token of JSON has at most on average before a preview is given up as too long, uncounted.
+/// Maximum average number of bytes per token of JSON, above which a preview is rejected as too long without counting.
 const BYTES_PER_TOKEN: usize = 12;
 
-/// At most `limit` tokens that show what an object holds; an object. `None` when not even `{}` fits.
+/// Returns at most `limit` tokens that show what an object contains, as an object; `None` if not even `{}` fits.
 ///
-/// `typed` data is promised by a schema: what is left out then leaves no mark that would be of another type.
+/// A schema describes `typed` data: omissions then leave no marks, which would be of another type.
 pub(super) fn preview(
     text: &str,
     tokenizer: &dyn Tokenizer,
@@ -95,11 +95,11 @@ struct Preview<'t> {
     most: usize,
 }
 
-/// A step is `None` when the preview has become too long (or the text is none that the scan passes).
+/// `None` if the preview has become too long (or the text did not pass the scan).
 type Step = Option<()>;
 
 impl<'t> Preview<'t> {
-    /// One value, `depth` levels being open.
+    /// Adds one value, at this depth.
     fn value(&mut self, depth: usize) -> Step {
         if self.out.len() > self.most {
             return None;
@@ -140,12 +140,12 @@ impl<'t> Preview<'t> {
         self.lexer.text().get(range).unwrap_or_default()
     }
 
-    /// Takes a value without showing it.
+    /// Skips a value without showing it.
     fn skip(&mut self) -> Option<Range<usize>> {
         self.lexer.skip().ok()
     }
 
-    /// What an object or array holds, in words.
+    /// Counts what an object or array contains, as text.
     fn count(&mut self, range: Range<usize>) -> Option<String> {
         let mut lexer = Lexer::new(self.text(range));
         let object = lexer.peek() == b'{';
@@ -164,8 +164,8 @@ impl<'t> Preview<'t> {
         Some(format!("{count} {}", if object { "keys" } else { "items" }))
     }
 
-    /// The inside of a string literal (or a number as one), clipped between escapes: its beginning and, where there is
-    /// room for both, its end.
+    /// Adds the inside of a string literal (or a number as one), clipped between escapes: its beginning and, if there is room for both,
+    /// its end.
     fn string(&mut self, raw: &str, most: usize) {
         self.out.push('"');
         if raw.len() <= most + 24 {
@@ -202,7 +202,7 @@ impl<'t> Preview<'t> {
                 if raw.len() <= MAX_KEY {
                     write!(self.out, "\"{raw}\":").ok()?;
                 } else {
-                    // The number keeps two long keys apart.
+                    // The number distinguishes two long keys.
                     let head = raw.get(..cut(raw, MAX_KEY / 2)).unwrap_or_default();
                     write!(self.out, "\"{head}… {} bytes, key {count}\":", raw.len()).ok()?;
                 }
@@ -269,7 +269,7 @@ impl<'t> Preview<'t> {
     }
 }
 
-/// Where to cut the inside of a string literal so that no character and no escape is split.
+/// Returns where to cut the inside of a string literal without splitting a character or escape.
 fn cut(raw: &str, most: usize) -> usize {
     let bytes = raw.as_bytes();
     let mut at = 0;

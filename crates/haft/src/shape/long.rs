@@ -1,6 +1,6 @@
-//! `Long`: a text of any length in a result: shown whole where it fits, else its beginning and its end, and the whole kept.
+//! `Long`: a text of any length in a result: shown whole if it fits, otherwise its beginning and end, with the whole text stored.
 //!
-//! A result over the inline limit is kept by the executor; this is for what must not be in memory whole before that.
+//! The executor stores results over the inline limit; this is for texts that must not be whole in memory before that.
 
 use std::io;
 use std::sync::Arc;
@@ -13,43 +13,43 @@ use crate::shape::notice::{self, Whole};
 use crate::spec::Overflow;
 use crate::tokens::Tokenizer;
 
-/// Bytes a token has at most, on average, in a text that could still fit.
+/// Maximum average number of bytes per token of a text that could still fit.
 const BYTES_PER_TOKEN: usize = 16;
-/// Bytes a token has on average: the first guess at how much can be shown.
+/// Average number of bytes per token: the first guess at how much can be shown.
 const BYTES_SHOWN: usize = 4;
-/// Bytes that are shown where the call runs; more is worth another thread.
+/// Number of bytes that are shown on the call's own thread; more is worth another thread.
 const SHORT: u64 = 16 << 10;
-/// The media type of what is kept.
+/// The media type of stored texts.
 pub(crate) const TEXT: &str = "text/plain";
 
 /// A text that may be very long.
 #[derive(Clone)]
 pub struct Long {
-    /// All of it that is there without a gap.
+    /// The beginning of it that is available without a gap.
     pub source: Arc<dyn Source>,
-    /// How many bytes it had: more than the source's where the rest was not kept.
+    /// Its total number of bytes; more than the source's if the rest was not kept.
     pub total: u64,
-    /// Its newest bytes, where not all of it was kept.
+    /// Its last bytes, if not all of it was kept.
     pub end: Vec<u8>,
 }
 
-/// What is shown of a text.
+/// The part of a text that is shown.
 #[derive(Debug, Default)]
 pub struct ShapedText {
-    /// The text, or its beginning and its end with a line that says where the rest is.
+    /// The text, or its beginning and end with a line that tells where the rest is.
     pub text: String,
-    /// The whole of a text that is shown in part.
+    /// The whole text, if only part of it is shown.
     pub artifact: Option<Artifact>,
 }
 
 /// How much may be shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Room<'a> {
-    /// Counts what is shown.
+    /// The tokenizer that counts what is shown.
     pub(crate) tokenizer: &'a dyn Tokenizer,
-    /// Tokens of all texts together.
+    /// Maximum number of tokens of all texts together.
     pub(crate) limit: usize,
-    /// The texts stand in JSON: they count as strings there do.
+    /// Whether the texts become JSON strings, and count as such.
     pub(crate) json: bool,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Long {
     }
 }
 
-/// Whether these texts are read and shown in no time.
+/// Returns whether these texts are small enough to read and show immediately.
 pub(crate) fn are_short(texts: &[Long]) -> bool {
     texts.iter().map(|text| text.total).sum::<u64>() <= SHORT
 }
@@ -71,14 +71,14 @@ pub(crate) fn are_short(texts: &[Long]) -> bool {
 pub(crate) enum Share {
     /// Whole.
     Whole(String),
-    /// In part, within so many tokens.
+    /// In part, within this many tokens.
     Part(usize),
 }
 
-/// Where the whole of a text is that is shown in part; none where it is not to be stored.
+/// Where the whole of a partly shown text is stored; `None` if it is not to be stored.
 pub(crate) type Stored = Option<Result<ArtifactRef, ArtifactError>>;
 
-/// Reads the texts and says how each is shown within the room.
+/// Reads the texts and decides how each is shown within the room.
 pub(crate) fn measure(texts: &[Long], room: Room<'_>) -> Result<Vec<Share>, ToolError> {
     let mut parts = Vec::with_capacity(texts.len());
     for text in texts {
@@ -94,7 +94,7 @@ pub(crate) fn measure(texts: &[Long], room: Room<'_>) -> Result<Vec<Share>, Tool
         .collect())
 }
 
-/// Shows the texts as they were measured; `kept` says for each where the whole of it is.
+/// Shows the texts as measured; each share comes with the location of the whole text.
 pub(crate) fn show(
     texts: &[Long],
     room: Room<'_>,
@@ -117,10 +117,10 @@ pub(crate) fn show(
     Ok(shown)
 }
 
-/// A whole text and what it costs, where it could be shown whole.
+/// A whole text and its cost, if it could be shown whole.
 type Counted = Option<(String, usize)>;
 
-/// The share of each text that is not shown whole: those that need less than an equal share leave the rest to the others.
+/// Returns the share of each text that is not shown whole: texts that need less than an equal share leave the rest to the others.
 fn shares(parts: &[Counted], limit: usize) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..parts.len()).collect();
     let cost = |at: usize| parts[at].as_ref().map_or(usize::MAX, |(_, cost)| *cost);
@@ -154,7 +154,7 @@ fn unreadable(error: io::Error) -> ToolError {
 }
 
 impl Room<'_> {
-    /// What a text costs, if that is at most `limit`.
+    /// Returns the cost of a text, if that is at most `limit`.
     fn cost(&self, text: &str, limit: usize) -> Option<usize> {
         if !self.json {
             return self.tokenizer.fits(text, limit);
@@ -165,7 +165,7 @@ impl Room<'_> {
 }
 
 impl Long {
-    /// All of it and what that costs, where it is short enough to fit.
+    /// Returns all of it and its cost, if it is short enough to fit.
     fn whole(&self, room: Room<'_>) -> Result<Counted, ToolError> {
         let most = room.limit.saturating_mul(BYTES_PER_TOKEN) as u64;
         if self.total > most || self.total > self.source.size() {
@@ -177,7 +177,7 @@ impl Long {
         Ok(cost.map(|cost| (text, cost)))
     }
 
-    /// Its beginning and its end within `share` tokens, the whole kept.
+    /// Returns its beginning and end within `share` tokens; `kept` is where the whole is stored.
     fn partly(&self, room: Room<'_>, share: usize, kept: Stored) -> Result<ShapedText, ToolError> {
         let kept = kept.map(|kept| Ok(to_artifact(&kept?, TEXT, &*self.source)?));
         let (artifact, whole) = match kept {
@@ -202,7 +202,7 @@ impl Long {
         }
     }
 
-    /// At most `side` bytes of its beginning and as many of its end, with what is missing said between them.
+    /// Returns at most `side` bytes each of its beginning and end, with a notice of what is missing in between.
     fn around(&self, side: usize, whole: &Whole) -> io::Result<String> {
         let head = read(&*self.source, 0, side)?;
         let head = whole_characters(&head);
@@ -225,7 +225,7 @@ impl Long {
     }
 }
 
-/// At most `most` bytes of a source from `from` on.
+/// Reads at most `most` bytes of a source, starting at `from`.
 fn read(source: &dyn Source, from: u64, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; most];
     let mut filled = 0;
@@ -239,7 +239,7 @@ fn read(source: &dyn Source, from: u64, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes without the beginning of a character whose rest is not there.
+/// Removes an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
@@ -247,7 +247,7 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// An artifact as an outcome names it.
+/// Returns an artifact as outcomes name it.
 fn to_artifact(
     reference: &ArtifactRef,
     media_type: &str,
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// What is shown where each text in part is kept, and what that is.
+    /// Shows the texts with each partly shown one stored; also returns the stored texts.
     fn show_all(
         texts: &[Long],
         room: Room<'_>,

@@ -1,4 +1,4 @@
-//! Pictures and sound: what is over their limit is kept aside and linked.
+//! Images and audio: those over the limit are stored and linked.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,15 +9,15 @@ use crate::result::Content;
 use super::Shaper;
 use super::notice::Whole;
 
-/// Longest media type that is believed.
+/// Maximum length, in bytes, of a media type.
 const MAX_TYPE: usize = 128;
 
-/// The bytes that a base64 text stands for.
+/// Returns the size of the data that a base64 text encodes.
 fn size(data: &str) -> usize {
     data.len() / 4 * 3
 }
 
-/// Bytes of all pictures and sound.
+/// Returns the total size of all images and audio.
 pub(super) fn total(content: &[Content]) -> usize {
     let sizes = content.iter().map(|piece| match piece {
         Content::Image { data, .. } | Content::Audio { data, .. } => size(data),
@@ -27,7 +27,7 @@ pub(super) fn total(content: &[Content]) -> usize {
 }
 
 impl Shaper<'_> {
-    /// Replaces each picture or sound that is over what the ones before it left of the limit.
+    /// Replaces each image or audio that exceeds what the ones before it left of the limit.
     pub(super) async fn media(&mut self, content: Vec<Content>) -> Vec<Content> {
         let mut left = self.bounds.media_bytes;
         let mut shaped = Vec::with_capacity(content.len());

@@ -1,20 +1,20 @@
-//! The sentences that say what was left out and how to read it.
+//! Notices that tell what was left out and how to read it.
 
-/// What became of the whole of something that is shown in part.
+/// What happened to the whole of something that is shown in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Whole {
-    /// Kept under this ref.
+    /// It is stored under this ref.
     Kept(String),
-    /// Not kept: the tool or the host wants it cut.
+    /// It is not stored: the tool or the host wants it cut.
     Cut,
-    /// It should have been kept and could not be.
+    /// It should have been stored, but that failed.
     Lost(String),
 }
 
-/// Longest reason why something could not be kept.
+/// Maximum length, in bytes, of the reason for a failure to store.
 const MAX_REASON: usize = 160;
 
-/// The call that reads an artifact on from a byte.
+/// Returns the call that reads an artifact from a byte offset.
 pub(super) fn read(reference: &str, offset: usize) -> String {
     if offset == 0 {
         return format!(r#"read_artifact {{"ref":"{reference}"}}"#);
@@ -38,7 +38,7 @@ impl Whole {
     }
 }
 
-/// Stands between the head and the tail of a text of which not all was kept.
+/// Returns the notice between the head and the tail of a text that was not kept whole.
 pub(super) fn of_cut(total: u64, kept: u64, offset: usize, whole: &Whole) -> String {
     match whole {
         Whole::Kept(reference) => {
@@ -51,7 +51,7 @@ pub(super) fn of_cut(total: u64, kept: u64, offset: usize, whole: &Whole) -> Str
     }
 }
 
-/// Stands between the head and the tail of a text, `offset` being where the head ends.
+/// Returns the notice between the head and the tail of a text; `offset` is where the head ends.
 pub(super) fn of_text(bytes: u64, lines: usize, offset: usize, whole: &Whole) -> String {
     let rest = whole.rest(offset);
     if lines > 1 {
@@ -60,7 +60,7 @@ pub(super) fn of_text(bytes: u64, lines: usize, offset: usize, whole: &Whole) ->
     format!("\n… {bytes} bytes {rest} …\n")
 }
 
-/// Goes with data of which a preview is shown.
+/// Returns the notice for data that is shown as a preview.
 pub(super) fn of_data(bytes: usize, whole: &Whole) -> String {
     match whole {
         Whole::Kept(reference) => {

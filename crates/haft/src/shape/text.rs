@@ -1,4 +1,4 @@
-//! A text too long: its head and its tail, and between them what is missing.
+//! Texts that are too long: head and tail, with a notice of what is missing in between.
 
 use crate::result::Content;
 use crate::tokens::{Bytes, Tokenizer};
@@ -6,7 +6,7 @@ use crate::tokens::{Bytes, Tokenizer};
 use super::notice::{self, Whole};
 use super::texts;
 
-/// All texts of a content, in order, a line each; of a link its name and address.
+/// Joins all texts of a content, in order, on separate lines; for a link, its name and address.
 pub(super) fn join(content: &[Content]) -> String {
     let mut all = String::with_capacity(content.iter().flat_map(texts).map(str::len).sum());
     for piece in content {
@@ -23,7 +23,7 @@ pub(super) fn join(content: &[Content]) -> String {
     all
 }
 
-/// At most `limit` tokens of a text: the text itself, or head, notice and tail.
+/// Returns at most `limit` tokens of a text: the text itself, or head, notice and tail.
 pub(super) fn preview(
     text: &str,
     whole: &Whole,
@@ -33,7 +33,7 @@ pub(super) fn preview(
     if text.len() <= limit || tokenizer.fits(text, limit).is_some() {
         return text.to_owned();
     }
-    // The notice is counted with the largest numbers it can have.
+    // Count the notice with the largest numbers it can have.
     let longest = notice::of_text(text.len() as u64, text.len(), text.len(), whole);
     let Some(room) = tokenizer.fits(&longest, limit).map(|notice| limit - notice) else {
         return text
@@ -41,8 +41,8 @@ pub(super) fn preview(
             .unwrap_or_default()
             .to_owned();
     };
-    // Three quarters of what is left for the head: most texts say first what they are.
-    // Where pieces meet they may count one token more or less than by themselves: then a little less is taken.
+    // The head gets three quarters of the room: most texts state first what they are.
+    // Joined pieces may count one token more or less than separately; then try with a little less.
     for part in [64, 62, 56, 48, 32] {
         let room = room * part / 64;
         let shown = around(text, whole, tokenizer, room);
@@ -66,7 +66,7 @@ fn around(text: &str, whole: &Whole, tokenizer: &dyn Tokenizer, room: usize) -> 
     [head, &notice, tail].concat()
 }
 
-/// The head alone, counted by itself.
+/// Returns where the head ends if nothing else is shown.
 fn head(text: &str, tokenizer: &dyn Tokenizer, limit: usize) -> usize {
     let end = tokenizer.head(text, limit);
     let alone = text.get(..end).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `Bench`: tools under test, in a whole executor, with approvals from a script.
+//! `Bench`: tools under test, in a complete executor, with scripted approvals.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -18,9 +18,9 @@ use crate::testing::MemoryAudit;
 use crate::toolset::into_tool::{IntoTool, IntoTools};
 use crate::toolset::registry::{RegistryError, ToolRegistry};
 
-/// Tools under test: every call takes the path that it takes in production, with all checks.
+/// Tools under test: every call takes the same path as in production, with all checks.
 ///
-/// Its methods panic where a test would have to stop.
+/// Its methods panic when the test cannot continue.
 ///
 /// ```
 /// use haft::{Policy, testing::Bench, tool};
@@ -47,11 +47,11 @@ pub struct Bench {
     policy: Arc<Policy>,
     script: Arc<Script>,
     audit: Arc<MemoryAudit>,
-    /// Made at the first call.
+    /// Created at the first call.
     at_work: OnceLock<(Executor, Session)>,
 }
 
-/// What is answered about which tool, and what was asked.
+/// The answers per tool, and the requests made.
 #[derive(Debug, Default)]
 struct Script {
     answers: Mutex<HashMap<String, VecDeque<Answer>>>,
@@ -75,7 +75,7 @@ impl Default for Bench {
 }
 
 impl Bench {
-    /// No tools, the profile `workspace`, and no answers: what is asked about is denied.
+    /// Creates a bench with no tools, the profile `workspace`, and no answers: calls that need approval are denied.
     pub fn new() -> Self {
         Self {
             tools: Arc::new(ToolRegistry::new()),
@@ -107,14 +107,13 @@ impl Bench {
         self
     }
 
-    /// Judges by this policy.
+    /// Sets the policy.
     pub fn policy(mut self, policy: impl Into<Arc<Policy>>) -> Self {
         self.policy = policy.into();
         self
     }
 
-    /// What is answered when the policy asks about a call of this tool. Answers are given in the order in which they are
-    /// set, each once.
+    /// Sets the answer for a call of this tool that needs approval. Answers are given in the order in which they are set, each once.
     pub fn on_ask<'a>(&'a self, tool: &'a str) -> OnAsk<'a> {
         OnAsk {
             script: &self.script,
@@ -138,12 +137,12 @@ impl Bench {
         (executor, session.unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// The requests that were made, in their order.
+    /// Returns the requests that were made, in order.
     pub fn requests(&self) -> Vec<ApprovalRequest> {
         self.script.asked.lock().clone()
     }
 
-    /// The calls of exactly these tools were asked about, in this order.
+    /// Asserts that calls of exactly these tools needed approval, in this order.
     #[track_caller]
     pub fn assert_asked<'a>(&self, tools: impl IntoIterator<Item = &'a str>) -> &Self {
         let asked = self.requests();
@@ -152,7 +151,7 @@ impl Bench {
         self
     }
 
-    /// Exactly these events were recorded: `run`, `started`, `ended:STATUS`; see [`MemoryAudit::words`].
+    /// Asserts that exactly these events were recorded: `run`, `started`, `ended:STATUS`; see [`MemoryAudit::words`].
     #[track_caller]
     pub fn assert_audit<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> &Self {
         let recorded = self.audit.words();
@@ -161,7 +160,7 @@ impl Bench {
     }
 }
 
-/// What is answered about a tool; made by [`Bench::on_ask`].
+/// The answer for a tool; created by [`Bench::on_ask`].
 #[derive(Debug, Clone, Copy)]
 #[must_use = "say what is answered"]
 pub struct OnAsk<'a> {
@@ -170,23 +169,23 @@ pub struct OnAsk<'a> {
 }
 
 impl OnAsk<'_> {
-    /// The call is approved as it is.
+    /// Approves the call unedited.
     pub fn approve(self) {
         self.answer(Decision::approve("bench", "test"));
     }
 
-    /// The call is approved with other arguments.
+    /// Approves the call with other arguments.
     pub fn approve_with(self, arguments: impl Into<Value>) {
         let edited = arguments.into().to_string();
         self.answer(Decision::approve("bench", "test").with_arguments(edited));
     }
 
-    /// The call is denied, and the caller reads this.
+    /// Denies the call with this message for the caller.
     pub fn deny(self, message: &str) {
         self.answer(Decision::deny("bench", "test").with_message(message));
     }
 
-    /// This is answered.
+    /// Gives this answer.
     pub fn answer(self, answer: impl Into<Answer>) {
         let mut answers = self.script.answers.lock();
         let of_tool = answers.entry(self.tool.to_owned()).or_default();
@@ -194,7 +193,7 @@ impl OnAsk<'_> {
     }
 }
 
-/// What came of a call on the bench: an [`Outcome`] with assertions, which print the outcome where they fail.
+/// The outcome of a call on the bench: an [`Outcome`] with assertions, which print the outcome when they fail.
 #[derive(Debug)]
 pub struct BenchOutcome(Outcome);
 
@@ -207,31 +206,31 @@ impl std::ops::Deref for BenchOutcome {
 }
 
 impl BenchOutcome {
-    /// The outcome alone.
+    /// Returns the plain outcome.
     pub fn into_inner(self) -> Outcome {
         self.0
     }
 
-    /// The call succeeded.
+    /// Asserts that the call succeeded.
     #[track_caller]
     pub fn assert_ok(&self) -> &Self {
         self.assert_status(Status::Ok)
     }
 
-    /// The call was denied.
+    /// Asserts that the call was denied.
     #[track_caller]
     pub fn assert_denied(&self) -> &Self {
         self.assert_status(Status::Denied)
     }
 
-    /// The call ended so.
+    /// Asserts that the call has this status.
     #[track_caller]
     pub fn assert_status(&self, status: Status) -> &Self {
         assert_eq!(self.0.status, status, "{}", self.0.to_model());
         self
     }
 
-    /// The call failed in this way.
+    /// Asserts that the call failed with this kind of error.
     #[track_caller]
     pub fn assert_error(&self, kind: ErrorKind) -> &Self {
         let failed = self.0.error.as_ref().map(|error| error.kind);
@@ -239,14 +238,14 @@ impl BenchOutcome {
         self
     }
 
-    /// All texts of the content together are this one.
+    /// Asserts that all texts of the content together equal this one.
     #[track_caller]
     pub fn assert_text(&self, text: &str) -> &Self {
         assert_eq!(self.0.text(), text, "{}", self.0.to_model());
         self
     }
 
-    /// The structured content is this; a value that is no object stands in `{"result": value}`.
+    /// Asserts that the structured content equals this; a value that is not an object is in `{"result": value}`.
     #[track_caller]
     pub fn assert_data(&self, expected: impl Into<Value>) -> &Self {
         let data = self.0.data.as_ref().map(|raw| raw.get());

@@ -1,4 +1,4 @@
-//! Refs are found wherever they stand, and nothing else is.
+//! Refs are found at any position, and nothing else is.
 
 use serde_json::json;
 
@@ -20,11 +20,11 @@ fn refs_are_found_at_any_depth_and_only_there() {
             &[("/a/1/b", Some("r")), ("/a/2", Some("s"))],
         ),
         (r#"{"a/b~":{"$artifact":"r"}}"#, &[("/a~1b~0", Some("r"))]),
-        // More than a ref is none, and what stands within it is not looked at apart.
+        // An object with other members is not a ref, and its content is not searched.
         (r#"{"a":{"$artifact":"r","x":1}}"#, &[("/a", None)]),
         (r#"{"a":{"$artifact":7}}"#, &[("/a", None)]),
         (r#"{"a":{"$artifact":{"$artifact":"r"}}}"#, &[("/a", None)]),
-        // No strict JSON: others refuse it.
+        // Text that is not strict JSON is refused elsewhere.
         (r#"{"a":{"$artifact":"r"},"a":1}"#, &[]),
         (r#"{"a":{"$artifact":"r"}"#, &[]),
     ] {

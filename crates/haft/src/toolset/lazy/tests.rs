@@ -1,4 +1,4 @@
-//! Which tools stay listed, and what is said of the others.
+//! Which tools stay listed, and how the others are described.
 
 use std::sync::Arc;
 
