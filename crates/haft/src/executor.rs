@@ -325,7 +325,7 @@ impl Executor {
     /// recorded.
     ///
     /// # Errors
-    /// The failure that the call would have: the arguments do not fit the tool's schema, or the tool cannot judge them.
+    /// The failure that the call would have: this process cannot run the tool, or the arguments do not fit its schema or cannot be judged.
     pub fn explain(&self, entry: &ToolEntry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
             let input = admit::imagine(entry, arguments)?;
@@ -511,8 +511,8 @@ async fn execute(parts: &Arc<Parts>, session: &Session, incoming: Incoming) -> O
     open.close(end)
 }
 
-/// The same path for a call with an earlier decision. If another call has claimed the decision, it sends no events and leaves no
-/// record.
+/// The same path for a call with an earlier decision. If another call has claimed the decision, nothing is delivered and no record
+/// is left.
 async fn execute_decided(
     mut settlement: Settlement,
     mut open: OpenCall<'_>,

@@ -1,4 +1,4 @@
-//! What calls count as, when a budget is used up, and how that is said.
+//! What calls count as, when a budget is used up, and how that is reported.
 
 use serde_json::json;
 
@@ -55,7 +55,7 @@ fn each_effect_counts_as_what_it_does() {
             uses(2, 0, 0),
         ),
         (false, vec![run], uses(0, 0, 1)),
-        // A connection is one send, also of a tool of the open world.
+        // A connection is one send, even for an open-world tool.
         (true, vec![page.clone()], uses(0, 1, 0)),
         (false, vec![page.clone(), page], uses(0, 2, 0)),
         (true, vec![other(SERVER_EFFECT)], uses(0, 1, 0)),
@@ -152,7 +152,7 @@ fn a_command_is_uncounted_or_a_send_where_its_work_is_not_seen() {
     };
     let (of_run, of_day) = (Budgets::of_run(deletions), day(deletions));
     let open = Budgets::of_run(deletions).commands_reach_out(true);
-    // Which budgets, the command, whether it is uncounted, how many sends it is.
+    // The budgets, the command, whether it is uncounted, and the number of sends.
     let rows = [
         (&of_run, run(true, false, Risk::High), true, 0),
         (&of_day, run(true, false, Risk::High), true, 0),
@@ -174,7 +174,7 @@ fn a_command_is_uncounted_or_a_send_where_its_work_is_not_seen() {
         let uncounted_is_said = matches!(standing.of(Counted::Deletions), Some(NoRoom::Uncounted));
         assert_eq!(uncounted_is_said, uncounted, "{permission:?}");
     }
-    // Another program's tool says what its command removes: a folder counts as one.
+    // Another program's tool declares what its command removes: a folder counts as one.
     let removal = Permission::remove(PathClaim::plain("sub"));
     let wanted = of_day.wanted(&spec(false), &[run(false, false, Risk::Safe), removal]);
     assert!(wanted.uncounted, "{wanted:?}");

@@ -234,7 +234,7 @@ impl<'a> OpenCall<'a> {
         self.leave();
     }
 
-    /// Removes the call from the run, and ends the run if it was the last one.
+    /// Removes the call from the run, and records the run's end if it was the last call of an ending run.
     fn leave(&self) {
         if self.session.running().end()
             && let Err(error) = self.parts.end_run(self.session)

@@ -1,4 +1,4 @@
-//! What readers of the live channel hear: everything once and in order, or how much was left out.
+//! What readers of the live channel receive: everything once and in order, or the amount that was left out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::hub::{Hub, Listener};
 use super::*;
 use crate::bounds::Budget;
 
-/// A piece that is not gathered with others.
+/// Length of a piece that is not batched with others.
 const FULL_PIECE: usize = 64 << 10;
 
 fn pace(milliseconds: u64, bytes: usize) -> Pace {
@@ -21,7 +21,7 @@ fn pace(milliseconds: u64, bytes: usize) -> Pace {
     }
 }
 
-/// A call's handle on the hub, and what closes its streams.
+/// Returns a call's handle on the hub, and the guard that closes its streams.
 fn watched(hub: &Arc<Hub>, run: &str, call: &str) -> (Progress, LiveEnd) {
     let sink = Arc::clone(hub) as Arc<dyn ProgressSink>;
     let live = Live::new(RunId::new(run), CallId::new(call), sink);
@@ -33,7 +33,7 @@ fn rest(listener: &mut Listener) -> Vec<ProgressEvent> {
     std::iter::from_fn(|| listener.rest()).collect()
 }
 
-/// What was said on a stream, and whether it was closed, once and last.
+/// Returns the text of a stream, and whether it was closed, once and last.
 fn heard(events: &[ProgressEvent], call: &str, stream: Stream) -> (String, bool) {
     let mine = |e: &&ProgressEvent| e.call.as_str() == call && e.stream == stream;
     let mine: Vec<_> = events.iter().filter(mine).collect();
@@ -181,7 +181,7 @@ fn a_slow_reader_gets_longer_texts_and_is_told_how_much_it_missed() {
         "{}",
         told.text
     );
-    // It goes on after the gap, and the end is told once.
+    // The stream continues after the gap, and its end is sent once.
     progress.send(Stream::Stdout, "on");
     drop(end);
     let events = rest(&mut slow);
@@ -250,7 +250,7 @@ fn both_of_a_fan_hear_everything() {
     assert_eq!(&*second.rest().unwrap().text, "words\n");
 }
 
-/// Breaks at its first piece.
+/// A sink that panics at its first piece.
 #[derive(Debug)]
 struct Breaking;
 
@@ -299,7 +299,7 @@ fn w2_readers_that_take_nothing_share_one_budget_and_leave_room_for_the_next() {
     drop(end);
     let expect = ("seen".to_owned(), true);
     assert_eq!(heard(&rest(&mut late), "late", Stream::Stdout), expect);
-    // Whoever lost something is told how much, and what was taken or given up is free again.
+    // Readers that lost text get its amount, and what was taken or dropped is free again.
     let events = rest(&mut lazy[39]);
     assert!(events.iter().any(|event| event.text.contains("left out")));
     drop((lazy, late));

@@ -1,4 +1,4 @@
-//! What a model reads: never nothing, whatever the status.
+//! What a model reads: never an empty text, whatever the status.
 
 use serde_json::value::RawValue;
 

@@ -1,4 +1,4 @@
-//! Shaping: what fits is untouched, what does not is within the limit, whole in the store, and still says its shape.
+//! Shaping: what fits is unchanged; what does not is within the limit, whole in the store, and still shows its shape.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::future::ready;
@@ -22,10 +22,10 @@ use crate::tokens::{Bytes as ByBytes, O200k, Tokenizer};
 
 const TOKENS: O200k = O200k;
 
-/// What was kept: media types and bytes.
+/// Stored artifacts: media types and bytes.
 type Stored = Vec<(String, Bytes)>;
 
-/// Shapes with a real hash for a ref, and gives what was kept.
+/// Shapes with a real hash as ref, and returns what was stored.
 fn run(
     content: Vec<Content>,
     data: Option<&Value>,
@@ -47,7 +47,7 @@ fn run(
     (fitted, keep.0.into_inner())
 }
 
-/// Remembers what it is to keep.
+/// A store that remembers its artifacts.
 #[derive(Default)]
 struct InMemory(Mutex<Stored>);
 
@@ -68,7 +68,7 @@ impl Keep for InMemory {
     }
 }
 
-/// Has no room.
+/// A store without room.
 struct Full;
 
 impl Keep for Full {

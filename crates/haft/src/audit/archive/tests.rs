@@ -1,4 +1,4 @@
-//! Tests of the archive: what the lines hold, how runs fail and end, and that nothing is lost or late.
+//! Tests of the archive: what the lines contain, how runs fail and end, and that nothing is lost or late.
 
 mod resume;
 
@@ -18,7 +18,7 @@ use crate::error::ErrorKind;
 use crate::permission::Verdict;
 use crate::result::Status;
 
-/// An archive in a folder of its own, with one run begun.
+/// An archive in its own folder, with one run started.
 struct Scene {
     home: tempfile::TempDir,
     archive: Archive,
@@ -209,7 +209,7 @@ async fn events_of_a_run_that_is_not_open_are_refused() {
     archive.close(run).await.unwrap();
     assert!(archive.record(started(run)).is_err(), "after its end");
     assert!(archive.close(&RunId::new("other")).await.is_err());
-    // The folder is there: another run of this name must not write into it.
+    // The folder exists: another run of this name must not write to it.
     assert!(archive.record_durably(Scene::start("run-1")).await.is_err());
     for id in ["../up", "", ".hidden", "a/b", "-x", &"x".repeat(200)] {
         assert!(

@@ -1,4 +1,4 @@
-//! Tests of redaction: what must go, what must stay, and that a cut or an escape hides nothing.
+//! Tests of redaction: what must be removed, what must stay, and that cuts or escapes hide nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
@@ -67,7 +67,7 @@ fn a_secret_goes_within_base64_wherever_it_stands_there() {
             }
         }
     }
-    // What a header holds in base64 is known without it, too; a percent-encoded password as what it says.
+    // The base64 content of a header is also recognised in plain form, and a percent-encoded password in decoded form.
     let login = STANDARD.encode("ann:correct-horse");
     let redactor = Redactor::new([&*login, "r%40nd%2Fom"]);
     for (text, expect) in [
@@ -234,7 +234,7 @@ fn values_that_come_and_go_take_the_place_of_those_before_them() {
         "[redacted] [redacted] [redacted] second-token"
     );
     redactor.learn_for("a", ["second-token"]);
-    // Another purpose has it still.
+    // Another purpose still has it.
     assert_eq!(
         clone.redact(text),
         "[redacted] [redacted] its-renewal [redacted]"
@@ -255,7 +255,7 @@ fn a_value_that_reaches_out_of_a_shape_goes_whole() {
 
 #[test]
 fn hostile_text_is_read_in_linear_time() {
-    // Each would take minutes if a refused marker's text were read again from every later marker.
+    // Each would take minutes if the text of a rejected marker were read again from every later marker.
     for part in [
         "eyJ",
         "sk-",
@@ -275,7 +275,7 @@ fn hostile_text_is_read_in_linear_time() {
         let text = part.repeat(400_000 / part.len());
         let _ = Redactor::default().redact(&text);
     }
-    // A secret over and over in one text of base64.
+    // A secret repeated in a single base64 text.
     let text = STANDARD.encode("hush-hush".repeat(100_000));
     assert_eq!(Redactor::new(["hush-hush"]).redact(&text), REDACTED);
 }

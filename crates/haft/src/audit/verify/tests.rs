@@ -1,4 +1,4 @@
-//! Tests of verifying: each way to tamper with an archive is a row, and each honest state is none.
+//! Tests of verifying: each way to tamper with an archive is a row, and no valid state is reported.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::ErrorKind;
 use crate::result::Status;
 
-/// Lines: 1 the start, 2-13 six calls (the third, line 7, fails), 14 the closing one.
+/// Lines: 1 is the start, 2-13 are six calls (the third, line 7, fails), 14 is the closing one.
 async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
     let archive = Archive::new(home, Redactor::default()).unwrap();
     let run = RunId::new("r");
@@ -73,7 +73,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
     (run_dir(home, "r").unwrap(), closed)
 }
 
-/// Lines of a file, to change and write back.
+/// Edits the lines of a file.
 fn edit(dir: &Path, file: &str, change: impl FnOnce(&mut Vec<String>)) {
     let path = dir.join(file);
     let mut lines: Vec<_> = fs::read_to_string(&path)
@@ -97,7 +97,7 @@ fn edit(dir: &Path, file: &str, change: impl FnOnce(&mut Vec<String>)) {
     .unwrap();
 }
 
-/// Replaces a text in the line of this index.
+/// Replaces a text in the line with this index.
 fn replace(dir: &Path, file: &str, line: usize, from: &str, to: &str) {
     edit(dir, file, |lines| {
         let edited = lines[line].replacen(from, to, 1);
@@ -106,7 +106,7 @@ fn replace(dir: &Path, file: &str, line: usize, from: &str, to: &str) {
     });
 }
 
-/// Cuts a file off.
+/// Cuts bytes off the end of a file.
 fn cut(dir: &Path, file: &str, bytes: usize) {
     let text = fs::read_to_string(dir.join(file)).unwrap();
     fs::write(dir.join(file), &text[..text.len() - bytes]).unwrap();
@@ -118,7 +118,7 @@ fn append(dir: &Path, file: &str, more: &str) {
     fs::write(dir.join(file), text + more).unwrap();
 }
 
-/// Chains the lines anew, as somebody would who knows the format.
+/// Chains the lines anew, as an attacker who knows the format would.
 fn rechain(lines: &mut [String]) {
     let mut prev = GENESIS.to_owned();
     for (line, seq) in lines.iter_mut().zip(1_u64..) {
@@ -135,7 +135,7 @@ fn rechain(lines: &mut [String]) {
     }
 }
 
-/// Rewrites record and views so that all agree with one another.
+/// Rewrites record and views consistently.
 fn rewrite(dir: &Path) {
     edit(dir, RECORD, |lines| {
         for line in lines.iter_mut() {
@@ -146,7 +146,7 @@ fn rewrite(dir: &Path) {
     mirror(dir);
 }
 
-/// Makes the views say what the record says.
+/// Makes the views match the record.
 fn mirror(dir: &Path) {
     let record = fs::read_to_string(dir.join(RECORD)).unwrap();
     let ended: Vec<_> = record
@@ -166,7 +166,7 @@ fn mirror(dir: &Path) {
 
 type Tamper = fn(&Path);
 
-/// Name, what is done to a closed run, and the first bad line.
+/// Name, change to a closed run, and first bad line.
 const CLOSED: &[(&str, Tamper, u64)] = &[
     (
         "a start edited",
@@ -348,7 +348,7 @@ async fn a_closed_run_that_was_tampered_with_fails() {
     }
 }
 
-/// Name, what is done to an open run, whether it is sound then, and its lines.
+/// Name, change to an open run, whether it is valid afterwards, and its number of lines.
 const OPEN: &[(&str, Tamper, bool, u64)] = &[
     ("as it is", |_| (), true, 13),
     (

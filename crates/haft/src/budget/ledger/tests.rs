@@ -1,4 +1,4 @@
-//! Days begin and end, broken files are said, and several that count take no more than there is.
+//! Days start and end, broken files are reported, and parallel counters take no more than there is.
 
 use std::fs;
 
@@ -32,12 +32,12 @@ fn a_day_is_counted_until_the_next_one_begins() {
         ledger.take_on(first, commands(1), Some(&most(2))).unwrap();
     }
     assert!(ledger.take_on(first, commands(1), Some(&most(2))).is_err());
-    // A person agreed.
+    // A user agreed.
     ledger.take_on(first, commands(1), None).unwrap();
     assert_eq!(ledger.on(first).unwrap().uses, commands(3));
     ledger.give_back(commands(1), first).unwrap();
     ledger.take_on(next, commands(1), Some(&most(2))).unwrap();
-    // A clock that is set back begins no day anew, and what an earlier day gives back is none of this one's.
+    // A clock that is set back does not start the day anew, and what an earlier day returns does not affect this one.
     assert_eq!(ledger.on(first).unwrap().uses, commands(1));
     ledger.give_back(commands(1), first).unwrap();
     assert_eq!(ledger.on(next).unwrap().uses, commands(1));

@@ -1,4 +1,4 @@
-//! A journal read back says what was written, also when its writer was killed.
+//! A journal that is read back contains what was written, even if its writer was killed.
 
 use super::*;
 use crate::future::wait;
@@ -40,7 +40,7 @@ fn who_reads_a_journal_keeps_nobody_from_going_on_with_it() {
     std::thread::scope(|threads| {
         let begun = std::time::Instant::now();
         let goes_on = threads.spawn(|| wait(journal.call(&run, &chain, &call(1))));
-        // A read that lasts, as on a busy machine.
+        // A read that takes long, as on a busy machine.
         while begun.elapsed() < std::time::Duration::from_millis(100) && !goes_on.is_finished() {
             std::thread::yield_now();
         }
@@ -61,7 +61,7 @@ fn an_interrupted_chain_is_read_back_whole() {
     }
     wait(journal.end(&run, &chain, 2, "two\n\"")).unwrap();
     wait(journal.end(&run, &chain, 1, "one")).unwrap();
-    // While its writer is at it nobody may go on with it.
+    // No other process may resume it while its writer is running.
     let other = DirJournal::new(home.path());
     assert!(matches!(
         wait(other.interrupted(&run, None)),
@@ -76,14 +76,14 @@ fn an_interrupted_chain_is_read_back_whole() {
         (read.calls[2].call.clone(), read.ends),
         (call(3), vec![2, 1])
     );
-    // Closed, it is over; another chain of the run is its own.
+    // Once closed, a chain is over; another chain of the run is separate.
     wait(other.begin(&run, &CallId::new("call-9"), &start("y"))).unwrap();
     wait(other.close(&run, &CallId::new("call-9"), Status::Ok)).unwrap();
     assert_eq!(
         wait(other.interrupted(&run, None)).unwrap().unwrap().chain,
         chain
     );
-    // Gone on with, what it did before is still so, also when it is told again.
+    // When resumed, its earlier entries stay, even if they are recorded again.
     wait(other.begin(&run, &chain, &start("x"))).unwrap();
     wait(other.call(&run, &chain, &call(1))).unwrap();
     wait(other.end(&run, &chain, 1, "another")).unwrap();
@@ -114,13 +114,13 @@ fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
     for cut in 0..=whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
         let lines = memchr::memchr_iter(b'\n', &whole[..cut]).count();
-        // A line that only lacks its newline is whole.
+        // A line that only lacks its newline is complete.
         let lines = lines + usize::from(whole.get(cut) == Some(&b'\n'));
         let read = wait(DirJournal::new(home.path()).interrupted(&run, None)).unwrap();
         let seen = read.map(|r| (r.calls.len(), r.ends.len()));
         let expect = [None, Some((0, 0)), Some((1, 0)), Some((1, 1))];
         assert_eq!(seen, expect[lines], "cut at {cut}");
-        // Whoever goes on with it finds lines of its own.
+        // A process that resumes it writes complete lines of its own.
         let next = DirJournal::new(home.path());
         wait(next.begin(&run, &chain, &start("x"))).unwrap();
         drop(next);

@@ -1,4 +1,4 @@
-//! Searches of tools: recorded requests, what may be found, categories.
+//! Searches of tools: recorded requests, what can be found, categories.
 #![expect(
     clippy::cast_precision_loss,
     reason = "counts of words and requests, far below 2^52"
@@ -15,7 +15,7 @@ use super::*;
 use crate::spec::ToolName;
 use crate::toolset::ToolBackend;
 
-/// Lines in the files; fewer is a failure.
+/// Number of lines in the files; fewer is a failure.
 const TOOLS: usize = 1_287;
 const QUERIES: usize = 1_175;
 
@@ -108,7 +108,7 @@ fn of_a_hundred_and_fifty_tools_the_right_one_is_among_the_first_five() {
     let folder = Path::new(&folder);
     let tools: Vec<Tool> = lines(folder, "tools.jsonl");
     let requests: Vec<Request> = lines(folder, "queries.jsonl");
-    // The first requests of one tool each, and their tools: always the same.
+    // The first requests with a single tool each, and their tools: always the same.
     let mut wanted = BTreeSet::new();
     let asked: Vec<&Request> = requests
         .iter()
@@ -201,7 +201,7 @@ fn a_category_is_browsed_and_narrows_a_search() {
     assert_eq!(found(Some("files")), ["a", "c"]);
     assert_eq!(found(Some(OTHER)), ["b"]);
     assert!(found(Some("nope")).is_empty());
-    // Expanding a tool changes no text: the index stays.
+    // Expanding a tool changes no text, so the index is kept.
     let again = tools.with_listed(&BTreeSet::default());
     assert!(std::ptr::eq(tools.index(), again.index()));
 }

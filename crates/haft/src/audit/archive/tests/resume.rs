@@ -1,4 +1,4 @@
-//! A run that its process left is gone on with: one chain of lines, cut wherever it may have been.
+//! A run that its process left is resumed: one chain of lines, wherever it was cut.
 
 use super::*;
 use crate::audit::verify::verify;
@@ -13,7 +13,7 @@ fn resumed(run: &RunId) -> Event {
     event(run, EventKind::RunResumed(Arc::new(start)))
 }
 
-/// Two calls that ended, one of them badly, and one of which nobody knows.
+/// Two calls that ended, one of them unsuccessfully, and one without a known end.
 async fn left_behind() -> Scene {
     let scene = Scene::new();
     for (id, status) in [("c1", Status::Ok), ("c2", Status::Denied)] {
