@@ -159,7 +159,7 @@ impl Iterator for Events {
 /// Finds the process that currently writes a run's record.
 ///
 /// # Errors
-/// The run has no folder here, so that another machine may hold it; or its folder cannot be opened.
+/// The run has no folder here, so another machine may hold it; or its folder cannot be opened.
 pub fn holder(home: &Path, run: &str) -> Result<Holder, RunsError> {
     let dir = run_dir(home, run)?;
     layout::holder(&dir).map_err(|error| match error.kind() {

@@ -176,7 +176,7 @@ pub struct ToolSettings {
     pub bind_written: Option<Map<String, Value>>,
     /// A different deadline.
     pub timeout: Option<Duration>,
-    /// What to do with a large result.
+    /// How to handle a large result.
     pub overflow: Option<Overflow>,
     /// A different inline limit, in tokens.
     pub inline_tokens: Option<usize>,
