@@ -1,4 +1,4 @@
-//! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
+//! `Policy`: a profile, the user's rules, and guards that can only make a verdict stricter.
 
 pub mod address;
 mod budgets;
@@ -97,17 +97,18 @@ pub use uses::{How, Known, Use, Uses};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// Safe tools run; all else is denied, and no rule lifts that.
+    /// Safe tools run; everything else is denied, and no rule changes that.
     ReadOnly,
-    /// Safe tools run, the rest is asked about.
+    /// Safe tools run; everything else needs approval.
     #[default]
     Workspace,
-    /// Writes in the workspace, jailed commands and the host's own tools run; network, servers' tools and critical are asked about.
+    /// Writes in the workspace, jailed commands and the host's own tools run; network access, servers' tools and critical effects need
+    /// approval.
     Trusted,
 }
 
 impl Profile {
-    /// The word in settings.
+    /// Returns the name used in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
@@ -116,7 +117,7 @@ impl Profile {
         }
     }
 
-    /// How a ruling names the profile as what decided.
+    /// Returns the text that a ruling shows when the profile decided.
     fn as_rule(self) -> &'static str {
         match self {
             Self::ReadOnly => "profile read-only",
@@ -132,20 +133,20 @@ impl fmt::Display for Profile {
     }
 }
 
-/// When the profile `workspace` asks about a command that no rule names (`policy.commands`).
+/// When the profile `workspace` asks for approval of a command that no rule names (`policy.commands`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Commands {
-    /// About what it changed, after it ran on a copy of the workspace; before it runs where it cannot have one.
+    /// After the command ran on a copy of the workspace, about its changes; before it runs where it cannot have a copy.
     #[default]
     Copy,
     /// Before it runs.
     Ask,
 }
 
-/// Who rules on calls. Copies share everything.
+/// Judges calls. Clones share all data.
 ///
-/// A profile says what runs where no rule speaks; of the rules that do, deny is stronger than ask, and ask than allow.
+/// The profile decides where no rule matches. Among matching rules, deny beats ask, and ask beats allow.
 ///
 /// ```
 /// use haft::policy::RuleText;
@@ -179,7 +180,7 @@ pub struct Policy {
     rules: Arc<rules::Rules>,
     written: Arc<RuleSet>,
     guards: Arc<[Arc<dyn Guard>]>,
-    /// Those of the guards that a host added to the standard ones.
+    /// Guards that the host added to the standard ones.
     added: Vec<Arc<dyn Guard>>,
     places: Arc<Places>,
     own: Arc<OwnFiles>,
@@ -196,7 +197,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// No rules, this profile, the standard guards.
+    /// Creates a policy with this profile, the standard guards and no rules.
     pub fn new(profile: Profile) -> Self {
         let places = Places::default();
         Self {
@@ -214,22 +215,22 @@ impl Policy {
         }
     }
 
-    /// Safe tools run; all else is denied.
+    /// Creates a policy where safe tools run and everything else is denied.
     pub fn read_only() -> Self {
         Self::new(Profile::ReadOnly)
     }
 
-    /// Safe tools run; the rest is asked about.
+    /// Creates a policy where safe tools run and everything else needs approval.
     pub fn workspace() -> Self {
         Self::new(Profile::Workspace)
     }
 
-    /// Writes in the workspace and jailed commands run; network and critical are asked about.
+    /// Creates a policy where writes in the workspace and jailed commands run; network access and critical effects need approval.
     pub fn trusted() -> Self {
         Self::new(Profile::Trusted)
     }
 
-    /// A policy with rules and places, step by step.
+    /// Returns a builder for a policy with this profile.
     pub fn builder(profile: Profile) -> PolicyBuilder {
         PolicyBuilder {
             profile,
@@ -243,40 +244,40 @@ impl Policy {
         }
     }
 
-    /// The same policy with these rules instead of its own.
+    /// Replaces the rules of this policy.
     ///
     /// # Errors
-    /// [`RulesError`] where a rule cannot be read, names an unknown tool or contradicts its examples.
+    /// [`RulesError`] if a rule cannot be parsed, names an unknown tool or contradicts its examples.
     pub fn with_rules(mut self, rules: RuleSet) -> Result<Self, RulesError> {
         self.rules = Arc::new(rules::Rules::new(&rules, &self.places)?);
         self.written = Arc::new(rules);
         Ok(self)
     }
 
-    /// The same policy with more allow rules, after those it has.
+    /// Returns a copy of this policy with more allow rules, after the existing ones.
     ///
     /// # Errors
-    /// [`RulesError`] where a rule cannot be read, names an unknown tool or contradicts its examples.
+    /// [`RulesError`] if a rule cannot be parsed, names an unknown tool or contradicts its examples.
     pub fn allowing(&self, more: impl IntoIterator<Item = RuleText>) -> Result<Self, RulesError> {
         let mut rules = RuleSet::clone(&self.written);
         rules.allow.extend(more);
         self.clone().with_rules(rules)
     }
 
-    /// The rules as written, each with its layer.
+    /// Returns the rules as written, each with its layer.
     pub fn rule_set(&self) -> &RuleSet {
         &self.written
     }
 
-    /// Whether a rule was kept for one call of this tool: only then the digest of the unstated arguments matters.
+    /// Whether a rule covers a single approved call of this tool: only then does the digest of the unstated arguments matter.
     pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
         self.rules.keeps_calls_of(tool)
     }
 
-    /// The same policy over this workspace: its root, and its hidden paths, are the policy's.
+    /// Binds this policy to a workspace: takes over its root and its hidden paths.
     ///
     /// # Errors
-    /// A rule is broken by its own example there.
+    /// [`RulesError`] if a rule contradicts its own example there.
     pub fn with_workspace(self, workspace: &Workspace) -> Result<Self, RulesError> {
         let builder = PolicyBuilder {
             profile: self.profile,
@@ -295,12 +296,12 @@ impl Policy {
         })
     }
 
-    /// The root of the workspace that it judges, if it has one.
+    /// Returns the root of the workspace that this policy judges, if any.
     pub fn workspace_root(&self) -> Option<&str> {
         self.places.workspace.as_deref()
     }
 
-    /// The same policy with one more guard.
+    /// Adds a guard.
     pub fn with_guard(mut self, guard: impl Guard + 'static) -> Self {
         let one: Arc<dyn Guard> = Arc::new(guard);
         self.guards = self
@@ -313,7 +314,7 @@ impl Policy {
         self
     }
 
-    /// The same policy with these budgets, in place of those that it has: what would exceed one is asked about, whatever rules allow.
+    /// Replaces the budgets. A call that would exceed one needs approval, whatever the rules allow.
     pub fn with_budgets(mut self, budgets: Budgets) -> Self {
         let place = |guard: &Arc<dyn Guard>| Arc::as_ptr(guard).cast::<()>();
         let before = self.budgets.take();
@@ -331,18 +332,18 @@ impl Policy {
         self
     }
 
-    /// Its budgets, if it has any.
+    /// Returns the budgets, if any.
     pub fn budgets(&self) -> Option<&Budgets> {
         self.budgets.as_ref().map(|guard| guard.budgets())
     }
 
-    /// The profile.
+    /// Returns the profile.
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// The verdict on a connection that a running call of this tool would open beside those it was cleared for: where
-    /// a redirect leads.
+    /// Returns the verdict on a connection that a running call of this tool wants to open beyond those it was cleared for, such as
+    /// the target of a redirect.
     pub fn connects(&self, spec: &ToolSpec, url: &str, host: &str) -> Verdict {
         let permissions = [Permission {
             effect: Effect::connect(url, host),
@@ -353,29 +354,29 @@ impl Policy {
         self.judge(&call).verdict
     }
 
-    /// The verdict on a call of this tool that has no effects beside being made: what a caller can expect of it.
+    /// Returns the verdict on a call of this tool that states no effects: what a caller can usually expect.
     pub fn usual(&self, spec: &ToolSpec) -> Verdict {
         let arguments = Arguments::new("{}".to_owned());
         self.judge(&JudgedCall::new(spec, &arguments, &[])).verdict
     }
 
-    /// May a tool that walks folders show what lies at this path (in the form of a `PathClaim`)? False for haft's own files and for
-    /// paths that a deny or ask rule on reading names: the call was judged by the folder alone.
+    /// Whether a tool that walks folders may show this path (in the form of a `PathClaim`). False for haft's own files and for paths
+    /// that a deny or ask rule on reading covers: only the folder itself was judged with the call.
     pub fn may_show(&self, tool: &str, path: &str) -> bool {
         let view = || paths::PathView::new(path, self.places.workspace.as_deref());
         !self.own.covers(path)
             && (self.rules.all().is_empty() || !self.rules.withholds(tool, &view()))
     }
 
-    /// May it withhold anything that lies in a folder from a tool that walks it?
+    /// Whether the policy may withhold anything in a folder from a tool that walks it.
     pub(crate) fn withholds_from(&self, tool: &str) -> bool {
         self.rules.withholds_from(tool)
     }
 
-    /// Is this the workspace that it judges?
+    /// Checks that this is the workspace that the policy judges.
     ///
     /// # Errors
-    /// What differs, and how the host makes both the same.
+    /// What differs, and how the host can make the two agree.
     pub(crate) fn judges(&self, workspace: &Workspace) -> Result<(), Misplaced> {
         let root = workspace.root().to_string_lossy();
         match &self.places.workspace {
@@ -388,14 +389,14 @@ impl Policy {
         }
     }
 
-    /// The deny rule without specifier that takes this tool out of every list, if there is one.
+    /// Returns the deny rule without specifier that removes this tool from every list, if any.
     pub fn removes(&self, tool: &str) -> Option<&str> {
         self.rules
             .removal(tool, &self.places)
             .map(|rule| &*rule.text)
     }
 
-    /// Rules that can never match, with the form that works: to be reported when settings are loaded.
+    /// Returns the rules that can never match, each with a form that works, for reporting when settings are loaded.
     pub fn findings(&self) -> Vec<Finding> {
         self.rules.findings()
     }
@@ -419,10 +420,10 @@ pub(crate) enum Misplaced {
     /// The policy has no workspace.
     #[error("the tool works in {0:?}, but the policy has no workspace")]
     Nowhere(String),
-    /// The policy has another one.
+    /// The policy has a different workspace.
     #[error("the tool works in {0:?}, but the policy judges paths in {1:?}")]
     Elsewhere(String, String),
-    /// The policy knows other hidden paths.
+    /// The policy has different hidden paths.
     #[error("the tool and the policy hide different paths of {0:?}")]
     Hidden(String),
 }
@@ -435,15 +436,15 @@ pub struct PolicyParts {
     pub profile: Profile,
     /// The rules.
     pub rules: RuleSet,
-    /// The guards beside the standard ones.
+    /// The guards added to the standard ones.
     pub guards: Vec<Arc<dyn Guard>>,
-    /// When the profile `workspace` asks about commands.
+    /// When the profile `workspace` asks for approval of commands.
     pub commands: Commands,
-    /// The root of the workspace, where one was named.
+    /// The root of the workspace, if one was set.
     pub workspace: Option<String>,
 }
 
-/// Collects the parts of a policy.
+/// Builder for a [`Policy`].
 #[derive(Debug)]
 #[must_use]
 pub struct PolicyBuilder {
@@ -458,79 +459,79 @@ pub struct PolicyBuilder {
 }
 
 impl PolicyBuilder {
-    /// Adds rules after those already there; layers are added in the order of their strength for people to read, it does not matter
-    /// for the verdict.
+    /// Adds rules after the existing ones. Layers are added from strongest to weakest for readability only; their order does not
+    /// affect the verdict.
     pub fn rules(mut self, rules: RuleSet) -> Self {
         self.rules.extend(rules);
         self
     }
 
-    /// One more rule that allows calls: `add`, `Read(docs/**)`.
+    /// Adds a rule that allows calls: `add`, `Read(docs/**)`.
     pub fn allow(mut self, rule: impl Into<RuleText>) -> Self {
         self.rules.allow.push(rule.into());
         self
     }
 
-    /// One more rule that has a person asked.
+    /// Adds a rule that requires approval of calls.
     pub fn ask(mut self, rule: impl Into<RuleText>) -> Self {
         self.rules.ask.push(rule.into());
         self
     }
 
-    /// One more rule that denies calls: `close(account:root)`. It is stronger than any that allows them.
+    /// Adds a rule that denies calls: `close(account:root)`. It beats any rule that allows them.
     pub fn deny(mut self, rule: impl Into<RuleText>) -> Self {
         self.rules.deny.push(rule.into());
         self
     }
 
-    /// The workspace that calls work in: its root, where `//` rules and critical paths meet relative ones, and its hidden
-    /// paths. The executor runs no tool on another one.
+    /// Sets the workspace that calls work in: its root, which relates absolute (`//`) rules and critical paths to relative ones, and its
+    /// hidden paths. The executor runs no tool on a different workspace.
     pub fn workspace(mut self, workspace: &Workspace) -> Self {
         self.hidden = Arc::clone(workspace.hidden());
         self.secrets.names = workspace.secret_names().clone();
         self.workspace_root(workspace.root())
     }
 
-    /// The root alone, for a policy over a folder that is not opened here, as where calls are only explained. Tools on a
-    /// [`Workspace`] with hidden paths do not run under it.
+    /// Sets only the root, for a policy over a folder that is not opened here, for example to explain calls. Tools on a
+    /// [`Workspace`] with hidden paths do not run under such a policy.
     pub fn workspace_root(mut self, root: &Path) -> Self {
         self.places.workspace = Some(paths::clean(&root.to_string_lossy()));
         self
     }
 
-    /// The user's home folder: what `~/` means at the start of a rule. In a call `~` stands for itself.
+    /// Sets the user's home folder, which `~/` means at the start of a rule. In a call, `~` is a literal character.
     pub fn home(mut self, home: &Path) -> Self {
         self.places.home = Some(paths::clean(&home.to_string_lossy()));
         self
     }
 
-    /// When the profile `workspace` asks about commands.
+    /// Sets when the profile `workspace` asks for approval of commands.
     pub fn commands(mut self, commands: Commands) -> Self {
         self.commands = commands;
         self
     }
 
-    /// What becomes of calls on files that hold secrets by their names. Which those are is a matter of the workspace.
+    /// Sets how calls on secret files are treated. The workspace determines which file names count as secret.
     pub fn secret_files(mut self, files: SecretFiles) -> Self {
         self.secrets.files = files;
         self
     }
 
-    /// One more guard.
+    /// Adds a guard.
     pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
         self.guards.push(Arc::new(guard));
         self
     }
 
-    /// Which tools are of which class, where the policy is made before the tools are. Without it, and without
+    /// Sets the classes of tools, for a policy built before the tools exist. Without it and without
     /// [`for_tools`](Self::for_tools), a deny or ask rule with a specifier for such a tool covers all its calls.
     pub fn classes<'a>(mut self, tools: impl IntoIterator<Item = (&'a str, ToolClass)>) -> Self {
         self.places.classes.extend(tools);
         self
     }
 
-    /// The tools that the rules are about, from whose specs their classes are known: a rule that names none of them is an error. One for `server.tool` is none, for servers
-    /// come and go.
+    /// Sets the tools that rules may name, and learns their classes from their specs. A rule that names none of them is an error,
+    /// except one for `server.tool`, since servers come and go.
     pub fn for_tools(mut self, tools: impl IntoIterator<Item = Arc<ToolSpec>>) -> Self {
         let tools: Vec<_> = tools.into_iter().collect();
         self.places.classes.learn(&tools);
@@ -538,7 +539,7 @@ impl PolicyBuilder {
         self
     }
 
-    /// Returns what was collected, instead of a policy.
+    /// Returns what was collected, instead of building a policy.
     pub fn into_parts(self) -> PolicyParts {
         PolicyParts {
             profile: self.profile,
@@ -549,11 +550,11 @@ impl PolicyBuilder {
         }
     }
 
-    /// Reads the rules and proves their examples.
+    /// Parses the rules and checks their examples.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be read, breaks its own example, or names no tool.
+    /// The first rule that cannot be parsed, contradicts its own example, or names no tool.
     pub fn build(self) -> Result<Policy, RulesError> {
         let rules = rules::Rules::new(&self.rules, &self.places)?;
         let mut guards = standard_guards(&self.places);

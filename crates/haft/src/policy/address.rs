@@ -1,37 +1,37 @@
-//! Which hosts a call may connect to: public addresses and public names, for the guard before a call and for the client
-//! that opens the connection. The rules are in `docs/reference/ssrf.md`; "URL rule 3" names one of them.
+//! Hosts that a call may connect to: public addresses and public names. The guard checks before a call, the client when it opens
+//! the connection. `docs/reference/ssrf.md` lists the rules; "URL rule 3" refers to one of them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why a host is not connected to.
+/// The reason why haft does not connect to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotPublic {
-    /// The address is not globally reachable by the IANA registries, or hides such an IPv4 address.
+    /// The address is not globally reachable according to the IANA registries, or embeds an IPv4 address that is not.
     #[error("it is not an address of the public network")]
     Address,
-    /// The address answers with a machine's credentials, public or not.
+    /// The address serves a machine's credentials, whether or not it is public.
     #[error("it is a metadata address")]
     Metadata,
-    /// The name means this machine, or one of a private network.
+    /// The name refers to this machine or to a private network.
     #[error("it is a name of this machine or of a private network")]
     Name,
-    /// Numbers that some parsers read as an address, or no name at all.
+    /// A number that only some parsers read as an address, or not a valid name.
     #[error("it is neither an address nor a name that all parsers read alike")]
     Unclear,
 }
 
-/// Metadata services outside the link-local range: Azure's virtual machine host, which is otherwise public, Alibaba's and
-/// Oracle's (URL rule 4).
+/// Metadata services outside the link-local range: those of Azure's virtual machine host (an otherwise public address), Alibaba
+/// and Oracle (URL rule 4).
 const METADATA: [Ipv4Addr; 3] = [
     Ipv4Addr::new(168, 63, 129, 16),
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(192, 0, 0, 192),
 ];
 
-/// Names that end in one of these are of this machine or of a private network (RFC 6761, RFC 6762, RFC 8375, RFC 9476,
-/// ICANN's `.internal`, Kubernetes, and what routers hand out): URL rule 5.
+/// Suffixes of names that refer to this machine or to a private network (RFC 6761, RFC 6762, RFC 8375, RFC 9476,
+/// ICANN's `.internal`, Kubernetes, and names that routers assign): URL rule 5.
 const PRIVATE_NAMES: [&str; 15] = [
     "localhost",
     "localdomain",
@@ -50,7 +50,7 @@ const PRIVATE_NAMES: [&str; 15] = [
     "cluster.local",
 ];
 
-/// Metadata services by name, where the name itself is public (URL rule 4).
+/// Names of metadata services that are public names (URL rule 4).
 const METADATA_NAMES: [&str; 4] = [
     "metadata.goog",
     "metadata.tencentyun.com",
@@ -58,13 +58,13 @@ const METADATA_NAMES: [&str; 4] = [
     "metadata.platformequinix.com",
 ];
 
-/// Says whether a host, as a URL names it (`example.com`, `93.184.216.34`, `[2606:4700::1111]`), may be connected to.
+/// Checks whether haft may connect to a host as a URL names it (`example.com`, `93.184.216.34`, `[2606:4700::1111]`).
 ///
-/// What a name resolves to is another question: ask `check_address` of every answer.
+/// This does not cover the addresses that a name resolves to: check each of them with `check_address`.
 ///
 /// # Errors
-/// [`NotPublic`] says which kind of host it is: not a public address, a metadata service, a private name, or one that parsers read in
-/// different ways.
+/// [`NotPublic`] says which kind of host it is: not a public address, a metadata service, a private name, or one that parsers read
+/// differently.
 pub fn check_host(host: &str) -> Result<(), NotPublic> {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let bare = host
@@ -100,8 +100,8 @@ pub fn check_host(host: &str) -> Result<(), NotPublic> {
     Ok(())
 }
 
-/// Whether a rule that names this host, which is not public, may open it: no metadata service, and nothing link-local, where
-/// they are.
+/// Whether a rule that names this non-public host may permit connecting to it. False for metadata services and for link-local
+/// addresses, where they usually are.
 pub fn can_be_opened(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -117,23 +117,23 @@ pub fn can_be_opened(host: &str) -> bool {
     }
 }
 
-/// The same of an address that a name leads to.
+/// Does the same check for an address that a name resolves to.
 pub fn address_can_be_opened(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
-            // `0.0.0.0` is another way to write this machine.
+            // `0.0.0.0` also means this machine.
             let odd = v4.is_unspecified() || v4.is_broadcast() || v4.is_multicast();
             !odd && !v4.is_link_local() && !METADATA.contains(&v4)
         }
         IpAddr::V6(v6) => {
-            // `fd00:ec2::254` and its like.
+            // `fd00:ec2::254` and similar addresses.
             let metadata = matches!(v6.segments(), [0xfd00, 0xec2, ..]);
             !metadata && (v6.is_loopback() || v6.segments()[0] & 0xfe00 == 0xfc00)
         }
     }
 }
 
-/// Says whether an address may be connected to (URL rules 3 and 4).
+/// Checks whether haft may connect to an address (URL rules 3 and 4).
 ///
 /// # Errors
 /// [`NotPublic::Metadata`] for an address of a metadata service, [`NotPublic::Address`] for any other that is not globally reachable.
@@ -144,7 +144,7 @@ pub fn check_address(address: IpAddr) -> Result<(), NotPublic> {
     }
 }
 
-/// Not one of the special ranges of the IANA registry for IPv4.
+/// Checks that the address is in none of the special ranges of the IANA registry for IPv4.
 fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
     let [a, b, c, _] = address.octets();
     let special = matches!(
@@ -169,7 +169,7 @@ fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
     Ok(())
 }
 
-/// Global unicast (`2000::/3`) without documentation, tunnels and translated private addresses.
+/// Accepts global unicast (`2000::/3`) except documentation, tunnels and translated private addresses.
 fn check_v6(address: Ipv6Addr) -> Result<(), NotPublic> {
     if let Some(v4) = address.to_ipv4_mapped() {
         return check_v4(v4);
@@ -177,17 +177,17 @@ fn check_v6(address: Ipv6Addr) -> Result<(), NotPublic> {
     let hidden =
         |high: u16, low: u16| check_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match address.segments() {
-        // Translated by NAT64, and tunnelled by 6to4.
+        // NAT64 translation and 6to4 tunnels.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => hidden(high, low),
         // IETF protocol assignments with Teredo, and the documentation blocks.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Err(NotPublic::Address),
-        // Compatible, translated, local, multicast and all that is not assigned lies outside 2000::/3.
+        // Compatible, translated, local, multicast and unassigned addresses lie outside 2000::/3.
         [first, ..] if (0x2000..0x4000).contains(&first) => Ok(()),
         _ => Err(NotPublic::Address),
     }
 }
 
-/// A refused host in one sentence, for a guard and for a connector alike.
+/// Says in one sentence that a host is refused, for guards and connectors.
 pub fn refusal(host: impl fmt::Display, why: NotPublic) -> String {
     format!("{host} is refused: {why}; no connection to it was made")
 }

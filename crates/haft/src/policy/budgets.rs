@@ -1,12 +1,12 @@
-//! The guard of budgets: what would exceed how much there may be of it, in a run or a day, is asked about.
+//! The guard for budgets: asks for approval of calls that would exceed a limit per run or day.
 
 use super::JudgedCall;
 use super::guard::{Guard, MinimumVerdict};
 use crate::budget::{BUDGET_EFFECT, Budgets, NoRoom};
 use crate::permission::{Effect, Permission};
 
-/// Asks about deletions, sends and commands beyond the budgets ([`Policy::with_budgets`](super::Policy::with_budgets)), even where a
-/// rule allows them. It looks at the counts; the executor takes from them when it clears a call.
+/// Asks for approval of deletions, sends and commands beyond the budgets ([`Policy::with_budgets`](super::Policy::with_budgets)), even
+/// where a rule allows them. It only reads the counts; the executor charges them when it clears a call.
 #[derive(Debug, Clone)]
 pub struct EffectBudgets(Budgets);
 
@@ -19,7 +19,7 @@ impl EffectBudgets {
         &self.0
     }
 
-    /// What is used of each budget that there is, for a person who asks why a call passes.
+    /// Says how much of each configured budget is used, for the explanation of a call.
     pub(super) fn counts(&self, call: &JudgedCall<'_>) -> String {
         self.0.counts(call.used.unwrap_or_default())
     }
@@ -56,7 +56,7 @@ impl Guard for EffectBudgets {
         let standing = call.standing(budgets);
         let no_room =
             standing.and_then(|standing| counted.find_map(|counted| standing.of(counted)));
-        // Not a matter of what was used: where nothing is counted it holds, too.
+        // Independent of the counts: this also holds where nothing is counted.
         let uncounted = budgets
             .is_uncounted(call.permissions, permission)
             .then_some(&NoRoom::Uncounted);

@@ -1,21 +1,21 @@
-//! `Classes`: which tools declare which class, for rules that are read before any tool is there.
+//! `Classes`: the class that each tool declares, for rules that are parsed before any tool exists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::spec::{ToolClass, ToolSpec};
 
-/// The classes that tools declare, by the names of the tools. Copies share the table.
+/// The classes that tools declare, by tool name. Clones share the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Classes(Arc<BTreeMap<Box<str>, ToolClass>>);
 
 impl Classes {
-    /// Returns the class of a tool; none where it has none or is not known.
+    /// Returns the class of a tool; `None` if it has none or is unknown.
     pub fn of(&self, tool: &str) -> Option<ToolClass> {
         self.0.get(tool).copied()
     }
 
-    /// Adds what these tools declare.
+    /// Adds the classes that these tools declare.
     pub(super) fn learn(&mut self, specs: &[Arc<ToolSpec>]) {
         let declared = specs
             .iter()

@@ -1,4 +1,4 @@
-//! What a command does, as far as its words tell: how harmful it is.
+//! How harmful a command is, as far as its words show.
 
 use haft_shell::{AsWord, inner_command, is_too_long, join_words};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::readers::only_reads;
 use super::removal::{Ground, removes_critical};
 use crate::spec::Risk;
 
-/// How harmful a command is: the built-in read-only set is safe, removing a critical path is critical, all else is high.
+/// Returns the risk of a command: safe for the built-in read-only set, critical if it removes a critical path, otherwise high.
 pub fn command_risk(argv: &[String]) -> Risk {
     if is_too_long(&join_words(argv)) {
         return risk(argv).max(Risk::High);
@@ -17,7 +17,7 @@ pub fn command_risk(argv: &[String]) -> Risk {
     risk(argv)
 }
 
-/// The same of words some of which may only be known at run time.
+/// Does the same for words that may only be known at run time.
 pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
     if removes_critical(words, &Ground::root(&Places::default())) {
         Risk::Critical
@@ -28,22 +28,22 @@ pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
     }
 }
 
-/// Does a file of this path, as it is written, keep nothing? By its text alone `..` says little: links may lead elsewhere.
+/// Whether a file at this path, as written, discards its content. With `..` the text alone says little: links may lead elsewhere.
 pub(crate) fn keeps_nothing(path: &str) -> bool {
     clean(path) == "/dev/null" && !path.split('/').any(|part| part == "..")
 }
 
-/// Variables that change nothing about which command runs: clause 6 of the shell rules.
+/// Variables that do not affect which command runs: clause 6 of the shell rules.
 const HARMLESS_VARIABLES: &[&str] = &["NODE_ENV", "NO_COLOR"];
 
-/// Do these variables change nothing about which command runs?
+/// Whether none of these variables affects which command runs.
 pub(crate) fn harmless(variables: &[String]) -> bool {
     variables
         .iter()
         .all(|name| HARMLESS_VARIABLES.contains(&name.as_str()))
 }
 
-/// Does a call set variables (its argument `env`) that could make its command another one?
+/// Whether a call sets variables (in its argument `env`) that could change which command runs.
 pub(crate) fn sets_variables(arguments: &Value) -> bool {
     match arguments.get("env") {
         None | Some(Value::Null) => false,

@@ -1,4 +1,4 @@
-//! `CommandLines`: the guard over command lines.
+//! `CommandLines`: the guard for command lines.
 
 use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spell, plain_words};
 
@@ -12,14 +12,14 @@ use super::remembered::take_apart;
 use super::removal::{Ground, removes_critical};
 use crate::permission::{Effect, PathClaim, Permission};
 
-/// Command lines that cannot be judged part by part, and removals of critical paths, are never run unasked.
+/// Requires approval of command lines that cannot be judged part by part, and of commands that remove critical paths.
 #[derive(Debug, Clone, Default)]
 pub struct CommandLines {
     places: Places,
 }
 
 impl CommandLines {
-    /// Knows the workspace and the home folder as critical.
+    /// Creates a guard that treats the workspace and the home folder as critical.
     pub fn new(places: Places) -> Self {
         Self { places }
     }
@@ -59,7 +59,7 @@ impl Guard for CommandLines {
     }
 }
 
-/// Does the effect remove a critical path, in the folders that the call goes to?
+/// Whether the effect removes a critical path, in the folders where the call's commands run.
 pub(super) fn is_critical_removal(
     call: &JudgedCall<'_>,
     permission: &Permission,
@@ -81,7 +81,7 @@ pub(super) fn is_critical_removal(
     }
 }
 
-/// What is against running these words.
+/// Returns the minimum verdict for running these words.
 fn against<W: AsWord>(words: &[W], ground: &Ground<'_>) -> MinimumVerdict {
     if layers(words).truncated {
         return MinimumVerdict::ask("it runs too many wrappers within wrappers");
@@ -122,7 +122,7 @@ fn against_line(line: &str, ground: &Ground<'_>) -> MinimumVerdict {
     MinimumVerdict::NONE
 }
 
-/// What is against a redirection's target: that it is not known which file it is.
+/// Returns the minimum verdict for a redirection's target: asks where it is unclear which file it is.
 fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
     let path = &claim.path;
     if path.starts_with('~') || path.contains(['$', '*', '?', '[', '{', '`', '(']) {

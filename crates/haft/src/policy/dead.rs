@@ -1,4 +1,4 @@
-//! `DeadRule`: a rule that decides nothing whatever is called, because it matches nothing or because another one decides before it.
+//! `DeadRule`: a rule that decides no call, because it matches nothing or because another rule decides first.
 
 use serde::Serialize;
 
@@ -8,39 +8,39 @@ use super::paths::PathView;
 use super::rule::{List, Rule, Selector, Specifier};
 use crate::spec::ToolClass;
 
-/// Why a rule decides nothing.
+/// Why a rule decides no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeadCause {
     /// Its text matches nothing.
     NeverMatches,
-    /// A rule of a list that is read before its own covers all that it covers.
+    /// A rule in a list that is checked earlier covers every call that it covers.
     Shadowed,
-    /// The same rule stands before it.
+    /// The same rule occurs earlier.
     Repeated,
     /// It allows paths outside the workspace, where no rule allows anything.
     Outside,
 }
 
-/// A rule that decides nothing.
+/// A rule that decides no call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeadRule {
     /// Its position among the rules of [`PolicyView`](super::PolicyView).
     pub at: usize,
-    /// Why, in a word.
+    /// The cause as a category.
     pub cause: DeadCause,
-    /// Why, in a sentence.
+    /// The cause in a sentence.
     pub problem: String,
-    /// What to do.
+    /// How to fix it.
     pub advice: String,
-    /// The position of the rule that decides in its place.
+    /// The position of the rule that decides instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<usize>,
 }
 
 impl Policy {
-    /// The rules that decide nothing. Only what two rules show by themselves is found: a rule that several others cover together is
-    /// not named, and neither is one whose patterns are too intricate to compare.
+    /// Returns the rules that decide no call. Rules are compared in pairs, so this misses a rule that several others cover together, and
+    /// one whose patterns are too complex to compare.
     pub fn dead_rules(&self) -> Vec<DeadRule> {
         let rules = self.rules.all();
         let each = rules.iter().enumerate();
@@ -48,7 +48,7 @@ impl Policy {
             .collect()
     }
 
-    /// `before` are the rules that are read before this one.
+    /// Says why a rule is dead, if it is. `before` holds the rules that are checked before this one.
     fn dead(&self, at: usize, rule: &Rule, before: &[Rule]) -> Option<DeadRule> {
         if let Some(never) = &rule.never {
             return Some(DeadRule {
@@ -95,7 +95,7 @@ impl Policy {
         })
     }
 
-    /// Does this deny or ask rule decide every call that the other, of a later list, covers?
+    /// Whether this deny or ask rule decides every call that the other rule, from a later list, covers.
     pub(super) fn shadows(&self, wide: &Rule, narrow: &Rule) -> bool {
         let bare = wide.specifier == Specifier::All;
         let names_same = match (&wide.selector, &narrow.selector) {
@@ -114,7 +114,7 @@ impl Policy {
         if !names_same || bare {
             return names_same;
         }
-        // What an ask rule covers beside its pattern (folders above, files that commands name) is the same for the same pattern alone.
+        // What an ask rule covers beyond its pattern (parent folders, files that commands name) is equal only for equal patterns.
         if narrow.list == List::Ask || wide.specifier == narrow.specifier {
             return wide.specifier == narrow.specifier;
         }
@@ -132,7 +132,7 @@ impl Policy {
         classes.all(|own| own == Some(class))
     }
 
-    /// Does an allow rule name paths outside the workspace alone, where a guard stands over it?
+    /// Whether this allow rule names only paths outside the workspace, where a guard overrides it.
     fn is_outside(&self, rule: &Rule) -> bool {
         let guarded = self
             .guards

@@ -1,4 +1,4 @@
-//! `Denials`: the paths that deny rules, and the names of secrets, keep from every program, for what covers files before a program starts.
+//! `Denials`: the paths that deny rules and secret names keep from every program, for code that hides files before a program starts.
 
 use super::Policy;
 use super::paths::{PathPattern, PathView};
@@ -6,8 +6,9 @@ use super::rule::{List, Rule, Selector, Specifier};
 use super::secret_files::HiddenSecrets;
 use crate::spec::ToolClass;
 
-/// The paths that the deny rules of the classes `Read` and `Edit` name, and the files that hold secrets by their names. Rules of one tool do not count, for a program is no
-/// tool, and neither do rules that ask. Paths have the form of a [`PathClaim`](crate::permission::PathClaim).
+/// The paths that deny rules of the classes `Read` and `Edit` name, and secret files by name. Rules for a single tool do not count,
+/// since a program is not a tool; ask rules do not count either. Paths have the form of a
+/// [`PathClaim`](crate::permission::PathClaim).
 #[derive(Debug, Clone, Default)]
 pub struct Denials {
     read: Vec<PathPattern>,
@@ -17,27 +18,27 @@ pub struct Denials {
 }
 
 impl Denials {
-    /// Names no path.
+    /// Whether no path is denied.
     pub fn is_empty(&self) -> bool {
         self.read.is_empty() && self.edit.is_empty() && self.secrets.is_none()
     }
 
-    /// Whether anything is kept from being read.
+    /// Whether reading anything is denied.
     pub fn deny_reading(&self) -> bool {
         !self.read.is_empty() || self.secrets.is_some()
     }
 
-    /// Whether this path is kept from being read: a rule denies it, and all that lies below it, or it is a secret file.
+    /// Whether reading this path is denied: a deny rule covers it or a folder above it, or it is a secret file.
     pub fn denies_reading(&self, path: &str) -> bool {
         self.forbid(&self.read, path) || self.is_secret(path)
     }
 
-    /// Whether the folder at this path is kept from being read, with all that lies in it.
+    /// Whether reading the folder at this path is denied, with everything in it.
     pub fn denies_reading_folder(&self, path: &str) -> bool {
         self.forbid(&self.read, path) || self.is_secret_folder(path)
     }
 
-    /// Whether the file at this path is a secret that neither a rule nor an approval opens.
+    /// Whether the file at this path is a secret that no rule and no approval permits to read.
     pub fn is_secret(&self, path: &str) -> bool {
         self.secrets.as_ref().is_some_and(|secrets| {
             let opens = |view: &PathView<'_>| secrets.opened.iter().any(|p| p.allows(view));
@@ -55,13 +56,13 @@ impl Denials {
         })
     }
 
-    /// Whether a rule denies changing this path, and with it all that lies below it; what rules deny reading is not changed
+    /// Whether a rule denies changing this path or a folder above it. Paths that rules deny reading may not be changed
     /// either.
     pub fn denies_changing(&self, path: &str) -> bool {
         self.forbid(&self.edit, path) || self.forbid(&self.read, path)
     }
 
-    /// Whether something below this folder may be kept from being read.
+    /// Whether reading something below this folder may be denied.
     pub fn may_deny_reading_below(&self, folder: &str) -> bool {
         let secret = |secrets: &HiddenSecrets| secrets.names.may_lie_below(folder);
         self.may_lie_below(&self.read, folder) || self.secrets.as_ref().is_some_and(secret)
@@ -72,8 +73,8 @@ impl Denials {
         self.may_lie_below(&self.edit, folder) || self.may_lie_below(&self.read, folder)
     }
 
-    /// Whether a rule may name something below this folder by the folder's own name, and not by a name that counts in every
-    /// folder: then a link to another folder gives what lies there a second name.
+    /// Whether a rule may name something below this folder by a path through it, rather than by a name that counts in every
+    /// folder: then a link to another folder gives its content a second name.
     pub fn may_name_below(&self, folder: &str) -> bool {
         let folder = PathView::new(folder, self.workspace.as_deref());
         let mut patterns = self.read.iter().chain(&self.edit);
@@ -97,12 +98,12 @@ impl Denials {
 }
 
 impl Policy {
-    /// The paths that its deny rules keep from every program, and the secrets.
+    /// Returns the paths that the deny rules keep from every program, and the secrets.
     pub fn denials(&self) -> Denials {
         self.denials_after(&[])
     }
 
-    /// The same in a run in which reading these secrets was approved.
+    /// Does the same for a run in which reading these secrets was approved.
     pub(crate) fn denials_after(&self, released: &[String]) -> Denials {
         let of = |class: ToolClass| {
             let rules = self.rules.all().iter();
@@ -118,7 +119,7 @@ impl Policy {
     }
 }
 
-/// What a deny rule of this class names, if the rule is one.
+/// Returns the path pattern of a rule if it is a deny rule of this class.
 fn denied(rule: &Rule, class: ToolClass) -> Option<&PathPattern> {
     let is_of = rule.list == List::Deny && rule.selector == Selector::Class(class);
     match &rule.specifier {

@@ -1,4 +1,4 @@
-//! What a policy can say of itself: why a call is judged so, what stands in it, whether its rules hold what they promise.
+//! What a policy reports about itself: why it judges a call as it does, what it contains, whether its rules match their examples.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{JudgedCall, List, Places, Policy, Profile, SecretFiles};
 use crate::budget::BUDGET_RULE;
 use crate::permission::{Permission, Verdict};
 
-/// Why a call is allowed, asked about or denied: `haft policy explain`.
+/// Explains why a call is allowed, needs approval or is denied: `haft policy explain`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -24,9 +24,9 @@ pub struct Explanation {
     pub verdict: Verdict,
     /// The call itself and each of its effects.
     pub parts: Vec<Part>,
-    /// What each layer of settings, each guard and the profile say by themselves.
+    /// What each layer of settings, each guard and the profile say on their own.
     pub layers: Vec<Layer>,
-    /// False for a tool that nothing enables; set by the host.
+    /// `Some(false)` for a tool that nothing enables; set by the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
@@ -36,27 +36,27 @@ pub struct Explanation {
 pub struct Part {
     /// `call`, `read`, `write`, `run`, `connect`, …
     pub kind: String,
-    /// What it is about; for the call itself the tool.
+    /// The object of the effect; the tool's name for the call itself.
     pub value: String,
     /// Its verdict.
     pub verdict: Verdict,
-    /// What decided.
+    /// The rule, guard or profile that decided.
     pub rule: Label,
-    /// Where that comes from.
+    /// The layer of that rule.
     pub layer: Label,
 }
 
-/// What one layer says of the whole call.
+/// What one layer says about the whole call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Layer {
     /// A layer of settings, `guard` or `profile`.
     pub layer: Label,
-    /// The highest it says, `none` where it says nothing.
+    /// The strictest verdict of this layer; serialized as `none` where it has none.
     #[serde(serialize_with = "verdict_or_none")]
     pub verdict: Option<Verdict>,
-    /// Its rule that says so.
+    /// The rule that gives this verdict.
     pub rule: Label,
-    /// Why, or how much of the budgets is used; empty where there is nothing to say.
+    /// The reason, or how much of the budgets is used; empty where there is nothing to say.
     pub reason: Label,
 }
 
@@ -75,9 +75,9 @@ fn verdict_or_none<S: Serializer>(
 /// The outcome of `haft policy check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
-    /// No failures.
+    /// Whether there are no failures.
     pub ok: bool,
-    /// Every wrong rule and example.
+    /// All wrong rules and examples.
     pub failures: Vec<Failure>,
 }
 
@@ -88,9 +88,9 @@ pub struct Failure {
     pub rule: String,
     /// The example; empty where the rule itself is wrong.
     pub example: String,
-    /// What was wanted.
+    /// The expected outcome.
     pub expected: String,
-    /// What is.
+    /// The actual outcome.
     pub got: String,
 }
 
@@ -99,33 +99,33 @@ pub struct Failure {
 pub struct PolicyView {
     /// The profile.
     pub profile: Profile,
-    /// Every rule, in the order they are read.
+    /// Every rule, in the order they are checked.
     pub rules: Vec<RuleView>,
-    /// What stands over the rules.
+    /// The guards, which override the rules.
     pub guards: Vec<GuardView>,
-    /// What becomes of calls on files that hold secrets by their names.
+    /// How calls on secret files are treated.
     pub secret_files: SecretFiles,
-    /// Those names, the last that fits decides.
+    /// The patterns for names of secret files; the last one that matches decides.
     pub secret_names: Vec<String>,
-    /// Rules that do nothing.
+    /// Rules that have no effect.
     pub findings: Vec<Finding>,
 }
 
-/// A rule as shown.
+/// A rule as displayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleView {
     /// Its list.
     pub list: List,
-    /// As written.
+    /// The rule as written.
     pub rule: String,
-    /// Where it comes from.
+    /// The layer that it comes from.
     pub layer: String,
-    /// What callers are told.
+    /// The reason given to callers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A guard as shown.
+/// A guard as displayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuardView {
     /// Its name.
@@ -133,7 +133,7 @@ pub struct GuardView {
 }
 
 impl Policy {
-    /// Why a call is judged as it is, with every part and every layer.
+    /// Explains why a call is judged as it is, with every part and every layer.
     pub fn explain(&self, call: &JudgedCall<'_>) -> Explanation {
         let own = own_permission(call);
         let permissions: Vec<&Permission> = std::iter::once(&own).chain(call.permissions).collect();
@@ -176,7 +176,7 @@ impl Policy {
         }
     }
 
-    /// What one layer's rules alone say.
+    /// Returns what the rules of one layer alone say.
     fn settings_layer(
         &self,
         layer: &Arc<str>,
@@ -203,7 +203,7 @@ impl Policy {
         }
     }
 
-    /// What is said of secrets, where the call touches some that neither a rule nor an approval opens.
+    /// Returns the layer for secrets if the call touches a secret that no rule and no approval opens.
     fn secret_layer(
         &self,
         call: &JudgedCall<'_>,
@@ -267,7 +267,7 @@ impl Policy {
         }
     }
 
-    /// Everything in this policy.
+    /// Returns everything in this policy, for display.
     pub fn view(&self) -> PolicyView {
         let rules = self.rules.all().iter().map(|rule| RuleView {
             list: rule.list,
@@ -288,14 +288,14 @@ impl Policy {
         }
     }
 
-    /// Runs every rule's examples, and reports deny and ask rules that can never match.
+    /// Runs the examples of every rule, and reports deny and ask rules that can never match.
     pub fn check(&self) -> CheckReport {
         self.written.check(&self.places)
     }
 }
 
 impl RuleSet {
-    /// Reads every rule and runs its examples; unlike `PolicyBuilder::build` it goes on after the first failure.
+    /// Parses every rule and runs its examples; unlike `PolicyBuilder::build`, it continues after the first failure.
     pub fn check(&self, places: &Places) -> CheckReport {
         let failures: Vec<Failure> = self
             .all()

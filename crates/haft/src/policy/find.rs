@@ -1,18 +1,18 @@
-//! `find`: the tests and actions that only look. One that is not listed here may run, write or delete.
+//! `find`: the tests and actions that only read. Those not listed here may run, write or delete.
 
 use haft_shell::{AsWord, Layer};
 
-/// Words of an expression without a value.
+/// Expression words that take no value.
 const ALONE: &str = "! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow \
     -ignore_readdir_race -ls -mount -nogroup -noignore_readdir_race -noleaf -not -nouser -nowarn \
     -o -or -print -print0 -prune -quit -readable -true -warn -writable -xdev";
 
-/// Words of an expression whose value is the next word.
+/// Expression words that take the next word as value.
 const WITH_VALUE: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath \
     -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -path -perm -printf \
     -regex -regextype -samefile -size -type -uid -used -user -wholename -xtype";
 
-/// Is every word known, and each that could be a test or an action one that only looks?
+/// Whether every word is known, and every possible test or action only reads.
 pub(crate) fn only_looks<W: AsWord>(layer: Layer<'_, W>) -> bool {
     if !layer.is_known() {
         return false;
@@ -20,7 +20,7 @@ pub(crate) fn only_looks<W: AsWord>(layer: Layer<'_, W>) -> bool {
     let mut words = layer.words.iter().skip(1);
     while let Some(word) = words.next() {
         let text = word.text();
-        // The value of one that takes one is not looked at: `-mtime -7`.
+        // Skip the value of a word that takes one: `-mtime -7`.
         let valued = lists(WITH_VALUE, text) || text.starts_with("-newer");
         let listed = valued && words.next().is_some();
         if !listed && text.starts_with('-') && !lists(ALONE, text) {

@@ -1,4 +1,4 @@
-//! Folders of a call that runs commands: where its relative paths start.
+//! The folders in which a call's commands run, where their relative paths start.
 
 use haft_shell::{AsWord, inner_command, may_spell};
 
@@ -7,7 +7,7 @@ use super::paths::clean;
 use super::remembered::take_apart;
 use crate::permission::{Effect, Permission};
 
-/// Where a command goes that changes the folder, if it is one and the folder is another; empty where that cannot be told.
+/// Returns where a command goes if it changes to a different folder; empty where that is unknown.
 pub(crate) fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
     let (name, rest) = inner_command(words).words.split_first()?;
     match (name.text(), rest) {
@@ -24,7 +24,7 @@ pub(crate) fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
     }
 }
 
-/// Does a command, part of which is only known at run time, change the folder? One that cannot be read may.
+/// Whether a command that is only partly known before run time may change the folder. One that cannot be parsed may.
 pub(crate) fn may_move(command: &str) -> bool {
     let named = ["cd", "pushd", "popd"];
     named.iter().any(|name| may_spell(command, name))
@@ -34,7 +34,7 @@ pub(crate) fn may_move(command: &str) -> bool {
         })
 }
 
-/// Where a command goes that changes the folder for those after it; empty where that cannot be told.
+/// Returns where a command goes if it changes the folder for those after it; empty where that is unknown.
 pub(crate) fn moves(permission: &Permission) -> Option<&str> {
     match &permission.effect {
         Effect::Run {
@@ -45,19 +45,19 @@ pub(crate) fn moves(permission: &Permission) -> Option<&str> {
     }
 }
 
-/// The folder that the call names in `cwd`, cleaned; `.` where it names none.
+/// Returns the folder that the call names in `cwd`, cleaned; `.` where it names none.
 fn start(call: &JudgedCall<'_>) -> String {
     let cwd = call.value().get("cwd");
     clean(cwd.and_then(serde_json::Value::as_str).unwrap_or(""))
 }
 
-/// May its commands run in another folder than the workspace's root?
+/// Whether its commands may run in a folder other than the workspace's root.
 pub(crate) fn goes_elsewhere(call: &JudgedCall<'_>) -> bool {
     start(call) != "." || call.permissions.iter().any(|p| moves(p).is_some())
 }
 
-/// Every folder that a relative path of its commands may start at: where they start, and where a `cd` goes. Relative to the
-/// workspace, or absolute.
+/// Returns every folder that a relative path of its commands may start at: the initial one, and the target of each `cd`. Each is
+/// relative to the workspace, or absolute.
 pub(crate) fn folders(call: &JudgedCall<'_>) -> Vec<String> {
     let mut folders = vec![start(call)];
     for folder in call.permissions.iter().filter_map(moves) {
@@ -68,13 +68,13 @@ pub(crate) fn folders(call: &JudgedCall<'_>) -> Vec<String> {
     folders
 }
 
-/// Does it go to a folder that cannot be told?
+/// Whether it changes to an unknown folder.
 pub(crate) fn goes_anywhere(call: &JudgedCall<'_>) -> bool {
     call.permissions.iter().any(|p| moves(p) == Some(""))
 }
 
-/// A path that a command names in a folder, as rules on files see it: where it leaves the workspace by `..` it is absolute, for it
-/// may come back.
+/// Returns a path that a command names in a folder, as rules on files see it. A path that leaves the workspace by `..` becomes
+/// absolute, since it may lead back in.
 pub(crate) fn named(folder: &str, path: &str, workspace: Option<&str>) -> String {
     let path = within(folder, path);
     match workspace {
@@ -83,7 +83,7 @@ pub(crate) fn named(folder: &str, path: &str, workspace: Option<&str>) -> String
     }
 }
 
-/// The path as it is meant in a folder.
+/// Resolves a path against a folder.
 pub(crate) fn within(folder: &str, path: &str) -> String {
     if path.starts_with('/') || folder == "." {
         clean(path)

@@ -1,19 +1,19 @@
-//! Reading forms of git: the commands that only look at a repository, and their options that write nothing and run nothing.
+//! Read-only forms of git: the commands that only inspect a repository, and their options that neither write nor run anything.
 //!
-//! What a repository's own settings make git run is not seen here; who starts git turns that off.
+//! The repository's own settings can make git run programs; this module does not see that. The code that starts git disables it.
 
 use haft_shell::{AsWord, Layer};
 
 /// Options before the command.
 const GENERAL: &str = "--no-pager -P --no-optional-locks";
 
-/// Options of `git status`. A trailing `=` takes a value, a trailing `…` may be followed by one.
+/// Options of `git status`. A trailing `=` means that a value follows, a trailing `…` that one may follow.
 const STATUS: &str = "-s --short -b --branch -sb -bs --show-stash --porcelain --porcelain= --long -v -vv --verbose \
     -u… --untracked-files --untracked-files= --ignored --ignored= -z --column --column= \
     --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames \
     --find-renames= --ignore-submodules --ignore-submodules=";
 
-/// Options of `git log` and `git show` that choose commits and say how they are shown.
+/// Options of `git log` and `git show` that select and format commits.
 const COMMITS: &str = "--oneline --pretty --pretty= --format= --abbrev-commit --no-abbrev-commit --decorate \
     --decorate= --no-decorate --decorate-refs= --decorate-refs-exclude= --clear-decorations \
     --source --graph --no-graph -n… --max-count= --skip= --since= --after= --until= --before= \
@@ -28,7 +28,7 @@ const COMMITS: &str = "--oneline --pretty --pretty= --format= --abbrev-commit --
     --log-size --no-walk --no-walk= --do-walk --encoding= --notes --notes= --no-notes \
     --use-mailmap --mailmap --no-mailmap -m";
 
-/// Options of every command that shows differences.
+/// Options of every command that shows diffs.
 const DIFFERENCES: &str = "-p -u --patch -s --no-patch -U… --unified= --raw --patch-with-raw --patch-with-stat --stat \
     --stat= --compact-summary --numstat --shortstat --dirstat --dirstat= --cumulative --summary \
     --name-only --name-status --color --color= --no-color --color-moved --color-moved= \
@@ -45,11 +45,11 @@ const DIFFERENCES: &str = "-p -u --patch -s --no-patch -U… --unified= --raw --
     --no-textconv --cached --staged --merge-base --base --ours --theirs --cc -c \
     --combined-all-paths --ignore-submodules --ignore-submodules=";
 
-/// Options of `git blame`; `--contents` would read another file.
+/// Options of `git blame`, without `--contents`, which would read another file.
 const BLAME: &str = "-b --root --show-stats -L… -l -t -p --porcelain --line-porcelain --incremental --date= -M… -C… -f \
     --show-name -n --show-number -s -e --show-email -w --abbrev= --first-parent --since=";
 
-/// Options of commands that say names of commits and files, and show nothing that files hold.
+/// Commands that print names of commits and files but no file content, with their options.
 const NAMING: &[(&str, &str)] = &[
     (
         "rev-parse",
@@ -75,19 +75,19 @@ const NAMING: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options of `git reflog`, and of `git reflog show`.
+/// Options of `git reflog` and `git reflog show`.
 const REFLOG: &str = "--oneline --all -n… --max-count= --skip= --since= --until= --date= --abbrev-commit --no-abbrev-commit \
     --pretty= --format= --relative-date";
 
-/// Options of `git branch` that list. A word that is no option makes a branch, but behind `--list`.
+/// Options of `git branch` that list. Without `--list`, a word that is not an option creates a branch.
 const BRANCH: &str = "-a --all -r --remotes -v -vv -av -avv -rv -i --ignore-case --list --show-current --column --column= \
     --no-column --color --color= --no-color --abbrev= --no-abbrev --sort=";
 
-/// Options of `git tag` that list: `-l` or `--list` is among the words.
+/// Options of `git tag` that list, for calls with `-l` or `--list`.
 const TAG: &str =
     "-l --list -n… -i --ignore-case --column --column= --no-column --color --color= --sort=";
 
-/// Is it a reading form with known options? Every word must be known: another could be an option.
+/// Whether it is a read-only form with known options. Every word must be known, since an unknown one could be an option.
 pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     if !layer.is_known() {
         return false;
@@ -118,7 +118,7 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     }
 }
 
-/// Are all options of these tables? With two tables a number counts commits.
+/// Whether these tables list every option. With two tables, a number counts commits.
 fn has_only(words: &[&str], tables: &[&str]) -> bool {
     let before = words.iter().take_while(|word| **word != "--");
     let mut options = before.filter(|word| word.starts_with('-'));
@@ -129,7 +129,7 @@ fn has_only(words: &[&str], tables: &[&str]) -> bool {
     })
 }
 
-/// Only options that list, and other words only behind one of these.
+/// Whether all options only list, and other words occur only together with one of `listing`.
 fn lists_names(words: &[&str], listing: &[&str], options: &str) -> bool {
     let plain = words
         .iter()
@@ -137,17 +137,17 @@ fn lists_names(words: &[&str], listing: &[&str], options: &str) -> bool {
     (plain || words.iter().any(|word| listing.contains(word))) && has_only(words, &[options])
 }
 
-/// What of the differences is said without showing what files hold.
+/// Diff options that print a summary without file content.
 const NAMES: &str = "--raw --stat --stat= --compact-summary --numstat --shortstat --dirstat --dirstat= \
     --cumulative --summary --name-only --name-status -s --no-patch -q --quiet";
 
-/// Options of differences that show nothing by themselves.
+/// Diff options that print nothing by themselves.
 const SILENT: &str = "--color --color= --no-color -M… --find-renames --find-renames= -C… --find-copies \
     --find-copies= --find-copies-harder --no-renames -l… --diff-filter= -R --relative --relative= \
     --no-relative -z -r -t --no-ext-diff --no-textconv --cached --staged --merge-base --abbrev \
     --abbrev= --no-abbrev --exit-code --ignore-submodules --ignore-submodules=";
 
-/// Other options with which it shows differences of the paths behind `--` alone. `--follow` and `--full-diff` show more.
+/// Other options with which git shows diffs only of the paths after `--`. `--follow` and `--full-diff` show more.
 const OF_PATHS: &str = "-p -u --patch -U… --unified= --patch-with-raw --patch-with-stat --oneline --pretty --pretty= \
     --format= --abbrev-commit --decorate --decorate= --no-decorate --graph --reverse -n… --max-count= --skip= \
     --since= --after= --until= --before= --author= --committer= --grep= -i --merges --no-merges \
@@ -155,18 +155,18 @@ const OF_PATHS: &str = "-p -u --patch -U… --unified= --patch-with-raw --patch-
     -S… -G… -a --text -b --ignore-space-change -w --ignore-all-space --ignore-blank-lines -W \
     --function-context --full-index --binary";
 
-/// What git may show of what files hold.
+/// The file content that a git command may show.
 #[derive(Debug, Default)]
 pub(crate) struct GitReads<'a> {
-    /// Whether it shows any of it.
+    /// Whether it shows any content.
     pub(crate) contents: bool,
     /// Words that may name a file.
     pub(crate) named: Vec<&'a str>,
-    /// Folders, or files, of which it may be.
+    /// Folders or files whose content it may show.
     pub(crate) below: Vec<&'a str>,
 }
 
-/// What a reading form of git may show, given the words behind `git`; nothing for another form.
+/// Returns what a read-only form of git may show, given the words after `git`; nothing for other forms.
 pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
     let general = |word: &&&str| GENERAL.split(' ').any(|known| known == **word);
     let mut words = words.iter().skip_while(|word| general(word)).copied();
@@ -188,7 +188,7 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
             below: Vec::new(),
         };
     }
-    // A revision may be a file's own.
+    // A revision may name a file (`HEAD:path`).
     let limited = command == "log" || (command == "diff" && operands().next().is_none());
     let plain = |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[', '\\']);
     let of_paths = |option: &&str| {
@@ -212,7 +212,7 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
     }
 }
 
-/// May this command with these options show what files hold?
+/// Whether this command with these options may show file content.
 fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clone) -> bool {
     let says_names = |option: &str| lists(NAMES, option);
     let quiet = |option: &str| says_names(option) || lists(SILENT, option);
@@ -232,7 +232,7 @@ fn lists(table: &str, option: &str) -> bool {
     table.split(' ').any(|known| is(option, known))
 }
 
-/// Is the option the one of the table?
+/// Whether the option matches this entry of a table.
 fn is(option: &str, known: &str) -> bool {
     if let Some(letter) = known.strip_suffix('…') {
         return option.starts_with(letter);
@@ -243,12 +243,12 @@ fn is(option: &str, known: &str) -> bool {
     }
 }
 
-/// `-5`.
+/// Whether the option is a number: `-5`.
 fn is_number(option: &str) -> bool {
     option.len() > 1 && option[1..].bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A format that has signatures verified (`%G?`) runs the program that settings name for it.
+/// Whether a format verifies signatures (`%G?`), which runs the program that git's settings name.
 fn verifies(option: &str) -> bool {
     let mut formats = option.split('%').skip(1);
     formats.any(|format| format.trim_start_matches(['+', '-', ' ']).starts_with('G'))

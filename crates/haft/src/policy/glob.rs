@@ -3,23 +3,23 @@
 /// One character of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Stands for itself.
+    /// Matches itself.
     Literal(char),
-    /// Stands for any text, also none.
+    /// Matches any text, including none.
     Star,
 }
 
-/// Most pairs of pieces that are compared when two patterns might meet.
+/// Maximum number of pairs of pieces compared to find out whether two patterns overlap.
 const MOST_COMPARED: usize = 1 << 16;
 
-/// A compiled pattern. Matching never goes back, so its cost is bounded by text times literals.
+/// A compiled pattern. Matching never backtracks, so its cost is bounded by text times literals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
     literals: Box<[Box<str>]>,
 }
 
 impl Glob {
-    /// `*` stands for any text, `\*` for a star, `\\` for a backslash.
+    /// Parses a pattern: `*` matches any text, `\*` a star, `\\` a backslash.
     pub(crate) fn parse(pattern: &str) -> Self {
         let mut chars = pattern.chars().peekable();
         let mut pieces = Vec::new();
@@ -33,7 +33,7 @@ impl Glob {
         Self::from_pieces(pieces)
     }
 
-    /// A pattern whose escapes are already read.
+    /// Creates a pattern from pieces whose escapes are already resolved.
     pub(crate) fn from_pieces(pieces: impl IntoIterator<Item = Piece>) -> Self {
         let mut literals = vec![String::new()];
         for piece in pieces {
@@ -47,12 +47,12 @@ impl Glob {
         }
     }
 
-    /// Holds no star.
+    /// Whether the pattern has no star.
     pub(crate) fn is_exact(&self) -> bool {
         self.literals.len() == 1
     }
 
-    /// Does the whole text fit?
+    /// Whether the whole text matches.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.literals.split_first() else {
             return text.is_empty();
@@ -74,7 +74,7 @@ impl Glob {
 }
 
 impl Glob {
-    /// Is there a text that both patterns match? Very long patterns are taken to meet.
+    /// Whether some text matches both patterns. Very long patterns are assumed to overlap.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         if !self.begins_like(other) {
             return false;
@@ -83,7 +83,7 @@ impl Glob {
         if ours.len().saturating_mul(those.len()) > MOST_COMPARED {
             return true;
         }
-        // `reached[j]`: the pieces read so far can stand for the same text as the first `j` of the other's.
+        // `reached[j]`: the pieces read so far can match the same text as the first `j` pieces of the other pattern.
         let mut reached = vec![false; those.len() + 1];
         reached[0] = true;
         close(&mut reached, &those, None);
@@ -102,22 +102,22 @@ impl Glob {
         reached.last() == Some(&true)
     }
 
-    /// Does it match every text that the other matches? A star of the other is only taken for a star, so it may say no too often.
+    /// Whether it matches every text that the other matches. Only a star matches the other's star, so some `false` answers are wrong.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        // No command line, host or name holds it.
+        // No command line, host or name contains it.
         const STAR: &str = "\u{10ffff}";
         let holds = |glob: &Self| glob.literals.iter().any(|literal| literal.contains(STAR));
         !holds(self) && !holds(other) && self.matches(&other.literals.join(STAR))
     }
 
-    /// What both begin with, up to the first star of each, is the same as far as the shorter one goes. Most patterns that do
-    /// not meet differ there.
+    /// Whether the literal starts of both patterns agree up to the end of the shorter one. Most patterns that do not
+    /// overlap differ there.
     fn begins_like(&self, other: &Self) -> bool {
         let (ours, those) = (&*self.literals[0], &*other.literals[0]);
         ours.starts_with(those) || those.starts_with(ours)
     }
 
-    /// `.ext`, where it is any name with this ending and nothing else is said of it.
+    /// Returns `.ext` if the pattern matches exactly the names with this extension.
     pub(crate) fn extension(&self) -> Option<&str> {
         let [first, last] = &*self.literals else {
             return None;
@@ -127,7 +127,7 @@ impl Glob {
         (first.is_empty() && plain).then_some(&**last)
     }
 
-    /// As a person writes it, escapes aside.
+    /// Returns the pattern as the user writes it, without escapes.
     pub(crate) fn to_text(&self) -> String {
         self.literals.join("*")
     }
@@ -142,7 +142,7 @@ impl Glob {
     }
 }
 
-/// Adds what is reached without reading on: the other's stars stand for nothing, and a star of ours for whatever comes next.
+/// Marks the positions reached without consuming text: the other's stars match nothing, and a star of ours matches any next piece.
 fn close(reached: &mut [bool], those: &[Piece], read: Option<Piece>) {
     for j in 0..those.len() {
         let skips = those[j] == Piece::Star || read == Some(Piece::Star);
@@ -150,7 +150,7 @@ fn close(reached: &mut [bool], those: &[Piece], read: Option<Piece>) {
     }
 }
 
-/// The text as a pattern that matches it alone.
+/// Escapes the text to a pattern that matches only it.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('\\', r"\\").replace('*', r"\*")
 }
@@ -159,7 +159,7 @@ pub(crate) fn escape(text: &str) -> String {
 mod tests {
     use super::Glob;
 
-    /// Every text of these signs up to a length.
+    /// Returns every text over these characters up to a length.
     fn texts(signs: &[char], longest: usize) -> Vec<String> {
         let mut all = vec![String::new()];
         let mut last = all.clone();
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn two_patterns_meet_where_a_text_fits_both() {
-        // Two patterns of four pieces that meet do so in a text of at most eight.
+        // Two patterns of four pieces that overlap share a text of at most eight characters.
         let all = texts(&['a', 'b'], 8);
         let patterns: Vec<(Glob, Vec<bool>)> = texts(&['a', 'b', '*'], 4)
             .iter()

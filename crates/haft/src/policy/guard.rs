@@ -1,4 +1,4 @@
-//! `Guard`: what stands over every rule and only raises a verdict, and the standard ones.
+//! `Guard`: overrides every rule and can only make a verdict stricter; with the standard guards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::opaque::opaque_debug;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolClass};
 
-/// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
+/// A guard's minimum verdict for one effect. Small, since most guards have nothing to say about most effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinimumVerdict {
     verdict: Verdict,
     said: Option<Box<Wording>>,
 }
 
-/// Why, and what to do instead.
+/// The reason, and the advice for the caller and the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wording {
     reason: Label,
@@ -32,18 +32,18 @@ struct Wording {
 }
 
 impl MinimumVerdict {
-    /// Nothing against it.
+    /// No objection.
     pub const NONE: Self = Self {
         verdict: Verdict::Allow,
         said: None,
     };
 
-    /// At least a person decides; `reason` is one sentence.
+    /// Requires at least an approval; `reason` is one sentence.
     pub fn ask(reason: impl Into<Label>) -> Self {
         Self::of(Verdict::Ask, reason.into())
     }
 
-    /// It may not be; `reason` is one sentence.
+    /// Denies; `reason` is one sentence.
     pub fn deny(reason: impl Into<Label>) -> Self {
         Self::of(Verdict::Deny, reason.into())
     }
@@ -59,7 +59,7 @@ impl MinimumVerdict {
         }
     }
 
-    /// The same with what the person who runs haft can do about it; no model is told.
+    /// Adds what the operator can do about it; never shown to a model.
     pub fn for_operator(mut self, advice: impl Into<Label>) -> Self {
         if let Some(said) = &mut self.said {
             said.operator = advice.into();
@@ -67,7 +67,7 @@ impl MinimumVerdict {
         self
     }
 
-    /// The same with what the caller can do instead.
+    /// Adds what the caller can do instead.
     pub fn advise(mut self, advice: impl Into<Label>) -> Self {
         if let Some(said) = &mut self.said {
             said.advice = advice.into();
@@ -75,26 +75,26 @@ impl MinimumVerdict {
         self
     }
 
-    /// No lower than this.
+    /// Returns the minimum verdict.
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// Why; empty for an allow.
+    /// Returns the reason; empty for an allow.
     pub fn reason(&self) -> Label {
         self.said
             .as_ref()
             .map_or(Label::EMPTY, |said| said.reason.clone())
     }
 
-    /// What the caller can do instead; may be empty.
+    /// Returns what the caller can do instead; may be empty.
     pub fn advice(&self) -> Label {
         self.said
             .as_ref()
             .map_or(Label::EMPTY, |said| said.advice.clone())
     }
 
-    /// What the person who runs haft can do about it; may be empty.
+    /// Returns what the operator can do about it; may be empty.
     pub fn operator(&self) -> Label {
         self.said
             .as_ref()
@@ -102,30 +102,30 @@ impl MinimumVerdict {
     }
 }
 
-/// A floor under the verdict that no rule, approval or edited argument lowers.
+/// A minimum verdict that no rule, approval or edited argument can lower.
 ///
-/// It is asked about each effect of a call, and about the call itself (`Effect::Call`). One that errs denies.
+/// The policy consults it for each effect of a call, and for the call itself (`Effect::Call`). If it fails, the call is denied.
 pub trait Guard: Send + Sync {
-    /// Its name, a word or two joined by `-`.
+    /// Returns its name: a word, or two joined by `-`.
     fn name(&self) -> &'static str;
 
-    /// The least verdict for this effect. It must be quick and change nothing.
+    /// Returns the minimum verdict for this effect. It must be fast and have no side effects.
     ///
     /// # Errors
-    /// Why the effect cannot be judged: the call is denied, and the operator reads the text.
+    /// Why the effect cannot be judged: the call is denied, and the operator sees the text.
     fn floor(
         &self,
         call: &JudgedCall<'_>,
         permission: &Permission,
     ) -> Result<MinimumVerdict, String>;
 
-    /// Whether it may have anything to say on effects of this kind: a quick look that spares the rest.
+    /// Whether it may have anything to say about effects of this kind: a quick check that saves the full one.
     fn concerns(&self, effect: &Effect) -> bool {
         let _ = effect;
         true
     }
 
-    /// Whether a rule that names host and port of this connection, each exactly, is stronger.
+    /// Whether a rule that names the exact host and port of this connection overrides this guard.
     fn yields_to_named_place(&self, effect: &Effect) -> bool {
         let _ = effect;
         false
@@ -156,25 +156,25 @@ impl<G: Guard + ?Sized> Guard for Arc<G> {
     }
 }
 
-/// The paths a claim names: as written and where links lead.
+/// Returns the paths of a claim: as written, and where links lead.
 pub(super) fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
 }
 
-/// A call that runs a command: the jail keeps its file effects, and they are asked about where a file tool would be refused.
+/// Whether the call runs a command. The jail confines its file effects, so they need approval where a file tool would be refused.
 pub(super) fn runs_command(call: &JudgedCall<'_>) -> bool {
     call.permissions
         .iter()
         .any(|p| matches!(p.effect, Effect::Run { .. }))
 }
 
-/// A call whose effects no tool of haft's has: those of a command, which it runs or has run, or of another program's own tool. They
-/// are asked about where a file tool would be refused.
+/// Whether the effects are ones that no file tool of haft has: those of a command that it runs or ran, or of another program's tool.
+/// They need approval where a file tool would be refused.
 fn is_of_command(call: &JudgedCall<'_>) -> bool {
     runs_command(call) || call.permissions.iter().any(applies) || call.spec.is_foreign()
 }
 
-/// No path leaves the workspace. The file tools enforce it by descriptors; this says so before they are asked.
+/// Keeps every path inside the workspace. The file tools enforce this with descriptors; this guard reports it before they run.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkspaceEdge;
 
@@ -212,7 +212,7 @@ impl Guard for WorkspaceEdge {
     }
 }
 
-/// What a tool calls critical among the changes of a command is asked about: no rule that allows files or tools lifts it.
+/// Requires approval of a command's changes that the tool rates critical, even where rules allow the files or the tool.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandChanges;
 
@@ -246,7 +246,7 @@ fn applies(permission: &Permission) -> bool {
     matches!(permission.effect, Effect::Apply { .. })
 }
 
-/// Protected paths are read, not written. Of a `.git` folder a command may change what is only data; a file tool changes nothing.
+/// Makes protected paths read-only. In a `.git` folder a command may change what is only data; a file tool may change nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct ProtectedPaths;
 
@@ -291,8 +291,8 @@ impl Guard for ProtectedPaths {
     }
 }
 
-/// Addresses of this machine and of private networks are not connected to, save by a command when a person agrees: its
-/// connection is held meanwhile. What a name resolves to is checked again at the connection.
+/// Denies connections to this machine and to private networks. A command may connect if the user approves: its connection
+/// is held until then. The addresses that a name resolves to are checked again when connecting.
 #[derive(Debug, Clone, Copy)]
 pub struct PrivateAddresses;
 
@@ -333,7 +333,7 @@ impl Guard for PrivateAddresses {
         let Some((what, why)) = private else {
             return Ok(MinimumVerdict::NONE);
         };
-        // Another program's tool is asked about before it runs: there is no connection to hold.
+        // A call of another program's tool needs approval before it runs: haft cannot hold its connection.
         let is_asked = call.spec.class == Some(ToolClass::Network) || call.spec.is_foreign();
         if !is_asked || !self.yields_to_named_place(&permission.effect) {
             return Ok(MinimumVerdict::deny(refusal(what, why)).advise("use a public address"));
@@ -346,14 +346,14 @@ impl Guard for PrivateAddresses {
     }
 }
 
-/// haft's own state folder, settings and secret files: no tool reads, lists, searches or writes them.
+/// Keeps tools from reading, listing, searching or writing haft's own state folder, settings and secret files.
 #[derive(Debug, Clone, Default)]
 pub struct OwnFiles {
     paths: Vec<String>,
 }
 
 impl OwnFiles {
-    /// These paths, absolute, or relative to the workspace's root.
+    /// Creates a guard for these paths, absolute or relative to the workspace's root.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths = paths
             .into_iter()
@@ -362,7 +362,7 @@ impl OwnFiles {
         Self { paths }
     }
 
-    /// Names the workspace's root, so that a path within it is known by its relative form, too.
+    /// Sets the workspace's root, so that the guard also matches the relative form of a path within it.
     pub fn in_workspace(mut self, root: &Path) -> Self {
         let root = clean(&root.to_string_lossy());
         let relative: Vec<String> = self
@@ -377,26 +377,26 @@ impl OwnFiles {
         self
     }
 
-    /// Names no path.
+    /// Whether it covers no path.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// Is this path, cleaned and in the form of a `PathClaim`, one of them or within one?
+    /// Whether this path, cleaned and in the form of a `PathClaim`, is one of them or within one.
     pub fn covers(&self, path: &str) -> bool {
         self.paths
             .iter()
             .any(|own| own == "." && !path.starts_with('/') || under(path, own).is_some())
     }
 
-    /// Does one of them lie within this folder?
+    /// Whether one of them lies within this folder.
     fn lies_in(&self, folder: &str) -> bool {
         self.paths
             .iter()
             .any(|own| folder == "." && !own.starts_with('/') || under(own, folder).is_some())
     }
 
-    /// The word of a command that names one of them, also as `--option=PATH`.
+    /// Returns the word of a command that names one of them, also as `--option=PATH`.
     fn named<'a>(&self, words: &'a [String]) -> Option<&'a str> {
         words
             .iter()
@@ -412,7 +412,7 @@ impl OwnFiles {
 }
 
 impl OwnFiles {
-    /// Does a line that is no argv name one of them, as far as can be told?
+    /// Whether a command line without argv names one of them, as far as its text shows.
     fn in_line(&self, line: &str) -> bool {
         let written = self.paths.iter();
         let plainly = written.filter(|own| own.starts_with('/') || own.contains(['/', '.']));
@@ -443,7 +443,7 @@ impl OwnFiles {
     }
 }
 
-/// What follows the folder in the path, empty for the folder itself.
+/// Returns the rest of the path below the folder, empty for the folder itself.
 fn under<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
     if rest.is_empty() {

@@ -1,5 +1,5 @@
-//! What a caller could do instead of a call that did not run: what rules allow of the same kind. Facts for a model, never a way
-//! to loosen them.
+//! What a caller can do instead of a call that did not run: what the rules allow of the same kind. These are facts for a model,
+//! never advice on loosening the rules.
 
 use super::phrase::clip;
 use super::rule::{List, Rule, Selector, Specifier};
@@ -7,11 +7,11 @@ use super::{JudgedCall, Policy};
 use crate::permission::Effect;
 use crate::spec::ToolClass;
 
-/// Most rules named.
+/// Maximum number of rules named.
 const NAMED: usize = 5;
 
 impl Policy {
-    /// Says what of the effect's kind runs without approval, as the rules have it; none where no rule says it.
+    /// Says what of the effect's kind runs without approval according to the rules; `None` if no rule allows any.
     pub(super) fn allowed_instead(&self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
         let (class, what) = match effect {
             Effect::Run { .. } => (ToolClass::Bash, "commands that run without approval"),
@@ -31,7 +31,7 @@ impl Policy {
             | Effect::Other { .. } => return None,
         };
         let rules = self.rules.all();
-        // What another list decides before it does not run without approval.
+        // A rule that a stricter list overrides does not make anything run without approval.
         let is_shadowed = |at: usize, rule: &Rule| {
             let mut before = rules.iter().take(at);
             before.any(|wide| wide.list != rule.list && self.shadows(wide, rule))
@@ -57,7 +57,7 @@ impl Policy {
     }
 }
 
-/// What a rule names in its brackets.
+/// Returns what a rule names in its parentheses.
 fn specified(rule: &Rule) -> Option<&str> {
     if matches!(rule.specifier, Specifier::All | Specifier::Param(_)) {
         return None;

@@ -1,4 +1,4 @@
-//! Judging: each effect takes the first list that matches, else the profile; guards raise; the call takes the highest.
+//! Judging: each effect takes the first matching list, else the profile; guards can raise it; the call takes the strictest.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
 
-/// The layer of what is said of secrets.
+/// The layer that verdicts on secrets come from.
 pub(super) const SECRETS: &str = "secrets";
 
-/// What decided on an effect.
+/// What decided the verdict on an effect.
 #[derive(Debug, Clone)]
 pub(super) enum Source<'a> {
     Profile,
@@ -28,15 +28,15 @@ pub(super) enum Source<'a> {
     Guard(&'static str, MinimumVerdict),
 }
 
-/// What a policy says of one effect of a call by itself.
+/// The policy's verdict on one effect of a call, on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EffectVerdict {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it is not allowed; else empty.
+    /// The reason if it is not allowed; otherwise empty.
     pub reason: String,
-    /// What decided is a rule that names host and port of a connection: a private address may be connected to.
+    /// Whether a rule decided that names the host and port of a connection: then a private address may be connected to.
     pub names_place: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// The rule as written, `guard NAME` or `profile NAME`.
+    /// Returns the rule as written, `guard NAME` or `profile NAME`.
     pub(super) fn rule(&self, profile: Profile) -> Label {
         match &self.source {
             Source::Profile => profile.as_rule().into(),
@@ -58,7 +58,7 @@ impl Judged<'_> {
         }
     }
 
-    /// The layer it comes from.
+    /// Returns the layer that the verdict comes from.
     pub(super) fn layer(&self) -> Label {
         match &self.source {
             Source::Profile => "profile".into(),
@@ -69,8 +69,8 @@ impl Judged<'_> {
     }
 }
 
-/// The effect that every call has. It carries the spec's risk unless a stated effect carries at least as much: what the tool
-/// says it will do is judged there.
+/// Returns the effect that every call has. It carries the spec's risk unless a stated effect has at least that risk: then what the
+/// tool says it will do is judged there.
 pub(super) fn own_permission(call: &JudgedCall<'_>) -> Permission {
     let stated = call.permissions.iter().map(|p| p.risk).max();
     let carried = stated.is_some_and(|risk| risk >= call.spec.risk);
@@ -81,7 +81,7 @@ pub(super) fn own_permission(call: &JudgedCall<'_>) -> Permission {
 }
 
 impl Policy {
-    /// Rules on a call.
+    /// Judges a call.
     pub fn judge(&self, call: &JudgedCall<'_>) -> Ruling {
         let _judgement = remember();
         let own = own_permission(call);
@@ -118,14 +118,14 @@ impl Policy {
         }
     }
 
-    /// The verdict on a call that is not made yet: of this tool, with these arguments, which would do this.
+    /// Returns the verdict on a call that is not made yet: of this tool, with these arguments and effects.
     pub fn verdict(&self, spec: &ToolSpec, arguments: &str, wanted: &[Permission]) -> Verdict {
         let arguments = Arguments::new(arguments.to_owned());
         self.judge(&JudgedCall::new(spec, &arguments, wanted))
             .verdict
     }
 
-    /// What is said of each permission by itself, in their order.
+    /// Returns the verdict on each permission on its own, in order.
     pub(crate) fn verdicts(&self, call: &JudgedCall<'_>) -> Vec<Verdict> {
         let _judgement = remember();
         let naming = self.rules.naming(call.spec);
@@ -134,7 +134,7 @@ impl Policy {
             .collect()
     }
 
-    /// The same, with reasons.
+    /// Does the same, with reasons.
     pub(crate) fn effect_verdicts(&self, call: &JudgedCall<'_>) -> Vec<EffectVerdict> {
         let _judgement = remember();
         let naming = self.rules.naming(call.spec);
@@ -155,7 +155,7 @@ impl Policy {
         call.permissions.iter().map(judge).collect()
     }
 
-    /// The verdict on one effect, and what decided.
+    /// Returns the verdict on one effect, and what decided it.
     pub(super) fn judge_effect(
         &self,
         call: &JudgedCall<'_>,
@@ -185,7 +185,7 @@ impl Policy {
             {
                 continue;
             }
-            // Where both ask or both deny, the guard is named: a change of profile would not lift it.
+            // Where both ask or both deny, the guard is named: a different profile would not lift the verdict.
             let by_profile = matches!(judged.source, Source::Profile | Source::Secret(..));
             if judged.verdict == Verdict::Deny && !by_profile {
                 break;
@@ -203,7 +203,7 @@ impl Policy {
         judged
     }
 
-    /// The same, raised where the effect touches a secret that neither a rule nor an approval opens.
+    /// Raises the verdict if the effect touches a secret that no rule and no approval opens.
     fn with_secret<'a>(
         &self,
         judged: Judged<'a>,
@@ -215,7 +215,7 @@ impl Policy {
             return judged;
         };
         let verdict = secret.verdict;
-        // Where both ask it is named: no rule for the path among others would lift it.
+        // Where both ask, the secret is named: a rule that allows the path among others would not lift the verdict.
         let as_high = matches!(judged.source, Source::Profile) && judged.verdict == verdict;
         if judged.verdict < verdict || as_high {
             let source = Source::Secret(self.secret_files(), secret);
@@ -227,7 +227,7 @@ impl Policy {
     fn by_profile(&self, call: &JudgedCall<'_>, permission: &Permission) -> Verdict {
         let on_copy = matches!(permission.effect, Effect::Run { on_copy: true, .. });
         match (self.profile, self.commands, permission.risk) {
-            // What it changed is asked about instead.
+            // The changes of the command need approval instead.
             (Profile::Workspace, Commands::Copy, Risk::High) if on_copy => Verdict::Allow,
             _ => by_profile(self.profile, call, permission),
         }
@@ -276,7 +276,7 @@ impl Policy {
         }
     }
 
-    /// What the caller can do instead.
+    /// Returns what the caller can do instead.
     fn instead(
         &self,
         call: &JudgedCall<'_>,
@@ -296,7 +296,7 @@ impl Policy {
         }
     }
 
-    /// What would allow the call: a matter of the person who runs haft.
+    /// Returns what would allow the call: only the operator can change that.
     fn would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
         match &judged.source {
             Source::Secret(_, secret) => secret.operator(),
@@ -316,7 +316,7 @@ impl Policy {
         }
     }
 
-    /// The rules or the profile that would allow what the profile does not.
+    /// Returns the rules or the profile that would allow what the current profile does not.
     fn advice_on_profile(&self, call: &JudgedCall<'_>) -> Label {
         let own = own_permission(call);
         let by_trusted = |p| {
@@ -355,7 +355,7 @@ impl Policy {
     }
 }
 
-/// What a guard says; one that errs denies.
+/// Returns a guard's minimum verdict; a guard that fails denies.
 pub(super) fn floor(
     guard: &dyn Guard,
     call: &JudgedCall<'_>,
@@ -366,7 +366,7 @@ pub(super) fn floor(
     })
 }
 
-/// The verdict where no rule matches.
+/// Returns the verdict where no rule matches.
 pub(super) fn by_profile(
     profile: Profile,
     call: &JudgedCall<'_>,
@@ -380,7 +380,7 @@ pub(super) fn by_profile(
     }
 }
 
-/// What the profile `trusted` lets run. A server's tool is code of strangers at the end of a connection: it is asked about.
+/// Whether the profile `trusted` allows the effect. A server's tool is third-party code behind a connection: it needs approval.
 fn is_trusted(call: &JudgedCall<'_>, effect: &Effect) -> bool {
     let inside = |path: &str| !path.starts_with('/') && path != ".." && !path.starts_with("../");
     match effect {

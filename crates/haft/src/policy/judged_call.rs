@@ -17,25 +17,25 @@ pub struct JudgedCall<'a> {
     pub spec: &'a ToolSpec,
     /// The effective arguments, for rules on parameters.
     pub arguments: &'a Arguments,
-    /// What the call wants to do, without `Effect::Call`, which every call has.
+    /// The call's effects, without `Effect::Call`, which every call has.
     pub permissions: &'a [Permission],
-    /// The digest of the arguments that the permissions do not state; a rule that was kept for one call compares it, and
-    /// covers nothing where it is absent.
+    /// The digest of the arguments that the permissions do not state. A rule for a single approved call compares it, and
+    /// does not match if it is absent.
     pub unstated: Option<&'a str>,
-    /// Secrets whose reading was approved in the call's run, in the form of a [`PathClaim`](crate::permission::PathClaim).
+    /// Secrets whose reading was approved in the run, in the form of a [`PathClaim`](crate::permission::PathClaim).
     pub released: &'a [String],
-    /// What the call's run has read that strangers may have written.
+    /// The untrusted content that the run has read.
     pub untrusted: &'a [UntrustedSource],
-    /// What the calls of its run have used of the budgets of effects; `None` for what is no call that would be counted.
+    /// What the run's calls have used of the effect budgets; `None` if the call is not counted.
     pub used: Option<Uses>,
-    /// How it stands with the budgets, once it was looked at.
+    /// The state of the budgets, computed on first use.
     pub(crate) standing: OnceCell<Standing>,
-    /// The arguments as a value, once a rule asks for it.
+    /// The parsed arguments, computed on first use.
     pub(crate) value: OnceCell<Value>,
 }
 
 impl<'a> JudgedCall<'a> {
-    /// A call that no rule kept for one call covers.
+    /// Creates a call that no rule for a single approved call covers.
     pub fn new(
         spec: &'a ToolSpec,
         arguments: &'a Arguments,
@@ -54,19 +54,19 @@ impl<'a> JudgedCall<'a> {
         }
     }
 
-    /// Whether reading this secret was approved in the call's run.
+    /// Whether reading this secret was approved in the run.
     pub(crate) fn is_released(&self, path: &str) -> bool {
         self.released.iter().any(|released| released == path)
     }
 
-    /// How it stands with these budgets; looked at once, however many effects it has. `None` for what is not counted.
+    /// Returns the state of these budgets, computed once however many effects the call has. `None` if the call is not counted.
     pub(crate) fn standing(&self, budgets: &Budgets) -> Option<&Standing> {
         let used = self.used?;
         let look = || budgets.standing(used, budgets.wanted(self.spec, self.permissions));
         Some(self.standing.get_or_init(look))
     }
 
-    /// The arguments as a value; parsed at most once.
+    /// Returns the arguments as a value; parses them at most once.
     pub(crate) fn value(&self) -> &Value {
         self.value.get_or_init(|| self.arguments.value())
     }

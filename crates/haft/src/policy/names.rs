@@ -1,4 +1,4 @@
-//! `UnknownName`: a name in a rule that no tool has. Such a rule never matches: a misspelt deny would let through what it names.
+//! `UnknownName`: a name in a rule that no tool has. Such a rule never matches, so a misspelled deny rule would not deny anything.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::Policy;
 use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
 use crate::spec::{ToolClass, ToolSpec};
 
-/// How alike two names must be for one to be proposed for the other (Jaro-Winkler).
+/// Minimum similarity (Jaro-Winkler) for suggesting one name for another.
 const LIKE_ENOUGH: f64 = 0.7;
 
 /// A name in a rule that no tool, class or parameter has.
@@ -21,16 +21,16 @@ pub struct UnknownName {
     pub layer: String,
     /// The name.
     pub name: String,
-    /// The tool whose parameter it should be; none where it should be a tool or a class.
+    /// The tool that lacks a parameter of this name; `None` if the name should be a tool or a class.
     pub parameter_of: Option<String>,
-    /// A name that is like it.
+    /// A similar name that exists.
     pub near: Option<String>,
-    /// Whether it could be of a server that is not there now: `server.tool`.
+    /// Whether the name may belong to a server that is currently absent: `server.tool`.
     pub of_server: bool,
 }
 
 impl UnknownName {
-    /// What is unknown, without the rule: "unknown tool or class `Reed` (did you mean `Read`?)".
+    /// Describes the unknown name, without the rule: "unknown tool or class `Reed` (did you mean `Read`?)".
     pub fn finding(&self) -> String {
         let name = &self.name;
         let found = match &self.parameter_of {
@@ -55,7 +55,7 @@ impl fmt::Display for UnknownName {
     }
 }
 
-/// The tools there are, and names of tools that could be there under other settings.
+/// The existing tools, and names of tools that other settings would bring.
 struct Known<'a> {
     tools: &'a [Arc<ToolSpec>],
     more: &'a [&'a str],
@@ -71,7 +71,7 @@ impl<'a> Known<'a> {
         self.names().any(|name| selector.names(name))
     }
 
-    /// What of the rule no tool has.
+    /// Returns the name in the rule that does not exist, and for a parameter its tool.
     fn missing(&self, rule: &Rule) -> Option<(String, Option<&'a ToolSpec>)> {
         let written = rule.text.split('(').next().unwrap_or_default().trim();
         match &rule.selector {
@@ -117,14 +117,14 @@ fn parameters(spec: &ToolSpec) -> impl Iterator<Item = &str> {
         .flat_map(|all| all.keys().map(String::as_str))
 }
 
-/// Could a call of the tool have the argument?
+/// Whether a call of the tool may have this argument.
 fn may_have(spec: &ToolSpec, name: &str) -> bool {
     spec.input_schema.get("additionalProperties") != Some(&serde_json::Value::Bool(false))
         || parameters(spec).any(|known| known == name)
 }
 
 impl Policy {
-    /// Names in rules that none of these tools has, nor any of the names in `more`: tools that other settings would bring.
+    /// Returns the names in rules that no tool of `tools` has and that are not in `more`: names of tools that other settings would bring.
     pub fn unknown_names(&self, tools: &[Arc<ToolSpec>], more: &[&str]) -> Vec<UnknownName> {
         let known = Known { tools, more };
         let unknown = |rule: &Rule| {

@@ -1,4 +1,4 @@
-//! `NetworkPattern`: hosts that commands connect to, as `Network(…)` rules name them.
+//! `NetworkPattern`: the hosts that commands connect to, as `Network(…)` rules name them.
 
 use std::net::IpAddr;
 
@@ -6,20 +6,20 @@ use super::address::check_host;
 use super::parts::CommandLine;
 use super::pattern::DomainPattern;
 
-/// The ports of a host that an allow rule names without one.
+/// The ports that an allow rule covers if it names a host without port.
 const PORTS: [u16; 2] = [80, 443];
 
-/// What a rule for a public name begins with where it opens the private address that the name leads to.
+/// The prefix of a rule for a public name that permits the private address it resolves to.
 const PRIVATE: &str = "private:";
 
-/// A package registry or a service: its hosts, which are useful only together, and the programs that ask them.
+/// A package registry or service: hosts that are only useful together, and the programs that connect to them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NetworkBundle {
-    /// Its name in rules. It is no public host, for it has no dot.
+    /// Its name in rules. It cannot be a public host, since it has no dot.
     pub name: &'static str,
     /// Its hosts.
     pub hosts: &'static [&'static str],
-    /// The programs that reach its hosts by themselves.
+    /// The programs that connect to its hosts by themselves.
     programs: &'static [&'static str],
 }
 
@@ -66,12 +66,12 @@ const BUNDLES: &[NetworkBundle] = &[
 ];
 
 impl NetworkBundle {
-    /// The bundle that holds this host, lower case.
+    /// Returns the bundle with this host, given in lower case.
     pub fn of_host(host: &str) -> Option<&'static Self> {
         BUNDLES.iter().find(|bundle| bundle.hosts.contains(&host))
     }
 
-    /// Whether a part of this command line is one of its programs, by the name: such a program reaches all its hosts.
+    /// Whether a part of this command line is one of its programs, by name: such a program connects to all its hosts.
     pub fn is_used_by(&self, line: &CommandLine) -> bool {
         let is_one = |name: &str| self.programs.contains(&unversioned(name));
         line.parts.iter().any(|part| {
@@ -80,19 +80,19 @@ impl NetworkBundle {
         })
     }
 
-    /// The rule for all its hosts.
+    /// Returns the rule for all its hosts.
     fn rule(&self) -> String {
         format!("Network({})", self.name)
     }
 }
 
-/// The name of a program without folders and version: `pip3.11` is `pip`.
+/// Returns the name of a program without folders and version: `pip3.11` becomes `pip`.
 fn unversioned(name: &str) -> &str {
     let name = name.rsplit('/').next().unwrap_or(name);
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// `pip` of `python3 -m pip`.
+/// Returns the module that Python runs: `pip` for `python3 -m pip`.
 fn module_of(argv: &[String]) -> Option<&str> {
     match argv {
         [program, option, module, ..] if option == "-m" => {
@@ -102,7 +102,7 @@ fn module_of(argv: &[String]) -> Option<&str> {
     }
 }
 
-/// Rules of which those that cover every host of a bundle are the bundle's own.
+/// Replaces the rules that together cover every host of a bundle with the bundle's rule.
 pub(super) fn with_bundles(rules: &[String]) -> Vec<String> {
     let whole = |bundle: &&NetworkBundle| {
         let mut hosts = bundle.hosts.iter();
@@ -124,12 +124,12 @@ pub(super) fn with_bundles(rules: &[String]) -> Vec<String> {
 pub(crate) struct NetworkPattern {
     hosts: Box<[DomainPattern]>,
     port: Option<u16>,
-    /// It names one host and one port, and says that the host is private: by its name, or by the word.
+    /// Whether it names one host and one port and marks the host as private: by its name, or by the prefix.
     opens_private: bool,
 }
 
 impl NetworkPattern {
-    /// `None` where the text names no host.
+    /// Parses a pattern; `None` if the text names no host.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(bundle) = BUNDLES.iter().find(|bundle| bundle.name == text) {
@@ -150,7 +150,7 @@ impl NetworkPattern {
         Self::host_and_port(text)
     }
 
-    /// The same without bundles and words.
+    /// Does the same without bundles and prefixes.
     pub(super) fn host_and_port(text: &str) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, Some(port.parse().ok()?)),
@@ -174,14 +174,14 @@ impl NetworkPattern {
         fits && self.names(host)
     }
 
-    /// Whether a deny or ask rule covers a connection: without a port of its own, at every port.
+    /// Whether a deny or ask rule covers a connection: at every port if it names none.
     pub(crate) fn forbids(&self, host: &str, port: Option<u16>) -> bool {
         let fits = self.port.is_none() || port.is_none() || self.port == port;
         fits && self.names(host)
     }
 
-    /// Whether it names one host and one port, and says of the host that it is private: then it opens a private address.
-    /// A rule for a public name does not, wherever the name may lead one day.
+    /// Whether it names one host and one port and marks the host as private: then it permits connecting to a private address.
+    /// A rule for a public name does not, whatever the name may resolve to later.
     pub(crate) fn opens_private(&self) -> bool {
         self.opens_private
     }
@@ -202,7 +202,7 @@ impl NetworkPattern {
     }
 }
 
-/// The port of `host:port`, or of a URL.
+/// Returns the port of `host:port` or of a URL.
 pub(crate) fn port_of(address: &str) -> Option<u16> {
     let (scheme, rest) = match address.split_once("://") {
         Some((scheme, rest)) => (scheme, rest),
@@ -220,7 +220,7 @@ pub(crate) fn port_of(address: &str) -> Option<u16> {
     }
 }
 
-/// The port of a URL where its scheme has another one. What has no scheme is taken for `http` or `https`.
+/// Returns the port of a URL if it is not its scheme's default. Without a scheme, both `http` and `https` count as the scheme.
 pub(crate) fn unusual_port(url: &str) -> Option<u16> {
     let usual = match url.split_once("://") {
         Some(("http", _)) => &PORTS[..1],
@@ -231,7 +231,7 @@ pub(crate) fn unusual_port(url: &str) -> Option<u16> {
     port_of(url).filter(|port| !usual.contains(port))
 }
 
-/// The rule that allows a connection to this host and port, and to the private addresses that it `leads_to`.
+/// Returns the rule that allows a connection to this host and port, and to the private addresses in `leads_to`.
 pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> String {
     let private = check_host(host).is_err();
     match port {
@@ -262,7 +262,7 @@ mod tests {
             ("npm", "npm", 443, false, false),
             ("[2001:db8::1]:8443", "[2001:db8::1]", 8443, true, true),
             ("*", "example.com", 443, true, true),
-            // An address is one, however it is spelt.
+            // An address matches however it is spelled.
             ("1.1.1.1", "[::ffff:1.1.1.1]", 443, true, true),
             ("1.1.1.1", "[::ffff:101:101]", 443, true, true),
             ("[::ffff:1.1.1.1]", "1.1.1.1", 443, true, true),

@@ -1,4 +1,4 @@
-//! `OwnCommands`: haft's own commands are not run by those whose calls haft judges.
+//! `OwnCommands`: keeps callers whose calls haft judges from running haft's own commands.
 
 use haft_shell::{AsWord, base_name, fragments, layers, may_spell, plain_words};
 
@@ -9,13 +9,13 @@ use crate::permission::{Effect, Permission};
 
 /// The program.
 const HAFT: &str = "haft";
-/// Programs that end others by name.
+/// Programs that end other programs by name.
 const ENDING: &[&str] = &["pkill", "killall", "systemctl", "launchctl", "service"];
-/// Most texts within texts (`sh -c "sh -c …"`) that are looked into; more count as haft.
+/// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected; deeper ones count as haft.
 const DEEPEST_SCRIPT: usize = 8;
 
-/// Outside a jail, haft itself is never started or ended unasked: an agent could approve its own requests, trust a folder or take its
-/// hook away. In a jail haft's own state is not there.
+/// Requires approval of starting or ending haft outside a jail: an agent could approve its own requests, trust a folder or remove its
+/// hook. In a jail, haft's state is not visible.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnCommands;
 

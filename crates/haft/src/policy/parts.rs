@@ -1,4 +1,4 @@
-//! `CommandLine`: what a tool that runs command lines states as its effects, part by part.
+//! `CommandLine`: the effects that a tool for command lines states, part by part.
 
 use std::rc::Rc;
 
@@ -15,42 +15,42 @@ use super::uses::{How, Use, Uses, uses};
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 
-/// A command line taken apart. One that cannot be read is one part, the line itself, which is asked about.
+/// A command line split into parts. A line that cannot be parsed is one part, the line itself, which needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// Every simple command, also those within substitutions; what occurs twice is there once.
+    /// Every simple command, including those within substitutions; without duplicates.
     pub parts: Vec<CommandPart>,
     /// Files that redirections open for writing, without `/dev/null`.
     pub writes: Vec<Target>,
     /// Files that redirections open for reading, without `/dev/null`.
     pub reads: Vec<Target>,
-    /// Something in it may run more than once.
+    /// Whether something in it may run more than once.
     repeats: bool,
-    /// Something in it is not waited for.
+    /// Whether something in it runs in the background.
     background: bool,
-    /// Words that loops go over.
+    /// Words that loops iterate over.
     looped: Vec<Spelled>,
 }
 
 /// One simple command of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPart {
-    /// As it is written, without redirections; `$()` stands for a substitution, whose commands are parts of their own.
+    /// The command as written, without redirections; `$()` stands for a substitution, whose commands are parts of their own.
     pub command: String,
-    /// Its words, where all of them are known before it runs.
+    /// Its words, if all of them are known before it runs.
     pub argv: Option<Vec<String>>,
     /// How harmful it is.
     pub risk: Risk,
-    /// The program within its wrappers, where that is known.
+    /// The program within its wrappers, if known.
     program: Option<String>,
-    /// Its words, as far as they can be told.
+    /// Its words, as far as they are known.
     words: Vec<Spelled>,
-    /// Nothing before it or beside it changes what its words mean.
+    /// Whether nothing before it or beside it changes what its words mean.
     settled: bool,
 }
 
 impl CommandPart {
-    /// The program that it runs within `timeout`, `nice` and their like; `None` where only the shell will know.
+    /// Returns the program that it runs within `timeout`, `nice` and similar wrappers; `None` if only the shell will know it.
     pub fn program(&self) -> Option<&str> {
         self.program.as_deref()
     }
@@ -59,14 +59,14 @@ impl CommandPart {
 /// The target of a redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The path as it is written, with quotes undone.
+    /// The path as written, unquoted.
     pub path: String,
-    /// False where the shell makes the path: no `~`, no variable, no pattern.
+    /// Whether the path is literal: without `~`, variables and patterns, which the shell expands.
     pub known: bool,
 }
 
 impl CommandLine {
-    /// Takes a line apart. Quick for every text: what is too long, too deep or no command line is not read further.
+    /// Splits a line. Fast for any text: stops reading a text that is too long, too deeply nested or not a command line.
     pub fn new(line: &str) -> Self {
         if let Some(argv) = plain_words(line).filter(|words| !runs_quoted(words)) {
             return Self::of_argv(line.to_owned(), argv);
@@ -106,7 +106,7 @@ impl CommandLine {
         Self::of(parts, read)
     }
 
-    /// One command that needs no shell: as it is written, and its words.
+    /// Creates a line of one command that needs no shell, from its text and its words.
     pub fn of_argv(command: String, argv: Vec<String>) -> Self {
         let part = CommandPart {
             command,
@@ -143,14 +143,14 @@ impl CommandLine {
         }
     }
 
-    /// What each part does with files, as far as its words tell; in their order.
+    /// Returns what each part does with files, as far as its words show, in order.
     ///
-    /// It is for a judge who has no jail: only a part that is understood does nothing else.
+    /// For judging without a jail: only a part that is understood is known to do nothing else.
     pub fn uses(&self) -> Vec<Uses> {
         let mut each: Vec<Uses> = self.parts.iter().map(|part| uses(&part.words)).collect();
-        // What starts itself over and over takes the whole machine, whatever it runs.
+        // A command that starts itself over and over exhausts the machine, whatever it runs.
         let multiplies = self.repeats && self.background;
-        // Names of files that the shell makes of what a command prints are told for what that command says itself.
+        // Where the shell makes file names from a command's output, that command's own uses state them.
         let printed = each
             .iter()
             .all(|uses| uses.prints_words || uses.globs_output);
@@ -162,20 +162,20 @@ impl CommandLine {
         each
     }
 
-    /// The words that its loops go over: a later line may use what a loop leaves in its variable.
+    /// Returns the words that its loops iterate over: a later line may use the value that a loop leaves in its variable.
     pub fn looped(&self) -> Vec<Use> {
         let each = self.looped.iter();
         each.map(|word| Use::new(word, How::MayUse)).collect()
     }
 
-    /// The highest risk of its parts; one that writes a file is at least high.
+    /// Returns the highest risk of its parts; at least high if it writes a file.
     pub fn risk(&self) -> Risk {
         let parts = self.parts.iter().map(|part| part.risk);
         let writes = (!self.writes.is_empty()).then_some(Risk::High);
         parts.chain(writes).max().unwrap_or(Risk::High)
     }
 
-    /// Does no part change the folder that relative paths start at?
+    /// Whether no part changes the folder that relative paths start at.
     pub fn stays_in_its_folder(&self) -> bool {
         let moves = |part: &CommandPart| match &part.argv {
             Some(words) => folder_of(words).is_some(),
@@ -184,7 +184,7 @@ impl CommandLine {
         !self.parts.iter().any(moves)
     }
 
-    /// The permissions to run its parts.
+    /// Returns the permissions to run its parts.
     pub fn runs(self, jailed: bool, on_copy: bool) -> impl Iterator<Item = Permission> {
         self.parts.into_iter().map(move |part| Permission {
             effect: Effect::Run {
@@ -198,13 +198,13 @@ impl CommandLine {
     }
 }
 
-/// How harmful a command line is: as the most harmful of its parts.
+/// Returns the risk of a command line: that of its most harmful part.
 pub fn line_risk(line: &str) -> Risk {
     CommandLine::new(line).risk()
 }
 
-/// The part as it is stated. Where another part changes the folder, git obeys other settings; where another sets variables or
-/// names, no part is what it seems to be.
+/// Returns the part as stated to the policy. If another part changes the folder, git reads other settings; if another part sets
+/// variables or names, no part is what it seems to be.
 fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart {
     let program = program(&part.words);
     let changed = unsettled || (elsewhere && program.as_deref() == Some("git"));
@@ -227,7 +227,7 @@ fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart
     }
 }
 
-/// The program within the wrappers that are looked through, where its name is known.
+/// Returns the program within the known wrappers, if its name is known.
 fn program<W: AsWord>(words: &[W]) -> Option<String> {
     let name = inner_command(words).words.first()?;
     name.is_known().then(|| name.text().to_owned())

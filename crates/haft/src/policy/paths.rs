@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::glob::{Glob, Piece};
 
-/// Removes `.`, `//` and resolves `..` by text alone; `.` is the start itself, leading `..` of a relative path stay.
+/// Removes `.` and `//` and resolves `..` by text alone. The start itself is `.`; leading `..` of a relative path remain.
 pub(crate) fn clean(path: &str) -> String {
     let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -29,21 +29,21 @@ pub(crate) fn clean(path: &str) -> String {
     }
 }
 
-/// The segments of a cleaned path; none for `.` and `/`.
+/// Returns the segments of a cleaned path; empty for `.` and `/`.
 pub(crate) fn segments(path: &str) -> Vec<&str> {
     path.split('/')
         .filter(|s| !s.is_empty() && *s != ".")
         .collect()
 }
 
-/// Where a pattern starts.
+/// The place where a pattern starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Anchor {
-    /// At the workspace's root.
+    /// The workspace's root.
     Workspace,
-    /// At the root of the file system.
+    /// The root of the file system.
     Root,
-    /// At any folder below the workspace.
+    /// Any folder below the workspace.
     AnyDepth,
 }
 
@@ -75,7 +75,7 @@ enum Token {
 pub(crate) struct PathPattern {
     anchor: Anchor,
     segments: Box<[Segment]>,
-    /// Ends in `/**`: as an allow it covers what is below, not the folder itself.
+    /// Whether it ends in `/**`: an allow then covers what is below the folder, but not the folder itself.
     inside: bool,
 }
 
@@ -84,14 +84,14 @@ pub(crate) struct PathPattern {
 pub(crate) enum PathProblem {
     /// `!pattern`.
     Negated,
-    /// It climbs out of the workspace.
+    /// It leads out of the workspace.
     Escapes,
-    /// `~/…` where the home folder is not known.
+    /// `~/…` without a known home folder.
     NoHome,
 }
 
 impl PathPattern {
-    /// Reads a pattern; `strict` (deny and ask) gives a single `dir/**` any depth, as an allow it stays at the workspace's root.
+    /// Parses a pattern. With `strict` (deny and ask), a single `dir/**` matches at any depth; otherwise only at the workspace's root.
     pub(crate) fn parse(text: &str, home: Option<&str>, strict: bool) -> Result<Self, PathProblem> {
         if text.starts_with('!') {
             return Err(PathProblem::Negated);
@@ -134,7 +134,7 @@ impl PathPattern {
         })
     }
 
-    /// Does an allow with this pattern cover the path?
+    /// Whether an allow rule with this pattern covers the path.
     pub(crate) fn allows(&self, path: &PathView<'_>) -> bool {
         let Some(parts) = self.start(path, false) else {
             return false;
@@ -144,11 +144,11 @@ impl PathPattern {
         if self.inside {
             return (0..parts.len()).any(|len| self.fits(&parts[..len]));
         }
-        // A name covers what lies below it; one with wildcards is meant for files.
+        // A name covers what lies below it; a name with wildcards is meant for files.
         whole || (!wild && (0..parts.len()).any(|len| self.fits(&parts[..len])))
     }
 
-    /// Does a deny or ask with this pattern cover the path? Also the folder of `dir/**` and all below what it names.
+    /// Whether a deny or ask rule with this pattern covers the path: also the folder of `dir/**` and everything below what it names.
     pub(crate) fn forbids(&self, path: &PathView<'_>) -> bool {
         let Some(parts) = self.start(path, true) else {
             return false;
@@ -168,7 +168,7 @@ impl PathPattern {
         }
     }
 
-    /// Does a deny or ask with this pattern cover every path that an allow with the other covers? Yes only where plain names show it.
+    /// Whether this pattern as deny or ask covers every path that the other covers as allow. True only where plain names prove it.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         if self == other {
             return true;
@@ -190,7 +190,7 @@ impl PathPattern {
         }
     }
 
-    /// Does no segment say anything of a name?
+    /// Whether the segments match every name.
     pub(crate) fn is_any(&self) -> bool {
         self.segments.iter().all(|segment| match segment {
             Segment::Deep => true,
@@ -199,17 +199,17 @@ impl PathPattern {
         })
     }
 
-    /// Does it start at the root of the file system?
+    /// Whether it starts at the root of the file system.
     pub(crate) fn is_absolute(&self) -> bool {
         self.anchor == Anchor::Root
     }
 
-    /// Is it one name, in whatever folder?
+    /// Whether it matches a name in any folder.
     pub(crate) fn is_any_depth(&self) -> bool {
         self.anchor == Anchor::AnyDepth
     }
 
-    /// Paths that it names, with each wildcard taken for nothing, and for a letter; from its last `**` on.
+    /// Returns paths that it matches, from its last `**` on: once with each star empty, once with a letter for it.
     pub(crate) fn samples(&self) -> [String; 2] {
         let deep = self.segments.iter().rposition(|s| *s == Segment::Deep);
         let named = self.segments.get(deep.map_or(0, |at| at + 1)..);
@@ -220,12 +220,12 @@ impl PathPattern {
         })
     }
 
-    /// Is its first segment a name without wildcards?
+    /// Whether its first segment is a name without wildcards.
     pub(crate) fn begins_with_name(&self) -> bool {
         matches!(self.segments.first(), Some(Segment::Name(_)))
     }
 
-    /// The paths between its wildcards: `src/a` and `b` of `src/a/*/b`.
+    /// Returns the literal paths between its wildcards: `src/a` and `b` for `src/a/*/b`.
     pub(crate) fn literal_runs(&self) -> Vec<String> {
         let runs = self
             .segments
@@ -236,8 +236,8 @@ impl PathPattern {
             .collect()
     }
 
-    /// Its names with wildcards that say anything of the name, in small letters; what stands for one character there stands
-    /// for any text here.
+    /// Returns its names with wildcards, in lower case, except those that match every name. A wildcard for one character
+    /// becomes a star here.
     pub(crate) fn wild_names(&self) -> Vec<Glob> {
         let names = self.segments.iter().filter_map(|segment| match segment {
             Segment::Wild(tokens) if **tokens != [Token::Many] => Some(tokens),
@@ -252,12 +252,12 @@ impl PathPattern {
             .collect()
     }
 
-    /// May a path that the pattern names lie in this folder, or be it?
+    /// Whether a path that the pattern matches may lie in this folder, or be the folder.
     pub(crate) fn may_lie_below(&self, path: &PathView<'_>) -> bool {
         if self.anchor == Anchor::AnyDepth {
             return true;
         }
-        // A folder outside of the workspace may hold it.
+        // A folder outside of the workspace may contain it.
         let Some(parts) = self.start(path, true) else {
             return true;
         };
@@ -265,7 +265,7 @@ impl PathPattern {
         met.zip(parts).all(|(segment, part)| segment.matches(part))
     }
 
-    /// Would removing or replacing this folder remove what the pattern names?
+    /// Whether removing or replacing this folder would remove what the pattern names.
     pub(crate) fn lies_below(&self, path: &PathView<'_>) -> bool {
         if self.anchor == Anchor::AnyDepth {
             return false;
@@ -298,7 +298,7 @@ impl PathPattern {
     }
 }
 
-/// A path split once, in every form that a pattern may start at.
+/// A path, split once, in every form that a pattern may start at.
 #[derive(Debug)]
 pub(crate) struct PathView<'a> {
     relative: Option<Vec<&'a str>>,
@@ -307,7 +307,7 @@ pub(crate) struct PathView<'a> {
 }
 
 impl<'a> PathView<'a> {
-    /// A cleaned path: relative to the workspace, or absolute.
+    /// Creates a view of a cleaned path: relative to the workspace, or absolute.
     pub(crate) fn new(path: &'a str, workspace: Option<&'a str>) -> Self {
         let parts = segments(path);
         if path.starts_with('/') {
@@ -335,7 +335,7 @@ impl<'a> PathView<'a> {
     }
 }
 
-/// Matches segments, `**` standing for any number of them; goes back only to the last `**`.
+/// Matches segments; `**` matches any number of them. Backtracks only to the last `**`.
 fn fit(pattern: &[Segment], parts: &[&str]) -> bool {
     let (mut p, mut s) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
@@ -381,7 +381,7 @@ impl Segment {
         }
     }
 
-    /// A name that it matches, with this text for each star.
+    /// Returns a name that it matches, with this text for each star.
     fn sample(&self, filler: &str) -> String {
         let tokens = match self {
             Self::Deep => return String::new(),
@@ -438,7 +438,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Reads `…]` after `[`; `None` when it is never closed.
+/// Parses `…]` after `[`; `None` if it is never closed.
 fn class(chars: &[char]) -> Option<(Token, usize)> {
     let not = matches!(chars.first(), Some('!' | '^'));
     let mut at = usize::from(not);
@@ -468,7 +468,7 @@ fn class(chars: &[char]) -> Option<(Token, usize)> {
     }
 }
 
-/// Matches one name; goes back only to the last `*`.
+/// Matches one name. Backtracks only to the last `*`.
 fn wild(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut t, mut n) = (0, 0);
@@ -503,7 +503,7 @@ fn wild(tokens: &[Token], name: &str) -> bool {
     tokens[t..].iter().all(|token| *token == Token::Many)
 }
 
-/// The path as a pattern that matches it alone, anchored at the workspace or the root.
+/// Escapes the path to a pattern that matches only it, anchored at the workspace or the root.
 pub(crate) fn escape_path(path: &str) -> String {
     let mut pattern = String::from("/");
     for c in path.trim_start_matches("./").chars() {

@@ -1,4 +1,4 @@
-//! What stands in the brackets of a rule: patterns for commands, domains and parameters.
+//! The parts of a rule in parentheses: patterns for commands, domains and parameters.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,9 +11,9 @@ use super::words::{NotPlain, join_pieces, pattern_words};
 /// A pattern for command lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandPattern {
-    /// The whole command, in the least quoting.
+    /// The whole command, with minimal quoting.
     whole: Glob,
-    /// The same before more words, for a trailing ` *` or `:*`.
+    /// The same followed by more words, for a trailing ` *` or `:*`.
     more: Option<Glob>,
     /// The same two without any quoting, for deny and ask.
     bare: Glob,
@@ -21,7 +21,7 @@ pub(crate) struct CommandPattern {
 }
 
 impl CommandPattern {
-    /// Reads a pattern; `Err` when it holds shell syntax or an open quote.
+    /// Parses a pattern; `Err` if it has shell syntax or an open quote.
     pub(crate) fn parse(text: &str) -> Result<Self, NotPlain> {
         let text = text.trim();
         let prefix = text
@@ -60,12 +60,12 @@ impl CommandPattern {
         command.any_fits(|form| self.spellings().any(|glob| glob.matches(form)))
     }
 
-    /// Could it forbid the command once all of its words are known?
+    /// Whether it could forbid the command once all of its words are known.
     pub(crate) fn could_forbid(&self, command: &CommandView) -> bool {
         command.any_could(|form| self.spellings().any(|glob| glob.meets(form)))
     }
 
-    /// Does a deny or ask with this pattern cover every command that an allow with the other covers?
+    /// Whether a deny or ask rule with this pattern covers every command that an allow rule with the other covers.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let allowed = std::iter::once(&other.whole).chain(&other.more);
         let mut covered = allowed.map(|narrow| {
@@ -83,7 +83,7 @@ impl CommandPattern {
     }
 }
 
-/// A pattern for hosts: `example.com`, `*.example.com` (any depth, not the apex), `*`; another `*` stays within its label.
+/// A pattern for hosts: `example.com`, `*.example.com` (any depth, not the apex), `*`; any other `*` matches within its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DomainPattern {
     below: bool,
@@ -91,8 +91,8 @@ pub(crate) struct DomainPattern {
 }
 
 impl DomainPattern {
-    /// `None` when the text is no host, or is one that no connection has: a name is compared in its form on the wire, without
-    /// letters beyond ASCII, and an address as a URL writes it.
+    /// Parses a pattern; `None` if the text is not a host, or one that no connection has: names are compared in their wire form, in
+    /// ASCII only, and addresses as a URL writes them.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = canonical_host(text.trim());
         if !text.is_ascii() || ends_in_a_number(&text) && text.parse::<Ipv4Addr>().is_err() {
@@ -133,7 +133,7 @@ impl DomainPattern {
         !self.below && self.labels.iter().all(Glob::is_exact)
     }
 
-    /// Does it match every host that the other matches?
+    /// Whether it matches every host that the other matches.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let fits = match other.labels.len().checked_sub(self.labels.len()) {
             Some(0) => self.below == other.below,
@@ -166,8 +166,8 @@ impl DomainPattern {
     }
 }
 
-/// A host in the one form in which hosts are compared: lower case, without the final dot; an address without zeros and
-/// brackets that another spelling has, an IPv4 address in IPv6 as itself.
+/// Returns a host in the canonical form for comparison: lower case, without the final dot; an address without redundant zeros and
+/// brackets, an IPv4-mapped IPv6 address as IPv4.
 fn canonical_host(host: &str) -> String {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let inner = host
@@ -184,7 +184,7 @@ fn canonical_host(host: &str) -> String {
     }
 }
 
-/// Whether a URL takes the host for an IPv4 address, by its last label (WHATWG URL, "ends in a number checker").
+/// Whether a URL parser takes the host for an IPv4 address, by its last label (WHATWG URL, "ends in a number checker").
 fn ends_in_a_number(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or_default();
     let hex = last.strip_prefix("0x");
@@ -201,7 +201,7 @@ pub(crate) struct ParamPattern {
 }
 
 impl ParamPattern {
-    /// `name:value`; `None` without a name before a colon.
+    /// Parses `name:value`; `None` without a name before a colon.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (path, value) = text.split_once(':')?;
         let path = path.trim();
@@ -215,7 +215,7 @@ impl ParamPattern {
         })
     }
 
-    /// Does the argument of that path hold a scalar that fits? A number in the path is an index of an array.
+    /// Whether the argument at that path is a scalar that matches. A number in the path is an index of an array.
     pub(crate) fn matches(&self, arguments: &Value) -> bool {
         let mut value = arguments;
         if let Some(whole) = arguments.get(&*self.path) {
@@ -244,7 +244,7 @@ impl ParamPattern {
         }
     }
 
-    /// An example `name:value` as a string of that name.
+    /// Whether it matches an example `name:value`, taking the value as a string.
     pub(crate) fn matches_example(&self, example: &str) -> bool {
         example.split_once(':').is_some_and(|(name, value)| {
             name.trim() == &*self.path && self.value.matches(value.trim())

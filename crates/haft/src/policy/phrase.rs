@@ -3,10 +3,10 @@
 use super::JudgedCall;
 use crate::permission::Effect;
 
-/// Longest part of a call that is repeated in a sentence, in characters.
+/// Maximum length of a quoted part of a call in a sentence, in characters.
 const LONGEST_QUOTE: usize = 160;
 
-/// A text short enough for a sentence, on one line.
+/// Returns the text on one line, short enough for a sentence.
 pub(super) fn clip(text: &str) -> String {
     let mut short: String = text
         .chars()
@@ -19,7 +19,7 @@ pub(super) fn clip(text: &str) -> String {
     short
 }
 
-/// An effect in words: `writing src/a.rs`.
+/// Describes an effect in words: `writing src/a.rs`.
 pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
     let value = clip(effect.value());
     match effect {

@@ -1,14 +1,14 @@
-//! `Places`: what a policy knows by name before it judges: folders, and the classes of tools.
+//! `Places`: the folders and tool classes that a policy knows before it judges.
 
 use super::classes::Classes;
 
-/// What a policy knows by name: the folder its relative paths start at, the user's own, and which tools are of which class.
+/// What a policy knows by name: the folder that relative paths start at, the user's home folder, and the classes of tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
     /// The workspace's root, absolute and cleaned.
     pub workspace: Option<String>,
     /// The user's home folder, absolute and cleaned.
     pub home: Option<String>,
-    /// The classes that tools declare: what a rule with a tool's name and a specifier, such as `run_command(npm test)`, speaks of.
+    /// The classes that tools declare. They tell what a rule with a tool's name and a specifier, such as `run_command(npm test)`, covers.
     pub classes: Classes,
 }

@@ -1,4 +1,4 @@
-//! Rules that a caller proposes for a person to accept: which are narrow enough to be asked about at all.
+//! Rules that a caller proposes for the user to accept: which of them are narrow enough to be offered at all.
 
 use super::guard::{Guard, MinimumVerdict};
 use super::places::Places;
@@ -13,10 +13,10 @@ mod commands;
 mod hosts;
 mod paths;
 
-/// The longest rule, in bytes.
+/// Maximum length of a rule, in bytes.
 const LONGEST: usize = 500;
 
-/// Asks a person about every proposal, whatever rules allow: no rule is accepted by itself.
+/// Requires approval of every proposal, whatever the rules allow: no rule is accepted automatically.
 #[derive(Debug, Clone, Copy)]
 pub struct RuleProposals;
 
@@ -41,8 +41,8 @@ impl Guard for RuleProposals {
     }
 }
 
-/// Says why a rule may not be proposed; none where a person may be asked about it. `classes` are those of the host's tools,
-/// `secrets` the names of files that hold secrets.
+/// Says why a rule may not be proposed; `None` if it may be offered to the user. `classes` are those of the host's tools,
+/// `secrets` the names of secret files.
 pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> Option<String> {
     if rule.len() > LONGEST || rule.chars().any(char::is_control) {
         return Some("a proposed rule is one line of at most 500 bytes".to_owned());
@@ -78,7 +78,7 @@ pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> 
     }
 }
 
-/// What stands in the brackets.
+/// Returns the text in the parentheses.
 fn inside(rule: &str) -> &str {
     let inner = rule.trim().split_once('(').map(|(_, rest)| rest);
     inner
@@ -87,7 +87,7 @@ fn inside(rule: &str) -> &str {
         .trim()
 }
 
-/// One argument says what a call does only where nothing is known of the tool but its arguments: that of a server.
+/// Refuses a rule on one argument, except for a server's tool, of which nothing but the arguments is known.
 fn of_parameter(selector: &Selector, name: &str, inner: &str) -> Option<String> {
     let of_server = |name: &str| name.contains('.');
     let named =
@@ -102,7 +102,7 @@ fn of_parameter(selector: &Selector, name: &str, inner: &str) -> Option<String> 
     (!exact).then(|| "its value is not exact".to_owned())
 }
 
-/// What a rule covers, where its text says less than that: the ports of a host, the calls that have one argument.
+/// Says what a rule covers where its text shows less: the ports of a host, all calls with a given argument.
 pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
     let places = Places {
         classes: classes.clone(),

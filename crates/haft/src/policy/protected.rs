@@ -1,8 +1,8 @@
-//! Protected paths: what a file tool reads and never writes, and what is asked about where a command changes it.
+//! Protected paths: file tools read and never write them; a command's changes to them need approval.
 
 use super::paths::segments;
 
-/// The protected name of a repository's folder.
+/// The protected name of a git repository's folder.
 pub(super) const GIT: &str = ".git";
 
 /// A name that is protected, in any folder.
@@ -10,11 +10,11 @@ pub(super) const GIT: &str = ".git";
 pub struct ProtectedName {
     /// The path of a file or folder: `.mcp.json`, `.haft/skills`.
     pub path: &'static str,
-    /// Whether it is a folder with all that lies in it.
+    /// Whether it is a folder, including everything in it.
     pub is_folder: bool,
 }
 
-/// Folders that file tools read and do not write: what coding agents and editors run or are told to do.
+/// Folders that file tools read and do not write: they hold what coding agents and editors run or obey.
 const FOLDERS: &[&str] = &[
     GIT,
     ".haft/skills",
@@ -58,7 +58,7 @@ const FOLDERS: &[&str] = &[
     ".zed",
 ];
 
-/// Files of that kind, beside the ones that shells read when they start.
+/// Files of the same kind, besides the startup files of shells.
 const FILES: &[&str] = &[
     ".agents/hooks.json",
     ".crush.json",
@@ -71,14 +71,14 @@ const FILES: &[&str] = &[
     "opencode.jsonc",
 ];
 
-/// The names that a file tool may read but not write, at any depth, compared without case.
+/// Returns the names that a file tool may read but not write, at any depth, compared case-insensitively.
 pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
     let of = |is_folder| move |path: &&'static str| ProtectedName { path, is_folder };
     let files = FILES.iter().chain(haft_shell::STARTUP_FILES);
     FOLDERS.iter().map(of(true)).chain(files.map(of(false)))
 }
 
-/// The protected name at or above this path, or that writing the path would replace.
+/// Returns the protected name at or above this path, or the one that writing the path would replace.
 pub fn protected(path: &str) -> Option<&'static str> {
     let parts = segments(path);
     protected_names()
@@ -86,8 +86,8 @@ pub fn protected(path: &str) -> Option<&'static str> {
         .find(|entry| (0..parts.len()).any(|from| meets(entry, &parts[from..])))
 }
 
-/// The same for a change that a command makes. In a `.git` folder only what makes git run programs or trust other places is
-/// protected ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are data.
+/// Does the same for a command's change. In a `.git` folder this protects only files that make git run programs or trust other
+/// places ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are data.
 pub fn protected_from_commands(path: &str) -> Option<&'static str> {
     let parts = segments(path);
     let protects =
@@ -97,26 +97,26 @@ pub fn protected_from_commands(path: &str) -> Option<&'static str> {
         .find(|entry| (0..parts.len()).any(|from| protects(entry, &parts[from..])))
 }
 
-/// Whether git takes settings from this path within a repository's folder (`hooks/pre-commit`; empty for the folder itself):
-/// they can name programs to run and other places to trust. Also true for a folder that holds such paths.
+/// Whether git reads settings from this path within a repository's folder (`hooks/pre-commit`; empty for the folder itself). Settings
+/// can name programs to run and other places to trust. Also true for a folder that contains such paths.
 pub fn is_git_setting(within: &str) -> bool {
     is_setting(&segments(within))
 }
 
-/// Zipping ends with the shorter: a path that ends within an entry is a folder above it.
+/// Compares up to the shorter of the two: a path that ends within an entry is a folder above it.
 fn meets(entry: &str, here: &[&str]) -> bool {
     here.iter()
         .zip(entry.split('/'))
         .all(|(a, b)| a.eq_ignore_ascii_case(b))
 }
 
-/// Folders of a repository's folder that hold other ones, by name.
+/// Folders within a repository's folder that contain further repository folders.
 const REPOSITORIES: [&str; 2] = ["modules", "worktrees"];
 
-/// Folders in the name of a submodule beyond which nobody looks.
+/// Maximum number of folders inspected in the name of a submodule.
 const DEEPEST: usize = 64;
 
-/// Files of a repository's folder that are data: git runs nothing that they name. Each may have a lock beside it.
+/// Files in a repository's folder that are data: git runs nothing that they name. Each may have a lock file beside it.
 const DATA: &[&str] = &[
     "HEAD",
     "ORIG_HEAD",
@@ -140,7 +140,7 @@ const DATA: &[&str] = &[
     "gc.pid",
 ];
 
-/// Folders of a repository's folder whose content is data.
+/// Folders in a repository's folder that contain only data.
 const DATA_FOLDERS: &[&str] = &["refs", "logs", "reftable", "rr-cache"];
 
 fn is_setting(within: &[&str]) -> bool {
@@ -153,14 +153,14 @@ fn is_setting(within: &[&str]) -> bool {
     if below.len() > DEEPEST {
         return true;
     }
-    // The name of a submodule may hold slashes: each folder below it may be the one of the repository.
+    // The name of a submodule may contain slashes: any folder below it may be the repository's folder.
     let plain =
         |name: &&str| !name.eq_ignore_ascii_case("hooks") && !name.eq_ignore_ascii_case("info");
     let holds = |at: usize| below[..at].iter().all(plain) && is_data(&below[at..]);
     !(1..below.len()).any(holds)
 }
 
-/// Whether a path within a repository's folder is data, by its exact name: whatever is not known may be a setting.
+/// Whether a path within a repository's folder is data, by its exact name: any unknown path may be a setting.
 fn is_data(within: &[&str]) -> bool {
     match within {
         ["objects", "info", file, ..] => {

@@ -1,4 +1,4 @@
-//! The built-in set of commands that only read: clause 4 of the shell rules.
+//! The built-in set of read-only commands: clause 4 of the shell rules.
 
 use haft_shell::{AsWord, Layer, Options};
 
@@ -10,7 +10,7 @@ const ALWAYS: &[&str] = &[
     "ls", "cat", "echo", "pwd", "head", "tail", "grep", "wc", "which", "stat", "du",
 ];
 
-/// Options of `diff`. Those that paginate (`-l`) run another program.
+/// Options of `diff`, without those that paginate (`-l`), which run another program.
 pub(super) const DIFF: Options = Options {
     flags: "abBcdeEHinNpqrstTuvwyZ",
     valued: "CFILSUWxX",
@@ -69,7 +69,7 @@ pub(super) const DIFF: Options = Options {
     number: true,
 };
 
-/// Does the command, which no wrapper is left around, only read?
+/// Whether the command, with all wrappers removed, only reads.
 pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     let Some((name, rest)) = layer.words.split_first() else {
         return false;
@@ -86,7 +86,7 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     }
 }
 
-/// A relative path that does not climb out of the folder it starts in.
+/// Whether the path is relative and stays below the folder it starts in.
 fn is_below(path: &str) -> bool {
     !path.is_empty() && !path.starts_with(['-', '/', '~']) && !clean(path).starts_with("..")
 }

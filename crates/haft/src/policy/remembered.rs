@@ -1,11 +1,11 @@
-//! Lines that one judgement has taken apart already: guards, rules and folders look at the same few lines.
+//! Lines already parsed within one judgement: guards, rules and folders look at the same few lines.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use haft_shell::{Line, MOST_PARTS, ParseError, parse};
 
-/// Most lines that are remembered: a line, and each of its parts.
+/// Maximum number of cached lines: a line and each of its parts.
 const MOST: usize = MOST_PARTS + 1;
 
 type Reading = Result<Rc<Line>, ParseError>;
@@ -15,11 +15,11 @@ thread_local! {
     static READINGS: RefCell<Vec<(String, Reading)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it lives, this thread remembers the lines that it takes apart; nothing is remembered afterwards.
+/// Guard of the cache: while it lives, this thread caches the lines that it parses. Dropping the last one clears the cache.
 #[derive(Debug)]
 pub(crate) struct Remembered(());
 
-/// Starts a judgement, or one within another.
+/// Starts a judgement, or a nested one.
 pub(crate) fn remember() -> Remembered {
     DEPTH.set(DEPTH.get() + 1);
     Remembered(())
@@ -34,12 +34,12 @@ impl Drop for Remembered {
     }
 }
 
-/// Takes a line apart, once a judgement.
+/// Parses a line, once per judgement.
 pub(crate) fn take_apart(line: &str) -> Reading {
     once(line, || parse(line))
 }
 
-/// Returns the reading of a line, made now or earlier in this judgement.
+/// Returns the parsed line, parsed now or earlier in this judgement.
 fn once(line: &str, read: impl FnOnce() -> Result<Line, ParseError>) -> Reading {
     if DEPTH.get() == 0 {
         return read().map(Rc::new);

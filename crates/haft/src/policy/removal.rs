@@ -1,4 +1,4 @@
-//! Removals that could take a whole system, home or workspace with them: clause 15 of the shell rules.
+//! Removals that could destroy a whole system, home or workspace: clause 15 of the shell rules.
 
 use std::cell::OnceCell;
 
@@ -10,10 +10,10 @@ use super::paths::clean;
 use super::places::Places;
 use super::remembered::take_apart;
 
-/// Most texts within texts (`sh -c "sh -c …"`) that are looked into; more are critical.
+/// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected; deeper ones are critical.
 const DEEPEST_SCRIPT: usize = 8;
 
-/// Where a removal runs, and what must not be removed there. Folders are looked for once something is removed.
+/// The folders where a removal runs, and what must not be removed there. The folders are computed on first use.
 #[derive(Debug)]
 pub(crate) struct Ground<'a> {
     places: &'a Places,
@@ -21,17 +21,17 @@ pub(crate) struct Ground<'a> {
     folders: OnceCell<Folders>,
 }
 
-/// Where relative paths start.
+/// The folders where relative paths start.
 #[derive(Debug, Clone)]
 struct Folders {
-    /// Each of them, relative to the workspace or absolute.
+    /// The folders, relative to the workspace or absolute.
     paths: Vec<String>,
-    /// It may run in a folder that cannot be told.
+    /// Whether it may run in an unknown folder.
     anywhere: bool,
 }
 
 impl<'a> Ground<'a> {
-    /// The workspace's root.
+    /// Creates a ground for a command that runs at the workspace's root.
     pub(crate) fn root(places: &'a Places) -> Self {
         Self {
             places,
@@ -40,7 +40,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// The folders that a call goes to.
+    /// Creates a ground for the folders that a call's commands run in.
     pub(crate) fn of(call: &'a JudgedCall<'a>, places: &'a Places) -> Self {
         Self {
             call: Some(call),
@@ -56,7 +56,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// `rm` or `rmdir` of a critical path, also within wrappers, and in text that is handed to a shell.
+/// Whether the words are `rm` or `rmdir` of a critical path, also within wrappers and in text passed to a shell.
 pub(crate) fn removes_critical<W: AsWord>(words: &[W], ground: &Ground<'_>) -> bool {
     removes_within(words, ground, 0)
 }
@@ -72,8 +72,8 @@ fn removes_within<W: AsWord>(words: &[W], ground: &Ground<'_>, depth: usize) -> 
     direct || scripts.any(|text| depth >= DEEPEST_SCRIPT || in_script(text, ground, depth + 1))
 }
 
-/// The same in a text that is a command line of its own, and may change the folder. One that cannot be read is looked at as
-/// far as it can be seen.
+/// Does the same for a text that is a command line of its own and may change the folder. A text that cannot be parsed is inspected
+/// as far as possible.
 fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
     let Ok(read) = take_apart(text) else {
         let seen = fragments(text).commands;
@@ -100,7 +100,7 @@ fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
     parts.any(|part| removes_within(&part.words, &ground, depth))
 }
 
-/// What a removal removes: the words that are no options, and all words after `--`.
+/// Returns the operands of a removal: the words that are not options, and all words after `--`.
 fn removed<W: AsWord>(layer: Layer<'_, W>) -> impl Iterator<Item = &W> {
     let words = layer.words.get(1..).unwrap_or_default();
     let end = words.iter().position(|w| w.text() == "--");
@@ -112,7 +112,7 @@ fn removed<W: AsWord>(layer: Layer<'_, W>) -> impl Iterator<Item = &W> {
 
 fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &Ground<'_>) -> bool {
     if word.is_known() {
-        // What a program puts in the place of a word may be any path.
+        // A program may replace the word with any path.
         return !layer.knows(word) || is_critical_path(word.text(), ground);
     }
     let open = word.expansions();
@@ -126,7 +126,7 @@ fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &Ground<'_>) ->
     spellings.any(|path| is_critical_pattern(&path, ground))
 }
 
-/// The same of a path with patterns of files, as if each met everything.
+/// Does the same for a path with glob patterns, as if each matched everything.
 fn is_critical_pattern(path: &str, ground: &Ground<'_>) -> bool {
     if path.is_empty() {
         return false;
@@ -142,7 +142,7 @@ fn is_critical_pattern(path: &str, ground: &Ground<'_>) -> bool {
     }
 }
 
-/// A pattern that nearly every name fits: nothing of it is written out but dots.
+/// Whether a pattern matches nearly every name: it has no literal characters except dots.
 fn is_any_name(name: &str) -> bool {
     let mut rest = String::new();
     let mut chars = name.chars();
@@ -156,8 +156,8 @@ fn is_any_name(name: &str) -> bool {
     name.contains(['*', '?', '[']) && rest.is_empty()
 }
 
-/// The text with its variables empty, but for those that name a critical path, and again with the values that it gives to
-/// empty ones.
+/// Returns the text with its variables empty, except those that name a critical path; and again with the defaults that it gives
+/// for empty ones.
 fn without_variables(word: &str, places: &Places) -> [String; 2] {
     let (mut text, mut given) = (String::new(), String::new());
     let mut rest = word;
@@ -170,7 +170,7 @@ fn without_variables(word: &str, places: &Places) -> [String; 2] {
         let (body, behind) = braced.unwrap_or_else(|| {
             let word = |c: char| c != '_' && !c.is_ascii_alphanumeric();
             let end = after.find(word).unwrap_or(after.len());
-            // `$@` and its like are one sign.
+            // `$@` and similar variables are one character.
             after.split_at(end.max(after.chars().next().map_or(0, char::len_utf8)))
         });
         let end = body.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
@@ -188,8 +188,8 @@ fn without_variables(word: &str, places: &Places) -> [String; 2] {
     [text + rest, given + rest]
 }
 
-/// The root, its direct children, a home, the working directory and its parents, what a shell would make of `~` or `*`, and
-/// the ways to other folders that lead through processes.
+/// Whether the path is the root, one of its direct children, a home, the working directory or one of its parents, a `~` or `*` that
+/// a shell would expand, or leads to other folders through a process.
 fn is_critical_path(target: &str, ground: &Ground<'_>) -> bool {
     if target.is_empty() || target.starts_with('~') || matches!(target, "*" | "./*") {
         return !target.is_empty();
@@ -213,7 +213,7 @@ fn is_critical_path(target: &str, ground: &Ground<'_>) -> bool {
     })
 }
 
-/// The same of an absolute path.
+/// Does the same for an absolute path.
 fn is_critical_place(path: &str, places: &Places) -> bool {
     let parts = path.split('/').filter(|part| !part.is_empty()).count();
     let holds = |folder: &Option<String>| {

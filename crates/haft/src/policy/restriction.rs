@@ -1,4 +1,4 @@
-//! `Restriction`: what an active skill narrows a run to, matched as the policy's own rules are; it only ever denies.
+//! `Restriction`: the rules that an active skill narrows a run to, matched like the policy's own rules; it only ever denies.
 
 use super::phrase::{clip, phrase};
 use super::places::Places;
@@ -9,11 +9,11 @@ use super::{JudgedCall, Policy};
 use crate::permission::Effect;
 use crate::spec::{BUILTIN, ToolSpec};
 
-/// Most rules named in a sentence.
+/// Maximum number of rules named in a sentence.
 const NAMED: usize = 12;
 
-/// What a skill narrows a run to: a call must be covered by one of its rules (where it has such a list) and by none of those it
-/// excludes. A rule that cannot be read covers nothing in the first list, and its whole tool in the second.
+/// The rules that a skill narrows a run to: one of them must cover a call (if the skill has such a list), and none of those it
+/// excludes may. A rule that cannot be parsed covers nothing in the first list, and its whole tool in the second.
 #[derive(Debug, Clone, Default)]
 pub struct Restriction {
     only: Option<Vec<Rule>>,
@@ -27,12 +27,12 @@ impl Restriction {
         self.only.is_none() && self.excludes.is_empty()
     }
 
-    /// Rules that could not be read, as written.
+    /// Returns the rules that could not be parsed, as written.
     pub fn unread(&self) -> &[String] {
         &self.unread
     }
 
-    /// May the tool be shown? Not where every call of it would be denied.
+    /// Whether the tool may be shown: false if every call of it would be denied.
     pub(crate) fn shows(&self, spec: &ToolSpec) -> bool {
         let selects = |rule: &Rule| rule.selector.selects(spec);
         let whole = |rule: &Rule| rule.specifier == Specifier::All && selects(rule);
@@ -44,7 +44,7 @@ impl Restriction {
                 && !self.excludes.iter().any(whole))
     }
 
-    /// What of the call lies outside, in words; nothing where all of it lies within.
+    /// Describes what part of the call lies outside the restriction; `None` if all of it lies within.
     fn outside(&self, call: &JudgedCall<'_>, places: &Places) -> Option<String> {
         if is_free(call.spec) {
             return None;
@@ -56,7 +56,7 @@ impl Restriction {
         }
         let only = self.only.as_ref()?;
         let selecting = || only.iter().filter(|rule| rule.selector.selects(call.spec));
-        // A rule without specifier lets every call of its tools through; the policy judges them as ever.
+        // A rule without specifier permits every call of its tools; the policy still judges them.
         if selecting().any(|rule| rule.specifier == Specifier::All) {
             return None;
         }
@@ -82,7 +82,7 @@ impl Restriction {
         self.excludes.iter().any(covers)
     }
 
-    /// Its rules as written, for a sentence.
+    /// Lists its rules as written, for a sentence.
     fn listed(&self) -> String {
         let mut parts = Vec::new();
         if let Some(only) = &self.only {
@@ -98,12 +98,12 @@ impl Restriction {
     }
 }
 
-/// Does the rule's selector fit the tool? A class is looked at effect by effect.
+/// Whether the rule may apply to calls of the tool. Class rules are checked effect by effect.
 fn concerns(rule: &Rule, call: &JudgedCall<'_>) -> bool {
     matches!(rule.selector, Selector::Class(_)) || rule.selector.selects(call.spec)
 }
 
-/// Does one of the rules cover the effect as an allow rule would, and one where links lead?
+/// Whether a rule covers the effect as an allow rule would, and a rule covers the target of its links.
 fn covers(rules: &[Rule], call: &JudgedCall<'_>, effect: &Effect, places: &Places) -> bool {
     let subject = Subject::narrowed(call, effect, places);
     let any = |side| {
@@ -126,15 +126,15 @@ fn texts(rules: &[Rule]) -> String {
     texts.join(", ")
 }
 
-/// A tool that no skill takes away: without some of them a run could not load the next skill, find a tool, read the rest of a result
-/// that was cut, or keep its list. What another server's tool says of itself is not believed.
+/// Whether no skill can remove the tool: a run needs such tools to load the next skill, find a tool, read the rest of a truncated
+/// result, or keep its list. What another server's tool claims about itself does not count.
 fn is_free(spec: &ToolSpec) -> bool {
     spec.source == BUILTIN && spec.stays_in_run
 }
 
 impl Policy {
-    /// Reads what a skill restricts a run to: `only` these rules, where there is such a list, and none of `excludes`. Names that
-    /// other programs have for a class of tools (`Write`, `Grep`) mean that class.
+    /// Parses a skill's restriction: only these rules if there is such a list, and none of `excludes`. Names that other programs
+    /// use for a class of tools (`Write`, `Grep`) mean that class.
     pub fn restriction(&self, only: Option<&[String]>, excludes: &[String]) -> Restriction {
         let mut unread = Vec::new();
         let only = only.map(|rules| {
@@ -178,7 +178,7 @@ impl Policy {
         Some(rule)
     }
 
-    /// Says what of the call lies outside the restriction: `running rm -rf x`; nothing where all of it lies within.
+    /// Returns what part of the call lies outside the restriction (`running rm -rf x`); `None` if all of it lies within.
     pub fn outside(&self, restriction: &Restriction, call: &JudgedCall<'_>) -> Option<Outside> {
         let what = restriction.outside(call, &self.places)?;
         Some(Outside {
@@ -187,7 +187,7 @@ impl Policy {
         })
     }
 
-    /// Which of these rules, taken as allow rules, speak of the call: what a skill asks for, to be shown.
+    /// Returns which of these rules, read as allow rules, cover the call: what a skill asks for, to show to the user.
     pub fn asked_for<'a>(&self, rules: &'a [String], call: &JudgedCall<'_>) -> Vec<&'a str> {
         let own = Effect::Call;
         let stated = call.permissions.iter().map(|permission| &permission.effect);
@@ -205,11 +205,11 @@ impl Policy {
     }
 }
 
-/// What of a call lies outside a restriction.
+/// The part of a call that lies outside a restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outside {
     /// The effect: `running rm -rf x`.
     pub what: String,
-    /// The rules it is outside of.
+    /// The rules that do not cover it.
     pub within: String,
 }

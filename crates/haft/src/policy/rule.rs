@@ -1,4 +1,4 @@
-//! `Rule`: one rule as a user writes it, `Tool` or `Tool(specifier)`, read into what it selects and what it covers.
+//! `Rule`: one rule as the user writes it, `Tool` or `Tool(specifier)`, parsed into what it selects and what it covers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::places::Places;
 use super::words::NotPlain;
 use crate::spec::{ToolClass, ToolSpec};
 
-/// The three lists, in the order they are read.
+/// The three lists, in the order they are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum List {
-    /// It may not.
+    /// The call may not run.
     Deny,
-    /// A person decides.
+    /// The call needs approval.
     Ask,
-    /// It may run.
+    /// The call may run.
     Allow,
 }
 
 impl List {
-    /// The word in settings.
+    /// Returns the name used in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -42,7 +42,7 @@ impl fmt::Display for List {
     }
 }
 
-/// Arguments that the class's own specifier covers: a rule on the parameter would never be consulted.
+/// Returns the arguments that the class's own specifier covers: a rule on such a parameter would never be checked.
 fn covered_parameters(class: ToolClass) -> &'static [&'static str] {
     match class {
         ToolClass::Read | ToolClass::Edit => &["path", "file_path", "from", "to", "patch"],
@@ -52,7 +52,7 @@ fn covered_parameters(class: ToolClass) -> &'static [&'static str] {
     }
 }
 
-/// Arguments of the class's tools that a `param:value` rule may speak of.
+/// Returns the arguments of the class's tools that a `param:value` rule may name.
 pub(crate) fn parameters(class: ToolClass) -> &'static [&'static str] {
     match class {
         ToolClass::Read => &[
@@ -85,7 +85,7 @@ pub(crate) fn parameters(class: ToolClass) -> &'static [&'static str] {
     }
 }
 
-/// Tool names of other programs, and the class that stands for them here.
+/// Tool names of other programs, and the class that corresponds to them in haft.
 const FOREIGN: &[(&str, ToolClass)] = &[
     ("Write", ToolClass::Edit),
     ("MultiEdit", ToolClass::Edit),
@@ -97,13 +97,13 @@ const FOREIGN: &[(&str, ToolClass)] = &[
     ("KillShell", ToolClass::Bash),
 ];
 
-/// The class that stands for another program's name of a tool.
+/// Returns the class that corresponds to another program's tool name.
 pub(crate) fn class_of_foreign(name: &str) -> Option<&'static str> {
     let (_, class) = FOREIGN.iter().find(|(foreign, _)| *foreign == name)?;
     Some(class.as_str())
 }
 
-/// Which tools a rule speaks of.
+/// The tools that a rule covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selector {
     Any,
@@ -113,7 +113,7 @@ pub(crate) enum Selector {
 }
 
 impl Selector {
-    /// Does it speak of this tool?
+    /// Whether it selects this tool.
     pub(crate) fn selects(&self, spec: &ToolSpec) -> bool {
         match self {
             Self::Class(class) => spec.class == Some(*class),
@@ -121,7 +121,7 @@ impl Selector {
         }
     }
 
-    /// Does it speak of a tool of this name, by the name alone?
+    /// Whether it selects a tool of this name, by the name alone.
     pub(crate) fn names(&self, tool: &str) -> bool {
         match self {
             Self::Any => true,
@@ -132,7 +132,7 @@ impl Selector {
     }
 }
 
-/// What of a tool's calls a rule covers.
+/// The calls of a tool that a rule covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Specifier {
     All,
@@ -152,14 +152,14 @@ pub(crate) struct Never {
     pub(crate) form: String,
 }
 
-/// Why a text is no rule, and the form that works.
+/// Why a text is not a valid rule, and the form that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {
     pub(crate) problem: String,
     pub(crate) form: String,
 }
 
-/// A rule, read.
+/// A parsed rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
     pub(crate) list: List,
@@ -167,16 +167,16 @@ pub(crate) struct Rule {
     pub(crate) layer: Arc<str>,
     pub(crate) reason: Option<Arc<str>>,
     pub(crate) selector: Selector,
-    /// The class of the tool that the selector names, as far as it was known when the rule was read.
+    /// The class of the tool that the selector names, as far as it was known when the rule was parsed.
     pub(crate) class: Option<ToolClass>,
     pub(crate) specifier: Specifier,
     pub(crate) never: Option<Never>,
-    /// The one call that it was kept for, and calls like it.
+    /// The calls that the rule is limited to, if it was saved when the user approved one.
     pub(crate) kept_for: Option<KeptFor>,
 }
 
-/// The calls that a kept rule covers: those of one tool whose arguments, but for those that the permissions state, are the
-/// ones that were shown. It covers no removal.
+/// The calls that a saved rule covers: those of one tool with the same arguments as the call that was shown, apart from the arguments
+/// that the permissions state. It covers no removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptFor {
     /// The tool.
@@ -186,7 +186,7 @@ pub(crate) struct KeptFor {
 }
 
 impl Rule {
-    /// Whether it names one private host and one port, and is no denial: then it opens the private address.
+    /// Whether it names one private host and one port and is not a deny rule: then it permits connecting to the private address.
     pub(crate) fn names_place(&self) -> bool {
         let named =
             matches!(&self.specifier, Specifier::Network(pattern) if pattern.opens_private());
@@ -194,10 +194,10 @@ impl Rule {
     }
 }
 
-/// Selector, specifier and why it never matches: what a rule's text says.
+/// The content of a rule's text: selector, specifier, and why it never matches.
 type Parsed = (Selector, Specifier, Option<Never>);
 
-/// Reads a rule's text.
+/// Parses a rule's text.
 pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, Unreadable> {
     let text = text.trim();
     let Some((tool, rest)) = text.split_once('(') else {
@@ -298,7 +298,7 @@ fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
     Ok(Selector::Named(vec![tool.into()]))
 }
 
-/// `mcp__server`, `mcp__server__*`, `mcp__server__tool`. Where the text could be split in two ways, deny and ask take each.
+/// Parses `mcp__server`, `mcp__server__*` or `mcp__server__tool`. If the text could be split in several ways, deny and ask use all.
 fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable> {
     let Some((server, tool)) = rest.split_once("__") else {
         if rest.contains('*') && list == List::Allow || rest.is_empty() {
@@ -325,7 +325,7 @@ fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable
 
 type Read = Result<Result<Specifier, Never>, Unreadable>;
 
-/// Where a rule stands: its list, and the folders that it may name.
+/// The context of a rule: its list, and the folders that it may name.
 #[derive(Clone, Copy)]
 struct At<'a> {
     list: List,
@@ -375,7 +375,7 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     let Some(domain) = inner.strip_prefix("domain:") else {
         return Err(never("it names no domain", &form));
     };
-    // With a port it is that place alone.
+    // With a port, the rule covers exactly that host and port.
     if domain.contains(':')
         && let Some(place) = NetworkPattern::host_and_port(domain).filter(NetworkPattern::is_exact)
     {

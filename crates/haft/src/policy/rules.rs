@@ -1,4 +1,4 @@
-//! `RuleSet`: the rules a user writes, and `Rules`: the same read, proven by their examples and indexed by tool.
+//! `RuleSet`: the rules the user writes; `Rules`: the same rules parsed, checked against their examples and indexed by tool.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,36 +16,36 @@ use super::subject::{Side, Subject, matches_example};
 use crate::permission::{Effect, Verdict};
 use crate::spec::{ToolClass, ToolSpec};
 
-/// The layer of a rule that names none.
+/// The layer of a rule without one.
 const NO_LAYER: &str = "settings";
 
-/// A rule as it stands in settings: its text, or a table with examples and a reason.
+/// A rule as written in settings: its text, or a table with examples and a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RuleText {
     /// `Tool` or `Tool(specifier)`.
     pub rule: String,
-    /// Examples it must match: a command line, a path, a URL, `name:value` or a tool name, as the rule is about.
+    /// Examples it must match: a command line, a path, a URL, `name:value` or a tool name, depending on the rule.
     #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<String>,
     /// Examples it must not match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub no_match: Vec<String>,
-    /// What the caller is told.
+    /// The reason given to the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For an allow rule that was kept from one call: the tool that was called.
+    /// For an allow rule saved from one approved call: the tool that was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// And the digest of the arguments that its permissions do not state. Only such calls of that tool are covered.
+    /// The digest of the arguments that the permissions of that call do not state. Only such calls of that tool are covered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// Which settings it comes from; not part of them.
+    /// The settings layer it comes from; not part of the settings.
     #[serde(skip)]
     pub layer: String,
 }
 
 impl RuleText {
-    /// A rule without examples.
+    /// Creates a rule without examples.
     pub fn new(rule: impl Into<String>) -> Self {
         Self {
             rule: rule.into(),
@@ -53,13 +53,13 @@ impl RuleText {
         }
     }
 
-    /// The same rule, only for calls of this tool whose arguments that the permissions do not state have this digest.
+    /// Limits the rule to calls of this tool whose arguments not stated by the permissions have this digest.
     pub fn kept_for(mut self, tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         (self.tool, self.arguments) = (Some(tool.into()), Some(arguments.into()));
         self
     }
 
-    /// The calls that it is limited to.
+    /// Returns the calls that it is limited to.
     fn call_limit(&self, list: List) -> Result<Option<KeptFor>, Unreadable> {
         let form = "both `tool` and `arguments` in an allow rule, as haft wrote them, or neither";
         match (&self.tool, &self.arguments) {
@@ -140,16 +140,16 @@ impl<'de> Deserialize<'de> for RuleText {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleSet {
-    /// What may run.
+    /// Rules for calls that may run.
     pub allow: Vec<RuleText>,
-    /// What a person decides.
+    /// Rules for calls that need approval.
     pub ask: Vec<RuleText>,
-    /// What may not.
+    /// Rules for calls that may not run.
     pub deny: Vec<RuleText>,
 }
 
 impl RuleSet {
-    /// The same rules, from this layer.
+    /// Sets the layer of all rules.
     pub fn in_layer(mut self, layer: &str) -> Self {
         for rule in self
             .allow
@@ -169,7 +169,7 @@ impl RuleSet {
         self.deny.extend(other.deny);
     }
 
-    /// Every rule with its list, in the order they are read.
+    /// Returns every rule with its list, in the order they are checked.
     pub(crate) fn all(&self) -> impl Iterator<Item = (List, &RuleText)> {
         let lists = [
             (List::Deny, &self.deny),
@@ -182,10 +182,10 @@ impl RuleSet {
     }
 }
 
-/// Why rules cannot be used.
+/// The reason why rules cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
-    /// The text is no rule.
+    /// The text is not a valid rule.
     #[error("read the {list} rule {rule:?} of {layer}: {problem}; {form}")]
     Unreadable {
         /// The rule as written.
@@ -217,12 +217,12 @@ pub enum RulesError {
         /// The other of the two.
         got: &'static str,
     },
-    /// It names what no tool is called.
+    /// It names a tool, class or parameter that does not exist.
     #[error("{0}")]
     Unknown(Box<UnknownName>),
 }
 
-/// A rule that does nothing, and the form that works.
+/// A rule that has no effect, and the form that works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Its list; in `deny` and `ask` this is an error of `policy check`.
@@ -237,7 +237,7 @@ pub struct Finding {
     pub advice: String,
 }
 
-/// Reads one rule and proves it by its examples; every problem is returned.
+/// Parses one rule and checks it against its examples; returns every problem.
 pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule, Vec<RulesError>> {
     let layer = text.layer();
     let unreadable = |e: Unreadable| {
@@ -288,7 +288,7 @@ pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule,
     }
 }
 
-/// The rules of one list, found by tool name or by kind of effect.
+/// The rules of one list, indexed by tool name and by kind of effect.
 #[derive(Debug, Default)]
 struct Bucket {
     named: HashMap<Box<str>, Vec<usize>, foldhash::fast::RandomState>,
@@ -346,7 +346,7 @@ impl Bucket {
         }
     }
 
-    /// The rules for calls of this tool, by its name and by its class, in the order they are read.
+    /// Returns the rules for calls of this tool, by its name and by its class, in the order they are checked.
     fn of_tool(&self, spec: &ToolSpec) -> Cow<'_, [usize]> {
         let named = self.of_name(spec.name.as_str());
         let classed = spec
@@ -370,23 +370,23 @@ impl Bucket {
     }
 }
 
-/// The rules of each list that name one tool or its class.
+/// The rules of each list that name a given tool or its class.
 #[derive(Debug)]
 pub(crate) struct Naming<'a>([Cow<'a, [usize]>; 3]);
 
-/// The rules, read and indexed: those for other tools cost a call nothing.
+/// The rules, parsed and indexed: rules for other tools cost a call nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     all: Vec<Rule>,
     deny: Bucket,
     ask: Bucket,
     allow: Bucket,
-    /// Tools for whose calls rules were kept.
+    /// Tools with rules limited to single approved calls.
     kept: HashSet<Box<str>, foldhash::fast::RandomState>,
 }
 
 impl Rules {
-    /// Reads a set; the first wrong rule or example ends it.
+    /// Parses a set; fails at the first wrong rule or example.
     pub(crate) fn new(set: &RuleSet, places: &Places) -> Result<Self, RulesError> {
         let mut rules = Self::default();
         for (list, text) in set.all() {
@@ -409,12 +409,12 @@ impl Rules {
         &self.all
     }
 
-    /// The rules that name a tool or its class, to be looked up once a call.
+    /// Returns the rules that name a tool or its class; looked up once per call.
     pub(crate) fn naming(&self, spec: &ToolSpec) -> Naming<'_> {
         Naming([&self.deny, &self.ask, &self.allow].map(|bucket| bucket.of_tool(spec)))
     }
 
-    /// Could any rule speak of this effect of the tool?
+    /// Whether any rule could apply to this effect of the tool.
     pub(crate) fn speak_of(&self, naming: &Naming<'_>, effect: &Effect) -> bool {
         let buckets = [&self.deny, &self.ask, &self.allow];
         buckets.iter().zip(&naming.0).any(|(bucket, named)| {
@@ -422,8 +422,8 @@ impl Rules {
         })
     }
 
-    /// The rule that decides on an effect, among those of `only`, and its verdict: of the first list that matches. A deny or ask
-    /// rule that could match what is only known at run time asks.
+    /// Returns the rule that decides on an effect, among those that `only` accepts, and its verdict: the first list that matches wins.
+    /// A deny or ask rule that could match once the words are known at run time results in ask.
     pub(crate) fn decide(
         &self,
         naming: &Naming<'_>,
@@ -468,7 +468,7 @@ impl Rules {
         reached.then_some((rule, Verdict::Allow))
     }
 
-    /// Does an allow rule among those of `only` cover this side of an effect?
+    /// Whether an allow rule that `only` accepts covers this side of an effect.
     pub(crate) fn allows(
         &self,
         naming: &Naming<'_>,
@@ -482,7 +482,7 @@ impl Rules {
         found.any(|rule| only(rule) && subject.is_kept_by(rule) && subject.covered_by(rule, side))
     }
 
-    /// Does a deny or ask rule of this tool or of the class `Read` name the path?
+    /// Whether a deny or ask rule for this tool or for the class `Read` covers the path.
     pub(crate) fn withholds(&self, tool: &str, path: &PathView<'_>) -> bool {
         [&self.deny, &self.ask].into_iter().any(|bucket| {
             let found = bucket.of_name(tool).iter().chain(&bucket.reads);
@@ -495,7 +495,7 @@ impl Rules {
         })
     }
 
-    /// Is there a deny or ask rule on paths that this tool might read?
+    /// Whether there is a deny or ask rule on paths that this tool might read.
     pub(crate) fn withholds_from(&self, tool: &str) -> bool {
         [&self.deny, &self.ask].into_iter().any(|bucket| {
             let mut found = bucket.of_name(tool).iter().chain(&bucket.reads);
@@ -506,7 +506,7 @@ impl Rules {
         })
     }
 
-    /// The deny rule that takes a tool out of every list, if one does.
+    /// Returns the deny rule that removes a tool from every list, if any.
     pub(crate) fn removal(&self, tool: &str, places: &Places) -> Option<&Rule> {
         let selects = |selector: &Selector| match selector {
             Selector::Class(class) => places.classes.of(tool) == Some(*class),
@@ -517,7 +517,7 @@ impl Rules {
         })
     }
 
-    /// Is there a rule that was kept for one call of the tool?
+    /// Whether a rule covers a single approved call of the tool.
     pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
         !self.kept.is_empty() && self.kept.contains(tool)
     }
@@ -526,7 +526,7 @@ impl Rules {
         self.all.iter().filter_map(finding).collect()
     }
 
-    /// The layers that hold rules, in the order they first appear.
+    /// Returns the layers that contain rules, in order of first appearance.
     pub(crate) fn layers(&self) -> Vec<Arc<str>> {
         let mut layers: Vec<Arc<str>> = Vec::new();
         for rule in &self.all {
@@ -538,7 +538,7 @@ impl Rules {
     }
 }
 
-/// What is to be said of a rule that never matches.
+/// Describes a rule that never matches.
 pub(crate) fn finding(rule: &Rule) -> Option<Finding> {
     let never = rule.never.as_ref()?;
     Some(Finding {

@@ -1,4 +1,4 @@
-//! `Ruling`: what the policy said of a call, cheap to make and to copy.
+//! `Ruling`: the policy's decision on a call, cheap to create and clone.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,20 +9,20 @@ use serde::{Serialize, Serializer};
 use crate::permission::Verdict;
 use crate::spec::Risk;
 
-/// A short text that costs nothing when it is known beforehand: static, or shared with the policy.
+/// A short text that needs no allocation if known in advance: static, or shared with the policy.
 #[derive(Clone)]
 pub enum Label {
-    /// Part of the program.
+    /// A text in the program.
     Static(&'static str),
-    /// Part of a policy, or made for this call.
+    /// A text of a policy, or made for this call.
     Shared(Arc<str>),
 }
 
 impl Label {
-    /// No text.
+    /// The empty text.
     pub const EMPTY: Self = Self::Static("");
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Static(text) => text,
@@ -116,18 +116,18 @@ impl Serialize for Label {
 /// The ruling on a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ruling {
-    /// The highest of all parts.
+    /// The strictest verdict of all parts.
     pub verdict: Verdict,
-    /// The risk: the highest of spec and permissions.
+    /// The highest risk of the spec and the permissions.
     pub risk: Risk,
     /// The rule that decided, as written; `profile NAME` or `guard NAME` otherwise.
     pub rule: Label,
-    /// Which layer it comes from: `profile`, `guard`, or the settings' layer.
+    /// The layer it comes from: `profile`, `guard`, or a layer of settings.
     pub layer: Label,
-    /// Why, in one sentence; empty for an allow.
+    /// The reason, in one sentence; empty for an allow.
     pub reason: Label,
     /// What the caller can do instead; may be empty.
     pub advice: Label,
-    /// What would allow it, for the person who runs haft. No model is told.
+    /// What would allow it, for the operator. Never shown to a model.
     pub operator: Label,
 }

@@ -1,4 +1,4 @@
-//! Secret files: what a policy says of files that hold secrets by their names, beneath the rules that name them.
+//! Secret files: how a policy treats files whose names mark them as secret, where no rule names them.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{ToolClass, ToolSpec};
 
-/// What becomes of calls on files that hold secrets by their names (`policy.secret_files`); the mildest first.
+/// How calls on secret files are treated (`policy.secret_files`), from the most permissive to the strictest.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretFiles {
-    /// They are files like others.
+    /// Secret files are treated like other files.
     Allow,
-    /// A person is asked, and commands do not see them, until reading them was approved in the run or a rule names them.
+    /// Calls need approval, and commands do not see the files, until the user approves reading them in the run or a rule names them.
     #[default]
     Ask,
-    /// No call touches them and no command sees them, whatever rules allow.
+    /// No call may touch them and no command sees them, whatever rules allow.
     Deny,
 }
 
 impl SecretFiles {
-    /// The word in settings.
+    /// Returns the name used in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -49,7 +49,7 @@ impl SecretFiles {
         }
     }
 
-    /// How a ruling names it as what decided.
+    /// Returns the text that a ruling shows when this setting decided.
     pub(super) fn as_rule(self) -> &'static str {
         match self {
             Self::Allow => "policy.secret_files = allow",
@@ -66,7 +66,7 @@ pub(super) struct SecretRule {
     pub(super) names: SecretNames,
 }
 
-/// A path that an effect must not touch unasked.
+/// A secret path that an effect must not touch without approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Secret {
     pub(super) path: String,
@@ -75,7 +75,7 @@ pub(super) struct Secret {
 }
 
 impl Secret {
-    /// Why a call is stopped that touches this secret and so many others.
+    /// Says why a call is stopped that touches this secret and `others` more.
     pub(super) fn reason(&self, spec: &ToolSpec, others: usize) -> Label {
         let (what, it) = match others {
             0 => (format!("{} holds secrets by its name", self.path), "it"),
@@ -104,12 +104,12 @@ impl Secret {
         .into()
     }
 
-    /// What the caller can do instead.
+    /// Returns what the caller can do instead.
     pub(super) fn advice() -> Label {
         "do without what the file holds, or use an example of it that holds no secrets".into()
     }
 
-    /// What the person who runs haft can do about it.
+    /// Returns what the operator can do about it.
     pub(super) fn operator(&self) -> Label {
         if self.verdict == Verdict::Deny {
             return "policy.secret_files = \"ask\" has it asked about".into();
@@ -122,17 +122,17 @@ impl Secret {
 }
 
 impl Policy {
-    /// How it treats files that hold secrets by their names.
+    /// Returns how it treats secret files.
     pub fn secret_files(&self) -> SecretFiles {
         self.secrets.files
     }
 
-    /// Which files those are.
+    /// Returns the names of secret files.
     pub fn secret_names(&self) -> &SecretNames {
         &self.secrets.names
     }
 
-    /// The secret that an effect touches, where no rule names it and, for reading, no person approved it in this run.
+    /// Returns the secret that an effect touches, if no rule names it and, for reading, it was not approved in this run.
     pub(super) fn closed_secret(
         &self,
         call: &JudgedCall<'_>,
@@ -159,7 +159,7 @@ impl Policy {
         })
     }
 
-    /// Why a call is stopped because of secrets: the one that decides, and how many others there are.
+    /// Says why secrets stop a call: names the one that decides, and counts the others.
     pub(super) fn reason_of_secrets(&self, call: &JudgedCall<'_>, secret: &Secret) -> Label {
         let naming = self.rules.naming(call.spec);
         let each = call.permissions.iter();
@@ -171,7 +171,7 @@ impl Policy {
         secret.reason(call.spec, paths.len().saturating_sub(1))
     }
 
-    /// Does an allow rule that names secrets cover the effect?
+    /// Whether an allow rule that names secrets covers the effect.
     fn opens(
         &self,
         call: &JudgedCall<'_>,
@@ -187,7 +187,7 @@ impl Policy {
         }
     }
 
-    /// The pattern of a rule that speaks of secrets by name.
+    /// Returns the pattern of a rule that names secrets.
     fn names_secrets<'r>(&self, rule: &'r Rule) -> Option<&'r PathPattern> {
         match &rule.specifier {
             Specifier::Path(pattern) if self.secrets.names.are_named_by(pattern) => Some(pattern),
@@ -195,8 +195,8 @@ impl Policy {
         }
     }
 
-    /// Whether a call of this tool may not read the file at a path that it finds by itself, for the file holds secrets by
-    /// its name. `released` are the secrets whose reading was approved in the run.
+    /// Whether a call of this tool may not read a file that it discovers at this path, because its name marks it as secret.
+    /// `released` are the secrets whose reading was approved in the run.
     pub fn withholds_secret(&self, spec: &ToolSpec, path: &str, released: &[String]) -> bool {
         if self.secrets.files == SecretFiles::Allow || !self.secrets.names.covers(path) {
             return false;
@@ -211,7 +211,7 @@ impl Policy {
         self.closed_secret(&call, &naming, &permission).is_some()
     }
 
-    /// The secrets that these effects read: once the call is approved, the run may read them.
+    /// Returns the secrets that these effects read: once the call is approved, the run may read them.
     pub(crate) fn secrets_read(&self, permissions: &[Permission]) -> Vec<String> {
         if self.secrets.files != SecretFiles::Ask {
             return Vec::new();
@@ -227,7 +227,7 @@ impl Policy {
         secret.map(str::to_owned).collect()
     }
 
-    /// What is kept from programs because its name says that it holds secrets.
+    /// Returns the secrets that are hidden from programs because of their names.
     pub(super) fn hidden_secrets(&self, released: &[String]) -> Option<HiddenSecrets> {
         let SecretRule { files, names } = &self.secrets;
         let ask = match files {
@@ -248,24 +248,24 @@ impl Policy {
     }
 }
 
-/// The secrets that programs do not see.
+/// The secrets hidden from programs.
 #[derive(Debug, Clone)]
 pub(super) struct HiddenSecrets {
     pub(super) names: SecretNames,
-    /// What allow rules name.
+    /// Patterns of allow rules that open secrets.
     pub(super) opened: Vec<PathPattern>,
-    /// What was approved in the run.
+    /// Secrets approved in the run.
     released: Arc<[String]>,
 }
 
 impl HiddenSecrets {
-    /// Whether reading this path was approved in the run, or reading something that lies in it.
+    /// Whether reading exactly this path was approved in the run.
     pub(super) fn is_released(&self, path: &str) -> bool {
         let path = clean(path);
         self.released.contains(&path)
     }
 
-    /// Whether something below this folder was approved in the run.
+    /// Whether reading something below this folder was approved in the run.
     pub(super) fn releases_below(&self, folder: &str) -> bool {
         let folder = clean(folder);
         let below = |path: &String| {

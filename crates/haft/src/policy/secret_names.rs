@@ -1,8 +1,8 @@
-//! `SecretNames`: which files hold secrets, as far as their names tell.
+//! `SecretNames`: the files that hold secrets, as far as their names show.
 //!
-//! The list reads like a `.gitignore`: the last entry that fits decides, `!` takes a name out, a final `/` speaks of a folder
-//! and all that lies in it. Unlike there, an entry without a final `/` speaks of files alone: `credentials` is no folder of
-//! source code. Letters are compared without case. A copy counts as what it is a copy of: an entry fits `.npmrc~` where it fits
+//! The list works like a `.gitignore`: the last entry that matches decides, `!` exempts a name, a final `/` matches a folder
+//! and everything in it. Unlike there, an entry without a final `/` matches only files: a folder named `credentials` may hold source
+//! code. Matching is case-insensitive. A copy counts as its original: an entry matches `.npmrc~` where it matches
 //! `.npmrc`.
 
 use std::borrow::Cow;
@@ -14,10 +14,10 @@ use super::paths::{PathPattern, segments};
 
 mod copies;
 
-/// Longest entry, in bytes.
+/// Maximum length of an entry, in bytes.
 const LONGEST: usize = 200;
 
-/// The entries that always come first. Examples, code, public keys and what packages and tests bring with them are left out.
+/// The built-in entries, which come first. They exclude examples, code, public keys and files that packages and tests bring.
 pub const SECRET_NAMES: &[&str] = &[
     // Keys and certificates.
     "*.pem",
@@ -39,7 +39,7 @@ pub const SECRET_NAMES: &[&str] = &[
     "!*public.key",
     "!cacert.pem",
     "!ca-bundle.pem",
-    // What programs log in with.
+    // Login credentials of programs.
     "credentials*",
     "*credentials.json",
     "client_secret*.json",
@@ -74,7 +74,7 @@ pub const SECRET_NAMES: &[&str] = &[
     "*.tfstate.backup",
     "*.tfvars",
     "*.tfvars.json",
-    // Code is read all day.
+    // Agents read code all the time.
     "!*.c",
     "!*.cc",
     "!*.cpp",
@@ -103,7 +103,7 @@ pub const SECRET_NAMES: &[&str] = &[
     "!*.ts",
     "!*.tsx",
     "!*.vue",
-    // Variables of programs.
+    // Environment variables of programs.
     ".env",
     ".env.*",
     ".env-*",
@@ -125,7 +125,7 @@ pub const SECRET_NAMES: &[&str] = &[
     "!example.env",
     "!sample.env",
     "!template.env",
-    // Folders of programs that hold little else.
+    // Folders that hold little besides secrets.
     ".ssh/",
     ".gnupg/",
     ".aws/",
@@ -133,7 +133,7 @@ pub const SECRET_NAMES: &[&str] = &[
     ".config/gcloud/",
     "!.ssh/known_hosts",
     "!.ssh/*.pub",
-    // What others wrote, and what tests are fed with.
+    // Third-party code and test data.
     "!.git/",
     "!node_modules/",
     "!site-packages/",
@@ -145,28 +145,28 @@ pub const SECRET_NAMES: &[&str] = &[
     "!test_data/",
 ];
 
-/// The names of files that may hold secrets. Copies share the list.
+/// The names of files that may hold secrets. Clones share the list.
 #[derive(Clone)]
 pub struct SecretNames {
     entries: Arc<[Entry]>,
 }
 
-/// One entry, read.
+/// A parsed entry.
 #[derive(Debug, Clone)]
 struct Entry {
-    /// As written.
+    /// The text as written.
     text: Box<str>,
-    /// Whether what it names is secret, or taken out.
+    /// Whether it marks names as secret, or exempts them.
     secret: bool,
-    /// It names folders, and all that lies in them.
+    /// Whether it matches folders, with everything in them.
     folder: bool,
-    /// It starts at the workspace's root.
+    /// Whether it starts at the workspace's root.
     anchored: bool,
-    /// A name for each segment: the texts between its stars.
+    /// The name pattern of each segment: the literals between its stars.
     names: Box<[Box<[Box<str>]>]>,
 }
 
-/// Why a text is no entry of the list.
+/// Why a text is not a valid entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read the secret name {entry:?}: {problem}")]
 pub struct SecretNameError {
@@ -192,10 +192,10 @@ impl fmt::Debug for SecretNames {
 }
 
 impl SecretNames {
-    /// The same list with more entries, which win over those before them.
+    /// Returns the list with more entries, which override those before them.
     ///
     /// # Errors
-    /// [`SecretNameError`] names the first entry that cannot be read.
+    /// [`SecretNameError`] names the first entry that cannot be parsed.
     ///
     /// ```
     /// use haft::policy::SecretNames;
@@ -218,12 +218,12 @@ impl SecretNames {
         })
     }
 
-    /// Every entry as written, in order.
+    /// Returns every entry as written, in order.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| &*entry.text)
     }
 
-    /// Whether a file at this path, in the form of a [`PathClaim`](crate::permission::PathClaim), holds secrets by its name.
+    /// Whether the name of a file at this path, in the form of a [`PathClaim`](crate::permission::PathClaim), marks it as secret.
     pub fn covers(&self, path: &str) -> bool {
         let parts = Part::all(path);
         let Some((_, folders)) = parts.split_last() else {
@@ -240,7 +240,7 @@ impl SecretNames {
         found.find(decides).is_some_and(|entry| entry.secret)
     }
 
-    /// Whether all that lies in this folder is secret.
+    /// Whether everything in this folder is secret.
     pub fn covers_folder(&self, path: &str) -> bool {
         let parts = Part::all(path);
         let mut found = self.entries.iter().rev();
@@ -263,8 +263,8 @@ impl SecretNames {
         false
     }
 
-    /// The entry that a name with wildcards, in small letters, could mean. Any name with one ending (`*.rs`) means an entry
-    /// without wildcards, or one for that ending; what else it covers is asked about all the same.
+    /// Returns the entry that a name with wildcards, in lower case, could match. A pattern for one extension (`*.rs`) could match an entry
+    /// without wildcards or one for that extension; other secrets that it covers still need approval.
     pub(crate) fn met_by<'a>(&'a self, wild: &'a Glob) -> Option<&'a str> {
         let extension = wild.extension();
         if let Some(extension) = extension {
@@ -284,7 +284,7 @@ impl SecretNames {
         met.next().map(|entry| &*entry.text)
     }
 
-    /// Whether a rule with this pattern speaks of secrets by name, and does not merely cover some among other files.
+    /// Whether a rule with this pattern names secrets, rather than covering some among other files.
     pub(crate) fn are_named_by(&self, pattern: &PathPattern) -> bool {
         pattern.samples().iter().any(|sample| {
             let last = sample.rsplit('/').next().unwrap_or_default();
@@ -293,7 +293,7 @@ impl SecretNames {
     }
 }
 
-/// A segment of a path, with the names that it is a copy of.
+/// A segment of a path, with the names that it may be a copy of.
 struct Part<'p> {
     name: &'p str,
     originals: Vec<Cow<'p, str>>,
@@ -310,7 +310,7 @@ impl<'p> Part<'p> {
 }
 
 impl Entry {
-    /// Does a path of these segments end in it?
+    /// Whether a path of these segments ends in it.
     fn fits_end(&self, parts: &[Part<'_>]) -> bool {
         let Some(at) = parts.len().checked_sub(self.names.len()) else {
             return false;
@@ -318,7 +318,7 @@ impl Entry {
         (at == 0 || !self.anchored) && self.fits(&parts[at..])
     }
 
-    /// Is it one of these folders, each within the one before?
+    /// Whether it matches one of these nested folders.
     fn holds(&self, folders: &[Part<'_>]) -> bool {
         let mut windows = folders.windows(self.names.len());
         if self.anchored {
@@ -336,7 +336,7 @@ impl Entry {
     }
 }
 
-/// A name of an entry as a pattern in small letters.
+/// Converts a name of an entry to a pattern in lower case.
 fn as_glob(name: &[Box<str>]) -> Glob {
     let small = name.join("*").to_lowercase();
     let piece = |c| {
@@ -349,7 +349,7 @@ fn as_glob(name: &[Box<str>]) -> Glob {
     Glob::from_pieces(small.chars().map(piece))
 }
 
-/// Does a name hold these texts in their order, the first at its start and the last at its end?
+/// Whether a name contains these literals in order, the first at its start and the last at its end.
 fn fits(pieces: &[Box<str>], name: &[u8]) -> bool {
     let Some((first, rest)) = pieces.split_first() else {
         return false;

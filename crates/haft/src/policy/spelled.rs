@@ -1,8 +1,8 @@
-//! `Spelled`: a word of a command as far as it can be told before the command runs, with what loops of the line put into it.
+//! `Spelled`: a word of a command as far as it is known before the command runs, with the values that loops of the line give it.
 
 use haft_shell::{AsWord, Expansions, Loop, Word};
 
-/// Most values of a loop's variable that are looked at.
+/// Maximum number of values inspected for a loop's variable.
 const MOST_VALUES: usize = 64;
 
 /// How much of a word is known.
@@ -12,20 +12,20 @@ pub(crate) enum Form {
     Known,
     /// A pattern of files; the rest is known.
     Pattern,
-    /// A path in the user's home folder: its text begins with `~`, the rest is known.
+    /// A glob pattern; otherwise known.
     Home,
-    /// What commands of the same line print.
+    /// Output of commands in the same line.
     Printed {
-        /// It may become several words, and patterns of files.
+        /// Whether it may split into several words and glob patterns.
         splits: bool,
     },
-    /// What a command of the same line prints or reads, by a name that the shell makes: `<(…)`.
+    /// The output or input of a command in the same line, under a name that the shell makes: `<(…)`.
     Pipe,
     /// Nothing.
     Unknown,
 }
 
-/// A word, or one that it may become.
+/// A word, or one of its possible values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spelled {
     pub(crate) text: String,
@@ -55,18 +55,18 @@ impl Spelled {
         Self { text, form }
     }
 
-    /// A word that is known.
+    /// Creates a word that is known.
     pub(crate) fn known(text: &str) -> Self {
         Self::new(text, Form::Known)
     }
 
-    /// What a word of a line may be. A variable that loops of the line set stands for each of its values.
+    /// Returns the possible values of a word of a line. A variable that loops of the line set takes each of its values.
     pub(crate) fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
         let form = match word.expansions {
             Expansions::NONE => Form::Known,
             open if open == Expansions::GLOB | Expansions::SPLIT => Form::Pattern,
             Expansions::TILDE if is_home(&word.text) => Form::Home,
-            // No quoted text reads so with an expansion in it.
+            // No quoted text looks like this and has an expansion.
             Expansions::OUTPUT if matches!(&*word.text, "<()" | ">()") => Form::Pipe,
             Expansions::OUTPUT => Form::Printed { splits: false },
             open if open == Expansions::OUTPUT | Expansions::SPLIT => {
@@ -82,12 +82,12 @@ impl Spelled {
     }
 }
 
-/// `~` or `~/…`, and not another user's.
+/// Whether the text is `~` or `~/…`, and not another user's home.
 fn is_home(text: &str) -> bool {
     text == "~" || text.starts_with("~/")
 }
 
-/// The values of a word that holds one variable, where they can be told.
+/// Returns the values of a word with one variable, if they are known.
 fn of_variable(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
     let (before, rest) = word.text.split_once('$')?;
     if rest.contains(['$', '`']) {

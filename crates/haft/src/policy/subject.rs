@@ -1,4 +1,4 @@
-//! `Subject`: one effect of a call as rules look at it, taken apart at most once.
+//! `Subject`: one effect of a call as rules see it, parsed at most once.
 
 use std::cell::OnceCell;
 
@@ -21,14 +21,14 @@ use crate::spec::{Risk, ToolClass};
 pub(crate) struct Subject<'a> {
     call: &'a JudgedCall<'a>,
     effect: &'a Effect,
-    /// A critical call or change of files: no allow rule for a class covers it, only one that names the tool.
+    /// Whether this is a critical call or file change: no allow rule for a class covers it, only one that names the tool.
     needs_name: bool,
     places: &'a Places,
     paths: OnceCell<Vec<PathView<'a>>>,
     command: OnceCell<CommandView>,
 }
 
-/// Which of a claim's two paths an allow looks at; deny and ask look at both.
+/// Which of a claim's two paths an allow rule checks; deny and ask check both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Path,
@@ -36,7 +36,7 @@ pub(crate) enum Side {
 }
 
 impl<'a> Subject<'a> {
-    /// An effect as the policy's rules judge it.
+    /// Creates an effect as the policy's rules judge it.
     pub(crate) fn new(
         call: &'a JudgedCall<'a>,
         permission: &'a Permission,
@@ -50,7 +50,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// An effect as rules that only narrow see it, whatever its risk.
+    /// Creates an effect as the rules of a restriction see it, whatever its risk.
     pub(crate) fn narrowed(
         call: &'a JudgedCall<'a>,
         effect: &'a Effect,
@@ -82,7 +82,7 @@ impl<'a> Subject<'a> {
         self.effect.changed_path().is_some()
     }
 
-    /// Whether an allow must also cover where links lead.
+    /// Whether an allow rule must also cover where links lead.
     pub(crate) fn has_target(&self) -> bool {
         self.claim().is_some_and(|claim| claim.target.is_some())
     }
@@ -116,8 +116,8 @@ impl<'a> Subject<'a> {
         }))
     }
 
-    /// Is the call one that the rule was kept for, where it was kept for some? Such a rule covers no removal, and as a bare
-    /// name nothing that another kind of rule speaks of.
+    /// Whether the rule may apply to this call. A rule limited to approved calls covers only those, no removal, and as a bare
+    /// name nothing that another kind of rule covers.
     pub(crate) fn is_kept_by(&self, rule: &Rule) -> bool {
         let Some(kept) = &rule.kept_for else {
             return true;
@@ -136,7 +136,7 @@ impl<'a> Subject<'a> {
         covers && *kept.tool == *self.tool() && self.call.unstated == Some(&*kept.arguments)
     }
 
-    /// Does the rule, whose selector fits the tool or the kind of effect, cover this effect?
+    /// Whether the rule, whose selector matches the tool or the kind of effect, covers this effect.
     pub(crate) fn covered_by(&self, rule: &Rule, side: Side) -> bool {
         if rule.list == List::Allow {
             return self.allowed_by(rule, side);
@@ -166,7 +166,7 @@ impl<'a> Subject<'a> {
                     .get(usize::from(side == Side::Target))
                     .is_some_and(|path| pattern.allows(path))
             }
-            // A host without a port is meant as addresses of pages name it.
+            // A host without a port means the usual ports of web addresses.
             Specifier::Domain(pattern) => {
                 self.host().is_some_and(|host| pattern.matches(host)) && !self.has_unusual_port()
             }
@@ -208,8 +208,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Was the class of the tool that the rule names not known when the rule was read, and could its specifier mean more than it was
-    /// read as? Such a rule forbids every call: it could be a deny that lets through what it names.
+    /// Whether the tool's class was unknown when the rule was parsed, and its specifier could mean more than was assumed. Such a rule
+    /// forbids every call: it could be a deny rule that would let through what it names.
     fn is_misread(&self, rule: &Rule) -> bool {
         let Some(class) = self.call.spec.class else {
             return false;
@@ -224,7 +224,7 @@ impl<'a> Subject<'a> {
         matches!(rule.selector, Selector::Named(_)) && rule.class.is_none() && !plain
     }
 
-    /// Does this hold of a redirection's target, taken from a folder that the command goes to?
+    /// Whether this holds for a redirection's target, resolved against a folder that the command changes to.
     fn elsewhere(&self, covers: &dyn Fn(&PathView<'_>) -> bool) -> bool {
         let Some(claim) = self.claim() else {
             return false;
@@ -255,7 +255,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The host and port of a connection of a command.
+    /// Returns the host and port of a command's connection.
     fn address(&self) -> Option<(&'a str, Option<u16>)> {
         match self.effect {
             Effect::Connect { url, host, .. } => Some((host, port_of(url))),
@@ -263,7 +263,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Is the effect of the class? The bare call of the class's own tools is, for a rule without specifier.
+    /// Whether the effect belongs to the class. For a rule without specifier, so does the bare call of the class's own tools.
     fn is_of(&self, class: ToolClass, specifier: &Specifier) -> bool {
         match self.effect {
             Effect::Call => *specifier == Specifier::All && self.call.spec.class == Some(class),
@@ -281,7 +281,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A deny of reading a path denies writing it, too.
+    /// Whether a rule that denies reading a path denies writing it, too.
     fn written_by(&self, specifier: &Specifier) -> bool {
         match specifier {
             Specifier::Path(pattern) => {
@@ -291,7 +291,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Clause 14: rules on files speak of commands that name the file.
+    /// Clause 14: rules on files also cover commands that name the file.
     fn touched_by(&self, class: ToolClass, specifier: &Specifier) -> bool {
         let Some(command) = self.command() else {
             return false;
@@ -326,7 +326,7 @@ impl<'a> Subject<'a> {
             })
     }
 
-    /// May a file that the pattern names lie in a folder that the command goes through?
+    /// Whether a file that the pattern names may lie in a folder that the command walks.
     fn may_read_below(&self, command: &CommandView, pattern: &PathPattern) -> bool {
         let below = &command.touched.below;
         if below.is_empty() {
@@ -342,7 +342,7 @@ impl<'a> Subject<'a> {
             })
     }
 
-    /// May another command of the line set a variable, or change what a name stands for?
+    /// Whether another command of the line may set a variable or redefine a name.
     fn is_unsettled(&self) -> bool {
         let others = self.call.permissions.iter();
         let mut others = others.filter(|other| !std::ptr::eq(&raw const other.effect, self.effect));
@@ -357,12 +357,12 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Is part of what it does only known at run time?
+    /// Whether part of what it does is only known at run time.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.command().is_some_and(CommandView::is_doubtful)
     }
 
-    /// Could this deny or ask rule cover the effect, once it is known what the shell makes of the command?
+    /// Whether this deny or ask rule could cover the effect, once it is known how the shell expands the command.
     pub(crate) fn could_be_covered_by(&self, rule: &Rule) -> bool {
         let Some(command) = self.command() else {
             return false;
@@ -378,7 +378,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Does the rule, taken alone, match an example from settings?
+/// Whether the rule, on its own, matches an example from settings.
 pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bool {
     let allow = rule.list == List::Allow;
     let command = || CommandView::new(example, None);
@@ -417,7 +417,7 @@ pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bo
     }
 }
 
-/// The host of a URL, or the text itself where it is none.
+/// Returns the host of a URL, or the text itself if it is not a URL.
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);

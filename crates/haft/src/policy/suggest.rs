@@ -1,4 +1,4 @@
-//! Rules offered to a person: each covers what the call shows and no more.
+//! Rules offered to the user: each covers what the call shows and no more.
 
 use haft_shell::{join_words, plain_words};
 use serde_json::Value;
@@ -13,13 +13,13 @@ use super::{JudgedCall, Policy, Profile, RuleText};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolClass};
 
-/// Most rules offered at once: a person must be able to read what they would allow.
+/// Maximum number of rules offered at once: the user must be able to read what they would allow.
 const MOST_RULES: usize = 5;
 
 impl Policy {
-    /// The allow rules that, kept for calls like this one, would let it run where now a person is asked: one an effect,
-    /// escaped, as narrow as rules can say it (one path, one command, one host; a tool's name only for the bare call). None
-    /// where rules cannot say it, and none for a critical call or a removal, which are decided each time.
+    /// Returns the allow rules that, limited to calls like this one, would let it run where it now needs approval: one per effect,
+    /// escaped, as narrow as possible (one path, one command, one host; a tool's name only for the bare call). Empty
+    /// if rules cannot express it, and for a critical call or a removal, which need approval each time.
     pub fn suggest(&self, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
         let naming = self.rules.naming(call.spec);
@@ -27,7 +27,7 @@ impl Policy {
             let judged = self.judge_effect(call, &naming, permission);
             let lifted = match judged.source {
                 Source::Profile => true,
-                // By the rule that names the place.
+                // The rule that names the private place lifts the guard's verdict.
                 Source::Guard(..) => judged.verdict == Verdict::Ask && is_private_place(permission),
                 Source::Rule(_) | Source::Secret(..) => false,
             };
@@ -52,7 +52,7 @@ impl Policy {
         }
     }
 
-    /// Would the call run if these rules were kept for it?
+    /// Whether the call would run with these rules limited to it.
     fn is_allowed_by(&self, call: &JudgedCall<'_>, rules: &[String]) -> bool {
         let (tool, unstated) = (call.spec.name.as_str(), call.unstated.unwrap_or_default());
         let kept = rules
@@ -62,7 +62,7 @@ impl Policy {
         after.is_ok_and(|policy| policy.judge(call).verdict == Verdict::Allow)
     }
 
-    /// The same under another profile, guards and other rules aside.
+    /// Does the same under another profile, ignoring guards and other rules.
     pub(super) fn suggest_for(&self, profile: Profile, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
         let naming = self.rules.naming(call.spec);
@@ -89,8 +89,8 @@ impl Policy {
     }
 }
 
-/// Is it a connection to a private place? The one rule that opens it says so and names host and port: it can be kept, though
-/// the connection is critical and a guard asks about it.
+/// Whether it is a connection to a private place. The only rule that permits it names host and port, so the user can save it although
+/// the connection is critical and a guard asks.
 fn is_private_place(permission: &Permission) -> bool {
     match &permission.effect {
         Effect::Connect { host, leads_to, .. } => check_host(host).is_err() || !leads_to.is_empty(),
@@ -98,7 +98,7 @@ fn is_private_place(permission: &Permission) -> bool {
     }
 }
 
-/// Does a command get input, a folder or variables that its words do not say? A rule for its words would say too little.
+/// Whether a command gets input, a folder or variables that its words do not show. A rule for its words would say too little.
 fn is_fed_or_moved(call: &JudgedCall<'_>) -> bool {
     let runs = |permission: &Permission| matches!(permission.effect, Effect::Run { .. });
     if !call.permissions.iter().any(runs) {
@@ -117,7 +117,7 @@ fn is_fed_or_moved(call: &JudgedCall<'_>) -> bool {
     fed || moved || variables
 }
 
-/// The rules that cover one effect, none if rules cannot say it exactly.
+/// Returns the rules that cover one effect; `None` if rules cannot express it exactly.
 fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
     match effect {
         Effect::Read(claim) => paths("Read", claim),
@@ -158,7 +158,7 @@ fn paths(class: &str, claim: &PathClaim) -> Option<Vec<String>> {
         .collect()
 }
 
-/// The rule for exactly these words.
+/// Returns the rule for exactly these words.
 fn command_rule(words: &[String]) -> Option<String> {
     let has = |c: char| words.iter().any(|word| word.contains(c));
     if words.is_empty() || has('\n') || has('\0') {
@@ -167,7 +167,7 @@ fn command_rule(words: &[String]) -> Option<String> {
     if !has('*') {
         return Some(format!("Bash({})", join_words(words)));
     }
-    // A star is a star within quotes, too: only backslashes make it plain.
+    // A star is a wildcard within quotes, too: only a backslash escapes it.
     let escaped: Vec<String> = words
         .iter()
         .map(|word| {

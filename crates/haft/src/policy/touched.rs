@@ -1,25 +1,25 @@
-//! Which files a command shows or edits, as far as its words tell: clause 14 of the shell rules.
+//! The files that a command shows or edits, as far as its words tell: clause 14 of the shell rules.
 
 use haft_shell::{AsWord, Layer, base_name};
 
 use super::git;
 use super::paths::clean;
 
-/// Programs whose words name files that they show, or tell something of. What runs unasked is among them: a denied file would
-/// be read unasked through it.
+/// Programs that show the files their words name, or something about them. This includes the commands that run without approval: otherwise
+/// they could read a denied file.
 const PRINTERS: &[&str] = &["cat", "head", "tail", "sed", "grep", "diff", "wc", "du"];
 
-/// Most letters of one word that are taken for options; a file's name may follow the last of them.
+/// Maximum number of letters in one word inspected as options; a file name may follow any of them.
 const MOST_LETTERS: usize = 8;
 
-/// Files that a command names where rules on files speak of it too.
+/// The files that a command names and that rules on files therefore cover.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Touched {
     pub(crate) reads: Vec<String>,
     pub(crate) edits: Vec<String>,
-    /// What lies below these folders may be read, too.
+    /// Folders below which it may also read.
     pub(crate) below: Vec<String>,
-    /// Also files that are only known at run time.
+    /// Whether it also uses files that are only known at run time.
     pub(crate) unknown: bool,
 }
 
@@ -31,13 +31,13 @@ impl Touched {
         self.unknown |= other.unknown;
     }
 
-    /// Could a rule on a file that is not named speak of it?
+    /// Whether a rule on a file that is not named could apply.
     pub(crate) fn is_open(&self) -> bool {
         self.unknown || !self.below.is_empty()
     }
 }
 
-/// The files that a printing command names; `sed -i` edits them.
+/// Returns the files that a printing command names; `sed -i` edits them.
 pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
     let mut found = Touched::default();
     let Some((name, rest)) = layer.words.split_first() else {
@@ -82,26 +82,26 @@ pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
     found
 }
 
-/// `/proc/PID/cwd/…`, `/proc/PID/root/…`: any file at all.
+/// Whether the path leads through a process, such as `/proc/PID/cwd/…` or `/proc/PID/root/…`, and so may be any file.
 fn leads_through_process(file: &str) -> bool {
     file.strip_prefix("/proc/")
         .is_some_and(|rest| rest.split('/').count() > 2)
 }
 
-/// The script or pattern comes first unless an option gives it.
+/// Whether an option gives the script or pattern, which otherwise comes first.
 fn gives_pattern(word: &&str) -> bool {
     let long = ["--e", "--f", "--reg"];
     (is_short(word) && word.contains(['e', 'f'])) || long.iter().any(|o| word.starts_with(o))
 }
 
-/// An option by which `grep` may go through folders: `-r`, `-R`, `-d recurse`, and their long names.
+/// Whether an option makes `grep` walk folders: `-r`, `-R`, `-d recurse`, or their long names.
 fn may_descend(word: &&str) -> bool {
     (is_short(word) && word.contains(['r', 'R', 'd']))
         || word.starts_with("--r")
         || word.starts_with("--d")
 }
 
-/// What may be the value of an option within its own word: `--from-file=x`, `-nfx`.
+/// Returns what may be an option's value within the same word: `--from-file=x`, `-nfx`.
 fn values(word: &str) -> Vec<&str> {
     if !is_short(word) {
         let value = word.strip_prefix("--").and_then(|w| w.split_once('='));
@@ -111,12 +111,12 @@ fn values(word: &str) -> Vec<&str> {
     ends.map(|(at, _)| &word[at..]).collect()
 }
 
-/// Are there more letters than are looked through? The name of a file may follow any of them.
+/// Whether a word has more option letters than are inspected. A file name may follow any of them.
 fn may_name_more(word: &str) -> bool {
     is_short(word) && word.chars().count() > 2 + MOST_LETTERS
 }
 
-/// The words that are no options; all of them after `--`.
+/// Returns the words that are not options, and all words after `--`.
 fn operands<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     let end = words.iter().position(|w| *w == "--");
     let end = end.unwrap_or(words.len());

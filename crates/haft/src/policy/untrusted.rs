@@ -1,4 +1,4 @@
-//! The guard against exfiltration: what a run that has read untrusted content would send out is asked about.
+//! The guard against exfiltration: sending data out needs approval once a run has read untrusted content.
 
 use super::guard::{Guard, MinimumVerdict};
 use super::judged_call::JudgedCall;
@@ -6,8 +6,8 @@ use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
 use crate::untrusted::recipient;
 
-/// Asks about, or denies, what a run that has read untrusted content would send out of the workspace and the jail, even where a rule
-/// allows it (`policy.untrusted`). What came from one place may go back to that same place: nothing new leaves by that.
+/// Asks for approval of, or denies, calls that could carry data out of the workspace and the jail after the run has read untrusted content,
+/// even where a rule allows them (`policy.untrusted`). Data may return to the place it came from: that leaks nothing new.
 #[derive(Debug, Clone, Copy)]
 pub struct UntrustedContent {
     verdict: Verdict,
@@ -15,7 +15,7 @@ pub struct UntrustedContent {
 }
 
 impl UntrustedContent {
-    /// A guard with this verdict.
+    /// Creates a guard with this verdict.
     pub fn new(verdict: Verdict) -> Self {
         Self {
             verdict,
@@ -23,16 +23,16 @@ impl UntrustedContent {
         }
     }
 
-    /// Commands in the jail have the network of the machine, so what they reach is not judged by itself.
+    /// Sets whether commands in the jail share the machine's network, so that their connections are not judged separately.
     pub fn commands_reach_out(mut self, they_do: bool) -> Self {
         self.commands_reach_out = they_do;
         self
     }
 
-    /// Where this effect could carry something; `None` where it carries nothing out.
+    /// Returns where this effect could send data; `None` if it sends nothing out.
     fn destination(self, call: &JudgedCall<'_>, permission: &Permission) -> Option<String> {
         match &permission.effect {
-            // It reads in the workspace, by commands that are known to do no more.
+            // It only reads in the workspace, by commands known to do nothing else.
             Effect::Run { .. } if permission.risk == Risk::Safe => None,
             Effect::Run {
                 jailed, on_copy, ..
@@ -48,7 +48,7 @@ impl UntrustedContent {
     }
 }
 
-/// Whether a path, or what it leads to, lies outside the workspace.
+/// Whether a path, or its link target, lies outside the workspace.
 fn leaves_workspace(claim: &PathClaim) -> bool {
     let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
     outside(&claim.path) || claim.target.as_deref().is_some_and(outside)

@@ -1,7 +1,7 @@
-//! What a command does to files, as far as its words tell: for a judge without a jail, who must know all of it.
+//! What a command does to files, as far as its words show: for judging without a jail, where all of it must be known.
 //!
-//! A command is understood where its program and all of its options are in the lists here; then what it does is in its uses and
-//! nothing else. What is not understood is looked through for words that may name a place, and needs a rule or a person.
+//! A command is understood if its program and all of its options are in these lists; then its uses describe everything it
+//! does. A command that is not understood is searched for words that may name a place, and needs a rule or an approval.
 
 use haft_shell::{AsWord, Layer, inner_command};
 
@@ -19,7 +19,7 @@ mod tables;
 /// What a command does with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Says whether it is there, what kind it is, or what a folder lists.
+    /// Shows whether it exists, what kind it is, or what a folder lists.
     Names,
     /// Reads a file.
     Reads,
@@ -27,20 +27,20 @@ pub enum How {
     ReadsHistory,
     /// Reads a file, or all files below a folder.
     ReadsBelow {
-        /// Also where links in the folder lead.
+        /// Whether it also follows links in the folder.
         follows: bool,
     },
-    /// Reads files that the repository tracks, whichever have changed.
+    /// Reads files that the repository tracks, whichever of them changed.
     ReadsTracked,
-    /// Makes or changes a file; makes a folder.
+    /// Creates or changes a file; creates a folder.
     Writes,
-    /// Takes a file or an empty folder away.
+    /// Removes a file or an empty folder.
     Removes,
-    /// Takes a file or a folder away, with all that lies in it.
+    /// Removes a file, or a folder with everything in it.
     Moves,
-    /// Goes there: later relative paths of its line start there.
+    /// Changes to this folder: later relative paths of the line start there.
     Goes,
-    /// Whatever a program that is not understood does with its words.
+    /// May do anything with it: the program is not understood.
     MayUse,
     /// A URL.
     Connects,
@@ -51,50 +51,50 @@ pub enum How {
 pub enum Known {
     /// All of it: relative or absolute.
     Whole,
-    /// A pattern of files (`*`, `?`, `[…]`).
+    /// A glob pattern (`*`, `?`, `[…]`).
     Pattern,
-    /// It begins with `~`, which is the user's home folder.
+    /// The part after `~`, which is the user's home folder.
     Home,
-    /// Nothing: it is as it is written.
+    /// Nothing: the text is as written.
     Nothing,
 }
 
 /// One path that a command uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// As it is written, quotes undone.
+    /// The path as written, unquoted.
     pub path: String,
-    /// What is done with it.
+    /// What the command does with it.
     pub how: How,
     /// How much of it is known.
     pub known: Known,
-    /// The name that a file gets in it, where the path may be a folder that files are put into.
+    /// The name of the file put into it, if the path may be a folder.
     pub puts: Option<String>,
 }
 
-/// What one command of a line uses.
+/// What one command of a line does with files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a property of its own that a command has or has not"
 )]
 pub struct Uses {
-    /// The paths, and what may be one.
+    /// The paths, and words that may be paths.
     pub paths: Vec<Use>,
-    /// It does nothing else: its program and all of its options are known.
+    /// Whether it does nothing else: its program and all of its options are known.
     pub understood: bool,
-    /// It is git, which does what settings of the repository say.
+    /// Whether it is git, which obeys the repository's settings.
     pub git: bool,
-    /// It prints what the shell makes of another command's output, which may be names of files.
+    /// Whether it prints the shell's expansion of another command's output, which may be file names.
     pub(crate) globs_output: bool,
-    /// It prints only what its own words say, or something of the system.
+    /// Whether it prints only its own words, or facts about the system.
     pub(crate) prints_words: bool,
 }
 
 impl Use {
     pub(super) fn new(word: &Spelled, how: How) -> Self {
         let known = match word.form {
-            // Some shells read `=ls` as the path of that program, and go through all folders at `**`.
+            // Some shells expand `=ls` to the path of that program, and walk all folders for `**`.
             Form::Known if word.text.starts_with('=') => Known::Nothing,
             Form::Pattern if word.text.contains("**") => Known::Nothing,
             Form::Known => Known::Whole,
@@ -114,7 +114,7 @@ impl Use {
         Self::new(&Spelled::known(path), how)
     }
 
-    /// A path that is known as it is; one that begins with `~` lies in the home folder.
+    /// Creates a use of a path that is known as written; one that starts with `~` lies in the home folder.
     pub fn of_path(path: &str, how: How) -> Self {
         let known = if path.starts_with('~') {
             Known::Home
@@ -129,7 +129,7 @@ impl Use {
         }
     }
 
-    /// A path that only the shell knows.
+    /// Creates a use of a path that only the shell knows.
     pub fn unknown(path: &str, how: How) -> Self {
         Self {
             known: Known::Nothing,
@@ -148,17 +148,17 @@ impl Uses {
     }
 
     fn each<'w>(words: impl IntoIterator<Item = &'w Spelled>, how: How) -> Self {
-        // What lies behind a pipe of the line is a command of its own.
+        // The command behind a process substitution is a part of its own.
         let words = words.into_iter().filter(|word| word.form != Form::Pipe);
         Self::of(words.map(|word| Use::new(word, how)).collect())
     }
 }
 
-/// What a command with these words uses.
+/// Returns what a command with these words does with files.
 pub(super) fn uses(words: &[Spelled]) -> Uses {
     let layer = inner_command(words);
     let layer = match layer.words {
-        // The environment as it is, for a program: `env ls`.
+        // `env ls`: a program with an unchanged environment.
         [env, name, ..]
             if !layer.fed && env.text() == "env" && env.is_known() && is_plain_name(name) =>
         {
@@ -172,7 +172,7 @@ pub(super) fn uses(words: &[Spelled]) -> Uses {
     })
 }
 
-/// Whatever the name of a file means to them as an option, they read what their words name and print.
+/// Programs that only read files and print, even if a file name is taken for an option.
 const ANY_OPTION: &[&str] = &["cat", "echo", "head", "ls", "stat", "tail"];
 
 fn is_plain_name(word: &Spelled) -> bool {
@@ -190,7 +190,7 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
     if let Some(uses) = printers::of(name.text(), rest) {
         return Some(uses);
     }
-    // All others take their words for paths.
+    // All others take their words as paths.
     if rest
         .iter()
         .any(|word| matches!(word.form, Form::Printed { .. }))
@@ -212,12 +212,12 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
     }
 }
 
-/// A pattern of files whose matches are no options: it says how their names begin.
+/// Whether no match of the word can be an option: a pattern must start with a literal.
 fn may_stand(word: &Spelled) -> bool {
     word.form != Form::Pattern || !word.text.starts_with(['*', '?', '[', '-'])
 }
 
-/// `find` that only looks: it says names, and none beyond links.
+/// Returns the uses of a read-only `find`: it prints names, and does not follow links.
 fn find_uses(words: &[Spelled]) -> Option<Uses> {
     if words
         .iter()
@@ -245,14 +245,14 @@ fn names_place(word: &str) -> bool {
 fn git_uses(words: &[Spelled]) -> Uses {
     let texts: Vec<&str> = words.iter().map(AsWord::text).collect();
     let shown = git::git_reads(&texts);
-    // Behind the command.
+    // Skip the git command itself.
     let named = texts.iter().filter(|text| !text.starts_with('-')).skip(1);
     let how = if shown.contents {
         How::ReadsHistory
     } else {
         How::Names
     };
-    // Behind a colon stands a path from the root of the repository, before it a commit; and a commit may be called as a file is.
+    // `COMMIT:PATH` names a path from the repository's root; a commit may also have the name of a file.
     let mut paths: Vec<Use> = named
         .flat_map(|text| [Some(*text), text.rsplit_once(':').map(|(_, path)| path)])
         .flatten()

@@ -1,4 +1,4 @@
-//! `CommandView`: a command as rules match it, taken apart once an effect.
+//! `CommandView`: a command as rules match it, parsed once per effect.
 
 use haft_shell::{
     AsWord, Expansions, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
@@ -12,27 +12,27 @@ use super::paths::clean;
 use super::remembered::take_apart;
 use super::touched::{Touched, touched};
 
-/// Scripts within scripts (`sh -c "sh -c …"`) that are looked into.
+/// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected.
 const DEEPEST_SCRIPT: usize = 8;
 
-/// Programs with options that write or run something: a pattern of files among their words could become one.
+/// Programs with options that write or run something: a glob pattern among their words could expand to one.
 const GLOB_SHY: &[&str] = &["find", "sort", "sed", "git"];
 
-/// What an allow must look like to cover a part.
+/// The kind of allow rule that can cover a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
-    /// Any rule whose pattern fits.
+    /// Any rule whose pattern matches.
     Pattern,
     /// A rule with exactly this command.
     Exact,
-    /// No rule covers it.
+    /// No rule.
     Nothing,
 }
 
-/// One simple command, as an allow matches it.
+/// One simple command, as allow rules match it.
 #[derive(Debug)]
 struct PartView {
-    /// As it is, and what its wrappers run; in the least quoting.
+    /// The whole command, and what its wrappers run, both with minimal quoting.
     full: String,
     inner: String,
     reach: Reach,
@@ -42,20 +42,20 @@ struct PartView {
 #[derive(Debug)]
 pub(crate) struct CommandView {
     parts: Vec<PartView>,
-    /// Why it could not be taken apart.
+    /// Why it could not be parsed.
     pub(crate) unread: Option<ParseError>,
-    /// What deny and ask match, in every spelling.
+    /// The texts that deny and ask match, in every spelling.
     forms: Vec<String>,
-    /// The same for commands with words that are only known at run time: each stands for any text.
+    /// The same for commands with words that are only known at run time: each such word matches any text.
     doubtful: Vec<Glob>,
-    /// Files it names where file rules speak of commands.
+    /// Files that it names and that rules on files therefore cover.
     pub(crate) touched: Touched,
-    /// Targets of redirections, where they can be seen.
+    /// Targets of redirections, as far as they are visible.
     pub(crate) targets: Vec<String>,
 }
 
 impl CommandView {
-    /// Looks at a command; `argv` wins over the line where there is one.
+    /// Parses a command; `argv`, if present, takes precedence over the line.
     pub(crate) fn new(line: &str, argv: Option<&[String]>) -> Self {
         let mut view = Self {
             parts: Vec::new(),
@@ -96,7 +96,7 @@ impl CommandView {
         view
     }
 
-    /// The same command under variables that its rules do not show: no allow covers it (clause 6).
+    /// Marks the command as run under variables that its rules do not show: no allow rule covers it (clause 6).
     pub(crate) fn out_of_reach(mut self) -> Self {
         for part in &mut self.parts {
             part.reach = Reach::Nothing;
@@ -104,40 +104,40 @@ impl CommandView {
         self
     }
 
-    /// What an allow must look like to cover all of it.
+    /// Returns the kind of allow rule that can cover all of it.
     pub(crate) fn reach(&self) -> Reach {
         let whole = self.unread.is_none() && self.targets.is_empty() && !self.parts.is_empty();
         let least = self.parts.iter().map(|part| part.reach).max();
         least.filter(|_| whole).unwrap_or(Reach::Nothing)
     }
 
-    /// Does a pattern without stars fit every part?
+    /// Whether a pattern without stars matches every part.
     pub(crate) fn all_are(&self, whole: &Glob) -> bool {
         let fits = |part: &PartView| whole.matches(&part.full) || whole.matches(&part.inner);
         self.reach() < Reach::Nothing && self.parts.iter().all(fits)
     }
 
-    /// Does this hold of what every part runs, and may a pattern speak of them?
+    /// Whether this holds for what every part runs, and a pattern may cover all parts.
     pub(crate) fn all_fit(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.reach() == Reach::Pattern && self.parts.iter().all(|part| fits(&part.inner))
     }
 
-    /// Does this hold of a spelling of a part?
+    /// Whether this holds for any spelling of a part.
     pub(crate) fn any_fits(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.forms.iter().any(|form| fits(form))
     }
 
-    /// Could this hold of a part, once its words are known?
+    /// Whether this could hold for a part once its words are known.
     pub(crate) fn any_could(&self, could: impl Fn(&Glob) -> bool) -> bool {
         self.doubtful.iter().any(could)
     }
 
-    /// Is a word of a part, or a file that it reads, only known at run time?
+    /// Whether a word of a part, or a file that it reads, is only known at run time.
     pub(crate) fn is_doubtful(&self) -> bool {
         !self.doubtful.is_empty() || self.touched.is_open()
     }
 
-    /// Does a part run this program?
+    /// Whether a part runs this program.
     pub(crate) fn runs(&self, name: &str) -> bool {
         let is = |part: &PartView| part.inner.split(' ').next().map(base_name) == Some(name);
         self.parts.iter().any(is)
@@ -156,7 +156,7 @@ impl CommandView {
         };
         let mut run = join(inner.words);
         if inner.fed {
-            // No exact rule covers words that are not there.
+            // No exact rule covers words that are not visible.
             run.push_str(FED);
         }
         self.parts.push(PartView {
@@ -177,7 +177,7 @@ impl CommandView {
             .extend(targets.iter().map(|target| clean(target)));
     }
 
-    /// Notes every spelling of what a command runs, for deny and ask.
+    /// Records every spelling of what a command runs, for deny and ask.
     fn look_at<W: AsWord>(&mut self, all: &Layers<'_, W>, depth: usize) {
         for layer in &all.commands {
             self.spell(layer.words);
@@ -211,13 +211,13 @@ impl CommandView {
     }
 }
 
-/// Stands for words that a program adds.
+/// Placeholder for words that a program adds.
 const FED: &str = " $()";
 
 /// Commands that no pattern allows, only a rule with the exact command: clause 7 of the shell rules.
 const NEVER_BY_PATTERN: &[&str] = &["watch", "setsid", "ionice", "flock"];
 
-/// A command that a pattern or a bare tool name may not allow, only a rule with exactly this command.
+/// Whether only a rule with exactly this command may allow it, not a pattern or a bare tool name.
 fn needs_exact_rule<W: AsWord>(layer: Layer<'_, W>) -> bool {
     let Some(name) = layer.words.first().map(|name| base_name(name.text())) else {
         return true;
@@ -229,7 +229,7 @@ fn needs_exact_rule<W: AsWord>(layer: Layer<'_, W>) -> bool {
         || (layer.fed && (is_shell(name) || is_wrapper(name)))
 }
 
-/// Could a pattern of files among the words become an option that writes or runs something?
+/// Whether a glob pattern among the words could become an option that writes or runs something.
 fn is_shy<W: AsWord>(layer: Layer<'_, W>) -> bool {
     let pattern = |word: &W| {
         word.expansions()
@@ -240,10 +240,10 @@ fn is_shy<W: AsWord>(layer: Layer<'_, W>) -> bool {
         && layer.words.iter().any(pattern)
 }
 
-/// What a command could be: words that are not known stand for any text.
+/// Returns a pattern for what a command could be: unknown words match any text.
 fn doubt<W: AsWord>(layer: Layer<'_, W>) -> Glob {
     let mut pieces = Vec::new();
-    // An unknown word may be none or several: the blanks around it are its own.
+    // An unknown word may expand to no words or several: its star includes the blanks around it.
     let mut before_known = false;
     for word in layer.words {
         let known = layer.knows(word);
@@ -259,7 +259,7 @@ fn doubt<W: AsWord>(layer: Layer<'_, W>) -> Glob {
     Glob::from_pieces(pieces)
 }
 
-/// Words as one line: known ones in the least quoting, the others as they are written. Equal lines mean equal words.
+/// Joins words to one line: known ones with minimal quoting, the others as written. Equal lines mean equal words.
 fn join<W: AsWord>(words: &[W]) -> String {
     let mut line = String::new();
     for (at, word) in words.iter().enumerate() {

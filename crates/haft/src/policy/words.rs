@@ -1,6 +1,6 @@
-//! Reads the words of a command pattern, and writes them so that every spelling of them looks the same.
+//! Parses the words of a command pattern, and writes them in one canonical spelling.
 //!
-//! A pattern quotes as a command line does, but `*` is a pattern in it wherever no backslash is before it.
+//! A pattern quotes like a command line, but `*` is a wildcard in it unless a backslash precedes it.
 
 use haft_shell::needs_quotes;
 
@@ -9,18 +9,18 @@ use super::glob::Piece;
 /// Why a pattern is not plain words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotPlain {
-    /// It holds syntax of the shell.
+    /// It has shell syntax.
     Syntax,
     /// A quote or an escape is open at its end.
     Open,
 }
 
-/// The words of a command pattern; `*` is a star unless a backslash stands before it.
+/// Parses the words of a command pattern; `*` is a wildcard unless a backslash precedes it.
 pub(crate) fn pattern_words(pattern: &str) -> Result<Vec<Vec<Piece>>, NotPlain> {
     Reader::new(pattern).read()
 }
 
-/// A pattern's words in the form of `join_words`.
+/// Returns a pattern's words in the form of `join_words`.
 pub(crate) fn join_pieces(words: &[Vec<Piece>]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -32,7 +32,7 @@ pub(crate) fn join_pieces(words: &[Vec<Piece>]) -> Vec<Piece> {
     pieces
 }
 
-/// Writes one word, in single quotes where it holds anything the shell would read otherwise.
+/// Writes one word, in single quotes if the shell would interpret any of it.
 fn quote(word: impl Iterator<Item = Piece> + Clone, out: &mut dyn FnMut(Piece)) {
     let special = |piece: Piece| match piece {
         Piece::Star => false,
@@ -58,7 +58,7 @@ fn quote(word: impl Iterator<Item = Piece> + Clone, out: &mut dyn FnMut(Piece)) 
     }
 }
 
-/// Splits a pattern into words and gives up at the first sign of syntax.
+/// Splits a pattern into words; stops at the first shell syntax.
 struct Reader<'a> {
     chars: std::str::Chars<'a>,
     words: Vec<Vec<Piece>>,
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
     fn escaped(&mut self) -> Result<(), NotPlain> {
         match self.chars.next() {
             None => Err(NotPlain::Open),
-            // Joined lines: bash joins before it looks for words, so a word that goes on is not a plain one.
+            // Joined lines: bash joins them before it splits words, so a word that continues after the break is not plain.
             Some('\n') => match self.chars.clone().next() {
                 Some(c) if self.word.is_some() && !" \t\\".contains(c) => Err(NotPlain::Syntax),
                 _ => Ok(()),

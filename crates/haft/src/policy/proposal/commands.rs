@@ -1,11 +1,11 @@
-//! Rules for commands that may be proposed: an exact line, or a known subcommand that any words may follow.
+//! Command rules that may be proposed: an exact line, or a known subcommand followed by any words.
 
 use haft_shell::{base_name, is_shell, is_wrapper};
 
 use super::super::glob::Piece;
 use super::super::words::pattern_words;
 
-/// Programs that run code from their standard input or from a text among their words. A number after the name is a version of it.
+/// Programs that run code from their standard input or from an argument. A number after the name is a version.
 const INTERPRETERS: &[&str] = &[
     "awk",
     "bb",
@@ -46,13 +46,13 @@ const INTERPRETERS: &[&str] = &[
     "wish",
 ];
 
-/// Programs beside the shells and wrappers of `haft-shell` whose words, or whose input, are a command of their own.
+/// Programs whose arguments or input are a command of their own, besides the shells and wrappers of `haft-shell`.
 const RUNNERS: &[&str] = &[
     ".", "at", "batch", "coproc", "csh", "eval", "fish", "mksh", "nu", "rbash", "source", "ssh",
     "tcsh", "toybox", "trap", "xonsh", "yash",
 ];
 
-/// Programs that do what their input says, whatever words they have: a rule for their words says nothing of it.
+/// Programs that do what their input says, whatever their arguments: a rule for their arguments says nothing about that.
 const READERS: &[&str] = &[
     "bc",
     "clickhouse-client",
@@ -95,11 +95,11 @@ const READERS: &[&str] = &[
     "vim",
 ];
 
-/// Subcommands of git that change files by their input where no word names a file.
+/// Git subcommands that change files according to their input where no argument names a file.
 const GIT_READERS: &[&str] = &["am", "apply", "fast-import"];
 
-/// Subcommands that any words may follow: no option of theirs names a file to write or a program to start. What an allow rule
-/// covers is applied unasked, so one such option would let everything in (`git log --output=FILE`, `cargo tree --config …`,
+/// Subcommands that any words may follow: none of their options names a file to write or a program to start. Calls that an allow rule
+/// covers run without approval, so one such option would let everything in (`git log --output=FILE`, `cargo tree --config …`,
 /// `go list -toolexec …`, `npm test --script-shell=…`, `pip list --log FILE`).
 const SUBCOMMANDS: &[(&str, &[&str])] = &[(
     "git",
@@ -113,9 +113,9 @@ const SUBCOMMANDS: &[(&str, &[&str])] = &[(
     ],
 )];
 
-/// Why a pattern for commands may not be proposed.
+/// Says why a pattern for commands may not be proposed.
 pub(super) fn refuse(pattern: &str) -> Option<String> {
-    // As the pattern itself reads its words: without quotes and escapes, the stars told apart.
+    // Split as the pattern itself splits: without quotes and escapes, with stars distinguished.
     let Ok(words) = pattern_words(pattern.trim()) else {
         return Some(TOO_WIDE.to_owned());
     };
@@ -147,7 +147,7 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
 const TOO_WIDE: &str = "it is too wide: write the program and its first argument, and a * at most as the last word after a \
     known subcommand, as in Bash(npm run test) or Bash(git add *)";
 
-/// A word without stars.
+/// Returns a word without stars as text.
 fn plain(word: &[Piece]) -> Option<String> {
     let sign = |piece: &Piece| match piece {
         Piece::Literal(c) => Some(*c),
@@ -156,11 +156,11 @@ fn plain(word: &[Piece]) -> Option<String> {
     word.iter().map(sign).collect()
 }
 
-/// The name of a program without its folder and its version: `python` of `/usr/bin/python3.11`.
+/// Returns the name of a program without folder and version: `python` for `/usr/bin/python3.11`.
 fn stem(program: &str) -> String {
     let name = base_name(program).to_lowercase();
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
-    // A name of signs alone, as `.`, stays as it is.
+    // A name of punctuation only, such as `.`, remains as it is.
     if bare.is_empty() {
         name
     } else {
@@ -172,7 +172,7 @@ fn either(program: &str, holds: impl Fn(&str) -> bool) -> bool {
     holds(base_name(program)) || holds(&stem(program))
 }
 
-/// What is wrong with the first word, whatever follows it.
+/// Says what is wrong with the first word, whatever follows it.
 fn wrong_program(program: &str) -> Option<String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '/');
     if program.contains('=') {
@@ -188,7 +188,7 @@ fn wrong_program(program: &str) -> Option<String> {
         .then(|| format!("{program} runs any command that it is given: name that command instead"))
 }
 
-/// An exact line says all that it runs, unless the program runs what it reads or takes a text for a program.
+/// Refuses an exact line only if the program runs what it reads or takes an argument as code; otherwise the line shows all that runs.
 fn exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
     let is_file = |word: &String| !word.starts_with('-');
     let git_reads = base_name(program) == "git" && GIT_READERS.contains(&first);
@@ -210,7 +210,7 @@ fn exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
         .then(|| format!("{program} would work on whatever it reads: name a file"))
 }
 
-/// A star stands for any words, so what runs must not depend on them.
+/// Refuses a pattern that ends in a star unless it is a known subcommand: a star matches any words, so they must not decide what runs.
 fn before_star(program: &str, first: &str) -> Option<String> {
     if either(program, |name| INTERPRETERS.contains(&name)) {
         return Some(format!(

@@ -1,9 +1,9 @@
-//! Rules for hosts that may be proposed: one exact public host. That its letters look like no others is the rules' own
-//! matter: a host beyond ASCII is none.
+//! Host rules that may be proposed: one exact public host. Look-alike letters need no check here: the rules reject hosts with
+//! characters beyond ASCII.
 
 use super::super::address::check_host;
 
-/// Why a rule for this host, with or without a port, may not be proposed.
+/// Says why a rule for this host, with or without a port, may not be proposed.
 pub(super) fn refuse(place: &str) -> Option<String> {
     let port = |(_, port): &(&str, &str)| port.chars().all(|c| c.is_ascii_digit());
     let host = place

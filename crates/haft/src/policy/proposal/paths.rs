@@ -1,12 +1,12 @@
-//! Rules for paths that may be proposed: below a folder that is named, and with no pattern that could mean a protected path
-//! or a secret.
+//! Path rules that may be proposed: below a named folder, and without a pattern that could match a protected path or a
+//! secret.
 
 use super::super::glob::Glob;
 use super::super::paths::PathPattern;
 use super::super::protected::{protected, protected_names};
 use super::super::secret_names::SecretNames;
 
-/// Why a pattern for paths may not be proposed.
+/// Says why a pattern for paths may not be proposed.
 pub(super) fn refuse(pattern: &PathPattern, secrets: &SecretNames) -> Option<String> {
     let samples = pattern.samples();
     let any = |holds: &dyn Fn(&str) -> bool| samples.iter().any(|sample| holds(sample));
@@ -40,7 +40,7 @@ pub(super) fn refuse(pattern: &PathPattern, secrets: &SecretNames) -> Option<Str
         .find_map(|wild| could_mean(wild, secrets))
 }
 
-/// The protected path or the secret that a name with wildcards could be.
+/// Returns the reason if a name with wildcards could match a protected path or a secret.
 fn could_mean(wild: &Glob, secrets: &SecretNames) -> Option<String> {
     let shown = wild.to_text();
     let name = protected_names().find(|name| {

@@ -1,14 +1,14 @@
-//! The names that a copy may be of: what editors, tools and people put around a file's name, taken off again.
+//! The names that a copy may be of: strips what editors, tools and users add to a file's name.
 
 use std::borrow::Cow;
 
-/// Most names that one name is a copy of.
+/// Maximum number of originals found for one name.
 const MOST: usize = 12;
-/// The longest name that is taken apart, in bytes: no file has a longer one.
+/// Maximum length of an inspected name, in bytes: no file name is longer.
 const LONGEST: usize = 255;
-/// Signs between a name and what says that it is a copy.
+/// Separators between a name and a copy marker.
 const BREAKS: [char; 4] = ['.', '-', '_', ' '];
-/// Words at the end of a copy's name, also with a number behind them.
+/// Copy markers at the end of a name, optionally followed by a number.
 const WORDS: &[&str] = &[
     "back",
     "backup",
@@ -33,7 +33,7 @@ const WORDS: &[&str] = &[
     "temp",
     "theirs",
     "tmp",
-    // What package managers, downloads and merges leave.
+    // Left by package managers, downloads and merges.
     "crdownload",
     "download",
     "pacnew",
@@ -58,12 +58,12 @@ const WORDS: &[&str] = &[
     "zip",
     "zst",
 ];
-/// Words that say so with a number behind them alone (`_LOCAL_4711`).
+/// Copy markers that count only with a number after them (`_LOCAL_4711`).
 const NUMBERED: &[&str] = &["base", "local", "r", "remote"];
-/// Ends of the files that editors keep beside the one that is open, whose names begin with a dot for it.
+/// Suffixes of the files that editors keep for an open file, with a leading dot in the name.
 const SWAPS: &[&str] = &[".kate-swp", ".un"];
 
-/// Every name that this one is a copy of, step by step; none for most names.
+/// Returns every name that this one may be a copy of, stripping step by step; empty for most names.
 pub(super) fn originals(name: &str) -> Vec<Cow<'_, str>> {
     let mut found: Vec<Cow<'_, str>> = Vec::new();
     if name.len() > LONGEST {
@@ -89,12 +89,12 @@ fn add<'n>(found: &mut Vec<Cow<'n, str>>, name: &str, more: Vec<Cow<'n, str>>) {
     }
 }
 
-/// Whether any name with this ending (`.bak`) is a copy.
+/// Whether any name with this extension (`.bak`) is a copy.
 pub(super) fn is_ending(extension: &str) -> bool {
     without_end(&format!("x{extension}")) == Some("x")
 }
 
-/// The names with one thing less around them.
+/// Returns the names with one addition stripped.
 fn step(name: &str) -> Vec<Cow<'_, str>> {
     let mut names: Vec<Cow<'_, str>> = Vec::new();
     let bare = |text: &str| !text.is_empty() && text != "." && text != "..";
@@ -119,7 +119,7 @@ fn step(name: &str) -> Vec<Cow<'_, str>> {
     names
 }
 
-/// `#X#` and `.#X` of Emacs, `.~lock.X#` and `~$X` of office programs, `Copy of X`.
+/// Strips the prefix of Emacs (`#X#`, `.#X`), of office programs (`.~lock.X#`, `~$X`) and of `Copy of X`.
 fn without_start(name: &str) -> Option<&str> {
     let hashed = name
         .strip_prefix('#')
@@ -140,7 +140,7 @@ fn without_start(name: &str) -> Option<&str> {
     })
 }
 
-/// The file that is open, with the dot that may be the editor's.
+/// Returns the open file that a swap file belongs to, with a leading dot that may be the editor's.
 fn without_swap(name: &str) -> Option<&str> {
     let name = name.strip_suffix('~').unwrap_or(name);
     let named = SWAPS.iter().find_map(|end| name.strip_suffix(end));
@@ -153,14 +153,14 @@ fn without_swap(name: &str) -> Option<&str> {
     })
 }
 
-/// What a program writes before it renames it: `.X.a1B2c3`.
+/// Returns the file that a program is about to replace by renaming a temporary file: `.X.a1B2c3`.
 fn draft_of(name: &str) -> Option<&str> {
     let (rest, end) = name.strip_prefix('.')?.rsplit_once('.')?;
     let random = matches!(end.len(), 6 | 8 | 10 | 16);
     (random && end.chars().all(|c| c.is_ascii_alphanumeric())).then_some(rest)
 }
 
-/// `X~`, `X.~1~`, `X.bak`, `X-old2`, `X copy 2`, `X (1)`, `X.1`, `X.2026-01-31`, `X.sync-conflict-…`.
+/// Strips the end of `X~`, `X.~1~`, `X.bak`, `X-old2`, `X copy 2`, `X (1)`, `X.1`, `X.2026-01-31`, `X.sync-conflict-…`.
 fn without_end(name: &str) -> Option<&str> {
     if let Some(rest) = name.strip_suffix('~') {
         let counted = rest.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -187,13 +187,13 @@ fn without_end(name: &str) -> Option<&str> {
         let digits = name[uncounted.len()..].chars();
         let digits = digits.filter(char::is_ascii_digit).count();
         let apart = head.len() < uncounted.len() || name[uncounted.len()..].starts_with(BREAKS);
-        // A dot and any number, or another break and a date.
+        // A dot and any number, or another separator and a date.
         let dotted = uncounted.ends_with('.');
         (is_counted && apart && (dotted || digits >= 6)).then_some(head)
     })
 }
 
-/// What stands before a word and the break before it.
+/// Returns the text before a word and its separator.
 fn before_word<'n>(name: &'n str, word: &str) -> Option<&'n str> {
     let at = name.len().checked_sub(word.len())?;
     let (rest, end) = name.split_at_checked(at)?;

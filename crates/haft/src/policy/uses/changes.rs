@@ -1,4 +1,4 @@
-//! Commands that change files and do nothing else: each change is an effect of its own, for rules on files.
+//! Commands that change files and do nothing else: each change is its own effect, for rules on files.
 
 use haft_shell::{AsWord, Options};
 
@@ -6,7 +6,7 @@ use super::tables::{CP, MKDIR, MV, RM, TEE, TOUCH};
 use super::{How, Use, Uses};
 use crate::policy::spelled::Spelled;
 
-/// What such a command uses.
+/// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     let each = |options: &Options, how| Some(Uses::each(options.split(words)?.words, how));
     match name {
@@ -21,7 +21,7 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     }
 }
 
-/// The last operand is a file, or a folder that the others are put into.
+/// Returns the uses of a command whose last operand is a file, or a folder that the others go into.
 fn put(operands: &[&Spelled], how: How) -> Option<Uses> {
     let (to, from) = operands.split_last()?;
     if from.is_empty() || !operands.iter().all(|word| word.is_known()) {

@@ -1,21 +1,21 @@
-//! Commands whose words are data: they print them, or something of the system, and touch no file.
+//! Commands whose words are data: they print them, or facts about the system, and use no file.
 
 use haft_shell::{AsWord, Options};
 
 use super::{How, Use, Uses};
 use crate::policy::spelled::{Form, Spelled};
 
-/// Their words mean nothing else.
+/// Commands whose words are always data.
 const ANY_WORDS: &[&str] = &[
     "echo", "true", "false", ":", "seq", "sleep", "basename", "dirname",
 ];
 
-/// They say something of the system; with words some of them would change it.
+/// Commands that print facts about the system; with arguments, some of them would change it.
 const NO_WORDS: &[&str] = &[
     "pwd", "whoami", "uname", "nproc", "arch", "uptime", "hostname", "id", "date", "wait",
 ];
 
-/// Options of `date` that only choose what is shown.
+/// Options of `date` that only choose the output.
 const DATE: Options = Options {
     flags: "uR",
     valued: "d",
@@ -25,13 +25,13 @@ const DATE: Options = Options {
     number: false,
 };
 
-/// Programs whose version can be asked for: none of them starts what a workspace names before it answers.
+/// Programs with a safe `--version`: none of them runs anything that a workspace names before it answers.
 const VERSIONED: &[&str] = &[
     "bash", "clang", "cmake", "curl", "docker", "g++", "gcc", "git", "java", "jq", "less", "make",
     "node", "npm", "perl", "php", "python", "python3", "rg", "ruby", "wget", "zsh",
 ];
 
-/// What such a command uses.
+/// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     let known = || words.iter().all(AsWord::is_known);
     match name {
@@ -53,14 +53,14 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     }
 }
 
-/// A format that is no option: one could set a variable.
+/// Whether the format is not an option: an option could set a variable.
 fn prints_plainly(words: &[Spelled]) -> bool {
     words
         .first()
         .is_some_and(|format| format.is_known() && !format.text.starts_with('-'))
 }
 
-/// It prints its words; patterns among them become names of files.
+/// Returns the uses of a command that prints its words; patterns among them become file names.
 fn printed(words: &[Spelled]) -> Uses {
     let open = words
         .iter()

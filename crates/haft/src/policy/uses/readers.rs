@@ -1,4 +1,4 @@
-//! Commands that read the files that their words name, and print something of them.
+//! Commands that read the files that their words name, and print from them.
 
 use haft_shell::{AsWord, Operands, Options};
 
@@ -8,7 +8,7 @@ use super::{How, Use, Uses};
 use crate::policy::readers::DIFF;
 use crate::policy::spelled::{Form, Spelled};
 
-/// They read files and print, whatever their options: the value of one may be a file, too.
+/// Commands that read files and print, whatever their options; an option's value may be a file, too.
 const FILES: &[&str] = &[
     "cat",
     "head",
@@ -34,12 +34,12 @@ const FILES: &[&str] = &[
     "base64",
 ];
 
-/// They say names, kinds and sizes of files, whatever their options.
+/// Commands that print names, kinds and sizes of files, whatever their options.
 const NAMES: &[&str] = &[
     "ls", "stat", "du", "which", "readlink", "realpath", "test", "[",
 ];
 
-/// What such a command uses.
+/// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     match name {
         _ if FILES.contains(&name) => files(name, words, How::Reads),
@@ -49,7 +49,7 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
         "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
         "uniq" => {
             let operands = plain(&UNIQ, words)?.words;
-            // A second file would be written.
+            // `uniq` would write a second file.
             (operands.len() < 2).then(|| Uses::each(operands, How::Reads))
         }
         "rg" => rg(words),
@@ -57,7 +57,7 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     }
 }
 
-/// The operands, where every option is known and none has a value that names a place.
+/// Returns the operands if every option is known and no value names a place.
 pub(super) fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Operands<'w, Spelled>> {
     let operands = options.split(words)?;
     operands
@@ -67,7 +67,7 @@ pub(super) fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Opera
         .then_some(operands)
 }
 
-/// Every word may be a file: by itself, or behind an option. Options that read the names of more files are left out.
+/// Returns the uses where every word may be a file, on its own or after an option. `None` for options that read file names from a file.
 fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
     let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
     let lists = |word: &Spelled| match name {
@@ -81,12 +81,12 @@ fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
         return None;
     }
     let each = words.iter().flat_map(|word| paths(word, how));
-    // A sign between fields, not the root: `cut -d/`.
+    // A delimiter, not the root: `cut -d/`.
     let each = each.filter(|place| place.path != "/" || words.iter().any(|word| word.text == "/"));
     Some(Uses::of(each.collect()))
 }
 
-/// What of a word may be a path.
+/// Returns the parts of a word that may be a path.
 fn paths(word: &Spelled, how: How) -> Vec<Use> {
     if word.form == Form::Pipe {
         return Vec::new();
@@ -98,7 +98,7 @@ fn paths(word: &Spelled, how: How) -> Vec<Use> {
     behind.map(|text| Use::known(text, how)).collect()
 }
 
-/// `grep`: the pattern comes first unless an option gives it, or may.
+/// Returns the uses of `grep`: its pattern comes first unless an option gives it, or may give it.
 fn grep(words: &[Spelled]) -> Uses {
     let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
     let long =
@@ -144,7 +144,7 @@ fn grep(words: &[Spelled]) -> Uses {
     uses
 }
 
-/// `diff` goes through folders, and through links in them.
+/// Returns the uses of `diff`, which walks folders and follows links in them.
 fn diff(words: &[Spelled]) -> Option<Uses> {
     let plain = |word: &Spelled| word.is_known() || word.form == Form::Pipe;
     if !words.iter().all(plain) || !DIFF.know(words) {
@@ -157,7 +157,7 @@ fn diff(words: &[Spelled]) -> Option<Uses> {
     Some(Uses::of(each.collect()))
 }
 
-/// `rg`: searches all that lies below.
+/// Returns the uses of `rg`, which searches everything below a folder.
 fn rg(words: &[Spelled]) -> Option<Uses> {
     let given = plain(&RG, words)?;
     let mut operands = given.words;

@@ -1,18 +1,18 @@
-//! Words of a command that is not understood: what of each may name a place.
+//! Words of a command that is not understood: the parts of each that may name a place.
 
 use haft_shell::{AsWord, base_name};
 
 use super::{How, Known, Use};
 use crate::policy::spelled::{Form, Spelled};
 
-/// Signs that a path may stand behind, within a word.
+/// Characters in a word that a path may follow.
 const BEFORE: [char; 4] = ['=', ':', '@', ','];
-/// Signs that end a path within a text, such as a program for an interpreter.
+/// Characters that end a path within a text, such as code for an interpreter.
 const BETWEEN: &[char] = &[
     ' ', '\t', '\n', '"', '\'', '(', ')', '[', ']', '{', '}', ';', '&', '|', '<', '>', '`', ',',
 ];
 
-/// The places that words behind the first may name, each once.
+/// Returns the places that the words after the first may name, without duplicates.
 pub(super) fn places(words: &[Spelled]) -> Vec<Use> {
     let mut found = Vec::new();
     let mut note = |place: Use| {
@@ -54,7 +54,7 @@ pub(super) fn places(words: &[Spelled]) -> Vec<Use> {
     found
 }
 
-/// The text of a commit is no place, whoever writes it: `git commit -m TEXT`.
+/// Whether the word is a commit message, which is never a place: `git commit -m TEXT`.
 fn is_message(words: &[Spelled], at: usize) -> bool {
     let git = words
         .first()
@@ -70,12 +70,12 @@ fn is_message(words: &[Spelled], at: usize) -> bool {
         && !matches!(words[at].form, Form::Unknown | Form::Pattern)
 }
 
-/// `-m`, `-am`.
+/// Whether the option is `-m` or `-am`.
 fn is_short_message(option: &str) -> bool {
     matches!(option, "-m" | "-am")
 }
 
-/// A URL, or the path of one that names a file.
+/// Returns a URL, or the path of a `file` URL.
 fn url(text: &str) -> Option<Use> {
     let (before, rest) = text.split_once("://")?;
     let scheme = before
@@ -89,7 +89,7 @@ fn url(text: &str) -> Option<Use> {
     (!scheme.is_empty()).then(|| Use::known(&text[before.len() - scheme.len()..], How::Connects))
 }
 
-/// What stands behind a sign or an option in a word, and what looks like a path elsewhere in it.
+/// Returns what follows a separator or an option in a word, and what looks like a path elsewhere in it.
 fn within(text: &str) -> impl Iterator<Item = &str> {
     let behind = BEFORE.into_iter().flat_map(|sign| {
         let parts = text.match_indices(sign);
@@ -103,14 +103,14 @@ fn within(text: &str) -> impl Iterator<Item = &str> {
         .chain(pieces)
 }
 
-/// By its text alone it may lead out of the folder.
+/// Whether the path, by its text alone, may lead out of the folder.
 fn leads_away(piece: &str) -> bool {
     (piece.starts_with('/') && piece.len() > 1)
         || piece.starts_with('~')
         || piece.split('/').any(|part| part == "..")
 }
 
-/// What may be the value of an option within its own word: `--from-file=x`, `-nfx`. Empty for a word that is no option.
+/// Returns what may be an option's value within the same word: `--from-file=x`, `-nfx`. Empty for a word that is not an option.
 pub(super) fn behind_option(text: &str) -> impl Iterator<Item = &str> {
     let long = text
         .strip_prefix("--")

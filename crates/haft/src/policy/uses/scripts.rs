@@ -1,4 +1,4 @@
-//! `sed`, `awk` and `jq`: what their small programs may hold so that they read their files and do nothing else.
+//! `sed`, `awk` and `jq`: which scripts only read their files and do nothing else.
 
 use haft_shell::{AsWord, Options};
 
@@ -7,7 +7,7 @@ use super::tables::JQ;
 use super::{How, Uses};
 use crate::policy::spelled::Spelled;
 
-/// `sed` without `-i` and without files of commands.
+/// Options of `sed`, without `-i` and script files.
 const SED: Options = Options {
     flags: "nErsuz",
     valued: "e",
@@ -26,7 +26,7 @@ const SED: Options = Options {
     number: false,
 };
 
-/// `awk` without files of programs and without libraries.
+/// Options of `awk`, without program files and libraries.
 const AWK: Options = Options {
     flags: "",
     valued: "Fv",
@@ -36,7 +36,7 @@ const AWK: Options = Options {
     number: false,
 };
 
-/// The names that a program of `awk` may hold: none of them starts a program or names a file.
+/// Names permitted in an `awk` program: none of them starts a program or names a file.
 const AWK_NAMES: &[&str] = &[
     "print", "printf", "NR", "FNR", "NF", "FS", "OFS", "RS", "ORS", "BEGIN", "END", "length",
     "substr", "if", "else", "next", "exit", "gsub", "sub", "toupper", "tolower", "index", "int",
@@ -44,7 +44,7 @@ const AWK_NAMES: &[&str] = &[
     "seen", "in", "for", "found", "f", "p",
 ];
 
-/// Words of a filter of `jq` that read more than the input, or the environment.
+/// Words in a `jq` filter that read more than the input, or the environment.
 const FILTER_READS: &[&str] = &[
     "env",
     "include",
@@ -60,7 +60,7 @@ const FILTER_READS: &[&str] = &[
     "modulemeta",
 ];
 
-/// What such a command uses.
+/// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     let (options, fine): (&Options, fn(&str) -> bool) = match name {
         "sed" => (&SED, only_prints),
@@ -84,14 +84,14 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
         }
         scripts.push(files.remove(0).text());
     }
-    // Words such as `x=/etc` are variables to awk, and files elsewhere: as files they are judged.
+    // Words such as `x=/etc` are variables to awk and files to the others; they are judged as files.
     scripts
         .into_iter()
         .all(fine)
         .then(|| Uses::each(files, How::Reads))
 }
 
-/// Lines by number, printed, counted, left out: `1,5p`, `$=`, `3q`. All that writes, reads or runs has another letter.
+/// Whether a `sed` script only prints, counts and skips lines by number: `1,5p`, `$=`, `3q`. Writing, reading and running need others.
 fn only_prints(script: &str) -> bool {
     !script.is_empty()
         && script
@@ -99,7 +99,7 @@ fn only_prints(script: &str) -> bool {
             .all(|c| c.is_ascii_digit() || ",$;p=qd! ~+".contains(c))
 }
 
-/// No pipe, no redirection, no call of what is not known. Texts and patterns in it are read as names, too.
+/// Whether an `awk` program has no pipe, no redirection and no unknown names. Words in its strings and patterns count as names, too.
 fn only_shows(script: &str) -> bool {
     let signs = "_{}()[]$ ,;:.+-*/%=!~^\"\t&#'\\";
     let fine = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
@@ -110,7 +110,7 @@ fn only_shows(script: &str) -> bool {
     !script.is_empty() && script.chars().all(fine) && script.split(|c| !is_part(c)).all(known)
 }
 
-/// A filter that reads nothing but its input: no variable, no format, no word that reads more.
+/// Whether a `jq` filter reads only its input: no variables, no formats, no word that reads more.
 fn only_filters(filter: &str) -> bool {
     let signs = "_.[]|,:\"' (){}?-+*/=<>!;#%";
     let fine = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);

@@ -1,8 +1,8 @@
-//! Options of commands that do more with others.
+//! Tables of the options with which commands remain understood.
 
 use haft_shell::Options;
 
-/// `sort` without what writes (`-o`, `-T`) or runs a program.
+/// `sort`, without options that write (`-o`, `-T`) or run a program.
 pub(super) const SORT: Options = Options {
     flags: "bdfgiMhnRrVCcmsuz",
     valued: "ktS",
@@ -44,7 +44,7 @@ pub(super) const UNIQ: Options = Options {
     number: false,
 };
 
-/// `jq` without what reads modules, files or the environment.
+/// `jq`, without options that read modules, files or the environment.
 pub(super) const JQ: Options = Options {
     flags: "rcejMCSsnRa",
     valued: "",
@@ -67,7 +67,7 @@ pub(super) const JQ: Options = Options {
     number: false,
 };
 
-/// `rg` without what runs a program (`--pre`, `-z`) or reads patterns from a file.
+/// `rg`, without options that run a program (`--pre`, `-z`) or read patterns from a file.
 pub(super) const RG: Options = Options {
     flags: "acFHhIiLlNnopqSsUuvwx0.P",
     valued: "ABCEegjMmrTt",
@@ -147,7 +147,7 @@ pub(super) const RG: Options = Options {
     number: false,
 };
 
-/// `cp` of files: no folders, no links, no copies of what was there.
+/// `cp` of files, without folders, links and backups.
 pub(super) const CP: Options = Options {
     flags: "finupv",
     valued: "",
@@ -174,7 +174,7 @@ pub(super) const MV: Options = Options {
     number: false,
 };
 
-/// `rm` of files: no folders.
+/// `rm` of files, without folders.
 pub(super) const RM: Options = Options {
     flags: "fiIv",
     valued: "",
@@ -194,7 +194,7 @@ pub(super) const MKDIR: Options = Options {
     number: false,
 };
 
-/// `touch` of now.
+/// `touch` with the current time.
 pub(super) const TOUCH: Options = Options {
     flags: "acm",
     valued: "",
