@@ -1,4 +1,4 @@
-//! Artifacts: big results kept aside, named by the hash of their bytes, owned by runs.
+//! Artifacts: large results, named by the hash of their bytes and owned by runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,16 +23,16 @@ pub use reference::ArtifactRef;
 #[cfg(test)]
 mod tests;
 
-/// Whose artifacts: the owner of a ref. Two runs of other tenants never see each other's.
+/// The owner of a ref. Runs of different tenants never see each other's artifacts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
-    /// For whom the run works.
+    /// The principal that the run works for.
     pub principal: Principal,
     /// The run.
     pub run: RunId,
 }
 
-/// What is known of an artifact.
+/// Metadata of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArtifactInfo {
     /// Its ref.
@@ -40,31 +40,31 @@ pub struct ArtifactInfo {
     pub reference: ArtifactRef,
     /// Its media type.
     pub media_type: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// The run that made it.
+    /// The run that created it.
     pub run: RunId,
-    /// When, RFC 3339 UTC.
+    /// When it was created, RFC 3339 UTC.
     pub created: String,
 }
 
-/// Why an artifact could not be kept or read.
+/// The reason why an artifact could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
-    /// This run has no such artifact (it may be another run's: that is not said).
+    /// This run has no such artifact. The error does not say whether another run has it.
     #[error("no artifact {0} in this run")]
     NotFound(String),
-    /// The tenant's quota is used up by what runs in use hold.
+    /// Runs in use hold too much of the tenant's quota.
     #[error(
         "an artifact of {bytes} bytes does not fit: runs in use hold all but {left} bytes of the quota"
     )]
     Quota {
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
-        /// What may still be stored, once all has gone that no run in use holds.
+        /// The bytes that could be stored after removing everything that no run in use holds.
         left: u64,
     },
-    /// The bytes on disk are not those that were stored.
+    /// The bytes on disk differ from those that were stored.
     #[error("artifact {0} is damaged: its bytes no longer match its hash")]
     Damaged(String),
     /// The store's disk or server failed.
@@ -81,18 +81,18 @@ impl From<Full> for ArtifactError {
     }
 }
 
-/// The future of a store's answer.
+/// The future of a store's result.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ArtifactError>>;
 
-/// Stores artifacts: on a disk, in a bucket, in memory.
+/// Stores artifacts: on disk, in a bucket, in memory.
 ///
-/// A caller awaits the answers on a thread that runs other tasks, too. So a store never blocks there: it answers at once
-/// from memory, awaits its server, or works elsewhere ([`run_blocking`](crate::future::run_blocking)). How long an answer may
-/// take is the store's to bound: a call whose result is being stored waits for it.
+/// Callers await the result on a thread that also runs other tasks, so a store never blocks there: it answers at once
+/// from memory, awaits its server, or works elsewhere ([`run_blocking`](crate::future::run_blocking)). The store must limit how
+/// long it takes: a call whose result is being stored waits for it.
 ///
-/// A caller may be dropped while it waits, as its client hung up. What is being stored is then finished by the store: an
-/// artifact is there whole or not at all. A store on a network therefore gives the work to a task of its own, begun by the
-/// call and not by the first poll of the answer:
+/// A waiting caller may be dropped, for example when its client disconnects. The store must then finish storing: an
+/// artifact is stored completely or not at all. A store on a network therefore runs the work in its own task, started by the
+/// call and not by the first poll of the future:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -109,11 +109,11 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, ArtifactError>>;
 /// }
 /// ```
 pub trait ArtifactStore: Send + Sync {
-    /// Stores bytes for an owner; the same bytes twice are stored once. Where the tenant's quota is used up, its oldest
-    /// artifacts that no run in use holds go first. The store finishes it where the answer is dropped.
+    /// Stores bytes for an owner; stores identical bytes once. If the tenant's quota is used up, removes its oldest
+    /// artifacts that no run in use holds. The store completes the operation even if the future is dropped.
     ///
     /// # Errors
-    /// [`ArtifactError::Quota`] where runs in use hold too much; what the store's disk or server says.
+    /// [`ArtifactError::Quota`] if runs in use hold too much; errors of the store's disk or server.
     fn put<'a>(
         &'a self,
         owner: &'a Owner,
@@ -123,10 +123,10 @@ pub trait ArtifactStore: Send + Sync {
         self.put_from(owner, media_type, Arc::new(bytes))
     }
 
-    /// The same for what may be too large to be in memory. The source may block when it is read.
+    /// Does the same for data that may not fit in memory. Reading the source may block.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put), and what reading the source says.
+    /// Those of [`put`](Self::put), and errors of reading the source.
     fn put_from<'a>(
         &'a self,
         owner: &'a Owner,
@@ -134,24 +134,24 @@ pub trait ArtifactStore: Send + Sync {
         source: Arc<dyn Source>,
     ) -> Answer<'a, ArtifactRef>;
 
-    /// What a principal's tenant has of its quota.
+    /// Returns how much of its quota a principal's tenant uses.
     ///
     /// # Errors
-    /// What the store's disk or server says.
+    /// Errors of the store's disk or server.
     fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage>;
 
-    /// What is known of an owner's artifact.
+    /// Returns the metadata of an owner's artifact.
     ///
     /// # Errors
-    /// [`ArtifactError::NotFound`] where the owner has no such artifact, [`ArtifactError::Io`] where the store cannot be read.
+    /// [`ArtifactError::NotFound`] if the owner has no such artifact, [`ArtifactError::Io`] if the store cannot be read.
     fn info<'a>(&'a self, owner: &'a Owner, reference: &'a ArtifactRef)
     -> Answer<'a, ArtifactInfo>;
 
-    /// Bytes `range` (clipped to the artifact's end) of an owner's artifact.
+    /// Returns the bytes in `range` (clipped to the artifact's end) of an owner's artifact.
     ///
     /// # Errors
-    /// [`ArtifactError::NotFound`] where the owner has no such artifact,
-    /// [`ArtifactError::Damaged`] where its bytes do not match its hash, [`ArtifactError::Io`] where the store cannot be read.
+    /// [`ArtifactError::NotFound`] if the owner has no such artifact,
+    /// [`ArtifactError::Damaged`] if its bytes do not match its hash, [`ArtifactError::Io`] if the store cannot be read.
     fn read<'a>(
         &'a self,
         owner: &'a Owner,
@@ -159,17 +159,17 @@ pub trait ArtifactStore: Send + Sync {
         range: Range<u64>,
     ) -> Answer<'a, Bytes>;
 
-    /// Holds everything of an owner while its session lives: pinned artifacts do not expire. A run begins with it and does
-    /// not wait: a store on a network notes it here and tells its server in a task of its own.
+    /// Pins everything of an owner while its session lives: pinned artifacts do not expire. A run starts with this call and does
+    /// not wait: a store on a network records it locally and informs its server in its own task.
     fn pin(&self, owner: &Owner);
 
-    /// Ends what `pin` began, in the same way; from now on the time to live counts.
+    /// Ends what `pin` started, in the same way; the time to live starts now.
     fn unpin(&self, owner: &Owner);
 
-    /// All artifacts of a principal, newest first; of one run where given.
+    /// Returns all artifacts of a principal, newest first; only those of one run if given.
     ///
     /// # Errors
-    /// [`ArtifactError::Io`] where the store cannot be read.
+    /// [`ArtifactError::Io`] if the store cannot be read.
     fn list<'a>(
         &'a self,
         principal: &'a Principal,

@@ -1,8 +1,8 @@
-//! What calls change in the workspace: recorded before it happens, so that it can be shown and undone.
+//! Changes that calls make in the workspace: recorded before they happen, so that the user can see and undo them.
 //!
-//! Every change to a file of a workspace goes through a [`Changer`]. The changer of a call writes to the run's [`ChangeLog`]
-//! what it is about to change, and saves the files that would be lost. [`net`] folds a list of changes into one change for
-//! each file, and [`undo`] plans and applies the reverse.
+//! Every change to a file of a workspace goes through a [`Changer`]. The changer of a call writes what it is about to change to the
+//! run's [`ChangeLog`], and saves the files that would be lost. [`net`] folds a list of changes into one change per file, and
+//! [`undo`] plans and applies the reverse.
 
 mod apply;
 mod changer;
@@ -23,18 +23,18 @@ pub use text::PathText;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that a call changed.
+/// One change that a call made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeEntry {
-    /// Where, below the root and without links.
+    /// The path below the root, without links.
     pub path: PathText,
-    /// Where it was, if it was moved here. All below a folder moves with it.
+    /// The path it was moved from, if it was moved. Everything below a folder moves with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathText>,
-    /// What lay at `path` before; nothing where there is none.
+    /// The state at `path` before; `None` if nothing was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<State>,
-    /// What lies there afterwards.
+    /// The state at `path` afterwards; `None` if nothing is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<State>,
 }

@@ -1,4 +1,4 @@
-//! `MemoryStore`: what agents keep beyond a run: written with its origin, accepted by a person, found again by words.
+//! `MemoryStore`: what agents remember beyond a run: recorded with its origin, accepted by the user, searched by words.
 
 use serde::Serialize;
 
@@ -18,39 +18,39 @@ pub use record::{
     Replaced, Scope, Shelf, State,
 };
 
-/// Most records of one principal, in whatever state.
+/// Maximum number of records per principal, in any state.
 pub const MAX_RECORDS: u64 = 100_000;
-/// Most candidates of one principal that wait for a decision: a queue nobody could read is no review.
+/// Maximum number of pending candidates per principal: nobody could review a longer queue.
 pub const MAX_CANDIDATES: u64 = 1_000;
-/// Most earlier revisions of a record that are kept.
+/// Maximum number of earlier revisions stored per record.
 pub const MAX_REVISIONS: u64 = 32;
-/// Longest query, in characters.
+/// Maximum length of a query, in characters.
 pub const MAX_QUERY: usize = 1_000;
-/// Most records a search or list gives.
+/// Maximum number of records in a search result or list.
 pub const MAX_LISTED: u32 = 10_000;
 
-/// How what tools write comes into memory (`memory.write_mode`).
+/// How records that tools write enter memory (`memory.write_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WriteMode {
-    /// It does not: there are no tools that write.
+    /// Not at all: there are no tools that write.
     Disabled,
-    /// As a candidate, into the run's archive and a review queue; a person accepts it.
+    /// As candidates, in the run's archive and a review queue, until the user accepts them.
     Candidate,
-    /// At once.
+    /// Immediately.
     External,
 }
 
-/// Who asks, and when: nothing of another principal's is seen, nothing expired by then.
+/// The principal of a request and its time: it sees no records of other principals, and none expired by then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
-    /// Whose memory it is.
+    /// The principal whose memory it is.
     pub principal: Principal,
-    /// Nanoseconds since 1970, UTC.
+    /// The time, in nanoseconds since 1970, UTC.
     pub at: i128,
 }
 
 impl Asker {
-    /// This principal, now.
+    /// Creates a request of this principal at the current time.
     pub fn now(principal: &Principal) -> Self {
         Self {
             principal: principal.clone(),
@@ -59,77 +59,77 @@ impl Asker {
     }
 }
 
-/// One change of the memory; several are made all or none.
+/// One change of the memory; a list of them is applied atomically.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Adds a record. The same content again on the same shelf gives the record that is there.
+    /// Adds a record. If the shelf already has the same content, the result is the existing record.
     Put(Draft),
-    /// Changes a record that is still at this revision.
+    /// Changes a record if it is still at this revision.
     Update {
-        /// Which.
+        /// The record.
         id: MemoryId,
-        /// The revision that was seen.
+        /// The revision that the caller read.
         revision: u64,
-        /// What it becomes.
+        /// The new values.
         change: Change,
     },
-    /// Takes a record that is still at this revision away, with its history.
+    /// Deletes a record, with its history, if it is still at this revision.
     Delete {
-        /// Which.
+        /// The record.
         id: MemoryId,
-        /// The revision that was seen.
+        /// The revision that the caller read.
         revision: u64,
     },
 }
 
-/// What a record becomes; what is not named stays.
+/// New values of a record; `None` leaves a value unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     /// Its text.
     pub content: Option<String>,
     /// Its tags.
     pub tags: Option<Vec<String>>,
-    /// Its name in the file face.
+    /// Its path as a file.
     pub path: Option<String>,
     /// Who changes it, for the history.
     pub by: String,
 }
 
-/// Which records to list.
+/// A selection of records to list.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// On these shelves; on all where empty.
+    /// Only on these shelves; on all if empty.
     pub shelves: Vec<Shelf>,
-    /// In this state.
+    /// Only in this state.
     pub state: Option<State>,
-    /// Written by this run.
+    /// Only written by this run.
     pub run: Option<RunId>,
-    /// Only those with a name in the file face.
+    /// Only records with a path as a file.
     pub files: bool,
-    /// At most so many, the newest; at most [`MAX_LISTED`].
+    /// Maximum number of records, newest first; at most [`MAX_LISTED`].
     pub limit: u32,
 }
 
-/// What to search for among accepted records.
+/// A search among accepted records.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// Words, in no syntax: whatever stands in it is looked for.
+    /// Words to search for; the text has no syntax.
     pub text: String,
-    /// On these shelves; on all where empty.
+    /// Only on these shelves; on all if empty.
     pub shelves: Vec<Shelf>,
-    /// Written by this run.
+    /// Only written by this run.
     pub run: Option<RunId>,
-    /// At most so many, the best; at most [`MAX_LISTED`].
+    /// Maximum number of records, best first; at most [`MAX_LISTED`].
     pub limit: u32,
 }
 
-/// A record that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hit {
     /// The record.
     #[serde(flatten)]
     pub record: Record,
-    /// How well it fits; higher is better, and only comparable within one answer.
+    /// How well it matches; higher is better, comparable only within one result.
     pub score: f64,
 }
 
@@ -138,89 +138,89 @@ pub struct Hit {
 pub struct Revision {
     /// Its number, from 1.
     pub revision: u64,
-    /// Since when, RFC 3339 UTC.
+    /// When it was created, RFC 3339 UTC.
     pub since: String,
     /// Its state then.
     pub state: State,
     /// Its text then.
     pub content: String,
-    /// Who made it so.
+    /// Who created it.
     pub by: String,
 }
 
-/// What a person decides about a candidate.
+/// A decision about a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Taken in, or not.
+    /// Whether to accept or reject it.
     pub accept: bool,
     /// Who decides.
     pub by: String,
 }
 
-/// How many records a principal has.
+/// Numbers of a principal's records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Waiting for a decision.
+    /// Candidates, pending a decision.
     pub candidate: u64,
-    /// In use.
+    /// Accepted records.
     pub accepted: u64,
-    /// Turned down, not yet swept.
+    /// Rejected records, not yet swept.
     pub rejected: u64,
 }
 
-/// Why the memory could not do it.
+/// The reason why a memory operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// What was to be stored breaks a bound.
+    /// The record to store exceeds a limit.
     #[error("{0}")]
     Invalid(String),
-    /// No such record of this principal's.
+    /// The principal has no such record.
     #[error("no memory {0}")]
     NotFound(MemoryId),
-    /// It is not at the revision that was seen.
+    /// The record is no longer at the revision that the caller read.
     #[error("memory {0} changed since it was read")]
     Changed(MemoryId),
-    /// It is no candidate any more.
+    /// The record is no longer a candidate.
     #[error("memory {0} is {as_it_is} already", as_it_is = .1.as_str())]
     Decided(MemoryId, State),
-    /// Another accepted record has this name.
+    /// Another accepted record has this path.
     #[error("{0} exists already")]
     Exists(String),
     /// The principal's memory or queue is full.
     #[error("the memory holds {most} {what}, which is the most", most = .1, what = .0)]
     Full(&'static str, u64),
-    /// The query holds no word.
+    /// The query has no words.
     #[error("the query holds no word to look for")]
     NoWords,
-    /// The store behind it failed.
+    /// The underlying store failed.
     #[error("memory: {0}")]
     Store(#[source] Failure),
 }
 
-/// The future of a store's answer.
+/// The future of a store's result.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, MemoryError>>;
 
-/// Keeps memories, each principal's apart. Several processes may use one at a time.
+/// Stores memories, separately for each principal. Several processes may use one at a time.
 ///
-/// Content and query are never read as a language: any text is safe in both.
+/// Content and queries have no syntax: any text is safe in both.
 pub trait MemoryStore: Send + Sync {
-    /// Makes all these changes or none; gives for each step the record, a deleted one as it was.
+    /// Applies all changes or none; returns the record of each step, or a deleted record as it was.
     fn apply<'a>(&'a self, asker: &'a Asker, steps: Vec<Step>) -> Answer<'a, Vec<Record>>;
 
-    /// One record.
+    /// Returns one record.
     fn get<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Option<Record>>;
 
-    /// Records, the one changed last first.
+    /// Returns records, most recently changed first.
     fn list<'a>(&'a self, asker: &'a Asker, filter: &'a Filter) -> Answer<'a, Vec<Record>>;
 
-    /// Accepted records that hold the query's words: those that hold all of them first, then by rank, then the newest.
+    /// Returns accepted records that contain words of the query: those with all of them first, then by rank, then newest first.
     fn search<'a>(&'a self, asker: &'a Asker, query: &'a Query) -> Answer<'a, Vec<Hit>>;
 
-    /// A record's revisions, the oldest first, the present one last; at most [`MAX_REVISIONS`] earlier ones.
+    /// Returns a record's revisions, oldest first, the current one last; at most [`MAX_REVISIONS`] earlier ones.
     fn history<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Vec<Revision>>;
 
-    /// Accepts or rejects a candidate: once, and final. Accepting one that replaces or deletes a file needs that file
-    /// to be as the candidate's writer saw it. A rejected one is kept for seven days.
+    /// Accepts or rejects a candidate, once and finally. To accept one that replaces or deletes a file, that file must still
+    /// be as the candidate's writer saw it. A rejected candidate is stored for seven days.
     fn decide<'a>(
         &'a self,
         asker: &'a Asker,
@@ -228,18 +228,18 @@ pub trait MemoryStore: Send + Sync {
         decision: &'a Decision,
     ) -> Answer<'a, Record>;
 
-    /// How many records there are.
+    /// Returns the numbers of records.
     fn counts<'a>(&'a self, asker: &'a Asker) -> Answer<'a, Counts>;
 
-    /// Takes away what has expired, of whoever it is; tells how much that was. Writing does it along the way.
+    /// Removes expired records of all principals; returns their number. Writing also does this.
     fn sweep(&self, at: i128) -> Answer<'_, u64>;
 
-    /// Adds one record; [`Step::Put`] alone.
+    /// Adds one record; the same as a single [`Step::Put`].
     fn put<'a>(&'a self, asker: &'a Asker, draft: Draft) -> Answer<'a, Record> {
         one(self.apply(asker, vec![Step::Put(draft)]))
     }
 
-    /// Changes one record; [`Step::Update`] alone. Of several who saw the same revision exactly one succeeds.
+    /// Changes one record; the same as a single [`Step::Update`]. Of several callers with the same revision, exactly one succeeds.
     fn update<'a>(
         &'a self,
         asker: &'a Asker,
@@ -255,7 +255,7 @@ pub trait MemoryStore: Send + Sync {
         one(self.apply(asker, vec![step]))
     }
 
-    /// Deletes one record; [`Step::Delete`] alone.
+    /// Deletes one record; the same as a single [`Step::Delete`].
     fn delete<'a>(&'a self, asker: &'a Asker, id: MemoryId, revision: u64) -> Answer<'a, Record> {
         one(self.apply(asker, vec![Step::Delete { id, revision }]))
     }
@@ -263,7 +263,7 @@ pub trait MemoryStore: Send + Sync {
 
 opaque_debug!(MemoryStore);
 
-/// The one record of a change of one step.
+/// Returns the record of a change with one step.
 fn one(applied: Answer<'_, Vec<Record>>) -> Answer<'_, Record> {
     Box::pin(async move {
         let record = applied.await?.pop();

@@ -1,7 +1,7 @@
-//! `Skill`: a folder of know-how with a `SKILL.md`, read by the Agent Skills format, leniently.
+//! `Skill`: a folder of instructions with a `SKILL.md`, read leniently according to the Agent Skills format.
 //!
-//! Loading reads name, description and front matter alone; [`Skill::instructions`] and the files beside it are read
-//! when they are wanted. What a skill asks for and what it limits itself to stay apart: [`Skill::requests`] never
+//! Loading reads only name, description and front matter; [`Skill::instructions`] and other files are read on demand. What a
+//! skill requests and how it limits itself are separate: [`Skill::requests`] never
 //! grants anything, [`Skill::restricts_to`] and [`Skill::excludes`] can only narrow.
 
 use std::fmt;
@@ -38,33 +38,33 @@ pub use resources::{Resource, Resources};
 use crate::skill::folder::Folder;
 use crate::skill::lenient::Declared;
 
-/// The most that is read of a `SKILL.md`: 1 MiB.
+/// Maximum number of bytes read from a `SKILL.md`: 1 MiB.
 pub const MAX_INSTRUCTIONS: u64 = 1024 * 1024;
 
-/// What a text in YAML says, read as front matters are: scalars stay texts, nothing is repeated by aliases.
+/// Parses YAML as front matter is parsed: scalars remain texts, and aliases are not allowed.
 ///
 /// # Errors
-/// The text is not YAML, nests too deep, or has aliases.
+/// The text is not YAML, is nested too deeply, or has aliases.
 pub fn read_yaml(text: &str) -> Result<serde_json::Value, String> {
     Ok(yaml::read(text, 0)?.node.to_value())
 }
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// The skill works.
     Warning,
-    /// It does not.
+    /// The skill does not work.
     Error,
 }
 
-/// What is wrong with a skill, for its author.
+/// A problem with a skill, for its author.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Problem {
-    /// How bad it is.
+    /// The severity.
     pub level: Level,
-    /// What it is.
+    /// The description.
     pub message: String,
 }
 
@@ -90,26 +90,26 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Where a skill was found: which sort of root, and the root's folder.
+/// Where a skill was found: the kind of root, and the root's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// A folder of the workspace's, which must be trusted.
+    /// A folder in the workspace, which must be trusted.
     Workspace(Arc<Path>),
     /// A folder that the settings name.
     Configured(Arc<Path>),
-    /// A folder of the user's own.
+    /// A folder of the user.
     User(Arc<Path>),
 }
 
 impl Source {
-    /// The root's folder.
+    /// Returns the root's folder.
     pub fn root(&self) -> &Path {
         match self {
             Self::Workspace(root) | Self::Configured(root) | Self::User(root) => root,
         }
     }
 
-    /// `workspace`, `settings` or `user`.
+    /// Returns `workspace`, `settings` or `user`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Workspace(_) => "workspace",
@@ -146,71 +146,71 @@ impl Skill {
         }
     }
 
-    /// Its name: one line without path separators or control characters, never empty, fit for a folder's name. It need
-    /// not be its folder's.
+    /// Returns its name: one line without path separators or control characters, never empty, usable as a folder name. It may
+    /// differ from its folder's name.
     pub fn name(&self) -> &str {
         &self.inner.declared.name
     }
 
-    /// What it is for and when to use it; at most 1,024 characters, never empty.
+    /// Returns what it is for and when to use it; at most 1,024 characters, never empty.
     pub fn description(&self) -> &str {
         &self.inner.declared.description
     }
 
-    /// Its folder, without links.
+    /// Returns its folder, without links.
     pub fn dir(&self) -> &Path {
         &self.inner.dir
     }
 
-    /// Where it was found.
+    /// Returns where it was found.
     pub fn source(&self) -> &Source {
         &self.inner.source
     }
 
-    /// Its `SKILL.md`.
+    /// Returns the path of its `SKILL.md`.
     pub fn location(&self) -> PathBuf {
         self.inner.dir.join(self.inner.file)
     }
 
-    /// The name of that file in the folder: `SKILL.md` or `skill.md`.
+    /// Returns the name of that file in the folder: `SKILL.md` or `skill.md`.
     pub fn file_name(&self) -> &'static str {
         self.inner.file
     }
 
-    /// What else it says of itself.
+    /// Returns the rest of its front matter.
     pub fn front(&self) -> &FrontMatter {
         &self.inner.declared.front
     }
 
-    /// The rules it asks for (`allowed-tools`). Shown to people; they grant nothing.
+    /// Returns the rules it asks for (`allowed-tools`). They are shown to the user and grant nothing.
     pub fn requests(&self) -> &[String] {
         &self.inner.declared.tools.requests
     }
 
-    /// The only rules that may be used while it is active (`allowed_tools`); an empty list is none at all.
+    /// Returns the only rules that apply while it is active (`allowed_tools`); an empty list permits nothing.
     pub fn restricts_to(&self) -> Option<&[String]> {
         self.inner.declared.tools.restricts_to.as_deref()
     }
 
-    /// The rules that may not be used while it is active (`disallowed-tools`).
+    /// Returns the rules that may not be used while it is active (`disallowed-tools`).
     pub fn excludes(&self) -> &[String] {
         &self.inner.declared.tools.excludes
     }
 
-    /// What its author should mend; warnings alone, else it would not have loaded.
+    /// Returns what its author should fix; only warnings, since errors prevent loading.
     pub fn problems(&self) -> &[Problem] {
         &self.inner.declared.problems
     }
 
-    /// Whether both are the same skill as read at the same time.
+    /// Whether both are the same skill, read at the same time.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// The instructions, read now: what stands below the front matter, at most [`MAX_INSTRUCTIONS`].
+    /// Reads the instructions now: the text below the front matter, at most [`MAX_INSTRUCTIONS`] bytes.
     ///
-    /// # Errors
-    /// [`SkillError::TooLarge`] where they are longer, [`SkillError::Changed`] where the folder is another one by now, [`SkillError::Io`]
+    /// [`SkillError::TooLarge`] if they are longer, [`SkillError::Changed`] if the folder was replaced, [`SkillError::Io`]
+    /// if the file cannot be read.
     /// where the file cannot be read.
     pub fn instructions(&self) -> Result<String, SkillError> {
         let folder = Folder::open(&self.inner.dir)?;
@@ -218,19 +218,19 @@ impl Skill {
         Ok(split::body(&folder::as_text(&bytes)).to_owned())
     }
 
-    /// All other files below its folder, listed now, in the order of their paths.
+    /// Lists all other files below its folder now, in the order of their paths.
     ///
     /// # Errors
-    /// [`SkillError::Changed`] where the folder is another one by now, [`SkillError::Io`] where it cannot be listed.
+    /// [`SkillError::Changed`] if the folder was replaced, [`SkillError::Io`] if it cannot be listed.
     pub fn resources(&self) -> Result<Resources, SkillError> {
         resources::list(&self.inner.dir, self.inner.file)
     }
 
-    /// Bytes of one of its files; at most 1 MiB at once. A path that leaves the folder, also by a link, is refused.
+    /// Reads bytes of one of its files, at most 1 MiB at once. Refuses a path that leaves the folder, also by a link.
     ///
     /// # Errors
     /// [`SkillError::NotFound`], [`SkillError::Outside`] or [`SkillError::NotAFile`] for a path that names no regular file of the skill,
-    /// [`SkillError::Malformed`] for one that is not relative, [`SkillError::Io`] where it cannot be read.
+    /// [`SkillError::Malformed`] for one that is not relative, [`SkillError::Io`] if it cannot be read.
     pub fn read_resource(&self, path: &str, range: Range<u64>) -> Result<Slice, SkillError> {
         Folder::open(&self.inner.dir)?.slice(path, range)
     }

@@ -1,10 +1,10 @@
-//! `Workspace`: the folder that tools work in, and the edge that no path crosses.
+//! `Workspace`: the folder that tools work in, and the boundary that no path crosses.
 //!
-//! A path is used in two steps. [`Workspace::place`] follows it, link by link, to where it really leads, and
-//! refuses it when that is outside. What works on a [`Place`] then opens that real path beneath the root's own
-//! descriptor with `openat2` and no links allowed, so a folder or link that was swapped in between makes the
-//! operation fail instead of leaving. Paths are literal bytes: nothing is expanded and nothing normalised.
-//! The rules that every path is read by are in `docs/reference/paths.md`; "path rule 3" names one of them.
+//! A path is used in two steps. [`Workspace::place`] follows it, link by link, to its real location, and
+//! refuses it if that is outside. Operations on a [`Place`] then open that real path beneath the root's own
+//! descriptor with `openat2` and no links allowed, so if a folder or link is swapped in between, the operation
+//! fails instead of escaping. Paths are literal bytes: nothing is expanded or normalized.
+//! The rules for all paths are in `docs/reference/paths.md`; "path rule 3" refers to one of them.
 
 use std::fmt;
 use std::io;
@@ -47,7 +47,7 @@ pub use view::WorkspaceView;
 pub(crate) use write::draft_name;
 pub use write::{WriteMode, Written};
 
-/// The entry below which nothing is written, moved or deleted, in any spelling (path rule 7).
+/// The entry below which nothing may be written, moved or deleted, in any letter case (path rule 7).
 const GIT: &str = ".git";
 
 /// A folder that no path leaves. Cheap to clone.
@@ -58,16 +58,16 @@ pub struct Workspace {
 
 #[derive(Clone)]
 struct Inner {
-    /// As the host wrote it: absolute paths may be written below it, too.
+    /// The root as the host wrote it: absolute paths may also start with it.
     given: PathBuf,
-    /// Without links, found once.
+    /// The root without links, resolved once.
     root: PathBuf,
     fd: Arc<OwnedFd>,
-    /// Relative to the root, without links.
+    /// The hidden paths below the root, relative to it, without links.
     own: Vec<PathBuf>,
-    /// Every path that is hidden, absolute, sorted: as given, and where its links lead.
+    /// Every hidden path, absolute and sorted: as given, and where its links lead.
     hidden: Arc<[PathBuf]>,
-    /// Which files hold secrets by their names.
+    /// The names of files that hold secrets.
     secrets: SecretNames,
     /// Whether files of a `.git` folder may be changed.
     git: bool,
@@ -86,7 +86,7 @@ impl Workspace {
     /// Opens a folder as the root. Needs Linux 5.6 for `openat2`.
     ///
     /// # Errors
-    /// [`WorkspaceError::NotADirectory`] where `root` is no folder, [`WorkspaceError::Io`] where it cannot be opened.
+    /// [`WorkspaceError::NotADirectory`] if `root` is not a folder, [`WorkspaceError::Io`] if it cannot be opened.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let io = |e: io::Error| WorkspaceError::io("open", &root.to_string_lossy(), e);
         let given = std::path::absolute(root).map_err(io)?;
@@ -104,13 +104,13 @@ impl Workspace {
                 git: false,
             }),
         };
-        // Probed by doing: a kernel or an outer jail without openat2 is told now, not at the first call.
+        // Test openat2 now, so that a kernel or outer jail without it fails here and not at the first call.
         workspace.beneath(Path::new(""), OFlags::PATH)?;
         Ok(workspace)
     }
 
-    /// Hides these paths and all below them: no operation reads, lists, searches, writes or removes them, and no command
-    /// names them. For state, settings and secrets, inside the root or outside. A relative path starts at the root.
+    /// Hides these paths and everything below them: no operation reads, lists, searches, writes or removes them, and no command
+    /// can name them. For state, settings and secrets, inside or outside the root. A relative path starts at the root.
     ///
     /// A policy takes the hidden paths from its workspace, so call this before
     /// [`PolicyBuilder::workspace`](crate::policy::PolicyBuilder::workspace).
@@ -131,19 +131,19 @@ impl Workspace {
         self
     }
 
-    /// The same workspace with these names of files that hold secrets instead of the standard ones. A policy takes them from
+    /// Replaces the standard names of files that hold secrets. A policy takes them from
     /// its workspace.
     pub fn with_secret_names(mut self, names: SecretNames) -> Self {
         Arc::make_mut(&mut self.inner).secrets = names;
         self
     }
 
-    /// Which files hold secrets by their names.
+    /// Returns the names of files that hold secrets.
     pub fn secret_names(&self) -> &SecretNames {
         &self.inner.secrets
     }
 
-    /// The same workspace for changes that were judged one by one: those of `.git` folders, too.
+    /// Returns the workspace for changes that were judged one by one: it may also change `.git` folders.
     pub(crate) fn with_git(&self) -> Self {
         let mut inner = Inner::clone(&self.inner);
         inner.git = true;
@@ -152,26 +152,26 @@ impl Workspace {
         }
     }
 
-    /// The root, without links.
+    /// Returns the root, without links.
     pub fn root(&self) -> &Path {
         &self.inner.root
     }
 
-    /// The path as the policy must see it, with where its links lead.
+    /// Returns the path as the policy must see it, with where its links lead.
     ///
     /// # Errors
-    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
-    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
+    /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
+    /// [`WorkspaceError::Malformed`] if it is not a valid path, [`WorkspaceError::Io`] if it cannot be inspected.
     pub fn claim(&self, path: &str) -> Result<PathClaim, WorkspaceError> {
         self.place(path)?.claim()
     }
 
-    /// Every hidden path, absolute and sorted: as given, and where its links lead.
+    /// Returns every hidden path, absolute and sorted: as given, and where its links lead.
     pub fn hidden(&self) -> &Arc<[PathBuf]> {
         &self.inner.hidden
     }
 
-    /// The hidden paths below the root, relative to it, for a jail to cover.
+    /// Returns the hidden paths below the root, relative to it, for a jail to cover.
     pub fn hidden_inside(&self) -> &[PathBuf] {
         &self.inner.own
     }
@@ -200,7 +200,7 @@ impl Workspace {
     }
 }
 
-/// Opens what lies at a path below a folder and nowhere else: a link anywhere in the path is an error.
+/// Opens what is at a path below a folder, and nothing else: a link anywhere in the path is an error.
 fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() {
         Path::new(".")
@@ -212,7 +212,7 @@ fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> rustix::io::Resu
     rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve)
 }
 
-/// A path with the links of its existing part followed; the rest as written.
+/// Resolves the links in the existing part of a path; the rest remains as written.
 fn canonical_prefix(path: &Path) -> PathBuf {
     let found = path
         .ancestors()
@@ -227,14 +227,14 @@ fn canonical_prefix(path: &Path) -> PathBuf {
     }
 }
 
-/// At or below a `.git` entry, compared without case.
+/// Whether the path is at or below a `.git` entry, compared case-insensitively.
 pub(crate) fn is_git(relative: &Path) -> bool {
     relative
         .components()
         .any(|part| matches!(part, Component::Normal(name) if name.eq_ignore_ascii_case(GIT)))
 }
 
-/// A relative path as text for messages; the root is `.`.
+/// Returns a relative path as text for messages; the root is `.`.
 fn display_path(relative: &Path) -> String {
     if relative.as_os_str().is_empty() {
         ".".to_owned()

@@ -1,8 +1,8 @@
-//! `DirArtifacts`: artifacts on disk. Blobs are shared and named by their hash; who may read them is kept apart.
+//! `DirArtifacts`: artifacts on disk. Blobs are shared and named by their hash; records of who may read them are separate.
 //!
-//! Below the root: `blobs/` the bytes, `owners/<tenant>/<owner>/` a record for each artifact of a run, `pins/` who is
-//! in use, `tmp/` what is being written, and `lock`, held by whoever changes any of it. Names of tenants and owners are
-//! hashes, so that none of them is a path.
+//! Below the root: `blobs/` holds the bytes, `owners/<tenant>/<owner>/` a record for each artifact of a run, `pins/` the owners in
+//! use, `tmp/` files being written, and `lock` is held by the process that changes any of it. Names of tenants and owners are
+//! hashes, so none of them is a path.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -39,19 +39,19 @@ use owners::Record;
 use pins::Pins;
 use sweep::Wanted;
 
-/// How long an artifact lives when no run in use holds it (contract §3).
+/// Lifetime of an artifact that no run in use holds (contract §3).
 const TTL: Duration = Duration::from_hours(7 * 24);
 
-/// Blobs whose hash was checked; more are checked again.
+/// Maximum number of blobs remembered as verified; the list is cleared when full.
 const VERIFIED: usize = 4096;
 
-/// Longest media type that is kept.
+/// Maximum length of a stored media type, in bytes.
 const MEDIA_TYPE: usize = 128;
 
 /// Artifacts in a folder that several processes may share.
 ///
-/// A blob is read whole and its hash checked when this process first opens it, and again when its file changed. Files are
-/// read and written on threads for work that blocks. Clones are the same store.
+/// When a process first opens a blob, and again when its file has changed, it reads the blob completely and checks its hash.
+/// Files are read and written on threads for blocking work. Clones share the store.
 #[derive(Debug, Clone)]
 pub struct DirArtifacts {
     root: Arc<Path>,
@@ -62,7 +62,7 @@ pub struct DirArtifacts {
     now: fn() -> i128,
 }
 
-/// What a file looked like when its hash was checked.
+/// The state of a file when its hash was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -71,7 +71,7 @@ struct Stamp {
 }
 
 impl DirArtifacts {
-    /// Artifacts below `root`; nothing is made before it is needed.
+    /// Creates a store below `root`; creates nothing on disk until needed.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into().into(),
@@ -83,13 +83,13 @@ impl DirArtifacts {
         }
     }
 
-    /// With at most so many bytes for one tenant.
+    /// Sets the maximum number of bytes per tenant.
     pub fn with_quota(mut self, bytes: u64) -> Self {
         self.quota = Quota(bytes);
         self
     }
 
-    /// With another time to live, counted from the end of the run that holds it.
+    /// Sets the time to live, counted from the end of the run that holds an artifact.
     pub fn with_ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
@@ -108,7 +108,7 @@ impl DirArtifacts {
         self.root.join("blobs").join(&digits[..2]).join(digits)
     }
 
-    /// Opens a blob whose bytes are known to be what its name says.
+    /// Opens a blob after verifying that its bytes match its name.
     fn open_sound(&self, reference: &ArtifactRef) -> Result<File, ArtifactError> {
         let path = self.blob(reference);
         let unreadable = |e: io::Error| {
@@ -133,7 +133,7 @@ impl DirArtifacts {
         Ok(file)
     }
 
-    /// Writes the bytes beside the store, unless it has them.
+    /// Writes the bytes to a staging file, unless the store has them.
     fn stage(&self, reference: &ArtifactRef, bytes: &dyn Source) -> io::Result<Option<Staged>> {
         if self.open_sound(reference).is_ok() {
             return Ok(None);
@@ -141,7 +141,7 @@ impl DirArtifacts {
         Staged::write(&self.root.join("tmp"), bytes).map(Some)
     }
 
-    /// Under the lock: counts the bytes for the tenant, or says how many are left.
+    /// Charges the bytes to the tenant's quota, or says how many are left. Requires the lock.
     fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
         let tenant = self.tenant_dir(&owner.principal);
         let mut used = owners::usage(&tenant)?;
@@ -155,11 +155,11 @@ impl DirArtifacts {
             }
             used = owners::usage(&tenant)?;
         }
-        // Counted before it is kept: a crash in between counts too much, which the next sweep puts right.
+        // Charge before storing: a crash in between counts too much, which the next sweep corrects.
         Ok(owners::set_usage(&tenant, used + size)?)
     }
 
-    /// Works on the disk, on a thread for that.
+    /// Does disk work on a thread for blocking work.
     fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, ArtifactError> + Send + 'static,
@@ -183,10 +183,10 @@ impl DirArtifacts {
         let known = self.record(owner, &reference).is_ok();
         if !known {
             self.charge(owner, size)?;
-            // After the charge, whose sweep removes folders of owners that have nothing.
+            // After the charge, since its sweep removes folders of owners that have nothing.
             self.make_owner(owner)?;
         }
-        // A sweep may have taken what was there before the lock.
+        // A sweep may have removed what was there before the lock was taken.
         if staged.is_none() && !self.blob(&reference).exists() {
             staged = Some(Staged::write(&self.root.join("tmp"), source)?);
         }
@@ -285,7 +285,7 @@ impl ArtifactStore for DirArtifacts {
         let name = self.owner_name(owner);
         let pinned = disk::lock(&self.root).and_then(|_lock| self.pins().pin(&self.root, &name));
         if let Err(error) = pinned {
-            // What the run stores then lives for its time to live from when it was stored, no longer.
+            // The run's artifacts then expire counted from when they were stored.
             tracing::error!("pin the artifacts of run {}: {error}", owner.run);
         }
     }
@@ -325,7 +325,7 @@ impl Stamp {
     }
 }
 
-/// The hex digits of a ref.
+/// Returns the hex digits of a ref.
 fn digits(reference: &ArtifactRef) -> &str {
     let text = reference.as_str();
     text.strip_prefix("sha256-").unwrap_or(text)
@@ -342,12 +342,12 @@ fn hash(file: &mut File) -> io::Result<String> {
     }
 }
 
-/// Times in records have 64 bits: enough until 2262.
+/// Converts to the 64-bit times in records, which last until 2262.
 fn nanoseconds(at: i128) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }
 
-/// Removes a file that may be gone already.
+/// Removes a file if it exists.
 fn remove(path: &std::path::Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),

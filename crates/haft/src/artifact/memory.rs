@@ -15,23 +15,23 @@ use crate::call::{Principal, RunId};
 use crate::clock;
 use crate::future::run_blocking;
 
-/// Most bytes kept for one tenant: 64 MiB.
+/// Maximum number of bytes stored for one tenant: 64 MiB.
 const QUOTA: Quota = Quota(64 << 20);
 
-/// Longest artifact whose hash is made where it is stored; more is worth another thread.
+/// Maximum size of an artifact hashed on the calling thread; larger ones use another thread.
 const SHORT: usize = 1 << 20;
 
-/// Artifacts in memory; gone with the process, and with the last pin of their run. Clones are the same store.
+/// Artifacts in memory, dropped with the process and with the last pin of their run. Clones share the store.
 #[derive(Debug, Clone)]
 pub struct MemoryArtifacts {
     quota: Quota,
     kept: Arc<Mutex<HashMap<Owner, OfRun>>>,
 }
 
-/// What a run has, the oldest first.
+/// The artifacts of a run, oldest first.
 #[derive(Debug, Default)]
 struct OfRun {
-    /// How many sessions hold it.
+    /// Number of sessions that hold it.
     pins: usize,
     all: Vec<Stored>,
 }
@@ -44,7 +44,7 @@ struct Stored {
 }
 
 impl MemoryArtifacts {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self {
             quota: QUOTA,
@@ -52,7 +52,7 @@ impl MemoryArtifacts {
         }
     }
 
-    /// With at most so many bytes for one tenant.
+    /// Sets the maximum number of bytes per tenant.
     pub fn with_quota(mut self, bytes: u64) -> Self {
         self.quota = Quota(bytes);
         self
@@ -72,7 +72,7 @@ impl MemoryArtifacts {
             .ok_or_else(|| ArtifactError::NotFound(reference.as_str().into()))
     }
 
-    /// Makes room for so many bytes of a tenant.
+    /// Makes room for `bytes` more of a tenant.
     fn make_room(
         &self,
         kept: &mut HashMap<Owner, OfRun>,
@@ -156,7 +156,7 @@ impl Default for MemoryArtifacts {
     }
 }
 
-/// An answer that is there.
+/// Returns a future that is ready.
 fn answer<'a, T: Send + 'a>(found: Result<T, ArtifactError>) -> Answer<'a, T> {
     Box::pin(ready(found))
 }

@@ -1,23 +1,23 @@
-//! The bound on a tenant's artifacts, the same for every store: what goes so that more fits.
+//! The limit on a tenant's artifacts, the same for every store: what to evict to make room.
 
-/// Most bytes kept for one tenant unless told otherwise: 10 GiB.
+/// Default maximum number of bytes stored for one tenant: 10 GiB.
 pub const MAX_BYTES: u64 = 10 << 30;
 
-/// What a tenant has of its quota.
+/// A tenant's usage of its quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes kept.
+    /// Bytes stored.
     pub used: u64,
-    /// Most bytes kept.
+    /// Maximum number of bytes.
     pub limit: u64,
 }
 
 /// An artifact as the quota sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredArtifact<I> {
-    /// What the store knows it by.
+    /// The store's id for it.
     pub id: I,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// When it was stored, in nanoseconds since 1970.
     pub created: i64,
@@ -25,21 +25,21 @@ pub struct StoredArtifact<I> {
     pub held: bool,
 }
 
-/// Why an artifact does not fit, whatever else goes.
+/// An artifact does not fit, whatever is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full {
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// How many bytes would fit, once all has gone that no run in use holds.
+    /// The bytes that would fit after evicting everything that no run in use holds.
     pub left: u64,
 }
 
-/// Most bytes of a tenant, and what follows from it.
+/// The maximum number of bytes of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota(pub u64);
 
 impl Quota {
-    /// Refuses what would not fit even if there were nothing else.
+    /// Refuses an artifact that would not fit even into an empty store.
     ///
     /// # Errors
     /// [`Full`] for an artifact that is larger than the whole quota.
@@ -53,12 +53,12 @@ impl Quota {
         Ok(())
     }
 
-    /// Whether so many bytes fit beside those that are used.
+    /// Whether `bytes` more fit beside those in use.
     pub fn has_room(self, used: u64, bytes: u64) -> bool {
         used.saturating_add(bytes) <= self.0
     }
 
-    /// What a tenant has of it.
+    /// Returns a tenant's usage of the quota.
     pub fn usage(self, used: u64) -> Usage {
         Usage {
             used,
@@ -66,11 +66,11 @@ impl Quota {
         }
     }
 
-    /// Makes room for `bytes` more: returns what goes, the oldest that no run in use holds first. A tenth of the quota is freed
-    /// along with it, so that a full store does not look through all it has with every artifact.
+    /// Makes room for `bytes` more: returns what to evict, oldest first, except what runs in use hold. Also frees a tenth of
+    /// the quota, so that a full store does not search all its artifacts for each new one.
     ///
     /// # Errors
-    /// [`Full`] where runs in use hold too much.
+    /// [`Full`] if runs in use hold too much.
     pub fn make_room<I>(
         self,
         bytes: u64,
@@ -127,7 +127,7 @@ mod tests {
         ]);
         let rows = [
             (0, Ok(vec![])),
-            // A tenth is freed along with what is needed.
+            // A tenth is freed in addition to what is needed.
             (1, Ok(vec!['b'])),
             (20, Ok(vec!['b', 'c'])),
             (45, Ok(vec!['b', 'c', 'd'])),

@@ -1,4 +1,4 @@
-//! `ArtifactRef`: the name of an artifact, by its bytes.
+//! `ArtifactRef`: the name of an artifact, derived from its bytes.
 
 use std::io;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use sha2::{Digest, Sha256};
 use crate::artifact::source::{Source, each_piece};
 use crate::text::hex;
 
-/// Names an artifact: `sha256-` and 64 hex digits.
+/// The name of an artifact: `sha256-` and 64 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ArtifactRef(Arc<str>);
 
 impl ArtifactRef {
-    /// The ref of these bytes.
+    /// Returns the ref of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(format!("sha256-{}", hex(&Sha256::digest(bytes))).into())
     }
 
-    /// The ref of a source's bytes.
+    /// Returns the ref of a source's bytes.
     ///
     /// # Errors
     /// The source cannot be read.
@@ -33,7 +33,7 @@ impl ArtifactRef {
         Ok(Self(format!("sha256-{}", hex(&hasher.finalize())).into()))
     }
 
-    /// Reads a ref; `None` when the text is no ref.
+    /// Parses a ref; `None` if the text is not a valid ref.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("sha256-")?;
         let valid = digits.len() == 64
@@ -43,7 +43,7 @@ impl ArtifactRef {
         valid.then(|| Self(text.into()))
     }
 
-    /// The ref as text.
+    /// Returns the ref as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,27 +1,27 @@
-//! `Source`: bytes to be kept that may be more than memory should hold.
+//! `Source`: bytes to store that may not fit in memory.
 
 use std::io;
 
 use bytes::Bytes;
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const PIECE: usize = 256 << 10;
 
-/// Bytes of any length, read piece by piece, and more than once.
+/// Bytes of any length that can be read in pieces, repeatedly.
 pub trait Source: Send + Sync {
-    /// How many bytes there are; they stay the same as long as the source is there.
+    /// Returns the number of bytes; the bytes do not change during the source's life.
     fn size(&self) -> u64;
 
-    /// Reads bytes from `offset` on into the buffer, and says how many: none at the end alone.
+    /// Reads bytes starting at `offset` into the buffer, and returns their number: 0 only at the end.
     ///
     /// # Errors
     /// The bytes cannot be read.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// All of it, in memory.
+    /// Reads all bytes into memory.
     ///
     /// # Errors
-    /// The bytes cannot be read, or are more than memory has addresses for.
+    /// The bytes cannot be read, or exceed the address space.
     fn whole(&self) -> io::Result<Bytes> {
         let size = usize::try_from(self.size()).map_err(io::Error::other)?;
         let mut whole = Vec::with_capacity(size);
@@ -51,10 +51,10 @@ impl Source for Bytes {
     }
 }
 
-/// Gives all bytes of a source, a piece at a time.
+/// Passes all bytes of a source to `take`, piece by piece.
 ///
 /// # Errors
-/// The source cannot be read, gives less than it said, or `take` fails.
+/// The source cannot be read, has fewer bytes than it said, or `take` fails.
 pub fn each_piece<S: Source + ?Sized>(
     source: &S,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,

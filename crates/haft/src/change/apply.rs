@@ -1,4 +1,4 @@
-//! Makes each path of a plan what its target says: for an undo, and for what a command changed on a view.
+//! Brings each path of a plan to its target state: for an undo, and for a command's changes on a view.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,62 +12,62 @@ use crate::workspace::{
     Change, FileRemoval, FileStamp, Import, Kind, OutsideFile, Place, Workspace, WorkspaceError,
 };
 
-/// Most files that are changed all or none: more of them cost fewer syncs.
+/// Maximum number of files changed atomically: larger sets cost fewer syncs.
 const MOST_TOGETHER: usize = 1_000;
-/// Most folders that these lie in: each is held open.
+/// Maximum number of folders in such a set: each of them is held open.
 const MOST_FOLDERS: usize = 200;
-/// The bits by which the owner may change the entries of a folder.
+/// The mode bits that let the owner change the entries of a folder.
 const WRITABLE: u32 = 0o300;
 
-/// What is to be at a path.
+/// The desired state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// Nothing.
+    /// Nothing exists there.
     Nothing,
     /// A file.
     File {
         /// Its content.
         content: Content,
-        /// Its permission bits; unchanged where none are known.
+        /// Its permission bits; `None` leaves them unchanged.
         mode: Option<u32>,
     },
     /// A link with this text.
     Link(PathBuf),
-    /// A folder with this mode, where it is known.
+    /// A folder with this mode, if known.
     Folder(Option<u32>),
 }
 
-/// Where the content of a file comes from.
+/// The source of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// These bytes.
     Bytes(Arc<[u8]>),
     /// A file outside the workspace.
     Outside(OutsideFile),
-    /// It stays as it is.
+    /// The content that it has now.
     Unchanged,
 }
 
-/// The targets of several paths.
+/// The target states of several paths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Targets<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) changer: &'a Changer,
     pub(super) all: &'a BTreeMap<PathBuf, Target>,
-    /// The state of each file when it was compared. A file in any other state is not replaced or deleted.
+    /// The state of each file when it was compared. A file in a different state is not replaced or deleted.
     pub(super) stamps: &'a HashMap<PathBuf, FileStamp>,
 }
 
-/// What is at the paths of some targets.
+/// What exists at the paths of some targets.
 type Kinds<'a> = HashMap<&'a Path, Kind>;
 /// The modes of folders.
 type Modes = BTreeMap<PathBuf, u32>;
 
 impl<'a> Targets<'a> {
-    /// Makes each path what its target says. Files are deleted together with writing others where nothing prevents it.
+    /// Brings each path to its target. Deletes files in the same set as writing others where possible.
     ///
     /// # Errors
-    /// Something cannot be changed, or is not as it was compared.
+    /// Something cannot be changed, or differs from its state when compared.
     pub(super) fn apply(&self) -> Result<(), WorkspaceError> {
         self.with_open_folders(|targets, open| {
             let kinds = targets.kinds();
@@ -75,10 +75,10 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// The same, all deletions first and one after the other: so another process can complete what this one began.
+    /// Does the same with all deletions first, one after the other, so that another process can complete an interrupted run.
     ///
     /// # Errors
-    /// Something cannot be changed, or is not as it was compared.
+    /// Something cannot be changed, or differs from its state when compared.
     pub(super) fn apply_in_order(&self) -> Result<(), WorkspaceError> {
         self.with_open_folders(|targets, open| {
             let kinds = targets.kinds();
@@ -89,7 +89,7 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// Applies while the owner may write to all folders above the paths.
+    /// Calls `apply` while the owner may write to all folders above the paths.
     fn with_open_folders(
         &self,
         apply: impl FnOnce(&Targets<'_>, &Modes) -> Result<(), WorkspaceError>,
@@ -100,7 +100,7 @@ impl<'a> Targets<'a> {
         self.close_folders(open).and(done)
     }
 
-    /// Lets the owner write to the folders of all paths. Returns their modes.
+    /// Lets the owner write to the folders of all paths. Returns their previous modes.
     fn open_folders(&self) -> Result<Modes, WorkspaceError> {
         let parents: BTreeSet<&Path> = self.all.keys().filter_map(|path| path.parent()).collect();
         let mut open = Modes::new();
@@ -117,7 +117,7 @@ impl<'a> Targets<'a> {
         Ok(open)
     }
 
-    /// Gives folders their modes back, but for those that have a target.
+    /// Restores the modes of folders, except those that have a target.
     fn close_folders(&self, open: Modes) -> Result<(), WorkspaceError> {
         for (path, mode) in open.into_iter().rev() {
             let stays = !self.all.contains_key(&path);
@@ -158,7 +158,7 @@ impl<'a> Targets<'a> {
         self.apply_rest(open)
     }
 
-    /// Makes folders, files and links.
+    /// Creates folders, files and links.
     fn apply_rest(&self, open: &Modes) -> Result<(), WorkspaceError> {
         let modes = self.make_folders(open)?;
         self.change(&self.writes()?)?;
@@ -166,7 +166,7 @@ impl<'a> Targets<'a> {
         self.finish(modes)
     }
 
-    /// Removes the files that are to be none.
+    /// Removes the files whose target is not a file.
     fn remove_files(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
         let mut files = Vec::new();
         for (path, target) in self.all {
@@ -184,10 +184,10 @@ impl<'a> Targets<'a> {
         self.changer.remove_files(&files)
     }
 
-    /// Deletes links and files and then empty folders, but nothing that is to be a file afterwards.
+    /// Deletes links, files and then empty folders, except paths whose target is a file.
     ///
     /// # Errors
-    /// Something cannot be deleted, or is not as it was compared.
+    /// Something cannot be deleted, or differs from its state when compared.
     pub(super) fn delete_files(&self) -> Result<(), WorkspaceError> {
         let kinds = self.kinds();
         for path in self.all.keys() {
@@ -199,7 +199,7 @@ impl<'a> Targets<'a> {
         self.change(&self.deletes(&kinds)?)
     }
 
-    /// Removes the empty folders that have no folder as target, innermost first.
+    /// Removes the empty folders whose target is not a folder, innermost first.
     ///
     /// # Errors
     /// One cannot be removed.
@@ -215,7 +215,7 @@ impl<'a> Targets<'a> {
         kinds
     }
 
-    /// Removes what is neither a file nor a folder, unless it is as it should be.
+    /// Removes what is neither a file nor a folder, unless it already matches its target.
     fn remove_links(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
         for (path, target) in self.all {
             let removed = match kinds.get(&**path) {
@@ -231,7 +231,7 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Makes the missing folders before their content. Returns the modes to set at the end.
+    /// Creates the missing folders before their content. Returns the modes to set at the end.
     fn make_folders(&self, open: &Modes) -> Result<Vec<(&'a Path, Option<u32>)>, WorkspaceError> {
         let mut modes = Vec::new();
         for (path, target) in self.all {
@@ -253,7 +253,7 @@ impl<'a> Targets<'a> {
         Ok(modes)
     }
 
-    /// The files to delete.
+    /// Returns the files to delete.
     fn deletes(&self, kinds: &Kinds<'_>) -> Result<Vec<FileStep<'a>>, WorkspaceError> {
         let mut steps = Vec::new();
         for (path, target) in self.all {
@@ -269,7 +269,7 @@ impl<'a> Targets<'a> {
         Ok(steps)
     }
 
-    /// The files whose content is in memory.
+    /// Returns the files whose content is in memory.
     fn writes(&self) -> Result<Vec<FileStep<'a>>, WorkspaceError> {
         let mut steps = Vec::new();
         for (path, target) in self.all {
@@ -286,7 +286,7 @@ impl<'a> Targets<'a> {
         Ok(steps)
     }
 
-    /// Changes files together, so many all or none.
+    /// Changes files in atomic sets.
     fn change(&self, steps: &[FileStep<'_>]) -> Result<(), WorkspaceError> {
         let mut rest = steps;
         while !rest.is_empty() {
@@ -298,7 +298,7 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Brings in the files from outside, and sets the modes of those whose content stays.
+    /// Imports the files from outside, and sets the modes of files whose content does not change.
     fn import(&self) -> Result<(), WorkspaceError> {
         let mut files = Vec::new();
         for (path, target) in self.all {
@@ -341,7 +341,7 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Makes the links, then sets the modes of folders.
+    /// Creates the links, then sets the modes of folders.
     fn finish(&self, modes: Vec<(&Path, Option<u32>)>) -> Result<(), WorkspaceError> {
         for (path, target) in self.all {
             if let Target::Link(text) = target
@@ -358,7 +358,7 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Whether a link has its target text already.
+    /// Whether a link already has its target text.
     fn link_matches(&self, path: &Path, target: &Target) -> bool {
         let now = state_at(self.workspace, path, &mut |_| Ok(None));
         match (target, now) {
@@ -368,7 +368,7 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// How many of the first files are changed together.
+/// Returns how many files at the start of the list go into one set.
 fn together(steps: &[FileStep<'_>]) -> usize {
     let mut folders = HashSet::new();
     let first = steps.iter().take(MOST_TOGETHER);
@@ -379,7 +379,7 @@ fn together(steps: &[FileStep<'_>]) -> usize {
     fitting.count()
 }
 
-/// A file that is deleted, or written from memory.
+/// A file to delete, or to write from memory.
 struct FileStep<'a> {
     place: Place,
     bytes: Option<&'a [u8]>,

@@ -16,15 +16,15 @@ use crate::workspace::{
     Written,
 };
 
-/// Most entries of a folder that is deleted.
+/// Maximum number of entries in a folder that is deleted.
 const MOST_BELOW: usize = 100_000;
 
-/// Changes files of a workspace, and records each change when it belongs to a call.
+/// Changes files of a workspace, and records each change if it belongs to a call.
 #[derive(Debug, Clone)]
 pub struct Changer {
     workspace: Workspace,
     recorder: Option<CallRecorder>,
-    /// The modes to record for folders that are open to changes for a moment.
+    /// The modes to record for folders that are temporarily writable.
     modes: Arc<BTreeMap<PathBuf, u32>>,
 }
 
@@ -38,14 +38,14 @@ struct CallRecorder {
 /// The entries to record for one operation.
 struct PlannedSet {
     changes: Vec<ChangeEntry>,
-    /// Whether a failure of the operation leaves everything as it was.
+    /// Whether everything remains as before if the operation fails.
     atomic: bool,
-    /// Whether the record is written to the disk before the operation begins.
+    /// Whether the record is synced to disk before the operation begins.
     synced: bool,
 }
 
 impl Workspace {
-    /// A changer that records nothing, so that nothing can be undone: for a host's own files and for tests. A tool takes
+    /// Returns a changer that records nothing, so its changes cannot be undone: for a host's own files and for tests. A tool uses
     /// [`CallContext::changer`](crate::context::CallContext::changer).
     pub fn unrecorded(&self) -> Changer {
         Changer {
@@ -57,7 +57,7 @@ impl Workspace {
 }
 
 impl Changer {
-    /// The changer of a call.
+    /// Returns the changer of a call.
     pub(crate) fn of(
         workspace: &Workspace,
         log: &Arc<ChangeLog>,
@@ -75,7 +75,7 @@ impl Changer {
         }
     }
 
-    /// The same changer, which records these modes for folders: those before they were opened to changes for a moment.
+    /// Returns a changer that records these modes for folders: those from before the folders became temporarily writable.
     pub(super) fn with_modes(&self, modes: BTreeMap<PathBuf, u32>) -> Self {
         Self {
             modes: Arc::new(modes),
@@ -83,12 +83,12 @@ impl Changer {
         }
     }
 
-    /// Writes a file at a place, making its parents. The old text is there until the new one is whole on the disk,
-    /// whatever goes wrong; mode and owner stay. A link's target is written, not the link; another name of the same
-    /// file (a hard link) keeps the old text. With `expected`, a file in any other state is left alone.
+    /// Writes a file at a place and creates its parents. Whatever goes wrong, the old content remains until the new one is completely
+    /// on disk; mode and owner do not change. For a link, writes its target; another name of the same file (a hard link) keeps the
+    /// old content. With `expected`, a file in a different state is not changed.
     ///
     /// # Errors
-    /// The place may not be changed, is no file, or is in another state than expected; or the disk is full.
+    /// The place may not be changed, is not a file, or is in a different state than expected; or the disk is full.
     pub fn write(
         &self,
         place: &Place,
@@ -117,12 +117,12 @@ impl Changer {
         })
     }
 
-    /// Makes all changes or none. Each file is replaced as [`write`](Self::write) does it; when a change fails, those
-    /// before it are put back and folders made for them are removed. The state of each file afterwards, in order;
-    /// `None` for one that was deleted. The places must be of different files.
+    /// Makes all changes or none. Replaces each file as [`write`](Self::write) does; if a change fails, reverts those before it and
+    /// removes the folders created for them. Returns the new state of each file, in order; `None` for a deleted one. The places
+    /// must be different files.
     ///
     /// # Errors
-    /// A file is not as it was expected, or cannot be changed; [`WorkspaceError::NotPutBack`] says that some were changed.
+    /// A file is not in the expected state, or cannot be changed; [`WorkspaceError::NotPutBack`] says that some changes remain.
     pub fn change(&self, changes: &[Change<'_>]) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let mut all = Vec::with_capacity(changes.len());
@@ -154,8 +154,8 @@ impl Changer {
         self.record_then(planned, || self.workspace.change(changes))
     }
 
-    /// Moves what [`entry`](Workspace::entry) found at `from` to `to`, making the parents. A file or link may be
-    /// replaced with `overwrite`, a folder never.
+    /// Moves what [`entry`](Workspace::entry) found at `from` to `to`, and creates the parents. With `overwrite` it may replace a file
+    /// or link, but never a folder.
     ///
     /// # Errors
     /// Something is in the way, or may not be changed.
@@ -177,11 +177,11 @@ impl Changer {
         self.record_then(planned, || self.workspace.rename(from, to, overwrite))
     }
 
-    /// Deletes the file, link or empty folder at a place that [`entry`](Workspace::entry) found; with `recursive` the
-    /// whole tree. A tree that holds a `.git` entry or something of haft's own is left alone.
+    /// Deletes the file, link or empty folder at a place that [`entry`](Workspace::entry) found; with `recursive`, the
+    /// whole tree. Does not touch a tree that contains a `.git` entry or haft's own files.
     ///
     /// # Errors
-    /// It may not be deleted, is not empty, or holds more than 100,000 entries.
+    /// It may not be deleted, is not empty, or contains more than 100,000 entries.
     pub fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let mut below = Vec::new();
@@ -203,7 +203,7 @@ impl Changer {
         self.record_then(planned, || self.workspace.remove(place, recursive))
     }
 
-    /// Makes the folder at a place where nothing is, and its parents. Its mode is still to be [set](Self::set_mode).
+    /// Creates the folder at an empty place, and its parents. The caller must still [set](Self::set_mode) its mode.
     pub(crate) fn make_folder(
         &self,
         place: &Place,
@@ -222,7 +222,7 @@ impl Changer {
         self.record_then(planned, || self.workspace.make_folder(place))
     }
 
-    /// Sets the mode of the folder at a place, without set-id bits; that of a new one where none is given.
+    /// Sets the mode of the folder at a place, without set-id bits; without a mode, the one of a new folder.
     pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let before = self.save_state(recorder, place.real())?;
@@ -236,7 +236,7 @@ impl Changer {
         self.record_then(planned, || self.workspace.set_mode(place, mode))
     }
 
-    /// Makes a link at a place where nothing is, and its parents.
+    /// Creates a link at an empty place, and its parents.
     pub(crate) fn make_link(&self, place: &Place, target: &Path) -> Result<(), WorkspaceError> {
         let planned = |_: &CallRecorder| {
             let mut changes = missing_parents(place);
@@ -255,7 +255,7 @@ impl Changer {
         self.record_then(planned, || self.workspace.make_link(place, target))
     }
 
-    /// Deletes files one by one, as [`remove_files`](Workspace::remove_files) does it.
+    /// Deletes files one by one, like [`remove_files`](Workspace::remove_files).
     pub(super) fn remove_files(&self, files: &[FileRemoval<'_>]) -> Result<(), WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let change = |file: &FileRemoval<'_>| {
@@ -272,7 +272,7 @@ impl Changer {
         self.record_then(planned, || self.workspace.remove_files(files))
     }
 
-    /// Puts files from outside at their places, as [`import`](Workspace::import) does it.
+    /// Puts files from outside at their places, like [`import`](Workspace::import).
     pub(super) fn import(&self, files: &[Import<'_>]) -> Result<(), WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let (mut changes, mut made) = (Vec::with_capacity(files.len()), HashSet::new());
@@ -296,7 +296,7 @@ impl Changer {
         self.record_then(planned, || self.workspace.import(files))
     }
 
-    /// Sets the permission bits of the file at a place and nothing else of it.
+    /// Sets the permission bits of the file at a place, and changes nothing else.
     pub(super) fn set_file_mode(
         &self,
         place: &Place,
@@ -317,11 +317,11 @@ impl Changer {
         })
     }
 
-    /// Records all changes of a command as one set on the disk, then makes them with a changer that records nothing more
-    /// and may change `.git` folders. Deletions come first in `changes`, each with the state afterwards.
+    /// Records all changes of a command as one set on disk, then makes them with a changer that records nothing further
+    /// and may change `.git` folders. In `changes`, deletions come first, each with the state afterwards.
     ///
     /// # Errors
-    /// The set cannot be recorded, or not all changes could be made; then it counts as perhaps made.
+    /// The set cannot be recorded, or not all changes could be made; then the set counts as possibly made.
     pub(super) fn record_set(
         &self,
         changes: &[(&Path, Option<State>)],
@@ -397,13 +397,13 @@ impl Changer {
             Err(_) => atomic,
         };
         if known && let Err(error) = log.end(run, set, done.is_ok()) {
-            // The set then counts as perhaps done; an undo compares it with the files.
+            // The set then counts as possibly done; an undo compares it with the files.
             tracing::warn!(%error, %run, "record that a change is done");
         }
         done
     }
 
-    /// The state of a path that the operation is about to overwrite or delete; saves the content of a file.
+    /// Returns the state of a path that the operation is about to overwrite or delete; saves the content of a file.
     fn save_state(
         &self,
         recorder: &CallRecorder,
@@ -419,14 +419,14 @@ impl Changer {
         })
     }
 
-    /// The state of a path whose content the operation keeps.
+    /// Returns the state of a path whose content the operation keeps.
     fn current_state(&self, real: &Path) -> Result<Option<State>, WorkspaceError> {
         state_at(&self.workspace, real, &mut |open| {
             hash_open_file(open, real)
         })
     }
 
-    /// The bytes of the file at a place; empty if there is none.
+    /// Returns the bytes of the file at a place; empty if there is none.
     fn read_bytes(&self, place: &Place) -> Result<Vec<u8>, WorkspaceError> {
         if place.kind().is_none() {
             return Ok(Vec::new());
@@ -447,7 +447,7 @@ impl Changer {
     }
 }
 
-/// The SHA-256 of the file that was saved for a change.
+/// Returns the SHA-256 of the file that was saved for a change.
 fn saved_file(change: &ChangeEntry) -> Option<String> {
     match &change.before {
         Some(State::File { sha256, .. }) => sha256.clone(),
@@ -464,7 +464,7 @@ fn change_entry(real: &Path, before: Option<State>, after: Option<State>) -> Cha
     }
 }
 
-/// The missing parent folders of a place, outermost first.
+/// Returns the missing parent folders of a place, outermost first.
 fn missing_parents(place: &Place) -> Vec<ChangeEntry> {
     let missing = place.missing().saturating_sub(1);
     let above = place.real().ancestors().skip(1).take(missing);
@@ -475,7 +475,7 @@ fn missing_parents(place: &Place) -> Vec<ChangeEntry> {
     made
 }
 
-/// The state of a file with these bytes and the mode of `before`.
+/// Returns the state of a file with these bytes and the mode of `before`.
 fn file_state(parts: &[&[u8]], before: Option<&State>) -> State {
     let mut hasher = Sha256::new();
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! What a command changed on a copy-on-write view of the workspace, read from the upper folder of its overlay, and applied.
+//! A command's changes on a copy-on-write view of the workspace: read from the upper folder of its overlay, and applied.
 
 mod apply;
 mod preview;
@@ -26,34 +26,34 @@ use crate::workspace::{FileStamp, Workspace, WorkspaceError};
 use self::upper::Upper;
 use self::walk::Walk;
 
-/// Most entries of the upper folder, and of folders that are deleted with their content.
+/// Maximum number of entries in the upper folder, including those of folders deleted with their content.
 pub const MAX_ENTRIES: usize = 200_000;
 
 /// One change of a command on a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewChange {
-    /// Where, below the root and without links.
+    /// The path below the root, without links.
     pub path: PathBuf,
     /// The kind of the change.
     pub action: Action,
-    /// What is in the workspace; none for what is new.
+    /// The state in the workspace; `None` for something new.
     pub before: Option<State>,
-    /// What the command left; none for what it deleted.
+    /// The state that the command left; `None` for something it deleted.
     pub after: Option<State>,
-    /// Why the change must not be applied: another program changed the same file.
+    /// The reason if the change must not be applied: another program changed the same file.
     pub conflict: Option<&'static str>,
 }
 
-/// Something that is never applied.
+/// An entry that is never applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// Where, below the root.
+    /// The path below the root.
     pub path: PathBuf,
     /// The reason.
     pub why: &'static str,
 }
 
-/// When a view was made, by the clock of its file system.
+/// The time when a view was created, by the clock of its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Since {
     /// Seconds since 1970.
@@ -63,10 +63,10 @@ pub struct Since {
 }
 
 impl Since {
-    /// The change time of a folder: a view's own folder, right after it was made.
+    /// Returns the change time of a folder: a view's own folder, right after its creation.
     ///
     /// # Errors
-    /// The folder cannot be looked at.
+    /// The folder cannot be inspected.
     pub fn of(folder: &Path) -> io::Result<Self> {
         Ok(Self::changed(&rustix::fs::lstat(folder)?))
     }
@@ -88,11 +88,11 @@ impl Since {
     }
 }
 
-/// Why the changes of a command cannot be collected.
+/// The reason why the changes of a command cannot be collected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectError {
-    /// There are too many.
+    /// There are too many changes.
     #[error(
         "the command changed more than 200,000 files and folders: change fewer at a time, or set `sandbox.changes = \"direct\"`"
     )]
@@ -106,7 +106,7 @@ pub enum CollectError {
         /// The mount point.
         path: PathBuf,
     },
-    /// The overlay was mounted with other options, so that the upper folder does not hold all.
+    /// The overlay was mounted with other options, so the upper folder is incomplete.
     #[error("the view does not hold all of {}: it was mounted with redirects or metadata copies", path.display())]
     Incomplete {
         /// The file or folder.
@@ -115,9 +115,9 @@ pub enum CollectError {
     /// Reading failed.
     #[error("{verb} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         verb: &'static str,
-        /// On what.
+        /// The path it failed on.
         path: PathBuf,
         /// The reason.
         source: io::Error,
@@ -127,31 +127,31 @@ pub enum CollectError {
 /// All changes of a command on a view.
 #[derive(Debug)]
 pub struct Collected {
-    /// What can be applied, sorted by path.
+    /// The changes that can be applied, sorted by path.
     pub changes: Vec<ViewChange>,
-    /// What is never applied.
+    /// The entries that are never applied.
     pub dropped: Vec<Dropped>,
     upper: Upper,
     stamps: HashMap<PathBuf, Stamps>,
-    /// Something may have been applied.
+    /// Whether something may have been applied.
     touched: AtomicBool,
 }
 
 /// The states of a file when its content was compared.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stamps {
-    /// In the workspace; none for folders.
+    /// In the workspace; `None` for folders.
     lower: Option<FileStamp>,
     /// In the upper folder; only for files.
     upper: Option<FileStamp>,
 }
 
 impl Collected {
-    /// Reads what a command changed. The command must have ended; nothing may write to `upper` any more. `since` is from
-    /// before the command began: what another program changed in the workspace later, and differently, is a conflict.
+    /// Reads what a command changed. The command must have ended, and nothing may write to `upper` any more. `since` is a time before
+    /// the command began: a file that another program changed differently in the workspace after it is a conflict.
     ///
     /// # Errors
-    /// A folder cannot be read, holds a mount point or more than [`MAX_ENTRIES`] changes.
+    /// A folder cannot be read, contains a mount point or has more than [`MAX_ENTRIES`] changes.
     pub fn collect(
         workspace: &Workspace,
         upper: &Path,
@@ -160,11 +160,11 @@ impl Collected {
         Self::walk(workspace, upper, since, false)
     }
 
-    /// The same of a view that was collected before: some of its changes may be applied already. What another program
-    /// deleted is not told from that.
+    /// Does the same for a view that was collected before: some of its changes may already be applied. Deletions by another program
+    /// cannot be distinguished from those.
     ///
     /// # Errors
-    /// As of [`collect`](Self::collect).
+    /// The same as for [`collect`](Self::collect).
     pub fn collect_again(
         workspace: &Workspace,
         upper: &Path,
@@ -199,8 +199,8 @@ impl Collected {
         })
     }
 
-    /// The SHA-256 over the selected changes, hex: what an approval is bound to. It covers paths, actions and both states; a
-    /// file that is too large to be hashed counts by its identity and times.
+    /// Returns the SHA-256 over the selected changes, in hex: an approval is bound to it. It covers paths, actions and both states; a
+    /// file that is too large to hash counts by its identity and times.
     pub fn sha256(&self, select: &dyn Fn(&Path) -> bool) -> String {
         let mut hasher = Sha256::new();
         for change in self.changes.iter().filter(|change| select(&change.path)) {
@@ -220,7 +220,7 @@ impl Collected {
                 before.map(identity),
                 after.map(identity),
             );
-            // Plain data: this does not fail.
+            // Plain data: this cannot fail.
             let line = serde_json::to_vec(&line).unwrap_or_default();
             hasher.update((line.len() as u64).to_le_bytes());
             hasher.update(line);
@@ -228,7 +228,7 @@ impl Collected {
         hex(&hasher.finalize())
     }
 
-    /// The texts before and after of the selected files and links, for the diff that the user decides about.
+    /// Returns the text before and after of the selected files and links, for the diff that the user decides on.
     pub fn preview(
         &self,
         workspace: &Workspace,
@@ -242,7 +242,7 @@ impl Collected {
         shown.collect()
     }
 
-    /// What the command left in a file.
+    /// Returns the content that the command left in a file.
     ///
     /// # Errors
     /// There is no such file, it is longer than `most` bytes, or it cannot be read.
@@ -259,15 +259,15 @@ impl Collected {
         Ok(bytes)
     }
 
-    /// Applies the selected changes and records them as one set. What is in the workspace already is skipped, so that a
-    /// second call completes the first. Conflicts are left out, and so is what depends on a change that is not selected:
+    /// Applies the selected changes and records them as one set. Skips changes that are already in the workspace, so a
+    /// second call completes the first. Leaves out conflicts, and changes that depend on one that is not selected:
     /// see [`left_out`](Self::left_out).
     ///
-    /// The files stay in the upper folder, as second names of those in the workspace where both are on one mount. Delete
+    /// The files remain in the upper folder, as hard links of those in the workspace if both are on one mount. Delete
     /// it afterwards; never mount it again.
     ///
     /// # Errors
-    /// Before anything is touched: a file is no longer as it was collected, or the changes cannot be recorded. Otherwise
+    /// Before anything is touched: a file differs from its collected state, or the changes cannot be recorded. Otherwise:
     /// something cannot be changed, and the changes before it are applied.
     pub fn apply(
         &self,
@@ -278,17 +278,17 @@ impl Collected {
         apply::apply(self, workspace, changer, select)
     }
 
-    /// The selected changes that are in the workspace already: what was applied before something failed.
+    /// Returns the selected changes that are already in the workspace: those applied before something failed.
     pub fn applied(&self, workspace: &Workspace, select: &dyn Fn(&Path) -> bool) -> Vec<&Path> {
         apply::applied(self, workspace, select)
     }
 
-    /// Whether applying got as far as the files of the workspace: a failure then may have come in the middle.
+    /// Whether applying reached the files of the workspace, so that a failure may have left changes half applied.
     pub fn is_touched(&self) -> bool {
         self.touched.load(Ordering::Acquire)
     }
 
-    /// The selected changes of which only a part is made, each with what it is.
+    /// Returns the selected changes that are only partly made, each with a description.
     pub fn begun(
         &self,
         workspace: &Workspace,
@@ -305,7 +305,7 @@ impl Collected {
         begun.collect()
     }
 
-    /// The selected changes that [`apply`](Self::apply) leaves out, each with the reason: a conflict, or it depends on a
+    /// Returns the selected changes that [`apply`](Self::apply) leaves out, each with the reason: a conflict, or a dependency on a
     /// change that is not selected.
     pub fn left_out(&self, select: &dyn Fn(&Path) -> bool) -> Vec<(&Path, &'static str)> {
         apply::Selection::new(&self.changes, select).left_out

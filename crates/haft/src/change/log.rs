@@ -27,27 +27,27 @@ const LOG: &str = "log.jsonl";
 const FILES: &str = "files";
 /// The folder of the copy-on-write views that commands work on.
 const VIEWS: &str = "views";
-/// What commands of the run added to the user's caches.
+/// The folder of what the run's commands added to the user's caches.
 const CACHES: &str = "caches";
-/// Largest file that is saved, or read for a comparison.
+/// Maximum size of a file that is saved, or read for a comparison.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
-/// Most bytes of saved files per run.
+/// Maximum number of bytes of saved files per run.
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
-/// Longest line of the log.
+/// Maximum length of a log line, in bytes.
 const LONGEST_LINE: u64 = 64 << 20;
-/// Largest file that is read whole to be saved.
+/// Maximum size of a file that is read at once to be saved.
 const AT_ONCE: u64 = 128 << 10;
-/// Bytes that are read first of a file, and then at once.
+/// Number of bytes read first from a file, and then at once.
 const FIRST_READ: usize = 8 << 10;
 const LARGEST_READ: usize = 128 << 10;
-/// Most saved files that are written to the disk one by one.
+/// Maximum number of saved files synced one by one.
 const MOST_SYNCED: usize = 32;
-/// Change sets that a slow watcher may be behind.
+/// Maximum number of change sets buffered for a slow watcher.
 const BEHIND: usize = 256;
-/// Most runs in the cache of saved sizes.
+/// Maximum number of runs in the cache of saved sizes.
 const MOST_RUNS: usize = 1_000;
 
-/// The change logs of all runs in a state folder. A run's folder must exist: its record makes it.
+/// The change logs of all runs in a state folder. A run's folder must exist: its record creates it.
 #[derive(Debug)]
 pub struct ChangeLog {
     home: PathBuf,
@@ -63,24 +63,24 @@ pub struct ChangesMade {
     pub run: RunId,
     /// The call that made it.
     pub call: CallId,
-    /// How many paths it changed.
+    /// Number of paths it changed.
     pub paths: usize,
 }
 
-/// Changes that were made together.
+/// Changes made together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeSet {
     /// The call that made them.
     pub call: CallId,
-    /// When they began, RFC 3339.
+    /// The time they began, RFC 3339.
     pub at: String,
     /// The changes, in order.
     pub changes: Vec<ChangeEntry>,
-    /// Whether they were made; none if the process ended before, or failed in between.
+    /// Whether they were made; `None` if the process ended first, or failed in between.
     pub done: Option<bool>,
 }
 
-/// Why a run's change log cannot be read.
+/// The reason why a run's change log cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
@@ -126,7 +126,7 @@ enum Line {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl ChangeLog {
-    /// The logs below `home`, haft's state folder.
+    /// Creates the logs below `home`, haft's state folder.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
             home: home.into(),
@@ -135,14 +135,14 @@ impl ChangeLog {
         }
     }
 
-    /// The change sets that this process makes from now on.
+    /// Returns a receiver for the change sets that this process makes from now on.
     pub fn watch(&self) -> Receiver<ChangesMade> {
         self.made.subscribe()
     }
 
-    /// Tells that a change set was made.
+    /// Notifies watchers of a change set.
     pub(super) fn tell(&self, made: ChangesMade) {
-        // Nobody may be watching.
+        // There may be no watchers.
         let _ = self.made.send(made);
     }
 
@@ -158,7 +158,7 @@ impl ChangeLog {
             _ => None,
         };
         if let Some(content) = &small {
-            // A new file for what is kept already costs more than all the rest, and what a crash left empty is kept anew.
+            // Rewriting a file that is already saved is expensive; a saved file that a crash left empty is replaced.
             let sha256 = hex(&Sha256::digest(content));
             let kept = read_regular_file(&files.join(&sha256));
             if kept.is_ok_and(|kept| kept == *content) || !self.reserve(run, &files, bytes)? {
@@ -183,7 +183,7 @@ impl ChangeLog {
         write: impl FnOnce(File) -> io::Result<Option<String>>,
     ) -> io::Result<Option<String>> {
         write_draft(files, write).inspect_err(|_| {
-            // What was reserved is not taken: it is counted again.
+            // The reservation is not used: the size is counted again.
             self.saved_bytes.lock().remove(run);
         })
     }
@@ -213,7 +213,7 @@ impl ChangeLog {
         self.append(run, &Line::End { set, done })
     }
 
-    /// Writes the log of a run and these saved files to the disk; where there are many, all that is on its file system.
+    /// Syncs the log of a run and these saved files to disk; for many files, the whole file system.
     pub(super) fn sync(&self, run: &RunId, saved: &[String]) -> io::Result<()> {
         let folder = self.ensure_folder(run)?;
         let log = File::open(folder.join(LOG))?;
@@ -224,7 +224,7 @@ impl ChangeLog {
         for sha256 in saved {
             match File::open(files.join(sha256)) {
                 Ok(file) => file.sync_data()?,
-                // Over the quota.
+                // Not saved because of the quota.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -245,7 +245,7 @@ impl ChangeLog {
         let options = options.read(true).append(true).create(true).mode(0o600);
         let mut log = options.open(path)?;
         drop_partial_line(&log)?;
-        // One write: a line is there whole, or cut at the end of the file by a full disk.
+        // A single write: a line is complete, or cut at the end of the file by a full disk.
         log.write_all(&bytes)
     }
 
@@ -253,12 +253,12 @@ impl ChangeLog {
         Ok(runs::run_dir(&self.home, run.as_str())?.join(FOLDER))
     }
 
-    /// haft's state folder.
+    /// Returns haft's state folder.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The folder for the views of a run's commands; it need not exist.
+    /// Returns the folder for the views of a run's commands; it may not exist.
     ///
     /// # Errors
     /// The run id is malformed.
@@ -266,7 +266,7 @@ impl ChangeLog {
         Ok(self.folder(run)?.join(VIEWS))
     }
 
-    /// The folder for what the commands of a run add to the user's caches; it need not exist.
+    /// Returns the folder for what a run's commands add to the user's caches; it may not exist.
     ///
     /// # Errors
     /// The run id is malformed.
@@ -274,7 +274,7 @@ impl ChangeLog {
         Ok(self.folder(run)?.join(CACHES))
     }
 
-    /// The folders of [`views_folder`](Self::views_folder) of all runs, as far as they exist.
+    /// Returns the existing folders of [`views_folder`](Self::views_folder) of all runs.
     ///
     /// # Errors
     /// The runs cannot be listed.
@@ -282,7 +282,7 @@ impl ChangeLog {
         self.of_all_runs(VIEWS)
     }
 
-    /// The folders of [`caches_folder`](Self::caches_folder) of all runs, as far as they exist.
+    /// Returns the existing folders of [`caches_folder`](Self::caches_folder) of all runs.
     ///
     /// # Errors
     /// The runs cannot be listed.
@@ -290,7 +290,7 @@ impl ChangeLog {
         self.of_all_runs(CACHES)
     }
 
-    /// The folders of this name. No link is followed: what it leads to is not the log's.
+    /// Returns the folders of this name. Follows no link, since its target does not belong to the log.
     fn of_all_runs(&self, name: &str) -> io::Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         let runs = match fs::read_dir(self.home.join("runs")) {
@@ -310,7 +310,7 @@ impl ChangeLog {
         Ok(found)
     }
 
-    /// The folder of a run's changes, created if missing.
+    /// Returns the folder of a run's changes, created if missing.
     fn ensure_folder(&self, run: &RunId) -> io::Result<PathBuf> {
         let folder = self.folder(run).map_err(io::Error::other)?;
         let files = folder.join(FILES);
@@ -327,7 +327,7 @@ impl ChangeLog {
         Ok(folder)
     }
 
-    /// Whether the quota of a run has room for so many bytes more.
+    /// Reserves bytes in a run's quota; returns whether they fit.
     fn reserve(&self, run: &RunId, files: &Path, bytes: u64) -> io::Result<bool> {
         let mut kept = self.saved_bytes.lock();
         if kept.len() >= MOST_RUNS {
@@ -345,7 +345,7 @@ impl ChangeLog {
         Ok(fits)
     }
 
-    /// The change sets of a run, in order.
+    /// Returns the change sets of a run, in order.
     ///
     /// # Errors
     /// The run id is malformed, or the log is damaged or cannot be read.
@@ -389,7 +389,7 @@ impl ChangeLog {
                         at.done = Some(done);
                     }
                 }
-                // A killed process may leave a part of a line; it had not acted yet.
+                // A killed process may leave an incomplete line; it had not changed anything yet.
                 Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LONGEST_LINE => break,
                 Err(error) => {
                     return Err(LogError::Line {
@@ -403,10 +403,10 @@ impl ChangeLog {
         Ok(sets)
     }
 
-    /// A saved file by its SHA-256; none if it was not saved.
+    /// Returns a saved file by its SHA-256; `None` if it was not saved.
     ///
     /// # Errors
-    /// It cannot be read, or has another hash.
+    /// It cannot be read, or its hash differs.
     pub fn load_file(&self, run: &RunId, sha256: &str) -> Result<Option<Vec<u8>>, LogError> {
         let path = self.folder(run)?.join(FILES).join(sha256);
         let failed = |source| LogError::Io {
@@ -428,7 +428,7 @@ impl ChangeLog {
     }
 }
 
-/// Keeps what `write` writes to a file, under the SHA-256 that it returns; nothing where it returns none.
+/// Saves what `write` writes to a file under the SHA-256 that it returns; saves nothing if it returns `None`.
 fn write_draft(
     files: &Path,
     write: impl FnOnce(File) -> io::Result<Option<String>>,
@@ -443,7 +443,7 @@ fn write_draft(
     let kept = write(copy).and_then(|sha256| {
         match &sha256 {
             Some(sha256) => fs::rename(&draft, files.join(sha256))?,
-            // It grew while it was read.
+            // It grew over the limit while it was read.
             None => fs::remove_file(&draft)?,
         }
         Ok(sha256)
@@ -453,7 +453,7 @@ fn write_draft(
     })
 }
 
-/// The bytes of a file of about this size; none if it has grown.
+/// Reads a file of about this size; `None` if it has grown.
 fn read_at_once(file: &File, bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let most = usize::try_from(bytes).map_err(io::Error::other)?;
     let (mut content, mut all) = (vec![0; most + 1], 0);
@@ -486,7 +486,7 @@ fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Removes the part of a line that a killed process left; it had not acted yet.
+/// Removes an incomplete line that a killed process left; it had not changed anything yet.
 fn drop_partial_line(log: &File) -> io::Result<()> {
     let length = log.metadata()?.len();
     let mut last = [b'\n'];
@@ -502,7 +502,7 @@ fn drop_partial_line(log: &File) -> io::Result<()> {
     log.set_len(whole.map_or(0, |at| at as u64 + 1))
 }
 
-/// The SHA-256 of a file, which is copied to `copy`, too; none if it is too large.
+/// Returns the SHA-256 of a file and also writes it to `copy`; `None` if it is too large.
 pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<Option<String>> {
     let (mut hasher, mut all) = (Sha256::new(), 0_u64);
     // Most files are small: clearing a large buffer would take longer than reading them.

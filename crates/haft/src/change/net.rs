@@ -1,4 +1,4 @@
-//! Folds change sets into one [`NetChange`] for each file: its state before the first change and after the last.
+//! Folds change sets into one [`NetChange`] per file: its state before the first change and after the last.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use crate::change::{ChangeEntry, State};
 /// A path and the state of what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathState {
-    /// Below the root, without links.
+    /// The path below the root, without links.
     pub path: PathBuf,
-    /// Its state.
+    /// The state.
     pub state: State,
 }
 
 /// The sum of all changes to one file, link or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetChange {
-    /// Before the changes; none for a new file.
+    /// The state before the changes; `None` for a new file.
     pub before: Option<PathState>,
-    /// After the changes; none for a deleted file.
+    /// The state after the changes; `None` for a deleted file.
     pub after: Option<PathState>,
-    /// Another program changed it between these changes.
+    /// Whether another program changed it between these changes.
     pub foreign: bool,
-    /// The last change may have been made only in part: the process ended before, or it failed.
+    /// Whether the last change may be incomplete: the process ended before, or it failed.
     pub unfinished: bool,
 }
 
@@ -36,20 +36,20 @@ pub struct NetChange {
 pub enum Action {
     /// A new file, link or folder.
     Create,
-    /// Other content.
+    /// Different content.
     Modify,
     /// It was deleted.
     Delete,
-    /// It has another path, and perhaps other content.
+    /// A different path, possibly with different content.
     Move,
-    /// Another kind of file is in its place.
+    /// A different kind of file in its place.
     Replace,
-    /// Other permission bits, same content.
+    /// Different permission bits, same content.
     Chmod,
 }
 
 impl Action {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -63,7 +63,7 @@ impl Action {
 }
 
 impl NetChange {
-    /// The kind of the change.
+    /// Returns the kind of the change.
     pub fn action(&self) -> Action {
         match (&self.before, &self.after) {
             (None, _) => Action::Create,
@@ -84,13 +84,13 @@ impl NetChange {
         }
     }
 
-    /// Its path after the changes, or before them if it was deleted.
+    /// Returns the path after the changes, or before them if it was deleted.
     pub fn path(&self) -> &Path {
         let lies = self.after.as_ref().or(self.before.as_ref());
         lies.map_or(Path::new(""), |lies| &lies.path)
     }
 
-    /// For a moved folder: its path now, and its path before.
+    /// Returns the current and the previous path of a moved folder.
     pub(super) fn moved_folder(&self) -> Option<(&Path, &Path)> {
         let (was, is) = (self.before.as_ref()?, self.after.as_ref()?);
         let folder = |lies: &PathState| matches!(lies.state, State::Folder { .. });
@@ -115,7 +115,7 @@ impl NetChange {
     }
 }
 
-/// Folds change sets, in their order. Sets that failed without changing anything are left out.
+/// Folds change sets in order. Ignores sets that failed without changing anything.
 pub fn net_changes<'a>(sets: impl IntoIterator<Item = &'a ChangeSet>) -> Vec<NetChange> {
     let mut nets = Nets::default();
     for set in sets {
@@ -135,7 +135,7 @@ pub fn net_changes<'a>(sets: impl IntoIterator<Item = &'a ChangeSet>) -> Vec<Net
     if moved.is_empty() {
         merge_recreated(&mut nets);
     }
-    // In a moved folder the same path may be another file.
+    // In a moved folder, the same path may be a different file.
     let elsewhere = |net: &NetChange| {
         moved
             .iter()
@@ -147,7 +147,7 @@ pub fn net_changes<'a>(sets: impl IntoIterator<Item = &'a ChangeSet>) -> Vec<Net
     nets
 }
 
-/// A file that was deleted and created again at its path is one file.
+/// Merges a file that was deleted and created again at its path.
 fn merge_recreated(nets: &mut [NetChange]) {
     let new = |(at, net): (usize, &NetChange)| match (&net.before, &net.after) {
         (None, Some(is)) => Some((is.path.clone(), at)),
@@ -167,7 +167,7 @@ fn merge_recreated(nets: &mut [NetChange]) {
     }
 }
 
-/// The changes so far, and their index by current path.
+/// The changes so far, and their indexes by current path.
 #[derive(Default)]
 struct Nets {
     all: Vec<NetChange>,
@@ -175,7 +175,7 @@ struct Nets {
 }
 
 impl Nets {
-    /// A creation, change or deletion in place.
+    /// Records a creation, change or deletion in place.
     fn record_change(&mut self, change: &ChangeEntry, unfinished: bool) {
         let path = &*change.path;
         let is = change.after.clone();
@@ -191,7 +191,7 @@ impl Nets {
         self.set_unfinished(at, unfinished);
     }
 
-    /// A move, with everything below it.
+    /// Records a move, with everything below it.
     fn record_move(&mut self, from: &Path, change: &ChangeEntry) {
         let to = &*change.path;
         if let Some(before) = &change.before {
@@ -237,7 +237,7 @@ impl Nets {
         }
     }
 
-    /// The original path of a file that has no change yet: a parent folder may have moved.
+    /// Returns the original path of a file without a change so far: a parent folder may have moved.
     fn origin(&self, path: &Path) -> PathBuf {
         for folder in path.ancestors().skip(1) {
             let net = self.at.get(folder).and_then(|at| self.all.get(*at));

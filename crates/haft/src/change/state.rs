@@ -1,4 +1,4 @@
-//! `State`: what is at a path, as far as it can be compared and restored.
+//! `State`: what is at a path, as far as haft can compare and restore it.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
 pub enum State {
     /// A regular file.
     File {
-        /// The SHA-256 of its bytes, hex; none for a file over the size limit.
+        /// The SHA-256 of its bytes, in hex; `None` for a file over the size limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sha256: Option<String>,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
-        /// Its permission bits; none where the umask decides.
+        /// Its permission bits; `None` if the umask decides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
@@ -29,9 +29,9 @@ pub enum State {
         /// Its text.
         target: PathText,
     },
-    /// A folder, without what it holds.
+    /// A folder, without its content.
     Folder {
-        /// Its permission bits; none where the umask decides.
+        /// Its permission bits; `None` if the umask decides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
@@ -40,7 +40,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether both have the same content and mode. An unknown mode equals any mode; modes of folders are not compared.
+    /// Whether both have the same content and mode. An unknown mode equals any mode; folder modes are not compared.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -61,10 +61,10 @@ impl State {
     }
 }
 
-/// Computes the SHA-256 of a file; none if it is too large.
+/// Computes the SHA-256 of a file; `None` if it is too large.
 pub(super) type Digest<'a> = &'a mut dyn FnMut(OpenFile) -> Result<Option<String>, WorkspaceError>;
 
-/// The state of a real path of a workspace.
+/// Returns the state of a real path of a workspace.
 pub(super) fn state_at(
     workspace: &Workspace,
     real: &Path,
@@ -73,7 +73,7 @@ pub(super) fn state_at(
     let told = |e: Errno| WorkspaceError::from_errno("look at", real, e);
     let stat = match workspace.stat(real) {
         Ok(stat) => stat,
-        // A parent that is a link now counts as missing, too.
+        // A parent that is now a link counts as missing, too.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
         Err(e) => return Err(told(e)),
     };
@@ -102,7 +102,7 @@ pub(super) fn state_at(
     ))
 }
 
-/// The SHA-256 of an open file; none if it is too large.
+/// Returns the SHA-256 of an open file; `None` if it is too large.
 pub(super) fn hash_open_file(
     mut open: OpenFile,
     real: &Path,
@@ -112,7 +112,7 @@ pub(super) fn hash_open_file(
 }
 
 impl Workspace {
-    /// The text of the link at a real path.
+    /// Returns the text of the link at a real path.
     fn link_text(&self, real: &Path) -> Result<std::path::PathBuf, WorkspaceError> {
         use std::os::unix::ffi::OsStringExt as _;
         let fd = self.beneath(real, OFlags::PATH)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A path that survives JSON without loss.
+/// A path that survives a round trip through JSON.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathText(pub PathBuf);
 
@@ -25,7 +25,7 @@ impl From<&Path> for PathText {
     }
 }
 
-/// The two forms.
+/// The two JSON forms.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {

@@ -1,4 +1,4 @@
-//! Undo: restores only the paths of a change set, only if they are unchanged since, and records this like any change.
+//! Undo: restores only the paths of a change set, only if they are unchanged since then, and records this like any change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, State};
 use crate::workspace::{FileStamp, Workspace, WorkspaceError, draft_name, is_git};
 
-/// Most bytes of files that one undo restores.
+/// Maximum number of bytes of files that one undo restores.
 const MOST_AT_ONCE: u64 = 512 << 20;
 
-/// Why an undo cannot be planned.
+/// The reason why an undo cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     /// The run's log cannot be read.
@@ -26,13 +26,13 @@ pub enum UndoError {
     Workspace(#[from] WorkspaceError),
 }
 
-/// What becomes of a file or link that was changed after the run.
+/// How an undo treats a file or link that was changed after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Changed {
-    /// It is a conflict.
+    /// As a conflict.
     #[default]
     Refuse,
-    /// It is renamed to `NAME.before-undo`, and the undo goes on.
+    /// It is renamed to `NAME.before-undo`, and the undo continues.
     SetAside,
 }
 
@@ -41,32 +41,32 @@ pub enum Changed {
 pub struct Conflict {
     /// Its path.
     pub path: PathBuf,
-    /// Why it may not be touched.
+    /// The reason why it may not be touched.
     pub why: &'static str,
 }
 
 /// The steps of an undo.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Files and links that were changed after the run: path now, and the free path beside it to which each is renamed first.
+    /// Files and links changed after the run: current path, and the free path beside it to which each is renamed first.
     pub set_aside: Vec<(PathBuf, PathBuf)>,
-    /// Files to remove from moved folders before these move back: new files, and changed ones, which are then restored.
+    /// Files to remove from moved folders before these move back: new files, and changed files, which are then restored.
     pub removals: BTreeMap<PathBuf, Target>,
     /// The target of each path outside moved folders.
     pub direct: BTreeMap<PathBuf, Target>,
-    /// Folders to move back: path now, path before.
+    /// Folders to move back: current path, previous path.
     pub moves: Vec<(PathBuf, PathBuf)>,
     /// The target of each path in moved folders, applied after the moves.
     pub in_moved_folders: BTreeMap<PathBuf, Target>,
-    /// What belongs to a repository's `.git`, which only git changes back.
+    /// Paths in a repository's `.git`, which only git can undo.
     pub left_alone: Vec<PathBuf>,
-    /// What prevents the undo. If there is any, nothing is touched.
+    /// What prevents the undo. If there is any conflict, nothing is touched.
     pub conflicts: Vec<Conflict>,
-    /// The state of each file when it was compared. A file in any other state is not replaced or deleted.
+    /// The state of each file when it was compared. A file in a different state is not replaced or deleted.
     stamps: HashMap<PathBuf, FileStamp>,
 }
 
-/// Plans the undo of these changes of a run. Touches nothing.
+/// Plans the undo of these changes of a run. Changes nothing.
 ///
 /// # Errors
 /// A file or its saved content cannot be read.
@@ -112,22 +112,22 @@ struct Planning<'a> {
     run: &'a RunId,
     changed: Changed,
     nets: &'a [NetChange],
-    /// What these changes put at paths outside moved folders.
+    /// Paths outside moved folders at which these changes left something.
     occupied: HashSet<&'a Path>,
-    /// Folders that they moved: path now, path before.
+    /// Folders that they moved: current path, previous path.
     moved: Vec<(&'a Path, &'a Path)>,
     plan: Plan,
     bytes: u64,
 }
 
-/// The path at which a change put something, unless that is a folder from elsewhere.
+/// Returns the path at which a change left something, unless it moved a folder there.
 fn occupied(net: &NetChange) -> Option<&Path> {
     let is = net.after.as_ref().filter(|_| net.moved_folder().is_none());
     is.map(|is| &*is.path)
 }
 
 impl Planning<'_> {
-    /// Whether a file is as the changes left it, and so has to be restored. A file that is restored already is skipped; any
+    /// Whether a file is as the changes left it, so it must be restored. Skips a file that is already restored; any
     /// other state is a conflict.
     fn needs_undo(&mut self, net: &NetChange) -> Result<bool, UndoError> {
         let now = match &net.after {
@@ -139,7 +139,7 @@ impl Planning<'_> {
             (None, None) => true,
             _ => false,
         };
-        // What was replaced may be gone already, and the new one not yet there.
+        // The old file may already be deleted, and the new one not yet created.
         let between = net.unfinished && net.before.is_some() && now.is_none();
         if !between && !is(net.after.as_ref(), now.as_ref()) {
             let back = match &net.before {
@@ -181,8 +181,8 @@ impl Planning<'_> {
         Ok(!net.foreign)
     }
 
-    /// Sets aside what is at a path, if the undo may go on without it; else it is a conflict. A folder stays, and so does
-    /// what is in a folder that moves back.
+    /// Sets aside what is at a path if the undo may continue without it; otherwise adds a conflict. Folders are not set aside, nor
+    /// is anything in a folder that moves back.
     fn set_aside(
         &mut self,
         path: &Path,
@@ -208,7 +208,7 @@ impl Planning<'_> {
         self.plan.set_aside.iter().any(|(is, _)| is == path)
     }
 
-    /// `NAME.before-undo`, or the first `NAME.before-undo.N` that is free.
+    /// Returns `NAME.before-undo`, or the first `NAME.before-undo.N` that is free.
     fn free_name(&self, path: &Path) -> Result<PathBuf, UndoError> {
         let mut number = 1_u32;
         loop {
@@ -230,7 +230,7 @@ impl Planning<'_> {
         }
     }
 
-    /// Whether these changes put something at this path.
+    /// Whether these changes left something at this path.
     fn is_occupied_by_run(&self, path: &Path) -> bool {
         self.occupied.contains(path) || self.moved.iter().any(|(is, _)| path.starts_with(is))
     }
@@ -252,7 +252,7 @@ impl Planning<'_> {
                 (Err(why), _) => self.conflict(&was.path, why),
                 (Ok(target), None) => _ = self.plan.direct.insert(was.path.clone(), target),
                 (Ok(target), Some(now)) => {
-                    // A file that was added to the folder since moves along with it.
+                    // A file that was later added to the folder moves along with it.
                     let ours = self.nets.iter().any(|net| net.is_at(&now));
                     if !ours && self.state_at(&now)?.is_some() {
                         self.conflict(&now, "something else is there now");
@@ -274,7 +274,7 @@ impl Planning<'_> {
         Ok(())
     }
 
-    /// The content before the changes, from the log or from where the file was moved; or why it cannot be restored.
+    /// Returns the content before the changes, from the log or from where the file was moved; or why it cannot be restored.
     fn target_for(
         &mut self,
         was: &PathState,
@@ -312,7 +312,7 @@ impl Planning<'_> {
         })
     }
 
-    /// The bytes of a file that was moved and not changed.
+    /// Returns the bytes of a file that was moved but not changed.
     fn read_moved_file(
         &mut self,
         was: &PathState,
@@ -321,7 +321,7 @@ impl Planning<'_> {
         let Some(is) = is.filter(|is| is.state.is_same(&was.state)) else {
             return Ok(None);
         };
-        // What was changed or deleted since is not what was moved.
+        // A file changed or deleted since then no longer has the moved content.
         if self.is_set_aside(&is.path) || !self.is_still(is)? {
             return Ok(None);
         }
@@ -332,7 +332,7 @@ impl Planning<'_> {
         Ok(Some(bytes))
     }
 
-    /// Whether something is as the changes left it.
+    /// Whether a path is as the changes left it.
     fn is_still(&mut self, is: &PathState) -> Result<bool, WorkspaceError> {
         let now = self.state_at(&is.path)?;
         Ok(now.is_some_and(|now| now.is_same(&is.state)))
@@ -358,7 +358,7 @@ impl Plan {
         self.set_aside.is_empty() && self.moves.is_empty() && self.targets().next().is_none()
     }
 
-    /// All targets, in the order in which they are applied.
+    /// Returns all targets, in the order in which they are applied.
     pub fn targets(&self) -> impl Iterator<Item = (&PathBuf, &Target)> {
         self.removals
             .iter()
@@ -366,7 +366,7 @@ impl Plan {
             .chain(&self.in_moved_folders)
     }
 
-    /// The final target of each path: without removals of files that are restored after their folder moved back.
+    /// Returns the final target of each path, without removals of files that are restored after their folder moved back.
     pub fn summary(&self) -> impl Iterator<Item = (&PathBuf, &Target)> {
         let again = |path: &Path| {
             let moved = self.moves.iter();
@@ -378,13 +378,13 @@ impl Plan {
         gone.chain(&self.direct).chain(&self.in_moved_folders)
     }
 
-    /// Applies the undo. Up to 1,000 files in 200 folders are written and deleted together or not at all, unless folders move
-    /// in between. A folder that holds other files stays.
+    /// Applies the undo. Writes and deletes up to 1,000 files in 200 folders atomically, unless folders move in
+    /// between. A folder that contains other files is not removed.
     ///
     /// # Errors
-    /// Something cannot be changed, or changed since this was planned.
+    /// Something cannot be changed, or has changed since the undo was planned.
     pub fn apply(&self, workspace: &Workspace, changer: &Changer) -> Result<(), WorkspaceError> {
-        // To temporary names first, inner folders before outer ones: so folders may swap places.
+        // Moves via temporary names, inner folders before outer ones, so folders can swap places.
         let mut moves: Vec<_> = self
             .moves
             .iter()
@@ -415,7 +415,7 @@ impl Plan {
     }
 }
 
-/// A unique name in the root.
+/// Returns a unique name in the root.
 fn temporary_name() -> PathBuf {
     format!("{}.undo", draft_name()).into()
 }

@@ -1,4 +1,4 @@
-//! `archive/memory.jsonl`: what a run proposed to remember, a line each, beside the run's record.
+//! `archive/memory.jsonl`: the memories that a run proposed, one per line, beside the run's record.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -13,10 +13,10 @@ use crate::clock;
 use crate::memory::Record;
 use crate::memory::record::digest;
 
-/// Below a run's folder.
+/// The file's path below a run's folder.
 pub const FILE: &str = "archive/memory.jsonl";
 
-/// Most bytes of one run's file.
+/// Maximum size of one run's file, in bytes.
 const MOST: u64 = 64 << 20;
 
 /// The version of the line's format.
@@ -32,7 +32,7 @@ struct Line<'a> {
     record: &'a Record,
 }
 
-/// Adds a record's line to its run's file: on the disk when it returns. Blocks.
+/// Appends a record's line to its run's file, synced to disk when it returns. Blocks.
 ///
 /// A line is one JSON object: `v` (1), `ts`, `digest` (SHA-256 of `content`), and the members of [`Record`].
 ///
@@ -50,7 +50,7 @@ pub fn append(home: &Path, run: &RunId, record: &Record) -> io::Result<()> {
     };
     let mut bytes = serde_json::to_vec(&line)?;
     bytes.push(b'\n');
-    // The file itself, never what a link put in its place leads to.
+    // Open the file itself, never the target of a link in its place.
     let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut file = OpenOptions::new()
         .append(true)

@@ -1,4 +1,4 @@
-//! `Record`: one memory, what is asked of it before it is kept, and where it belongs.
+//! `Record`: one memory, the checks before it is stored, and the shelf it belongs to.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,39 +12,39 @@ use crate::error::Failure;
 use crate::memory::MemoryError;
 use crate::text::hex;
 
-/// Most bytes of a memory's text.
+/// Maximum length of a memory's text, in bytes.
 pub const MAX_CONTENT: usize = 16 << 10;
-/// Most tags of a memory.
+/// Maximum number of tags of a memory.
 pub const MAX_TAGS: usize = 16;
-/// Most characters of a tag.
+/// Maximum length of a tag, in characters.
 pub const MAX_TAG: usize = 64;
-/// Most bytes of a name in the file face.
+/// Maximum length of a memory's path as a file, in bytes.
 pub const MAX_PATH: usize = 512;
-/// Longest life that can be asked for: ten years.
+/// Maximum time to live: ten years.
 pub const MAX_TTL: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// Names one memory.
+/// The id of a memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct MemoryId(String);
 
 impl MemoryId {
-    /// An id as somebody wrote it.
+    /// Creates an id from a text.
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
 
-    /// A fresh one: `mem-` and sixteen random hex digits.
+    /// Generates a new id: `mem-` and sixteen random hex digits.
     ///
     /// # Errors
-    /// [`MemoryError::Store`] where the operating system gives no random bytes.
+    /// [`MemoryError::Store`] if the operating system provides no random bytes.
     pub fn generate() -> Result<Self, MemoryError> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|e| MemoryError::Store(Failure::of(e)))?;
         Ok(Self(format!("mem-{}", hex(&random))))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -71,7 +71,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The word in arguments, in the database and in `--json`.
+    /// Returns the name used in arguments, in the database and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -81,24 +81,24 @@ impl Scope {
         }
     }
 
-    /// The scope of a word.
+    /// Parses the name of a scope.
     pub fn parse(word: &str) -> Option<Self> {
         let all = [Self::User, Self::Agent, Self::Project, Self::Session];
         all.into_iter().find(|scope| scope.as_str() == word)
     }
 }
 
-/// Where memories lie within a principal's: a scope and whose of that kind.
+/// A place for memories within a principal's: a scope and its key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shelf {
-    /// The kind.
+    /// The scope.
     pub scope: Scope,
-    /// The agent's name, the workspace's root, the run; empty for the user's own.
+    /// The agent's name, the workspace's root, or the run; empty for the user.
     pub key: String,
 }
 
 impl Shelf {
-    /// The principal's own.
+    /// Returns the principal's own shelf.
     pub fn user() -> Self {
         Self {
             scope: Scope::User,
@@ -106,7 +106,7 @@ impl Shelf {
         }
     }
 
-    /// An agent's.
+    /// Returns an agent's shelf.
     pub fn agent(name: impl Into<String>) -> Self {
         Self {
             scope: Scope::Agent,
@@ -114,7 +114,7 @@ impl Shelf {
         }
     }
 
-    /// A project's.
+    /// Returns a project's shelf.
     pub fn project(root: impl Into<String>) -> Self {
         Self {
             scope: Scope::Project,
@@ -123,20 +123,20 @@ impl Shelf {
     }
 }
 
-/// How far a memory is in use.
+/// Whether a memory is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It waits for an approval; nobody recalls it.
+    /// Pending approval; not recalled.
     Candidate,
-    /// It is recalled.
+    /// Recalled.
     Accepted,
-    /// A person turned it down.
+    /// Rejected by the user.
     Rejected,
 }
 
 impl State {
-    /// The word in the database and in `--json`.
+    /// Returns the name used in the database and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Candidate => "candidate",
@@ -146,7 +146,7 @@ impl State {
     }
 }
 
-/// Where a memory comes from.
+/// The origin of a memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Provenance {
     /// The run that wrote it.
@@ -162,45 +162,45 @@ pub struct Provenance {
     pub author: String,
 }
 
-/// The accepted record whose place a candidate would take.
+/// The accepted record that a candidate would replace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Replaced {
-    /// Which.
+    /// The record.
     pub id: MemoryId,
     /// The revision that the candidate's writer saw.
     pub revision: u64,
 }
 
-/// A memory to be kept.
+/// A memory to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// Its id.
     pub id: MemoryId,
-    /// Where it belongs.
+    /// The shelf it belongs to.
     pub shelf: Shelf,
-    /// Its name in the file face; such records are unique by it.
+    /// Its path as a file; unique among such records.
     pub path: Option<String>,
     /// Its text.
     pub content: String,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// Where it comes from.
+    /// Its origin.
     pub provenance: Provenance,
     /// Candidate or accepted.
     pub state: State,
-    /// How long it lives; for ever where not said.
+    /// Its time to live; `None` for unlimited.
     pub ttl: Option<Duration>,
-    /// Which file it would replace or delete.
+    /// The file that it would replace or delete.
     pub replaces: Option<Replaced>,
-    /// It asks for the file to be deleted, and holds no text.
+    /// Whether it proposes to delete the file, and has no text.
     pub deletes: bool,
 }
 
 impl Draft {
-    /// A candidate with nothing but a text.
+    /// Creates a candidate with only a text.
     ///
     /// # Errors
-    /// [`MemoryError::Store`] where no id can be generated.
+    /// [`MemoryError::Store`] if no id can be generated.
     pub fn new(
         shelf: Shelf,
         content: impl Into<String>,
@@ -220,10 +220,10 @@ impl Draft {
         })
     }
 
-    /// Checks every bound. A store does this before it keeps anything.
+    /// Checks every limit. A store calls this before it stores anything.
     ///
     /// # Errors
-    /// [`MemoryError::Invalid`] names the bound that is exceeded.
+    /// [`MemoryError::Invalid`] names the limit that is exceeded.
     pub fn check(&self) -> Result<(), MemoryError> {
         if self.shelf.scope == Scope::Session {
             return Err(MemoryError::Invalid(
@@ -248,39 +248,39 @@ impl Draft {
     }
 }
 
-/// A memory as it is kept.
+/// A stored memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
     /// Its id.
     pub id: MemoryId,
-    /// Where it belongs.
+    /// The shelf it belongs to.
     #[serde(flatten, serialize_with = "flat_shelf")]
     pub shelf: Shelf,
-    /// Its name in the file face.
+    /// Its path as a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Its text.
     pub content: String,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// How far it is in use.
+    /// Whether it is in use.
     pub state: State,
-    /// Where it comes from.
+    /// Its origin.
     #[serde(flatten)]
     pub provenance: Provenance,
-    /// Since when it is there, RFC 3339 UTC.
+    /// When it was created, RFC 3339 UTC.
     pub created: String,
-    /// Since when it is as it is, RFC 3339 UTC.
+    /// When it was last changed, RFC 3339 UTC.
     pub updated: String,
-    /// Until when it lives, RFC 3339 UTC.
+    /// When it expires, RFC 3339 UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// How often it was written or decided about, from 1.
+    /// Number of times it was written or decided on, from 1.
     pub revision: u64,
-    /// Which file it would replace or delete.
+    /// The file that it would replace or delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Replaced>,
-    /// It asks for the file to be deleted.
+    /// Whether it proposes to delete the file.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deletes: bool,
     /// Who accepted or rejected it.
@@ -298,12 +298,12 @@ fn flat_shelf<S: serde::Serializer>(shelf: &Shelf, to: S) -> Result<S::Ok, S::Er
     map.end()
 }
 
-/// The digest of a text, as the archive and the store compare it: SHA-256 in hex.
+/// Returns the digest of a text as the archive and the store compare it: SHA-256 in hex.
 pub fn digest(content: &str) -> String {
     hex(&Sha256::digest(content.as_bytes()))
 }
 
-/// A text within its bound that shows all it holds.
+/// Checks that a text is within its limit and has no invisible characters.
 pub(crate) fn check_content(content: &str) -> Result<(), MemoryError> {
     if content.len() > MAX_CONTENT {
         return Err(MemoryError::Invalid(format!(
@@ -314,7 +314,7 @@ pub(crate) fn check_content(content: &str) -> Result<(), MemoryError> {
     check_visible("the memory", content, &['\n', '\t'])
 }
 
-/// Tags within their bounds.
+/// Checks that tags are within their limits.
 pub(crate) fn check_tags(tags: &[String]) -> Result<(), MemoryError> {
     if tags.len() > MAX_TAGS {
         return Err(MemoryError::Invalid(format!(
@@ -333,7 +333,7 @@ pub(crate) fn check_tags(tags: &[String]) -> Result<(), MemoryError> {
     Ok(())
 }
 
-/// A name within its bound. What a name means is the file face's to check.
+/// Checks that a path is within its limit. The `memory` tool checks its meaning.
 pub(crate) fn check_path(path: &str) -> Result<(), MemoryError> {
     if path.is_empty() || path.len() > MAX_PATH {
         return Err(MemoryError::Invalid(format!(
@@ -343,7 +343,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), MemoryError> {
     check_visible("a path", path, &[])
 }
 
-/// Refuses what a reviewer would not see: control characters, direction overrides, invisible tags.
+/// Refuses characters that a reviewer would not see: control characters, direction overrides, invisible tags.
 fn check_visible(what: &str, text: &str, but: &[char]) -> Result<(), MemoryError> {
     let hidden = |c: char| {
         let turns = matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');

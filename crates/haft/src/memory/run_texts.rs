@@ -1,4 +1,4 @@
-//! The session's memory: what a run's own record says, searched by words; read, never written.
+//! The session's memory: a run's own record, searched by words; read-only.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
@@ -8,21 +8,21 @@ use serde::Deserialize;
 use crate::audit::runs::{self, RunsError};
 use crate::memory::words;
 
-/// Most calls of a run that are searched: the last ones.
+/// Maximum number of a run's calls that are searched: the last ones.
 const MOST_CALLS: usize = 10_000;
-/// Most lines of a record that are read.
+/// Maximum number of lines read from a record.
 const MOST_LINES: usize = 1_000_000;
 
-/// What the record tells of one call: tool, arguments, summary, error, redacted as recorded.
+/// What the record says about one call: tool, arguments, summary, error, redacted as recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunText {
     /// The line's number in the record.
     pub seq: u64,
-    /// When it ended, RFC 3339 UTC.
+    /// When the call ended, RFC 3339 UTC.
     pub at: String,
     /// The tool.
     pub tool: String,
-    /// The text that is searched.
+    /// The text to search.
     pub text: String,
 }
 
@@ -46,12 +46,12 @@ struct LineError {
     message: String,
 }
 
-/// The texts of a run's record below haft's state folder, the last calls of it. Blocks.
+/// Reads the texts of the last calls in a run's record below haft's state folder. Blocks.
 ///
-/// Calls of the tools in `except` are left out: a search would find itself.
+/// Leaves out calls of the tools in `except`, so that a search does not find itself.
 ///
 /// # Errors
-/// [`RunsError::BadId`] where the id could lead elsewhere, [`RunsError::NotFound`] where there is no such run, [`RunsError::Io`] where its
+/// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
 pub fn read(home: &Path, run: &str, except: &[&str]) -> Result<Vec<RunText>, RunsError> {
     let mut texts = VecDeque::new();
@@ -79,10 +79,10 @@ pub fn read(home: &Path, run: &str, except: &[&str]) -> Result<Vec<RunText>, Run
     Ok(texts.into())
 }
 
-/// The texts that hold words of the query, the best first, each with its rank (BM25, higher is better); of equals the
-/// later one.
+/// Returns the texts that contain words of the query, best first, each with its rank (BM25, higher is better); of equal ranks, the
+/// later one first.
 pub fn search<'t>(texts: &'t [RunText], query: &str, limit: usize) -> Vec<(&'t RunText, f64)> {
-    /// The usual constants of BM25: how fast repeats stop counting, how much length does.
+    /// The usual constants of BM25: how fast repetitions saturate, and how much length counts.
     const K1: f64 = 1.2;
     const B: f64 = 0.75;
     let wanted: HashSet<String> = words::terms(query).into_iter().collect();

@@ -1,18 +1,18 @@
-//! Words of a text as memory is searched by them: identifiers taken apart, scripts without spaces in pairs.
+//! The words of a text as memory search sees them: identifiers split, scripts without spaces in pairs.
 
-/// Most characters of a word that count; the rest of a longer one (a key, a blob) is left out.
+/// Maximum number of characters of a word that count; the rest of a longer one (a key, a blob) is ignored.
 const LONGEST: usize = 64;
 
-/// One word of a text, lower case.
+/// One word of a text, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     /// A word of a script with spaces.
     Plain(String),
-    /// An identifier of several: `getUserName`, `user_name`.
+    /// An identifier of several words: `getUserName`, `user_name`.
     Joined {
-        /// All of it, without the joints: `getusername`.
+        /// The whole identifier without separators: `getusername`.
         whole: String,
-        /// What it is made of.
+        /// Its words.
         parts: Vec<String>,
     },
     /// A run of characters of a script without spaces (Chinese, Japanese, Korean, Thai …).
@@ -20,7 +20,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// What a text that holds this word is found by.
+    /// Adds the terms that find a text with this word.
     fn terms(&self, out: &mut Vec<String>) {
         match self {
             Self::Plain(word) => out.push(word.clone()),
@@ -38,7 +38,7 @@ impl Word {
     }
 }
 
-/// The pairs of neighbours in a run; of a single character that one.
+/// Returns the pairs of adjacent characters in a run; for a single character, that one.
 pub fn pairs(run: &[char]) -> Vec<String> {
     if run.len() < 2 {
         return run.iter().map(char::to_string).collect();
@@ -46,7 +46,7 @@ pub fn pairs(run: &[char]) -> Vec<String> {
     run.windows(2).map(|pair| pair.iter().collect()).collect()
 }
 
-/// What a text is found by, each as often as it occurs.
+/// Returns the terms that find a text, each as often as it occurs.
 pub fn terms(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for word in split(text) {
@@ -55,7 +55,7 @@ pub fn terms(text: &str) -> Vec<String> {
     out
 }
 
-/// The words of a text in order.
+/// Returns the words of a text in order.
 pub fn split(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -75,7 +75,7 @@ pub fn split(text: &str) -> Vec<Word> {
     words
 }
 
-/// A word of a spaced script; `None` for joints alone.
+/// Returns a word of a spaced script; `None` if it consists of separators only.
 fn identifier(word: &str) -> Option<Word> {
     let mut parts: Vec<String> = Vec::new();
     for piece in word.split('_').filter(|piece| !piece.is_empty()) {
@@ -91,7 +91,7 @@ fn identifier(word: &str) -> Option<Word> {
     }
 }
 
-/// The humps of a camel: `HTTPServerName` is `HTTP`, `Server`, `Name`.
+/// Splits camel case: `HTTPServerName` into `HTTP`, `Server`, `Name`.
 fn humps(piece: &str) -> impl Iterator<Item = &str> {
     let chars: Vec<(usize, char)> = piece.char_indices().collect();
     let mut cuts = vec![0];
@@ -116,12 +116,12 @@ fn clipped(word: &str) -> String {
     word.chars().take(LONGEST).collect()
 }
 
-/// Letters, digits, what joins identifiers, and accents that stand alone.
+/// Whether it is a letter, a digit, a separator in identifiers, or a combining accent.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Scripts whose words no space parts, by the blocks of Unicode.
+/// Whether it belongs to a script without spaces between words, by Unicode block.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}'       // Thai, Lao

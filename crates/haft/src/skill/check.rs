@@ -1,4 +1,4 @@
-//! Checking skills for their authors: would this one load, and is it valid by the letter of the format?
+//! Checking skills for their authors: whether a skill would load, and whether it strictly follows the format.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use crate::skill::folder::{FILES, Folder, OVERLAY};
 use crate::skill::lenient::{Head, declare};
 use crate::skill::{Level, MAX_INSTRUCTIONS, Problem, SkillError, folder, split, strict};
 
-/// The format advises no more lines of instructions.
+/// Maximum number of lines of instructions that the format recommends.
 const ADVISED_LINES: usize = 500;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The skill's name, else its folder's.
+    /// The skill's name, or its folder's if it has none.
     pub name: String,
-    /// Whether there is no error.
+    /// Whether there are no errors.
     pub ok: bool,
     /// Errors and warnings.
     pub problems: Vec<Problem>,
@@ -25,16 +25,16 @@ pub struct Report {
 /// How strictly to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rigour {
-    /// What keeps a skill from loading is an error.
+    /// Report as an error what keeps a skill from loading.
     Lenient,
-    /// What the format forbids is an error.
+    /// Report as an error what the format forbids.
     Strict,
 }
 
-/// Checks the skill in a folder. An error is a folder that cannot be opened; what is wrong inside is in the report.
+/// Checks the skill in a folder. Problems inside the folder are in the report.
 ///
 /// # Errors
-/// [`SkillError`] where the folder cannot be opened.
+/// [`SkillError`] if the folder cannot be opened.
 pub fn check(dir: &Path, rigour: Rigour) -> Result<Report, SkillError> {
     let real = dir.canonicalize().map_err(|source| SkillError::Io {
         verb: "open",
@@ -69,7 +69,7 @@ fn read(folder: &Folder, names: &[&str], most: u64) -> Result<Option<Vec<u8>>, S
     Ok(None)
 }
 
-/// Checks the bytes of a `SKILL.md` and of the `skill.yaml` beside it, as they would lie in a folder of this name.
+/// Checks the bytes of a `SKILL.md` and of the `skill.yaml` beside it, as if they were in a folder of this name.
 pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Rigour) -> Report {
     let text = String::from_utf8_lossy(bytes);
     let overlay = overlay.map(String::from_utf8_lossy);
@@ -91,7 +91,7 @@ pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Ri
             } else {
                 vec![no_text()]
             };
-            // The overlay is no part of the format: what is wrong there stays as it is.
+            // The overlay is not part of the format: its problems keep their level.
             problems.retain(|problem| problem.message.contains(OVERLAY));
             problems.extend(faults.into_iter().map(Problem::error));
         }

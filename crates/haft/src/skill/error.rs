@@ -1,4 +1,4 @@
-//! `SkillError`: why a skill's file could not be read.
+//! `SkillError`: the reason why a skill's file could not be read.
 
 use std::io;
 use std::path::Path;
@@ -7,10 +7,10 @@ use rustix::io::Errno;
 
 use crate::error::{ErrorKind, ToolError};
 
-/// Why a skill's file could not be read.
+/// The reason why a skill's file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SkillError {
-    /// Nothing there.
+    /// Nothing is there.
     #[error("no file {0:?} in the skill's folder")]
     NotFound(String),
     /// The path, or a link on it, leads out of the skill's folder.
@@ -19,31 +19,31 @@ pub enum SkillError {
     /// A folder, a pipe, a device or a socket where a regular file is needed.
     #[error("{path:?} is {kind}, not a regular file")]
     NotAFile {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// What it is.
+        /// The kind of entry.
         kind: &'static str,
     },
-    /// More than is read at once.
+    /// The file exceeds the size limit.
     #[error("{path:?} is larger than {limit} bytes")]
     TooLarge {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// The most that is read.
+        /// Maximum number of bytes read.
         limit: u64,
     },
-    /// No path at all.
+    /// The text is not a valid path.
     #[error("{0:?} is not a path below the skill's folder")]
     Malformed(String),
-    /// The skill's folder is gone, or a link took its place or that of a folder above.
+    /// The skill's folder was removed, or a link replaced it or a folder above it.
     #[error("the skill's folder {0:?} changed while it was used")]
     Changed(String),
-    /// The system refused.
+    /// The system refused the operation.
     #[error("{verb} {path:?}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         verb: &'static str,
-        /// On what.
+        /// The path it failed on.
         path: String,
         /// The system's reason.
         source: io::Error,
@@ -55,7 +55,7 @@ impl SkillError {
         let path = path.to_string_lossy().into_owned();
         match errno {
             Errno::NOENT | Errno::NOTDIR => Self::NotFound(path),
-            // A link out of the folder, an absolute one, or a loop of links.
+            // A link out of the folder, an absolute link, or a loop of links.
             Errno::XDEV | Errno::LOOP => Self::Outside(path),
             Errno::NAMETOOLONG | Errno::INVAL => Self::Malformed(path),
             other => Self::Io {

@@ -13,16 +13,16 @@ use rustix::io::Errno;
 
 use crate::skill::SkillError;
 
-/// The names of a skill's file, in the order they are looked for.
+/// The names of a skill's file, in search order.
 pub(super) const FILES: [&str; 2] = ["SKILL.md", "skill.md"];
 
 /// The overlay's name.
 pub(super) const OVERLAY: &str = "skill.yaml";
 
-/// The most of a `SKILL.md` that is read for its front matter, and of a `skill.yaml` in all.
+/// Maximum number of bytes read from a `SKILL.md` for its front matter, and from a `skill.yaml`.
 pub(super) const MAX_HEAD: u64 = 64 * 1024;
 
-/// The most that is read of a resource at once.
+/// Maximum number of bytes read from a resource at once.
 const MAX_SLICE: u64 = 1024 * 1024;
 
 /// A skill's folder.
@@ -34,7 +34,7 @@ pub(super) struct Folder {
 /// Bytes of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
-    /// The bytes; fewer than asked for at the end of the file, and never more than 1 MiB.
+    /// The bytes; fewer than requested at the end of the file, and never more than 1 MiB.
     pub bytes: Vec<u8>,
     /// The size of the whole file.
     pub total: u64,
@@ -44,7 +44,7 @@ pub struct Slice {
 #[derive(Debug)]
 pub(super) struct Beginning {
     pub(super) bytes: Vec<u8>,
-    /// Whether that is all of it.
+    /// Whether this is the whole file.
     pub(super) whole: bool,
 }
 
@@ -52,7 +52,7 @@ impl Folder {
     /// Opens a folder by its path without links.
     pub(super) fn open(dir: &Path) -> Result<Self, SkillError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // A link that took the place of any folder on the way is no longer this skill.
+        // If a link replaced any folder on the path, it is no longer this skill.
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let opened = rustix::fs::openat2(rustix::fs::CWD, dir, flags, Mode::empty(), resolve);
         match opened {
@@ -70,14 +70,14 @@ impl Folder {
         rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)
     }
 
-    /// Kind and state of what a path leads to; links are followed as far as they stay inside.
+    /// Returns the kind and state of what a path leads to; follows links as long as they stay inside.
     pub(super) fn look(&self, path: &Path) -> Result<(FileType, Stat), Errno> {
         let fd = self.beneath(path, OFlags::PATH)?;
         let stat = rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH)?;
         Ok((FileType::from_raw_mode(stat.st_mode), stat))
     }
 
-    /// Opens a regular file; a pipe is not waited for.
+    /// Opens a regular file; does not block on a pipe.
     fn file(&self, path: &Path) -> Result<(File, Stat), SkillError> {
         let told = |verb, e| SkillError::from_errno(verb, path, e);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -93,7 +93,7 @@ impl Folder {
         }
     }
 
-    /// The first bytes of a file.
+    /// Reads the first bytes of a file.
     pub(super) fn beginning(&self, path: &Path, most: u64) -> Result<Beginning, SkillError> {
         let (mut file, _) = self.file(path)?;
         let mut bytes = Vec::new();
@@ -105,7 +105,7 @@ impl Folder {
         Ok(Beginning { bytes, whole })
     }
 
-    /// A file, if it is no larger than this.
+    /// Reads a file if it is no larger than `most` bytes.
     pub(super) fn whole(&self, path: &Path, most: u64) -> Result<Vec<u8>, SkillError> {
         let read = self.beginning(path, most)?;
         if read.whole {
@@ -118,7 +118,7 @@ impl Folder {
         }
     }
 
-    /// Some bytes of a file.
+    /// Reads some bytes of a file.
     pub(super) fn slice(&self, path: &str, range: Range<u64>) -> Result<Slice, SkillError> {
         let given = Path::new(path);
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -163,7 +163,7 @@ fn not_a_file(path: &Path, kind: FileType) -> SkillError {
     }
 }
 
-/// What something is, in words.
+/// Describes a kind of entry in words.
 pub(super) fn word(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a folder",
@@ -176,7 +176,7 @@ pub(super) fn word(kind: FileType) -> &'static str {
     }
 }
 
-/// Bytes as text; what is no UTF-8, and NULs, as `U+FFFD`.
+/// Returns bytes as text, with invalid UTF-8 and NULs as `U+FFFD`.
 pub(super) fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(bytes);
     if text.contains('\0') {

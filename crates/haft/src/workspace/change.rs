@@ -1,4 +1,4 @@
-//! Several files changed together: all staged beside their places, then renamed one by one, or all put back.
+//! Atomic changes of several files: all staged beside their places, then renamed one by one, or all reverted.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -15,25 +15,25 @@ use crate::workspace::write::{
 };
 use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode};
 
-/// Most files that are written to the disk one by one.
+/// Maximum number of files synced one by one.
 const MOST_SYNCED: usize = 32;
 
-/// One of several changes that are made together.
+/// One of several changes made together.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
-    /// Where.
+    /// The file to change.
     pub place: &'a Place,
-    /// The new text; without one the file is deleted.
+    /// The new content; `None` deletes the file.
     pub content: Option<&'a [u8]>,
-    /// The state the file must be in; without one nothing may be there.
+    /// The state the file must be in; `None` if nothing may be there.
     pub expected: Option<FileStamp>,
-    /// For a new file: another whose mode and owner it gets.
+    /// For a new file: another file whose mode and owner it gets.
     pub like: Option<&'a Place>,
-    /// The mode it gets, whatever it had.
+    /// The mode it gets, replacing its current one.
     pub mode: Option<u32>,
 }
 
-/// A change made ready: its folder held open, its text on the disk under a draft's name.
+/// A prepared change: its folder is open, its content on disk under a draft's name.
 struct Staged<'a> {
     place: &'a Place,
     name: &'a OsStr,
@@ -42,16 +42,16 @@ struct Staged<'a> {
     draft: Option<StagedDraft<'a>>,
 }
 
-/// A draft with its text.
+/// A draft with its content.
 struct StagedDraft<'a> {
     draft: Draft<'a>,
     stamp: FileStamp,
-    /// Held open only where the draft is synced by itself, or with all others on its file system.
+    /// Open only if the draft is synced by itself, or to sync all others on its file system.
     file: Option<File>,
 }
 
 impl Staged<'_> {
-    /// The state of the new file in its place; none where the old one was deleted.
+    /// Returns the state of the new file in its place; `None` if the old one was deleted.
     fn stamp_now(&self) -> rustix::io::Result<Option<FileStamp>> {
         let Some(StagedDraft { stamp, file, .. }) = &self.draft else {
             return Ok(None);
@@ -61,15 +61,15 @@ impl Staged<'_> {
         }
         let now = rustix::fs::statat(self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW);
         let now = now.ok().map(|stat| FileStamp::of(&stat));
-        // What somebody else put there since is not what was written.
+        // A file that another program put there since then is not the one written.
         Ok(now
             .filter(|now| stamp.is_same_content(now))
             .or(Some(*stamp)))
     }
 }
 
-/// Writes the drafts to the disk before any is renamed, else a crash could leave empty files in the place of the old texts:
-/// one by one, or where there are many, all that is on their file systems.
+/// Syncs the drafts to disk before any is renamed, otherwise a crash could leave empty files in place of the old ones:
+/// one by one, or for many files, their whole file systems.
 fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
     for one in staged {
         let Some(file) = one.draft.as_ref().and_then(|draft| draft.file.as_ref()) else {
@@ -86,9 +86,9 @@ fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
 }
 
 impl Workspace {
-    /// Makes all changes or none. Each file is replaced as [`write`](Self::write) does it; when a change fails, those
-    /// before it are put back and folders made for them are removed. The state of each file afterwards, in order;
-    /// `None` for one that was deleted. The places must be of different files.
+    /// Makes all changes or none. Replaces each file as [`write`](Self::write) does; if a change fails, reverts those before it and
+    /// removes the folders created for them. Returns the new state of each file, in order; `None` for a deleted one. The places
+    /// must be different files.
     pub(crate) fn change(
         &self,
         changes: &[Change<'_>],
@@ -96,7 +96,7 @@ impl Workspace {
         let mut made = Vec::new();
         let done = self.change_noting(changes, &mut made);
         if done.is_err() {
-            // The innermost first; one that somebody else uses meanwhile stays.
+            // Innermost first; a folder that another program uses by now remains.
             for folder in made.iter().rev() {
                 self.remove_folder(folder);
             }
@@ -113,7 +113,7 @@ impl Workspace {
         for change in changes {
             self.may_make(change)?;
             let folder = folder_of(change.place)?;
-            // Opened once for neighbours.
+            // Open a folder once for all its files.
             if !folders.contains_key(folder) {
                 folders.insert(folder, self.folder_noting(change.place, made)?);
             }
@@ -132,7 +132,7 @@ impl Workspace {
             staged.push(one);
         }
         sync(&staged)?;
-        // Before anything is touched: most of what could go wrong is seen here.
+        // Check everything before touching anything: this finds most problems.
         for one in &staged {
             self.unchanged(one)?;
         }
@@ -153,7 +153,7 @@ impl Workspace {
         }
     }
 
-    /// Refuses what may not be changed.
+    /// Refuses changes that are not allowed.
     fn may_make(&self, change: &Change<'_>) -> Result<(), WorkspaceError> {
         let place = change.place;
         self.may_change(place)?;
@@ -178,7 +178,7 @@ impl Workspace {
         let mut draft = None;
         if let Some(content) = change.content {
             let old = match change.mode {
-                // Who sets the mode may replace a file that is read-only by its mode.
+                // A caller that sets the mode may replace a file with a read-only mode.
                 Some(_) => self.stat(place.real()).ok(),
                 None => self.old_file(place)?.map(|(_, stat)| stat),
             };
@@ -218,12 +218,12 @@ impl Workspace {
         })
     }
 
-    /// Fails when the file is no longer as it was expected.
+    /// Fails if the file is no longer in the expected state.
     fn unchanged(&self, staged: &Staged<'_>) -> Result<(), WorkspaceError> {
         self.still(staged.place, staged.expected.as_ref())
     }
 
-    /// Fails when what is at a place is no longer as expected; without an expected state nothing may be there.
+    /// Fails if a place is no longer in the expected state; without an expected state, nothing may be there.
     pub(super) fn still(
         &self,
         place: &Place,
@@ -276,7 +276,7 @@ impl Workspace {
         })
     }
 
-    /// The file at a place under a draft's name, too: by a hard link, or a copy where there are none.
+    /// Gives the file at a place a second name, that of a draft: by a hard link, or a copy if links are not supported.
     fn second_name<'a>(
         &self,
         place: &Place,
@@ -313,13 +313,13 @@ impl Workspace {
     }
 }
 
-/// The folder that holds a place.
+/// Returns the folder that contains a place.
 fn folder_of(place: &Place) -> Result<&Path, WorkspaceError> {
     place.real().parent().ok_or(WorkspaceError::Root)
 }
 
-/// Swaps a draft and the file at its place in one step, after which that has the draft's name. None, and nothing is done,
-/// where the file system cannot.
+/// Atomically swaps a draft and the file at its place, which then has the draft's name. Returns `None` and does nothing
+/// if the file system does not support this.
 pub(super) fn swap<'a>(
     draft: &mut Draft<'a>,
     place: &Place,
@@ -329,7 +329,7 @@ pub(super) fn swap<'a>(
     let folder = draft.folder;
     let swapped =
         || rustix::fs::renameat_with(folder, &draft.name, folder, name, RenameFlags::EXCHANGE);
-    // Whatever is wrong, the way without a swap finds it, too.
+    // The fallback without a swap reports any other problem, too.
     if swapped().is_err() {
         return Ok(None);
     }
@@ -341,7 +341,7 @@ pub(super) fn swap<'a>(
             done: false,
         }));
     }
-    // It was written to or replaced after it was compared.
+    // Another program wrote to it or replaced it after it was compared.
     swapped().map_err(|e| {
         draft.done = true;
         let kept = place.real().with_file_name(&draft.name);
@@ -355,7 +355,7 @@ pub(super) fn swap<'a>(
     Err(WorkspaceError::Changed(place.display()))
 }
 
-/// Puts back what was taken out of its place and is not what was compared.
+/// Puts back a file that was set aside and differs from its compared state.
 fn left_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> WorkspaceError {
     old.done = true;
     let changed = WorkspaceError::Changed(place.display());
@@ -373,12 +373,12 @@ fn left_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> WorkspaceError
     }
 }
 
-/// Takes a file out of its place; it goes for good when the draft is dropped.
+/// Takes a file out of its place; dropping the draft deletes it for good.
 fn set_aside<'a>(folder: BorrowedFd<'a>, name: &OsStr) -> rustix::io::Result<Draft<'a>> {
     let aside = draft_name();
     let flags = RenameFlags::NOREPLACE;
     match rustix::fs::renameat_with(folder, name, folder, &aside, flags) {
-        // Some network file systems know no flags.
+        // Some network file systems support no flags.
         Err(Errno::INVAL | Errno::NOSYS) => {
             rustix::fs::renameat(folder, name, folder, &aside)?;
         }

@@ -1,4 +1,4 @@
-//! `WorkspaceError`: why a path or an operation on it was refused.
+//! `WorkspaceError`: the reason why a path or an operation on it was refused.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::error::{ErrorKind, ToolError};
 use crate::workspace::{Kind, display_path};
 
-/// Why a path or an operation on it was refused.
+/// The reason why a path or an operation on it was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// The path, or a link on it, leads out of the root.
@@ -17,26 +17,26 @@ pub enum WorkspaceError {
     /// haft's own state, settings or secrets.
     #[error("path {0:?} is haft's own and out of reach for tools")]
     Own(String),
-    /// At or below a `.git` entry, or a tree that holds one.
+    /// A path at or below a `.git` entry, or a tree that contains one.
     #[error("path {0:?} belongs to a repository's .git and may only be read")]
     Git(String),
-    /// No path at all.
+    /// The text is not a valid path.
     #[error("path {0:?} is not a path: {1}")]
     Malformed(String, &'static str),
-    /// Nothing there.
+    /// Nothing is there.
     #[error("no file or folder {path:?}")]
     NotFound {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// A name that is there and looks like it.
+        /// A similar name that exists.
         near: Option<String>,
     },
     /// A folder, a pipe, a device or a socket where a regular file is needed.
     #[error("{path:?} is {kind}, not a regular file")]
     NotAFile {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// What it is.
+        /// The kind of entry.
         kind: Kind,
     },
     /// A file where a folder is needed.
@@ -45,42 +45,42 @@ pub enum WorkspaceError {
     /// The root itself cannot be deleted, moved or replaced.
     #[error("the workspace root cannot be deleted, moved or written")]
     Root,
-    /// A folder with entries, and no leave to remove them all.
+    /// A folder with entries, and no permission to remove them all.
     #[error("folder {0:?} is not empty")]
     NotEmpty(String),
-    /// Something is there already.
+    /// Something already exists there.
     #[error("{0:?} exists already")]
     Exists(String),
     /// A folder cannot be moved below itself.
     #[error("folder {0:?} cannot be moved into itself")]
     IntoItself(String),
-    /// Another process changed the path while it was used.
+    /// Another process changed the path while it was in use.
     #[error("{0:?} changed while it was used")]
     Changed(String),
-    /// Several changes failed half-way, and this one could not be undone.
+    /// Several changes failed half-way, and this one could not be reverted.
     #[error("{path:?} could not be put back after {cause}: {source}; {before}")]
     NotPutBack {
-        /// What was changed.
+        /// The changed path.
         path: String,
-        /// Why the changes were undone.
+        /// The reason why the changes were reverted.
         cause: Box<WorkspaceError>,
-        /// Why this one could not be.
+        /// The reason why this one could not be reverted.
         source: io::Error,
-        /// Where its old text is, if there was one.
+        /// Where its old content is, if there was any.
         before: String,
     },
-    /// What is to be changed could not be noted first, so that nobody could undo it.
+    /// The change could not be recorded first, so it could not be undone.
     #[error("what would be changed cannot be noted, so nothing was: {0}")]
     NotNoted(io::Error),
-    /// The disk, a quota or the largest file size.
+    /// The disk is full, or a quota or file size limit is reached.
     #[error("no space left to write {0:?}")]
     Full(String),
-    /// The system refused.
+    /// The system refused the operation.
     #[error("{verb} {path:?}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         verb: &'static str,
-        /// On what.
+        /// The path it failed on.
         path: String,
         /// The system's reason.
         source: io::Error,
@@ -107,7 +107,7 @@ impl WorkspaceError {
             Errno::NOTEMPTY => Self::NotEmpty(path),
             Errno::EXIST => Self::Exists(path),
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::Full(path),
-            // Only ever raised for a path that was found to hold no link a moment ago.
+            // Only for a path that had no links a moment ago.
             Errno::LOOP | Errno::XDEV | Errno::AGAIN => Self::Changed(path),
             Errno::NAMETOOLONG => Self::Malformed(path, "a name of more than 255 bytes"),
             Errno::NOSYS => Self::Io {

@@ -1,4 +1,4 @@
-//! `Folder`: a folder held open, so that what lies in it is read and opened without walking its path again.
+//! `Folder`: an open folder whose entries are listed and opened without walking its path again.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -10,10 +10,10 @@ use rustix::fs::{AtFlags, FileType, OFlags, RawDir};
 use crate::workspace::place::kind_and_bytes;
 use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
 
-/// Bytes of entries that are read in one go.
+/// Size of the buffer for entries, in bytes.
 const ENTRIES: usize = 32 << 10;
 
-/// A folder of the workspace, held by its descriptor. Whatever takes the place of its path, this stays the same folder.
+/// A folder of the workspace, held by its descriptor. It stays the same folder even if something else takes its path.
 #[derive(Debug)]
 pub struct Folder {
     fd: OwnedFd,
@@ -21,8 +21,8 @@ pub struct Folder {
 }
 
 impl Workspace {
-    /// Opens the folder at a real path, as a walk below the root found it; a link anywhere on the path is an error, so a
-    /// walk that was led astray never reads outside. One `openat2`.
+    /// Opens the folder at a real path, as found by a walk below the root; a link anywhere on the path is an error, so a
+    /// misled walk never reads outside. One `openat2`.
     ///
     /// # Errors
     /// Nothing is there any more, it is not a folder, or it cannot be read.
@@ -36,15 +36,15 @@ impl Workspace {
 }
 
 impl Folder {
-    /// Its path below the root when it was opened.
+    /// Returns its path below the root when it was opened.
     pub fn path(&self) -> &Path {
         &self.real
     }
 
-    /// Calls `each` with the name and the kind of all that lies in the folder, in the system's order.
+    /// Calls `each` with the name and kind of every entry of the folder, in the system's order.
     ///
     /// # Errors
-    /// The folder cannot be read to its end.
+    /// The folder cannot be read completely.
     pub fn entries(&self, mut each: impl FnMut(&OsStr, Kind)) -> Result<(), WorkspaceError> {
         let mut buffer = Vec::with_capacity(ENTRIES);
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
@@ -55,7 +55,7 @@ impl Folder {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not say.
+                // Some file systems do not report the kind.
                 FileType::Unknown => self.look(name).map(|(kind, _)| kind),
                 known => Some(Kind::of(known)),
             };
@@ -66,17 +66,17 @@ impl Folder {
         Ok(())
     }
 
-    /// Opens a regular file that lies in the folder. One `openat2` and one `fstat`.
+    /// Opens a regular file in the folder. One `openat2` and one `fstat`.
     ///
     /// # Errors
-    /// Nothing of that name lies in the folder, it is not a regular file (a link is none), or it cannot be read.
+    /// The folder has no such entry, it is not a regular file (a link is not), or it cannot be read.
     pub fn open_file(&self, name: &OsStr) -> Result<OpenFile, WorkspaceError> {
         OpenFile::open(&self.fd, Path::new(name), &self.real.join(name))
     }
 
-    /// The kind and the size in bytes of what lies in the folder under this name; `None` where nothing does.
+    /// Returns the kind and size in bytes of the entry with this name; `None` if there is none.
     pub fn look(&self, name: &OsStr) -> Option<(Kind, u64)> {
-        // A name and no path: it leads nowhere else.
+        // Only a name, not a path, so it cannot lead elsewhere.
         let is_path = name == ".." || name.as_bytes().contains(&b'/');
         let stat =
             (!is_path).then(|| rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW));
@@ -105,7 +105,7 @@ mod tests {
         symlink(outside.path().join("secret"), at("in/link")).unwrap();
         let workspace = Workspace::open(root.path()).unwrap();
         let folder = workspace.folder(Path::new("in")).unwrap();
-        // Swapped for a link: a new look is an error, what is open stays.
+        // Swapped for a link: opening it again fails, the open folder remains.
         fs::rename(at("in"), at("moved")).unwrap();
         symlink(outside.path(), at("in")).unwrap();
         assert!(workspace.folder(Path::new("in")).is_err());

@@ -1,4 +1,4 @@
-//! Putting a file from outside the root at a place: as a second name of it, or as a copy on another file system.
+//! Importing files from outside the root: as a hard link, or as a copy on another file system.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,11 +14,11 @@ use rustix::io::Errno;
 use crate::workspace::write::{Draft, draft_name, new_draft, put_in_place};
 use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, display_path};
 
-/// Bytes that are copied at once.
+/// Number of bytes copied at once.
 const CHUNK: usize = 1 << 20;
-/// Longest list of names of extended attributes.
+/// Maximum length of the list of extended attribute names, in bytes.
 const MOST_NAMES: usize = 64 << 10;
-/// Attributes that are never carried over: marks of overlayfs, access control lists, capabilities.
+/// Attributes that are never kept: overlayfs marks, access control lists, capabilities.
 const STRIPPED: [&[u8]; 3] = [
     b"user.overlay.",
     b"system.posix_acl_",
@@ -34,7 +34,7 @@ pub struct OutsideFile {
     pub(crate) path: PathBuf,
     /// Its state when it was read.
     pub(crate) stamp: FileStamp,
-    /// The SHA-256 of its bytes, hex; none for a file over the size limit.
+    /// The SHA-256 of its bytes, in hex; `None` for a file over the size limit.
     pub(crate) sha256: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn open_within(
     rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)
 }
 
-/// A file from outside, and where it belongs.
+/// A file from outside, and its destination.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Import<'a> {
     /// The real path below the root.
@@ -74,11 +74,11 @@ pub(crate) struct Import<'a> {
     pub(crate) file: &'a OutsideFile,
     /// The permission bits it gets.
     pub(crate) mode: u32,
-    /// The state of the file that it replaces; without one nothing may be there.
+    /// The state of the file that it replaces; `None` if nothing may be there.
     pub(crate) expected: Option<FileStamp>,
 }
 
-/// Two folders that are held open for neighbours: of the place, and of the file outside.
+/// The open folders of the last import, shared by neighbors: its destination, and its file outside.
 struct Folders {
     path: PathBuf,
     outside: PathBuf,
@@ -96,7 +96,7 @@ impl OutsideFile {
         open_within(self.root.as_fd(), self.parent(), flags)
     }
 
-    /// Opens the file in its folder, if it was not written to since.
+    /// Opens the file in its folder, if it was not written to since it was read.
     fn open(&self, folder: &OwnedFd) -> rustix::io::Result<(File, Stat)> {
         let name = self.path.file_name().ok_or(Errno::INVAL)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -109,22 +109,22 @@ impl OutsideFile {
         }
     }
 
-    /// Writes the file to the disk.
+    /// Syncs the file to disk.
     ///
     /// # Errors
-    /// It is gone or was written to since, or the disk fails.
+    /// It was deleted or written to since it was read, or the disk fails.
     pub(crate) fn sync(&self) -> rustix::io::Result<()> {
         rustix::fs::fdatasync(self.open(&self.open_parent()?)?.0)
     }
 }
 
 impl Workspace {
-    /// Puts files from outside at their places, making the parents. Nothing is copied where both lie on one mount: a file
-    /// then has a second name here. Set-id bits, access control lists and marks of overlayfs are stripped; the owner of a
-    /// replaced file stays. Best sorted: the folders of neighbours are opened once.
+    /// Puts files from outside at their places and creates the parents. If both are on one mount, nothing is copied: the file
+    /// gets a hard link. Strips set-id bits, access control lists and overlayfs marks; a replaced file keeps its owner. Sort the
+    /// files: each folder is then opened once for all of its files.
     ///
     /// # Errors
-    /// What is at a place is in another state than expected, or the file outside was written to since. The files before
+    /// A place is in a different state than expected, or the file outside was written to since it was read. The files before
     /// it are in their places.
     pub(crate) fn import(&self, files: &[Import<'_>]) -> Result<(), WorkspaceError> {
         let mut open: Option<Folders> = None;
@@ -163,10 +163,10 @@ impl Workspace {
         })
     }
 
-    /// Sets the permission bits of the file at a place and nothing else of it.
+    /// Sets the permission bits of the file at a place, and changes nothing else.
     ///
     /// # Errors
-    /// It is in another state than expected.
+    /// It is in a different state than expected.
     pub(crate) fn set_file_mode(
         &self,
         place: &Place,
@@ -191,7 +191,7 @@ impl Import<'_> {
         let old = self.old_in(&folders.to, name)?;
         if FileStamp::of(&stat).links() == 1 {
             clean(&file, &stat, self.mode, old.as_ref())?;
-            // A new file gets its name at once, a replaced one by way of a draft.
+            // A new file gets its name directly, a replacement by way of a draft.
             let draft = old.is_some().then(draft_name);
             let to = draft.as_deref().map_or(name, AsRef::as_ref);
             match rustix::fs::linkat(&folders.from, from, &folders.to, to, AtFlags::empty()) {
@@ -205,7 +205,7 @@ impl Import<'_> {
                     return finish(draft, name, true);
                 }
                 Err(Errno::EXIST) => return Err(Errno::EXIST),
-                // Another file system, or one without second names: a copy.
+                // Another file system, or one without hard links: copy.
                 Err(_) => {}
             }
         }
@@ -218,7 +218,7 @@ impl Import<'_> {
         finish(draft, name, old.is_some())
     }
 
-    /// The file that is replaced, if it is as expected.
+    /// Returns the file that is replaced, if it is as expected.
     fn old_in(&self, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<Option<Stat>> {
         let now = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Some(stat),
@@ -240,12 +240,12 @@ fn finish(draft: Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<
     Ok(())
 }
 
-/// Gives a file its mode and the owner of the one it replaces, and strips what is not carried over.
+/// Sets a file's mode and the owner of the file it replaces, and strips attributes.
 fn clean(file: &File, now: &Stat, mode: u32, old: Option<&Stat>) -> rustix::io::Result<()> {
     let mut now_mode = now.st_mode & 0o7777;
     let names = attributes(file)?;
     if !names.is_empty() && now_mode & 0o200 == 0 {
-        // The attributes of a file are changed only by those who may write to it.
+        // Changing the attributes of a file requires write permission.
         now_mode |= 0o200;
         rustix::fs::fchmod(file, Mode::from_raw_mode(now_mode))?;
     }
@@ -259,7 +259,7 @@ fn clean(file: &File, now: &Stat, mode: u32, old: Option<&Stat>) -> rustix::io::
         && (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid)
     {
         let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-        // Only a privileged user may; for others the new file is theirs, as with any editor.
+        // Only a privileged user may do this; otherwise the current user owns the new file, as with any editor.
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
         now_mode = rustix::fs::fstat(file)?.st_mode & 0o7777;
     }
@@ -269,14 +269,14 @@ fn clean(file: &File, now: &Stat, mode: u32, old: Option<&Stat>) -> rustix::io::
     Ok(())
 }
 
-/// The names of the attributes to strip.
+/// Returns the names of the attributes to strip.
 fn attributes(file: &File) -> rustix::io::Result<Vec<Vec<u8>>> {
     let mut names = vec![0; 256];
     let length = loop {
         match rustix::fs::flistxattr(file, &mut names[..]) {
             Ok(length) => break length,
             Err(Errno::RANGE) if names.len() < MOST_NAMES => names.resize(MOST_NAMES, 0),
-            // A file system without attributes.
+            // The file system has no attributes.
             Err(Errno::OPNOTSUPP) => break 0,
             Err(e) => return Err(e),
         }
@@ -287,7 +287,7 @@ fn attributes(file: &File) -> rustix::io::Result<Vec<Vec<u8>>> {
     Ok(names.map(<[u8]>::to_vec).collect())
 }
 
-/// Copies a file with its holes, and writes it to the disk.
+/// Copies a file with its holes, and syncs it to disk.
 fn copy_sparse(from: &File, to: &File) -> io::Result<()> {
     let length = from.metadata()?.len();
     to.set_len(length)?;
@@ -309,7 +309,7 @@ fn copy_sparse(from: &File, to: &File) -> io::Result<()> {
     to.sync_data()
 }
 
-/// Where the next bytes of a file are that are not a hole.
+/// Returns the position of the next bytes of a file that are not in a hole.
 pub(crate) fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
     match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(data) => Ok(Some(data)),

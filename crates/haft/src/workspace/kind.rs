@@ -1,10 +1,10 @@
-//! `Kind`: what lies at a path.
+//! `Kind`: the kind of entry at a path.
 
 use std::fmt;
 
 use rustix::fs::FileType;
 
-/// What lies at a path.
+/// The kind of entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// One word, for `data`.
+    /// Returns one word, for `data`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::File => "file",

@@ -11,14 +11,14 @@ use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path};
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
-    /// Its name; bytes that are no UTF-8 shown as replacement characters.
+    /// Its name; invalid UTF-8 appears as replacement characters.
     pub name: String,
-    /// What it is; a link is a link, wherever it leads.
+    /// Its kind; a link is a link, wherever it leads.
     pub kind: Kind,
 }
 
 impl Workspace {
-    /// The first `max` entries of the folder at a place that may be shown, sorted by name; and whether there were more.
+    /// Returns the first `max` visible entries of the folder at a place, sorted by name, and whether there are more.
     pub(super) fn list_shown(
         &self,
         place: &Place,
@@ -55,11 +55,11 @@ impl Workspace {
         Ok((entries, more))
     }
 
-    /// The real paths of all below the folder at a place, nothing hidden, for the policy to judge; `None` when there
-    /// are more than `max`. A name that is not UTF-8 is an error: no rule could be held against it.
+    /// Returns the real paths of everything below the folder at a place, including hidden files, for the policy to judge; `None` if
+    /// there are more than `max`. A name that is not UTF-8 is an error: no rule could match it.
     ///
     /// # Errors
-    /// [`WorkspaceError::Malformed`] for a name that is not UTF-8, [`WorkspaceError::Io`] where a folder cannot be listed.
+    /// [`WorkspaceError::Malformed`] for a name that is not UTF-8, [`WorkspaceError::Io`] if a folder cannot be listed.
     pub fn tree(&self, place: &Place, max: usize) -> Result<Option<Vec<String>>, WorkspaceError> {
         let mut found = Vec::new();
         let mut todo = vec![place.real().to_path_buf()];
@@ -92,7 +92,7 @@ impl Workspace {
         Ok(Some(found))
     }
 
-    /// Whether the folder at a place holds nothing.
+    /// Whether the folder at a place is empty.
     pub(crate) fn is_empty(&self, place: &Place) -> bool {
         let is_own = |name: &[u8]| name == b"." || name == b"..";
         self.open_folder(place.real()).is_ok_and(|mut entries| {
@@ -100,7 +100,7 @@ impl Workspace {
         })
     }
 
-    /// At most `max` UTF-8 names in a folder, in no order.
+    /// Returns at most `max` UTF-8 names in a folder, in no particular order.
     pub(super) fn names(&self, folder: &Path, max: usize) -> Result<Vec<String>, WorkspaceError> {
         let entries = self.open_folder(folder)?;
         let names = entries

@@ -1,4 +1,4 @@
-//! `Place`: where a path really leads, found link by link from the root's descriptor.
+//! `Place`: where a path really leads, resolved link by link from the root's descriptor.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,38 +10,38 @@ use rustix::io::Errno;
 use crate::permission::PathClaim;
 use crate::workspace::{Kind, Workspace, WorkspaceError, display_path, is_git};
 
-/// Most links followed on one path: the kernel's own limit (path rule 4).
+/// Maximum number of links followed on one path: the kernel's own limit (path rule 4).
 const MAX_LINKS: u32 = 40;
-/// Longest path in bytes: the kernel's `PATH_MAX` without the closing NUL (path rule 1).
+/// Maximum length of a path in bytes: the kernel's `PATH_MAX` without the final NUL (path rule 1).
 const MAX_PATH: usize = 4095;
-/// How alike a name must be to be offered: one letter of three may differ.
+/// Minimum similarity of a suggested name: one letter in three may differ.
 const NEAR: f64 = 0.6;
-/// Most names compared to offer a near one.
+/// Maximum number of names compared for a suggestion.
 const MAX_NEAR: usize = 10_000;
 
-/// Where a path leads: a path without links below the root, and what lay there when it was looked up.
+/// Where a path leads: a path below the root without links, and what was there when it was resolved.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Cleaned by its text alone; the real path where the text alone would leave the root.
+    /// The path cleaned by its text alone, or the real path if the text alone would leave the root.
     written: PathBuf,
     real: PathBuf,
-    /// How many components at the end of `real` do not exist.
+    /// Number of components at the end of `real` that do not exist.
     missing: usize,
     found: Option<(Kind, u64)>,
 }
 
 impl Place {
-    /// The real path below the root; empty for the root itself.
+    /// Returns the real path below the root; empty for the root itself.
     pub fn real(&self) -> &Path {
         &self.real
     }
 
-    /// The path as written and cleaned, for results and messages; `.` is the root.
+    /// Returns the path as written and cleaned, for results and messages; `.` is the root.
     pub fn display(&self) -> String {
         display_path(&self.written)
     }
 
-    /// The error for a place where nothing is. It offers no near name: only a call's view knows which may be shown.
+    /// Returns the error for a place where nothing is. It suggests no name: only a call's view knows which names may be shown.
     pub(super) fn not_found(&self) -> WorkspaceError {
         WorkspaceError::NotFound {
             path: self.display(),
@@ -49,31 +49,31 @@ impl Place {
         }
     }
 
-    /// What lies there.
+    /// Returns the kind of what is there.
     pub fn kind(&self) -> Option<Kind> {
         self.found.map(|(kind, _)| kind)
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     pub fn bytes(&self) -> Option<u64> {
         self.found.map(|(_, bytes)| bytes)
     }
 
-    /// How many parents must be made before a file can be written here.
+    /// Returns the number of path components that do not exist; a file can be written here once its parents are created.
     pub(crate) fn missing(&self) -> usize {
         self.missing
     }
 
-    /// The path as the policy must see it.
+    /// Returns the path as the policy must see it.
     ///
     /// # Errors
-    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
-    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
+    /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
+    /// [`WorkspaceError::Malformed`] if it is not a valid path, [`WorkspaceError::Io`] if it cannot be inspected.
     pub fn claim(&self) -> Result<PathClaim, WorkspaceError> {
         let text = |path: &Path| match path.to_str() {
             Some("") => Ok(".".to_owned()),
             Some(text) => Ok(text.to_owned()),
-            // A lossy text could pass a rule that the bytes would not.
+            // A lossy text could match a rule that the bytes would not.
             None => Err(WorkspaceError::Malformed(
                 display_path(path),
                 "a link leads to a name that is not UTF-8",
@@ -89,10 +89,10 @@ impl Place {
         })
     }
 
-    /// Fails when the path now leads elsewhere than where the policy cleared it (path rule 5).
+    /// Fails if the path no longer leads where the policy cleared it (path rule 5).
     ///
     /// # Errors
-    /// [`WorkspaceError::Changed`] where it leads elsewhere, else what [`place`](Workspace::place) fails with.
+    /// [`WorkspaceError::Changed`] if it leads elsewhere, otherwise the errors of [`place`](Workspace::place).
     pub fn still(self, cleared: &PathClaim) -> Result<Self, WorkspaceError> {
         if self.claim()? == *cleared {
             Ok(self)
@@ -117,7 +117,7 @@ impl Place {
     }
 }
 
-/// Whether a link at the very end of a path is followed.
+/// Whether to follow a link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Follow,
@@ -132,7 +132,7 @@ enum Part {
 /// A walk in progress.
 struct Walk {
     real: PathBuf,
-    /// Parts still to go, the next one last.
+    /// The remaining parts, the next one last.
     todo: Vec<Part>,
     links: u32,
     missing: usize,
@@ -140,28 +140,28 @@ struct Walk {
 }
 
 impl Workspace {
-    /// Where a path leads, all links followed. A path whose end does not exist has a place, too: one can write there.
+    /// Resolves a path, following all links. A path whose end does not exist has a place, too: a file can be written there.
     ///
     /// # Errors
-    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
-    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
+    /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
+    /// [`WorkspaceError::Malformed`] if it is not a valid path, [`WorkspaceError::Io`] if it cannot be inspected.
     pub fn place(&self, path: &str) -> Result<Place, WorkspaceError> {
         self.resolve(path, Last::Follow)
     }
 
-    /// The same without following a link at the very end: for what deletes or moves the link itself.
+    /// Does the same without following a link at the end, to delete or move the link itself.
     ///
     /// # Errors
-    /// [`WorkspaceError::Outside`] where the path leads out of the root, [`WorkspaceError::Own`] where it is haft's own,
-    /// [`WorkspaceError::Malformed`] where it is no path, [`WorkspaceError::Io`] where it cannot be looked at.
+    /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
+    /// [`WorkspaceError::Malformed`] if it is not a valid path, [`WorkspaceError::Io`] if it cannot be inspected.
     pub fn entry(&self, path: &str) -> Result<Place, WorkspaceError> {
         self.resolve(path, Last::Keep)
     }
 
-    /// As [`place`](Self::place), for something that must exist. A call's view offers a near name besides.
+    /// Like [`place`](Self::place), for something that must exist. A call's view also suggests a similar name.
     ///
     /// # Errors
-    /// Also where nothing exists.
+    /// Those of [`place`](Self::place), and [`WorkspaceError::NotFound`] if nothing exists there.
     pub fn existing(&self, path: &str) -> Result<Place, WorkspaceError> {
         let place = self.place(path)?;
         if place.found.is_none() {
@@ -207,8 +207,8 @@ impl Workspace {
         })
     }
 
-    /// The path below the root (path rules 1 and 2). Texts are compared only to translate an absolute path; what holds
-    /// the edge is that the rest is then followed by descriptors.
+    /// Returns the path below the root (path rules 1 and 2). Text is compared only to translate an absolute path; what enforces
+    /// the boundary is that the rest is then followed by descriptors.
     fn relative<'a>(&self, path: &'a str) -> Result<&'a Path, WorkspaceError> {
         let malformed = |why| {
             Err(WorkspaceError::Malformed(
@@ -242,7 +242,7 @@ impl Workspace {
         }
     }
 
-    /// The common case in one system call: a path without `..` on which there is no link.
+    /// Resolves the common case in one system call: a path without `..` and without links.
     fn straight(&self, relative: &Path, last: Last, walk: &mut Walk) -> bool {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !relative.components().all(plain) {
@@ -334,7 +334,7 @@ impl Workspace {
         self.expand(path, walk, &next)
     }
 
-    /// Replaces a link by the parts of its target.
+    /// Replaces a link with the parts of its target.
     fn expand(&self, path: &str, walk: &mut Walk, link: &Path) -> Result<(), WorkspaceError> {
         walk.links += 1;
         if walk.links > MAX_LINKS {
@@ -359,7 +359,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Refuses what may be read but not changed (path rules 7 and 8).
+    /// Refuses paths that may be read but not changed (path rules 7 and 8).
     pub(super) fn may_change(&self, place: &Place) -> Result<(), WorkspaceError> {
         if place.real.as_os_str().is_empty() {
             return Err(WorkspaceError::Root);
@@ -370,7 +370,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// The same for a path that has no place yet.
+    /// Does the same for a path that has no place yet.
     pub(super) fn may_change_path(&self, real: &Path) -> Result<(), WorkspaceError> {
         if self.is_own(real) {
             return Err(WorkspaceError::Own(display_path(real)));
@@ -383,10 +383,10 @@ impl Workspace {
         })
     }
 
-    /// The place of a path below the root that no link may lead elsewhere.
+    /// Returns the place of a path below the root that no link may redirect.
     ///
     /// # Errors
-    /// A parent is a link or no folder, or the path is haft's own.
+    /// A parent is a link or not a folder, or the path is haft's own.
     pub(crate) fn real_place(&self, real: &Path) -> Result<Place, WorkspaceError> {
         if self.is_own(real) {
             return Err(WorkspaceError::Own(display_path(real)));
@@ -419,7 +419,7 @@ impl Workspace {
         rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH)
     }
 
-    /// A name in the deepest folder that exists which may be shown and looks like the missing one.
+    /// Returns a visible name in the deepest existing folder that is similar to the missing one.
     pub(super) fn near_shown(
         &self,
         place: &Place,
@@ -460,7 +460,7 @@ fn push_parts(todo: &mut Vec<Part>, path: &Path) {
     todo.extend(parts);
 }
 
-/// `.` and `..` removed by the text alone; `None` where that would leave the root.
+/// Removes `.` and `..` by text alone; `None` if that would leave the root.
 fn clean(relative: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::new();
     for part in relative.components() {

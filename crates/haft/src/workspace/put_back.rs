@@ -1,4 +1,4 @@
-//! Undoing changes that were made before one that failed. What another program put in a place since stays there.
+//! Reverting changes made before one that failed. Files that another program put in a place since then remain.
 
 #[cfg(test)]
 mod tests;
@@ -20,11 +20,11 @@ pub(super) struct Made<'a> {
     pub(super) folder: BorrowedFd<'a>,
     /// What was there before.
     pub(super) old: Option<Draft<'a>>,
-    /// The state of what was put there; none if it was deleted.
+    /// The state of the new file; `None` if it was deleted.
     pub(super) new: Option<FileStamp>,
 }
 
-/// Undoes changes, the last one first. What cannot be undone keeps its old text beside it, and the error says so.
+/// Reverts changes, the last one first. If one cannot be reverted, its old content remains beside it, and the error says so.
 pub(super) fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceError {
     let mut error = cause;
     for mut made in done.into_iter().rev() {
@@ -33,7 +33,7 @@ pub(super) fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceE
         };
         let before = match &mut made.old {
             Some(old) => {
-                // It is the only one left.
+                // It is the only copy left.
                 old.done = true;
                 let kept = made.place.real().with_file_name(&old.name);
                 format!("its old text is in {:?}", kept.display())
@@ -65,7 +65,7 @@ impl Made<'_> {
     }
 }
 
-/// Puts the old file in the place of the new one, which goes.
+/// Puts the old file in place of the new one, which is removed.
 fn swap_back(old: &mut Draft<'_>, name: &OsStr, new: &FileStamp) -> io::Result<()> {
     let folder = old.folder;
     let swap = || rustix::fs::renameat_with(folder, &old.name, folder, name, RenameFlags::EXCHANGE);
@@ -87,7 +87,7 @@ fn swap_back(old: &mut Draft<'_>, name: &OsStr, new: &FileStamp) -> io::Result<(
     Ok(())
 }
 
-/// Removes a file that was made.
+/// Removes a file that was created.
 fn remove(folder: BorrowedFd<'_>, name: &OsStr, new: &FileStamp) -> io::Result<()> {
     let aside = Draft {
         folder,

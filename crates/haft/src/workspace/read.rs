@@ -1,4 +1,4 @@
-//! Opening regular files for reading: never a pipe, a device or what a link was swapped for (path rule 6).
+//! Opening regular files for reading: never a pipe, a device or the target of a swapped-in link (path rule 6).
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, OFlags, Stat};
 use crate::workspace::place::kind_and_bytes;
 use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path, open_below};
 
-/// Tells one state of a file from another: any write, replacement or rename changes it.
+/// Identifies one state of a file: any write, replacement or rename changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     pub(crate) device: u64,
@@ -17,7 +17,7 @@ pub struct FileStamp {
     bytes: u64,
     pub(crate) modified: (i64, i64),
     pub(crate) changed: (i64, i64),
-    /// Its names.
+    /// Number of its names.
     links: u64,
 }
 
@@ -43,23 +43,23 @@ impl FileStamp {
         }
     }
 
-    /// Whether this is still the state of a file. One with several names changes its time when another name goes.
+    /// Whether a file is still in this state. The change time of a file with several names also changes when another name is removed.
     pub(crate) fn is_still(&self, now: &Self) -> bool {
         self == now || (self.links > 1 && self.is_same_content(now))
     }
 
-    /// Whether it is the same file, not written to since.
+    /// Whether it is the same file and was not written to since.
     pub(crate) fn is_same_content(&self, now: &Self) -> bool {
         let content = |stamp: &Self| (stamp.device, stamp.inode, stamp.bytes, stamp.modified);
         content(self) == content(now)
     }
 
-    /// How many names the file has.
+    /// Returns the number of the file's names.
     pub(crate) fn links(&self) -> u64 {
         self.links
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -75,7 +75,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// Opens the regular file at a path below a folder; `real` is how the workspace names it.
+    /// Opens the regular file at a path below a folder; `real` is its path in the workspace.
     pub(super) fn open(
         folder: impl AsFd,
         path: &Path,
@@ -104,8 +104,8 @@ impl Workspace {
     /// Opens the regular file at a place.
     ///
     /// # Errors
-    /// [`WorkspaceError::NotAFile`] where it is anything but a regular file, [`WorkspaceError::Changed`] where the path leads elsewhere by
-    /// now, [`WorkspaceError::Io`] where it cannot be opened.
+    /// [`WorkspaceError::NotAFile`] if it is not a regular file, [`WorkspaceError::Changed`] if the path now leads
+    /// elsewhere, [`WorkspaceError::Io`] if it cannot be opened.
     pub fn read(&self, place: &Place) -> Result<OpenFile, WorkspaceError> {
         if place.kind().is_none() {
             return Err(place.not_found());
@@ -114,19 +114,19 @@ impl Workspace {
         self.open_file(place.real())
     }
 
-    /// Opens the regular file at a real path, as a walk below the root found it; a link anywhere on the path is an
-    /// error, so a walk that was led astray never reads outside. One `openat2` and one `fstat`.
+    /// Opens the regular file at a real path, as found by a walk below the root; a link anywhere on the path is an
+    /// error, so a misled walk never reads outside. One `openat2` and one `fstat`.
     ///
     /// # Errors
-    /// [`WorkspaceError::NotAFile`] where it is anything but a regular file, [`WorkspaceError::Io`] where it cannot be opened.
+    /// [`WorkspaceError::NotAFile`] if it is not a regular file, [`WorkspaceError::Io`] if it cannot be opened.
     pub fn open_file(&self, real: &Path) -> Result<OpenFile, WorkspaceError> {
         OpenFile::open(self.fd(), real, real)
     }
 
-    /// The state of what is at a place now, without opening it; `None` when nothing is there.
+    /// Returns the current state of a place without opening it; `None` if nothing is there.
     ///
     /// # Errors
-    /// [`WorkspaceError::Io`] where it cannot be looked at.
+    /// [`WorkspaceError::Io`] if it cannot be inspected.
     pub fn stamp(&self, place: &Place) -> Result<Option<FileStamp>, WorkspaceError> {
         match self.stat(place.real()) {
             Ok(stat) => Ok(Some(FileStamp::of(&stat))),
@@ -135,8 +135,8 @@ impl Workspace {
         }
     }
 
-    /// Kind and size of what is at each of many real paths; best sorted, for each folder is opened once for its
-    /// neighbours. What is gone, or reached through a link, is left out.
+    /// Reports the kind and size of what is at each of many real paths. Sort the paths: each folder is then opened once for all
+    /// of its entries. Skips paths that are missing or lead through a link.
     pub fn look_each<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a PathBuf>,
@@ -148,7 +148,7 @@ impl Workspace {
         });
     }
 
-    /// The same with all that the system says about each.
+    /// Does the same with the complete stat of each path.
     pub(crate) fn stat_each<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a PathBuf>,
@@ -164,14 +164,14 @@ impl Workspace {
                 open = fd.ok().map(|fd| (folder, fd));
             }
             let Some((_, fd)) = &open else { continue };
-            // The folder is held: only the last name is looked up, and no link is followed for it.
+            // The folder is open: only the last name is looked up, without following a link.
             if let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                 found(path, stat);
             }
         }
     }
 
-    /// Kind and size of what is at a real path; `None` for what is gone or reached through a link.
+    /// Returns the kind and size of what is at a real path; `None` if it is missing or behind a link.
     pub fn look(&self, real: &Path) -> Option<(Kind, u64)> {
         let stat = self.stat(real).ok()?;
         Some(kind_and_bytes(&stat))

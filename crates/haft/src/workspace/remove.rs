@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use crate::workspace::{FileStamp, GIT, Kind, Place, Workspace, WorkspaceError, display_path};
 
-/// Deepest tree that is deleted: each level holds a descriptor open.
+/// Maximum depth of a tree that is deleted: each level holds a descriptor open.
 const MAX_DEPTH: usize = 256;
 
-/// A file that is deleted.
+/// A file to delete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileRemoval<'a> {
     /// The real path below the root.
@@ -23,8 +23,8 @@ pub(crate) struct FileRemoval<'a> {
 }
 
 impl Workspace {
-    /// Deletes the file, link or empty folder at a place that [`entry`](Self::entry) found; with `recursive` the
-    /// whole tree. A tree that holds a `.git` entry or something of haft's own is left alone.
+    /// Deletes the file, link or empty folder at a place that [`entry`](Self::entry) found; with `recursive`, the
+    /// whole tree. Does not touch a tree that contains a `.git` entry or haft's own files.
     pub(crate) fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
         self.may_move(place)?;
         let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
@@ -47,11 +47,11 @@ impl Workspace {
         rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR).map_err(told)
     }
 
-    /// Deletes files one by one, each only in the expected state; what is gone already is left. Best sorted: the folder
-    /// of neighbours is opened once.
+    /// Deletes files one by one, each only in the expected state; skips those already deleted. Sort the files: each folder is then
+    /// opened once for all of its files.
     ///
     /// # Errors
-    /// A file is in another state or cannot be deleted. Those before it are deleted.
+    /// A file is in a different state or cannot be deleted. Those before it are deleted.
     pub(crate) fn remove_files(&self, files: &[FileRemoval<'_>]) -> Result<(), WorkspaceError> {
         let mut open: Option<(&Path, OwnedFd)> = None;
         for FileRemoval { path, expected } in files {
@@ -76,8 +76,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Moves what [`entry`](Self::entry) found at `from` to `to`, making the parents. A file or link may be
-    /// replaced with `overwrite`, a folder never.
+    /// Moves what [`entry`](Self::entry) found at `from` to `to`, and creates the parents. With `overwrite` it may replace a file or
+    /// link, but never a folder.
     pub(crate) fn rename(
         &self,
         from: &Place,
@@ -118,15 +118,15 @@ impl Workspace {
         })
     }
 
-    /// Makes the folder at a place where nothing is, and its parents.
+    /// Creates the folder at an empty place, and its parents.
     pub(crate) fn make_folder(&self, place: &Place) -> Result<(), WorkspaceError> {
         self.make_new(place, &|folder, name| {
-            // Until its mode is set it is the user's alone.
+            // Only the user has access until its mode is set.
             rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o700))
         })
     }
 
-    /// Sets the mode of the folder at a place, without set-id bits; that of a new one where none is given.
+    /// Sets the mode of the folder at a place, without set-id bits; without a mode, the one of a new folder.
     pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
         let told = |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.display()), e);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -135,14 +135,14 @@ impl Workspace {
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(told)
     }
 
-    /// Sets all bits of the mode of a folder.
+    /// Sets all mode bits of a folder.
     pub(crate) fn set_bits(&self, real: &Path, mode: u32) -> Result<(), WorkspaceError> {
         let folder = self.beneath(real, OFlags::RDONLY | OFlags::DIRECTORY)?;
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode & 0o7777))
             .map_err(|e| WorkspaceError::from_errno("change", real, e))
     }
 
-    /// Makes a link at a place where nothing is, and its parents.
+    /// Creates a link at an empty place, and its parents.
     pub(crate) fn make_link(&self, place: &Place, target: &Path) -> Result<(), WorkspaceError> {
         self.make_new(place, &|folder, name| {
             rustix::fs::symlinkat(target, folder, name)
@@ -181,7 +181,7 @@ impl Workspace {
     }
 }
 
-/// Visits all below a folder, children first; ends at a `.git` entry.
+/// Visits everything below a folder, children first; fails at a `.git` entry.
 fn each_below(
     place: &Place,
     tree: Dir,

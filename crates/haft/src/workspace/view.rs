@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use crate::workspace::{DirEntry, Place, Workspace, WorkspaceError};
 
-/// Says whether a path (relative to the root) may be shown.
+/// Whether a path (relative to the root) may be shown.
 pub(crate) type PathFilter = dyn Fn(&str) -> bool + Send + Sync;
 
-/// A workspace as one call may see it: what shows names of files (lists, searches, near names in errors) leaves out
-/// what is hidden, and what the policy's rules do not let the call read. A tool gets it from
+/// A workspace as one call may see it: whatever shows file names (lists, searches, suggestions in errors) leaves out
+/// hidden files and those that the policy's rules do not let the call read. A tool gets it from
 /// [`CallContext::view`](crate::context::CallContext::view).
 #[derive(Clone)]
 pub struct WorkspaceView {
     workspace: Workspace,
     filter: Option<Arc<PathFilter>>,
-    /// Says whether a file's content may be read, where some may not.
+    /// Whether a file's content may be read; `None` if all may.
     readable: Option<Arc<PathFilter>>,
 }
 
@@ -39,13 +39,13 @@ impl Deref for WorkspaceView {
 }
 
 impl Workspace {
-    /// The workspace as no policy narrows it: hidden paths stay hidden, but rules such as `Read(secrets/**)` do not
-    /// apply. For a host's own use and for tests; a tool takes [`CallContext::view`](crate::context::CallContext::view).
+    /// Returns the workspace without a policy's restrictions: hidden paths stay hidden, but rules such as `Read(secrets/**)` do not
+    /// apply. For a host's own use and for tests; a tool uses [`CallContext::view`](crate::context::CallContext::view).
     pub fn unfiltered(&self) -> WorkspaceView {
         self.filtered(None)
     }
 
-    /// The workspace as a call sees it whose policy says yes to these paths.
+    /// Returns the workspace as seen by a call whose policy shows the paths that the filter accepts.
     pub(crate) fn filtered(&self, filter: Option<Arc<PathFilter>>) -> WorkspaceView {
         WorkspaceView {
             workspace: self.clone(),
@@ -56,13 +56,13 @@ impl Workspace {
 }
 
 impl WorkspaceView {
-    /// The same, of which only these files are read.
+    /// Restricts the files whose content may be read.
     pub(crate) fn reading(self, readable: Option<Arc<PathFilter>>) -> Self {
         Self { readable, ..self }
     }
 
-    /// Whether what a file at this path (relative to the root, without links) holds may be read by a call that found it
-    /// itself. Its name may be shown all the same.
+    /// Whether a call that found a file at this path (relative to the root, without links) by itself may read its content. Its
+    /// name may be shown even if not.
     pub fn reads(&self, relative: &Path) -> bool {
         let readable = self.readable.as_ref();
         readable.is_none_or(|readable| readable(&relative.to_string_lossy()))
@@ -77,23 +77,23 @@ impl WorkspaceView {
                 .is_none_or(|filter| filter(&relative.to_string_lossy()))
     }
 
-    /// Whether anything is left out: where nothing is, a walk need not ask about each path.
+    /// Whether anything is left out: if not, a walk need not check each path.
     pub fn hides_anything(&self) -> bool {
         !self.hidden_inside().is_empty() || self.filter.is_some()
     }
 
-    /// The place of a path at which something must exist.
+    /// Returns the place of a path at which something must exist.
     ///
     /// # Errors
-    /// As for [`place`](Workspace::place); where nothing exists, the error offers a near name that may be shown.
+    /// The same as for [`place`](Workspace::place); if nothing exists, the error suggests a similar visible name.
     pub fn existing(&self, path: &str) -> Result<Place, WorkspaceError> {
         self.require_existing(self.place(path)?)
     }
 
-    /// The place, if something exists at it.
+    /// Returns the place if something exists there.
     ///
     /// # Errors
-    /// Where nothing exists, the error offers a near name that may be shown.
+    /// If nothing exists there, the error suggests a similar visible name.
     pub fn require_existing(&self, place: Place) -> Result<Place, WorkspaceError> {
         if place.kind().is_none() {
             return Err(WorkspaceError::NotFound {
@@ -104,10 +104,10 @@ impl WorkspaceView {
         Ok(place)
     }
 
-    /// The first `max` entries of the folder at a place that may be shown, sorted by name; and whether there were more.
+    /// Returns the first `max` visible entries of the folder at a place, sorted by name, and whether there are more.
     ///
     /// # Errors
-    /// Nothing exists there, it is no folder, or it cannot be read.
+    /// Nothing exists there, it is not a folder, or it cannot be read.
     pub fn list(&self, place: &Place, max: usize) -> Result<(Vec<DirEntry>, bool), WorkspaceError> {
         self.list_shown(place, max, &|path| self.shows(path))
     }

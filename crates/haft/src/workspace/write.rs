@@ -1,4 +1,4 @@
-//! Writing a file whole or not at all: a new file beside it, then a rename (path rule 6).
+//! Writing a file completely or not at all: a new file beside it, then a rename (path rule 6).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,27 +12,27 @@ use rustix::io::Errno;
 
 use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError};
 
-/// What to do with a file that is there already.
+/// What to do with an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
-    /// Replace its text.
+    /// Replace its content.
     Overwrite,
-    /// Keep its text and add to it.
+    /// Keep its content and append to it.
     Append,
     /// Fail.
     Create,
 }
 
-/// What a write came to.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// No file was there before.
+    /// Whether no file was there before.
     pub created: bool,
     /// The new file's state.
     pub stamp: FileStamp,
 }
 
-/// A name for a file in the making; removed on drop unless it was renamed.
+/// A temporary name for a new file; removed on drop unless it was renamed.
 pub(super) struct Draft<'a> {
     pub(super) folder: BorrowedFd<'a>,
     pub(super) name: String,
@@ -42,16 +42,16 @@ pub(super) struct Draft<'a> {
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if !self.done {
-            // Nothing can be done about a draft that cannot be removed; its name says what it is.
+            // If the draft cannot be removed, its name shows what it is.
             let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }
 }
 
 impl Workspace {
-    /// Writes a file at a place, making its parents. The old text is there until the new one is whole on the disk,
-    /// whatever goes wrong; mode and owner stay. A link's target is written, not the link; another name of the same
-    /// file (a hard link) keeps the old text. With `expected`, a file in any other state is left alone.
+    /// Writes a file at a place and creates its parents. Whatever goes wrong, the old content remains until the new one is completely
+    /// on disk; mode and owner do not change. For a link, writes its target; another name of the same file (a hard link) keeps the
+    /// old content. With `expected`, a file in a different state is not changed.
     pub(crate) fn write(
         &self,
         place: &Place,
@@ -73,7 +73,7 @@ impl Workspace {
         let (mut draft, fd) = new_draft(folder.as_fd()).map_err(told)?;
         let mut file = File::from(fd);
         let filled = fill(&mut file, old.as_ref().map(|old| &old.0), content, mode);
-        // Before the rename: else a crash could leave an empty file in the place of the old text.
+        // Before the rename: otherwise a crash could leave an empty file in place of the old content.
         filled
             .and_then(|()| file.sync_data())
             .map_err(|e| WorkspaceError::io("write", &place.display(), e))?;
@@ -97,12 +97,12 @@ impl Workspace {
         })
     }
 
-    /// The folder that holds a place, its missing parents made.
+    /// Opens the folder that contains a place, and creates missing parents.
     pub(super) fn folder_for(&self, place: &Place) -> Result<OwnedFd, WorkspaceError> {
         self.folder_noting(place, &mut Vec::new())
     }
 
-    /// The same; which folders were made is noted, the outermost first.
+    /// Does the same and adds the created folders to `made`, outermost first.
     pub(super) fn folder_noting(
         &self,
         place: &Place,
@@ -126,12 +126,12 @@ impl Workspace {
         Ok(fd)
     }
 
-    /// The file that is to be replaced, opened for reading, if the system would let this user write to it.
+    /// Opens the file to be replaced for reading, if the system would let this user write to it.
     pub(super) fn old_file(&self, place: &Place) -> Result<Option<(File, Stat)>, WorkspaceError> {
         let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
         let base = OFlags::NONBLOCK | OFlags::NOCTTY;
         match self.open_beneath(place.real(), base | OFlags::WRONLY) {
-            // A program that runs cannot be written to, but it can be replaced.
+            // A running program cannot be written to, but it can be replaced.
             Ok(_) | Err(Errno::TXTBSY) => {}
             Err(Errno::NOENT) => return Ok(None),
             Err(e) => return Err(told(e)),
@@ -152,7 +152,7 @@ impl Workspace {
     }
 }
 
-/// A name that nothing else has: of this process, and counted.
+/// Returns a unique name, from the process id and a counter.
 pub(crate) fn draft_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -202,10 +202,10 @@ pub(super) fn keep_owner(file: &File, old: &Stat, mode: u32) -> rustix::io::Resu
             rustix::fs::Uid::from_raw(old.st_uid),
             rustix::fs::Gid::from_raw(old.st_gid),
         );
-        // Only a privileged user may; for others the new file is theirs, as with any editor.
+        // Only a privileged user may do this; otherwise the current user owns the new file, as with any editor.
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
     }
-    // Never the bits by which a program runs as another user: what is in the file is somebody else's now.
+    // Never keep set-id bits: the content no longer comes from the file's owner.
     let mode = mode & 0o777;
     if new.st_mode & 0o7777 == mode {
         return Ok(());
@@ -213,7 +213,7 @@ pub(super) fn keep_owner(file: &File, old: &Stat, mode: u32) -> rustix::io::Resu
     rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
 }
 
-/// Gives the draft its name. A file that appeared where there was none is not replaced.
+/// Renames the draft to its final name. Does not replace a file that appeared where there was none.
 pub(super) fn put_in_place(
     draft: &Draft<'_>,
     name: &OsStr,
@@ -224,7 +224,7 @@ pub(super) fn put_in_place(
     }
     let flags = RenameFlags::NOREPLACE;
     match rustix::fs::renameat_with(draft.folder, &draft.name, draft.folder, name, flags) {
-        // Some network file systems know no flags.
+        // Some network file systems support no flags.
         Err(Errno::INVAL | Errno::NOSYS) => {
             rustix::fs::linkat(
                 draft.folder,
@@ -239,7 +239,7 @@ pub(super) fn put_in_place(
     }
 }
 
-/// The folder, and whether it is new.
+/// Opens a folder, creating it if missing; returns whether it is new.
 fn make_folder(parent: &OwnedFd, name: &OsStr) -> rustix::io::Result<(OwnedFd, bool)> {
     let new = match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
         Ok(()) => true,

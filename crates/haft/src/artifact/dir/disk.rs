@@ -1,4 +1,4 @@
-//! Files of the artifact folder: private, written whole or not at all, changed by one process at a time.
+//! Files of the artifact folder: private, written completely or not at all, changed by one process at a time.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,15 +12,15 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::artifact::source::{Source, each_piece};
 
-/// How long the lock is waited for: others hold it for one write, or for one sweep.
+/// Maximum wait for the lock: other processes hold it for one write or one sweep.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Makes a folder and those above it, for us alone.
+/// Creates a folder and its parents, accessible only to the current user.
 pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Opens a regular file; never what a link in its place leads to.
+/// Opens a regular file; never follows a link in its place.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
@@ -33,14 +33,14 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes a note of a few bytes, which may be lost or made anew.
+/// Writes a short file that can be lost or recreated.
 pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).mode(0o600);
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// Takes the store's lock; it is released when the file is dropped, or its process ends.
+/// Takes the store's lock, which is released when the file is dropped or its process ends.
 pub(super) fn lock(root: &Path) -> io::Result<File> {
     make_dir(root)?;
     let mut options = OpenOptions::new();
@@ -59,7 +59,7 @@ pub(super) fn lock(root: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Locks a file for us alone, unless somebody else has.
+/// Locks a file exclusively, unless another process holds the lock.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -68,7 +68,7 @@ pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// A file that is written and synced, and has no name to go by yet. Removed unless kept.
+/// A file that is written and synced but not yet under its final name. Removed on drop unless kept.
 pub(super) struct Staged {
     path: PathBuf,
 }
@@ -90,7 +90,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Gives it its name, over what may be there.
+    /// Moves it to its final name, replacing what may be there.
     pub(super) fn keep(self, path: &Path) -> io::Result<()> {
         if let Some(dir) = path.parent() {
             make_dir(dir)?;
@@ -103,18 +103,18 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // Gone already when it was kept.
+        // Already moved if it was kept.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The folders within a folder; none where it does not exist.
+/// Returns the folders within a folder; empty if it does not exist.
 pub(super) fn folders(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = entries(dir)?;
     Ok(entries.into_iter().filter(|path| path.is_dir()).collect())
 }
 
-/// All entries of a folder; none where it does not exist.
+/// Returns all entries of a folder; empty if it does not exist.
 pub(super) fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

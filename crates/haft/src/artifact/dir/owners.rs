@@ -1,4 +1,4 @@
-//! Who owns which artifact: one small file for each, and what each tenant has used.
+//! Ownership of artifacts: one small file per artifact and owner, and each tenant's usage.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -14,20 +14,20 @@ use crate::call::{Principal, RunId};
 use crate::clock;
 use crate::text::hex;
 
-/// The records' version.
+/// The version of the records.
 pub(super) const VERSION: u32 = 1;
 
-/// Longest record that is read.
+/// Maximum length of a record, in bytes.
 const LONGEST: u64 = 16 << 10;
 
-/// Names the owner of a folder of records.
+/// The file that names the owner of a folder of records.
 const OWNER: &str = "owner.json";
-/// When the owner's last run ended, in nanoseconds since 1970.
+/// The file with the end of the owner's last run, in nanoseconds since 1970.
 const RELEASED: &str = "released";
-/// How many bytes a tenant's records count.
+/// The file with the number of bytes in a tenant's records.
 const USAGE: &str = "usage";
 
-/// An artifact as one owner has it.
+/// An artifact as recorded for one owner.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) v: u32,
@@ -66,7 +66,7 @@ impl DirArtifacts {
         self.tenant_dir(&owner.principal).join(name)
     }
 
-    /// The owner in one word, for pins.
+    /// Returns the owner's name for pins.
     pub(super) fn owner_name(&self, owner: &Owner) -> String {
         pin_name(&self.owner_dir(owner))
     }
@@ -85,7 +85,7 @@ impl DirArtifacts {
         self.write(&file, serde_json::to_vec(&named)?)
     }
 
-    /// What this owner has under this ref.
+    /// Returns this owner's record for this ref.
     pub(super) fn record(
         &self,
         owner: &Owner,
@@ -115,7 +115,7 @@ impl DirArtifacts {
     }
 }
 
-/// Thirty-two hex digits of a hash over texts, each with its length so that no two lists are one.
+/// Returns 32 hex digits of a hash over texts, each prefixed with its length so that different lists never collide.
 fn short(texts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for text in texts {
@@ -125,7 +125,7 @@ fn short(texts: &[&str]) -> String {
     hex(&hasher.finalize()[..16])
 }
 
-/// The name of the pin for an owner's folder.
+/// Returns the name of the pin for an owner's folder.
 pub(super) fn pin_name(owner_dir: &Path) -> String {
     let name = |path: &Path| {
         path.file_name()
@@ -137,7 +137,7 @@ pub(super) fn pin_name(owner_dir: &Path) -> String {
     format!("{tenant}-{}", name(owner_dir))
 }
 
-/// The folder of the owner that a pin names, if it is one.
+/// Returns the folder of the owner that a pin names, if the name is valid.
 pub(super) fn pinned_dir(root: &Path, pin: &str) -> Option<PathBuf> {
     let (tenant, owner) = pin.split_once('-')?;
     Some(root.join("owners").join(tenant).join(owner))
@@ -153,7 +153,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Whose folder this is; `None` when it does not say.
+/// Returns the owner of this folder; `None` if the folder does not say.
 pub(super) fn owner_of(dir: &Path) -> Option<Owner> {
     let named: OwnerFile = serde_json::from_slice(&read(&dir.join(OWNER)).ok()?).ok()?;
     Some(Owner {
@@ -162,7 +162,7 @@ pub(super) fn owner_of(dir: &Path) -> Option<Owner> {
     })
 }
 
-/// All records in an owner's folder. One that cannot be read is an error: it is not silently forgotten.
+/// Returns all records in an owner's folder. A record that cannot be read is an error, so that none is silently lost.
 pub(super) fn records(dir: &Path) -> io::Result<Vec<(ArtifactRef, Record)>> {
     let mut found = Vec::new();
     for path in disk::entries(dir)? {
@@ -188,7 +188,7 @@ pub(super) fn forget(dir: &Path, reference: &ArtifactRef) -> io::Result<()> {
     super::remove(&record_path(dir, reference))
 }
 
-/// Notes that an owner's run ended; nothing to note where it stored nothing.
+/// Records that an owner's run ended; does nothing if the run stored nothing.
 pub(super) fn release(dir: &Path, now: i64) -> io::Result<()> {
     if !dir.exists() {
         return Ok(());
@@ -196,13 +196,13 @@ pub(super) fn release(dir: &Path, now: i64) -> io::Result<()> {
     disk::write_private(&dir.join(RELEASED), &now.to_string())
 }
 
-/// When an owner's run ended, if it did.
+/// Returns when an owner's run ended, if it did.
 pub(super) fn released(dir: &Path) -> Option<i64> {
     let text = read(&dir.join(RELEASED)).ok()?;
     str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-/// The bytes that count for a tenant.
+/// Returns the number of bytes charged to a tenant.
 pub(super) fn usage(tenant: &Path) -> io::Result<u64> {
     let noted = read(&tenant.join(USAGE)).ok();
     let noted = noted.and_then(|text| str::from_utf8(&text).ok()?.parse().ok());
@@ -212,7 +212,7 @@ pub(super) fn usage(tenant: &Path) -> io::Result<u64> {
     }
 }
 
-/// The bytes of a tenant's records, counted.
+/// Counts the bytes of a tenant's records.
 pub(super) fn counted(tenant: &Path) -> io::Result<u64> {
     let mut used = 0;
     for dir in disk::folders(tenant)? {
@@ -224,7 +224,7 @@ pub(super) fn counted(tenant: &Path) -> io::Result<u64> {
     Ok(used)
 }
 
-/// Notes the bytes that count for a tenant.
+/// Records the number of bytes charged to a tenant.
 pub(super) fn set_usage(tenant: &Path, used: u64) -> io::Result<()> {
     disk::make_dir(tenant)?;
     disk::write_private(&tenant.join(USAGE), &used.to_string())

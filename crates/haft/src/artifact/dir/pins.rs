@@ -1,7 +1,7 @@
-//! Pins: which owners have a session that lives. A process's pins end with it, however it ends.
+//! Pins: the owners that have a live session. A process's pins end with the process, however it ends.
 //!
-//! Each process has a folder in `pins/` with an empty file for each owner, and holds a lock in it: the kernel lets go
-//! of that lock when the process is gone, and then the pins count no more.
+//! Each process has a folder in `pins/` with an empty file for each owner, and holds a lock in it: the kernel releases
+//! that lock when the process exits, and then its pins no longer count.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -18,14 +18,14 @@ const LOCK: &str = "lock";
 /// The pins of this process.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
-    /// Our folder and our lock in it, once there is a pin.
+    /// This process's folder and the lock in it, once there is a pin.
     own: Option<(PathBuf, File)>,
-    /// How many sessions hold each owner.
+    /// Number of sessions that hold each owner.
     held: HashMap<String, usize>,
 }
 
 impl Pins {
-    /// Under the store's lock: one more session holds this owner.
+    /// Adds a session that holds this owner. Requires the store's lock.
     pub(super) fn pin(&mut self, root: &Path, name: &str) -> io::Result<()> {
         let held = self.held.entry(name.to_owned()).or_default();
         *held += 1;
@@ -39,7 +39,7 @@ impl Pins {
         private_file(&own.join(name)).map(drop)
     }
 
-    /// Under the store's lock: one session less; says whether it was the last.
+    /// Removes a session; returns whether it was the last. Requires the store's lock.
     pub(super) fn unpin(&mut self, name: &str) -> io::Result<bool> {
         let Some(held) = self.held.get_mut(name) else {
             return Ok(false);
@@ -56,7 +56,7 @@ impl Pins {
     }
 }
 
-/// Makes a folder for the pins of this process.
+/// Creates a folder for the pins of this process.
 fn join(root: &Path) -> io::Result<(PathBuf, File)> {
     let own = root
         .join("pins")
@@ -75,7 +75,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     options.append(true).create(true).mode(0o600).open(path)
 }
 
-/// Under the store's lock: all owners with a live pin. Pins of processes that are gone are released as of `now`.
+/// Returns all owners with a live pin, and releases the pins of exited processes as of `now`. Requires the store's lock.
 pub(super) fn live(root: &Path, now: i64) -> io::Result<HashSet<String>> {
     let mut pinned = HashSet::new();
     for process in disk::folders(&root.join("pins"))? {

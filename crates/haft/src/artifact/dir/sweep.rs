@@ -1,4 +1,4 @@
-//! Sweeping: what nobody holds and whose time is over goes, and then the bytes that no record names.
+//! Sweeping: removes expired artifacts that no run in use holds, then blobs that no record names.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,24 +12,24 @@ use crate::artifact::quota::{Full, Quota, StoredArtifact};
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::clock;
 
-/// What a sweep removed.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Artifacts of owners.
+    /// Number of owners' artifacts removed.
     pub artifacts: u64,
-    /// Blobs, which no owner had any more.
+    /// Number of blobs removed, which no owner had any more.
     pub blobs: u64,
-    /// Where room was wanted and runs in use hold too much: how much there would be.
+    /// If room was needed but runs in use hold too much: the bytes that could be available.
     pub left: Option<u64>,
 }
 
-/// Room that is needed for a tenant.
+/// Room needed for a tenant.
 pub(super) struct Wanted<'a> {
     pub(super) tenant: &'a Path,
     pub(super) bytes: u64,
 }
 
-/// Where a record is.
+/// The location of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Place {
     dir: PathBuf,
@@ -37,22 +37,22 @@ struct Place {
     reference: ArtifactRef,
 }
 
-/// The file that says when the last sweep was, in nanoseconds since 1970.
+/// The file with the time of the last sweep, in nanoseconds since 1970.
 const MARK: &str = "swept";
 
 impl DirArtifacts {
-    /// The same unless the last sweep, of whatever process, is younger than `every`; what a host does when a run begins.
+    /// Sweeps unless any process did so within `every`; a host calls it when a run starts.
     ///
     /// # Errors
-    /// [`ArtifactError::Io`] where the store cannot be read or written.
+    /// [`ArtifactError::Io`] if the store cannot be read or written.
     pub async fn sweep_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
         self.work(move |store| store.sweep_all_if_due(every)).await
     }
 
-    /// Removes what expired. A full quota calls it by itself.
+    /// Removes expired artifacts. A full quota triggers this automatically.
     ///
     /// # Errors
-    /// [`ArtifactError::Io`] where the store cannot be read or written.
+    /// [`ArtifactError::Io`] if the store cannot be read or written.
     pub async fn sweep(&self) -> Result<Swept, ArtifactError> {
         self.work(Self::sweep_all).await
     }
@@ -62,7 +62,7 @@ impl DirArtifacts {
         let last = mark.and_then(|text| text.trim().parse::<i64>().ok());
         let due = last.map(|last| last.saturating_add(length(every)));
         let now = nanoseconds((self.now)());
-        // A mark from the future is a clock that was set back: it does not put sweeping off.
+        // A time in the future means that the clock was set back; it does not delay sweeping.
         if due.is_some_and(|due| now < due) && last.is_some_and(|last| last <= now) {
             return Ok(None);
         }
@@ -85,7 +85,7 @@ impl DirArtifacts {
         Ok(swept)
     }
 
-    /// Under the store's lock: removes what expired, and for what is wanted what is oldest.
+    /// Removes expired artifacts and, for `wanted`, the oldest ones. Requires the store's lock.
     pub(super) fn sweep_locked(&self, wanted: Option<&Wanted<'_>>) -> io::Result<Swept> {
         let now = nanoseconds((self.now)());
         let pinned = pins::live(&self.root, now)?;
@@ -104,7 +104,7 @@ impl DirArtifacts {
         Ok(swept)
     }
 
-    /// Removes a tenant's artifacts whose time is over; what is left.
+    /// Removes a tenant's expired artifacts; returns the remaining ones.
     fn expire(
         &self,
         tenant: &Path,
@@ -155,12 +155,12 @@ impl DirArtifacts {
         Ok(removed)
     }
 
-    /// Removes what a process that is gone was about to write.
+    /// Removes files that an exited process had staged.
     fn sweep_staged(&self) -> io::Result<()> {
         const HOUR: i64 = 3_600_000_000_000;
         let now = nanoseconds(clock::now());
         for staged in disk::entries(&self.root.join("tmp"))? {
-            // Its name says when: `process-nanoseconds-number`.
+            // Its name contains the time: `process-nanoseconds-number`.
             let name = file_name(&staged);
             let made = name.split('-').nth(1).and_then(|at| at.parse::<i64>().ok());
             if made.is_none_or(|at| at.saturating_add(HOUR) < now) {
@@ -171,7 +171,7 @@ impl DirArtifacts {
     }
 }
 
-/// Removes the oldest records that no run in use holds until so many more bytes fit; where they cannot, how many would.
+/// Removes the oldest records that no run in use holds until `bytes` more fit; if they cannot, returns how many would.
 fn make_way(
     quota: Quota,
     bytes: u64,
@@ -190,7 +190,7 @@ fn make_way(
     Ok(None)
 }
 
-/// Removes the folders of owners that have nothing and that no run in use holds.
+/// Removes the folders of owners that have no records and no run in use.
 fn remove_empty(tenant: &Path, pinned: &HashSet<String>) -> io::Result<()> {
     for dir in disk::folders(tenant)? {
         if !pinned.contains(&owners::pin_name(&dir)) && owners::records(&dir)?.is_empty() {

@@ -1,4 +1,4 @@
-//! Applies collected changes: checks all, records them as one set on the disk, then makes them in order.
+//! Applies collected changes: checks all, records them as one set on disk, then makes them in order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, State};
 use crate::workspace::{FileStamp, Kind, OutsideFile, Workspace, WorkspaceError};
 
-/// Most files that are written to the disk one by one: for more, all that is on the file system is.
+/// Maximum number of files synced one by one: for more, the whole file system is synced.
 const MOST_SYNCED: usize = 32;
 
 const NOT_REPLACED: &str = "the folder above it is not replaced";
@@ -27,12 +27,12 @@ const ONLY_MADE: &str = "the folder is made, and its permissions are not set";
 /// The changes that can be applied together.
 pub(super) struct Selection<'a> {
     pub(super) changes: Vec<&'a ViewChange>,
-    /// Selected, and yet not to be applied.
+    /// Changes that are selected but must not be applied.
     pub(super) left_out: Vec<(&'a Path, &'static str)>,
 }
 
 impl<'a> Selection<'a> {
-    /// Selects from changes that are sorted by path.
+    /// Selects from changes sorted by path.
     pub(super) fn new(changes: &'a [ViewChange], select: &dyn Fn(&Path) -> bool) -> Self {
         let selected = |change: &ViewChange| change.conflict.is_none() && select(&change.path);
         let mut stay = HashSet::new();
@@ -71,17 +71,17 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// What is still to be done.
+/// The work that remains.
 #[derive(Default)]
 struct Plan {
     targets: BTreeMap<PathBuf, Target>,
     stamps: HashMap<PathBuf, FileStamp>,
-    /// Folders below which something may be made.
+    /// Folders in which entries may be created.
     usable: HashSet<PathBuf>,
 }
 
 impl Plan {
-    /// The files that will be brought in.
+    /// Returns the files to import.
     fn outside(&self) -> impl Iterator<Item = &OutsideFile> {
         self.targets.values().filter_map(|target| match target {
             Target::File {
@@ -92,7 +92,7 @@ impl Plan {
         })
     }
 
-    /// Fails when a folder above a new path is a link or a file by now, unless it will be replaced.
+    /// Fails if a folder above a new path is now a link or a file, unless it will be replaced.
     fn check_parents(&mut self, workspace: &Workspace, path: &Path) -> Result<(), WorkspaceError> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let mut above = path.ancestors().skip(1);
@@ -139,7 +139,7 @@ pub(super) fn apply(
     if changes.is_empty() {
         return Ok(());
     }
-    // In the order in which they are made: deletions first, the content of a folder before the folder.
+    // In the order of execution: deletions first, the content of a folder before the folder.
     let (deleted, others): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|(_, after)| after.is_none());
     let changes: Vec<_> = deleted.into_iter().rev().chain(others).collect();
@@ -158,7 +158,7 @@ pub(super) fn apply(
     })
 }
 
-/// What is made of a change that is not made whole, by what is at its path now.
+/// Describes how far a partly made change got, by what is at its path now.
 pub(super) fn begun(change: &ViewChange, now: Option<Kind>) -> Option<&'static str> {
     let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
     match now {
@@ -170,7 +170,7 @@ pub(super) fn begun(change: &ViewChange, now: Option<Kind>) -> Option<&'static s
     }
 }
 
-/// The selected changes that are in the workspace; one that cannot be compared is not.
+/// Returns the selected changes that are in the workspace; one that cannot be compared counts as not applied.
 pub(super) fn applied<'a>(
     collected: &'a Collected,
     workspace: &Workspace,
@@ -207,7 +207,7 @@ impl Collected {
             Some(State::Link { target }) => Target::Link(target.0.clone()),
             Some(State::File { sha256, mode, .. }) => {
                 let Stamps { lower, upper } = self.stamps(change);
-                // Another name of the same file keeps its mode.
+                // Another name of the same file must keep its mode.
                 let alone = lower.is_some_and(|lower| lower.links() == 1);
                 let content = match upper {
                     _ if change.action == Action::Chmod && alone => Content::Unchanged,
@@ -226,7 +226,7 @@ impl Collected {
         })
     }
 
-    /// Whether the workspace is already as the command left it.
+    /// Whether the workspace is already in the state that the command left.
     fn is_applied(
         &self,
         workspace: &Workspace,
@@ -261,7 +261,7 @@ impl Collected {
         }
     }
 
-    /// Fails when what is in the workspace is not as it was collected. Returns the state of a file.
+    /// Fails if the workspace differs from the collected state. Returns the state of a file.
     fn check(&self, change: &ViewChange, now: &Stat) -> Result<Option<FileStamp>, WorkspaceError> {
         let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
         let lower = self.stamps(change).lower;
@@ -274,7 +274,7 @@ impl Collected {
         }
     }
 
-    /// Lets the owner read the files that will be brought in. Their own modes are set with that.
+    /// Lets the owner read the files to import. Also sets the files' own modes.
     fn unlock(&self, plan: &Plan) -> Result<Unlocked<'_>, WorkspaceError> {
         let mut unlocked = Unlocked::new(&self.upper);
         let mut seen = HashSet::new();
@@ -297,7 +297,7 @@ impl Collected {
         Ok(unlocked)
     }
 
-    /// Writes the files that will be brought in to the disk: else a crash could leave empty ones in their places.
+    /// Syncs the files to import to disk: otherwise a crash could leave empty ones in their places.
     fn sync(&self, plan: &Plan) -> Result<(), WorkspaceError> {
         let outside: Vec<&OutsideFile> = plan.outside().collect();
         let written = if outside.len() > MOST_SYNCED {
@@ -309,7 +309,7 @@ impl Collected {
     }
 }
 
-/// Whether applying a change leaves something in its place at any time, so that only another program can have deleted it.
+/// Whether something is at the path at all times while the change is applied, so only another program can have deleted it.
 fn is_never_missing(change: &ViewChange) -> bool {
     match change.action {
         Action::Modify => matches!(change.after, Some(State::File { .. })),

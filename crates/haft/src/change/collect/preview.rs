@@ -1,4 +1,4 @@
-//! The texts before and after a change, for the user.
+//! The text before and after a change, for display to the user.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,11 +13,11 @@ use crate::workspace::Workspace;
 /// One side of a change.
 struct Side {
     bytes: Vec<u8>,
-    /// The file is longer.
+    /// Whether the file is longer.
     clipped: bool,
 }
 
-/// The change as text; none for a folder that is made or deleted. A link is shown as its target, a mode as a number.
+/// Returns the change as text; `None` for a folder that is created or deleted. Shows a link as its target, a mode as a number.
 pub(super) fn file_change(
     upper: &Upper,
     workspace: &Workspace,
@@ -47,7 +47,7 @@ pub(super) fn file_change(
     Some(shown)
 }
 
-/// The mode of a file that changes as well, or of something new where it is not what an editor would give it; none where
+/// Returns a changed mode of a file, or the mode of a new entry if it is unusual for one made by an editor; `None` if
 /// [`file_change`] shows it.
 pub(super) fn mode_change(change: &ViewChange) -> Option<FileChange> {
     const USUAL: [u32; 5] = [0o600, 0o640, 0o644, 0o660, 0o664];
@@ -75,7 +75,7 @@ pub(super) fn mode_change(change: &ViewChange) -> Option<FileChange> {
     Some(shown)
 }
 
-/// The permission bits of a file or folder, where they are known.
+/// Returns the permission bits of a file or folder, if known.
 fn bits(state: &State) -> Option<u32> {
     match state {
         State::File { mode, .. } | State::Folder { mode } => mode.map(|mode| mode & 0o777),
@@ -111,7 +111,7 @@ fn line(text: String) -> Side {
     }
 }
 
-/// The beginning of a file, cut between two characters.
+/// Reads the beginning of a file, cut between two characters.
 fn read(file: File) -> Option<Side> {
     let mut bytes = Vec::new();
     let most = MAX_SIDE as u64 + 1;

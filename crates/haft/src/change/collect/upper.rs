@@ -13,14 +13,14 @@ use rustix::io::Errno;
 use crate::change::collect::{CollectError, Since};
 use crate::workspace::open_within;
 
-/// The mark of a deleted entry, where it is not a 0:0 device.
+/// The mark of a deleted entry, if it is not a 0:0 device.
 const WHITEOUT: &str = "user.overlay.whiteout";
-/// The mark of a folder that hides what lies below it.
+/// The mark of a folder that hides the lower folder's content.
 const OPAQUE: &str = "user.overlay.opaque";
-/// The mark of a folder whose content is that of another.
+/// The mark of a folder that takes its content from another one.
 const REDIRECT: &str = "user.overlay.redirect";
 
-/// The mark of what was copied up from below. Its value names what it is a copy of only where a privileged user mounts.
+/// The mark of an entry copied up from below. Its value names the original only if a privileged user mounts.
 const ORIGIN: &str = "user.overlay.origin";
 
 /// The upper folder of an overlay.
@@ -29,7 +29,7 @@ pub(super) struct Upper {
     pub(super) root: Arc<OwnedFd>,
 }
 
-/// An error on a path, for the user.
+/// Creates an error on a path, for the user.
 pub(super) fn failed(verb: &'static str, path: &Path, errno: Errno) -> CollectError {
     let path = path.to_owned();
     match errno {
@@ -46,7 +46,7 @@ impl Upper {
     /// Opens an upper folder.
     ///
     /// # Errors
-    /// It is no folder, or a link.
+    /// It is not a folder, or is a link.
     pub(super) fn open(path: &Path) -> Result<Self, CollectError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty());
@@ -63,7 +63,7 @@ impl Upper {
         open_within(self.root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
-    /// The folder that holds an entry, and its name there.
+    /// Returns the folder that contains an entry, and the entry's name there.
     fn holder<'a>(&self, path: &'a Path) -> rustix::io::Result<(OwnedFd, &'a OsStr)> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY;
@@ -71,7 +71,7 @@ impl Upper {
         Ok((open_within(self.root.as_fd(), parent, flags)?, name))
     }
 
-    /// Sets the mode of a file or folder: no link, and nothing writes here any more.
+    /// Sets the mode of a file or folder. It is not a link, and nothing else writes here any more.
     pub(super) fn set_mode(&self, path: &Path, mode: u32) -> rustix::io::Result<()> {
         let (folder, name) = self.holder(path)?;
         rustix::fs::chmodat(&folder, name, Mode::from_raw_mode(mode), AtFlags::empty())
@@ -86,7 +86,7 @@ impl Upper {
     }
 }
 
-/// Entries of an upper folder that their owner may read for a while, whatever the command set their modes to.
+/// Entries of an upper folder that are temporarily readable by their owner, whatever modes the command set.
 #[derive(Debug)]
 pub(super) struct Unlocked<'a> {
     upper: &'a Upper,
@@ -100,7 +100,7 @@ impl<'a> Unlocked<'a> {
         Self { upper, modes }
     }
 
-    /// Lets the owner read a file or list a folder. Where that fails, reading fails, too, and is reported then.
+    /// Lets the owner read a file or list a folder. If this fails, reading fails too and reports the error.
     pub(super) fn unlock(&mut self, path: &Path, stat: &Stat) {
         let needed = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => 0o500,
@@ -130,19 +130,19 @@ impl<'a> Unlocked<'a> {
 impl Drop for Unlocked<'_> {
     fn drop(&mut self) {
         for (path, mode) in self.modes.iter().rev() {
-            // What is left open is the user's own.
+            // The user owns what remains unlocked.
             let _ = self.upper.set_mode(path, *mode);
         }
     }
 }
 
-/// Opens a regular file beneath a folder. A pipe that took its place is not waited for.
+/// Opens a regular file beneath a folder. Does not block if a pipe took its place.
 pub(super) fn open_file(folder: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     open_within(folder, path, flags).map(File::from)
 }
 
-/// What is at a name in a folder; none if nothing is.
+/// Returns the stat of a name in a folder; `None` if nothing is there.
 pub(super) fn stat_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Option<Stat>> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -151,7 +151,7 @@ pub(super) fn stat_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Resul
     }
 }
 
-/// When an entry of a folder was made; none where the file system does not know.
+/// Returns when an entry of a folder was created; `None` if the file system does not know.
 pub(super) fn born_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Option<Since>> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let stat = rustix::fs::statx(folder, name, flags, StatxFlags::BTIME)?;
@@ -162,13 +162,13 @@ pub(super) fn born_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Resul
     }))
 }
 
-/// The text of a link in a folder.
+/// Returns the text of a link in a folder.
 pub(super) fn link_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<PathBuf> {
     let text = rustix::fs::readlinkat(folder, name, Vec::new())?;
     Ok(OsString::from_vec(text.into_bytes()).into())
 }
 
-/// At most `most` names in a folder; none if there are more.
+/// Returns the names in a folder; `None` if there are more than `most`.
 pub(super) fn names(
     folder: BorrowedFd<'_>,
     most: usize,
@@ -188,17 +188,17 @@ pub(super) fn names(
     Ok(Some(names))
 }
 
-/// Whether a folder hides what lies below it.
+/// Whether a folder hides the lower folder's content.
 pub(super) fn is_opaque(folder: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     Ok(mark(folder, OPAQUE)? == Some(b'y'))
 }
 
-/// Whether a folder's content is that of another.
+/// Whether a folder takes its content from another one.
 pub(super) fn is_redirect(folder: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     Ok(mark(folder, REDIRECT)?.is_some())
 }
 
-/// Whether a file or folder was copied up, here or where it was moved from; not known of a file with several names below.
+/// Whether a file or folder was copied up, here or where it was moved from; unknown for a file with several names below.
 pub(super) fn is_copied_up(fd: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     Ok(mark(fd, ORIGIN)?.is_some())
 }
@@ -213,13 +213,13 @@ pub(super) fn is_whiteout_device(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
 }
 
-/// Whether a file has a size but no blocks, as one whose content was not copied up.
+/// Whether a file has a size but no blocks and is marked as one whose content was not copied up.
 pub(super) fn may_be_metacopy(file: &File, stat: &Stat) -> rustix::io::Result<bool> {
     let hollow = stat.st_size > 0 && stat.st_blocks == 0;
     Ok(hollow && mark(file.as_fd(), "user.overlay.metacopy")?.is_some())
 }
 
-/// The first byte of an attribute (zero for an empty one); none if there is no such attribute.
+/// Returns the first byte of an attribute (zero for an empty one); `None` if there is no such attribute.
 fn mark(fd: BorrowedFd<'_>, name: &str) -> rustix::io::Result<Option<u8>> {
     let mut value = [0_u8; 4096];
     match rustix::fs::fgetxattr(fd, name, &mut value[..]) {

@@ -1,4 +1,4 @@
-//! The walk through an upper folder: each entry is compared with what is at its path in the workspace.
+//! The walk through an upper folder: compares each entry with what is at its path in the workspace.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -33,7 +33,7 @@ const NOT_TEXT: &str = "its name is not UTF-8";
 const TOO_LONG: &str = "its path is longer than 4,095 bytes";
 const UNREADABLE: &str = "it cannot be read";
 
-/// Longest path.
+/// Maximum length of a path, in bytes.
 const MAX_PATH: usize = 4095;
 
 /// A change, and the states of the file when it was compared.
@@ -47,30 +47,30 @@ pub(super) struct Walk<'a> {
     workspace: &'a Workspace,
     upper: &'a Upper,
     since: Since,
-    /// Some of the changes may be applied already.
+    /// Whether some of the changes may already be applied.
     again: bool,
-    /// Entries so far.
+    /// Number of entries so far.
     entries: usize,
-    /// Bytes of deleted files that were hashed.
+    /// Bytes of deleted files that were counted for hashing.
     deleted_bytes: u64,
     hasher: Hasher,
     unlocked: Unlocked<'a>,
     found: BTreeMap<PathBuf, StampedChange>,
     dropped: Vec<Dropped>,
-    /// Entries of the workspace that stay though the folder above them was deleted.
+    /// Entries of the workspace that remain although the folder above them was deleted.
     stay: Vec<PathBuf>,
     /// Folders of the upper folder still to visit.
     todo: Vec<Todo>,
-    /// What another program may have deleted.
+    /// Entries that another program may have deleted.
     vanished: Vanished,
 }
 
 /// A folder of the upper folder.
 struct Todo {
     path: PathBuf,
-    /// A folder above it hides all of the workspace that is below.
+    /// Whether a folder above it hides everything below in the workspace.
     opaque: bool,
-    /// Another program moved it there: what is in it is not what the command saw.
+    /// Whether another program moved it there: its content is not what the command saw.
     moved: bool,
 }
 
@@ -98,7 +98,7 @@ fn kind(stat: &Stat) -> Kind {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk through the changes since a moment; in an `again`, some of them may be applied already.
+    /// Creates a walk through the changes since a moment. With `again`, some of them may already be applied.
     pub(super) fn new(
         workspace: &'a Workspace,
         upper: &'a Upper,
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The path of an entry, if it can be named at all.
+    /// Returns the path of an entry, if it can be used at all.
     fn usable_path(
         &mut self,
         parent: &Path,
@@ -318,8 +318,8 @@ impl<'a> Walk<'a> {
             self.delete_content(&below.path)?;
         }
         let later = if action == Action::Chmod && below.kind() == Kind::Directory {
-            // Any new entry changes a folder's time, too: of which program the mode is cannot be told. What this one applied
-            // itself counts for nothing; there the states that were shown are compared.
+            // Any new entry changes a folder's time too, so the time does not show who changed the mode. When collecting again, haft's own
+            // changes must not count; then the states that were shown are compared.
             !self.again && Since::changed(&below.stat) > self.since
         } else {
             self.is_later(&below)?
@@ -329,7 +329,7 @@ impl<'a> Walk<'a> {
         self.add(change, Stamps { lower, upper })
     }
 
-    /// Compares the modes of two files of the same content.
+    /// Compares the modes of two files with the same content.
     fn compare_modes(
         &mut self,
         after: State,
@@ -392,7 +392,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds the deletion of all below a folder of the workspace.
+    /// Adds the deletion of everything below a folder of the workspace.
     fn delete_content(&mut self, path: &Path) -> Result<(), CollectError> {
         let mut todo = vec![(path.to_owned(), false)];
         while let Some((parent, moved)) = todo.pop() {
@@ -428,7 +428,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The state of an entry that is deleted. Only as many bytes are hashed as can be saved for an undo.
+    /// Returns the state of an entry that is deleted. Hashes only as many bytes as can be saved for an undo.
     fn before_deletion(
         &mut self,
         entry: &Entry<'_>,
@@ -440,7 +440,7 @@ impl<'a> Walk<'a> {
         self.before(entry, self.deleted_bytes <= MAX_RUN_BYTES)
     }
 
-    /// The state of an entry of the workspace.
+    /// Returns the state of an entry of the workspace.
     fn before(
         &mut self,
         entry: &Entry<'_>,
@@ -483,7 +483,7 @@ impl<'a> Walk<'a> {
         Ok((state, Some(stamp)))
     }
 
-    /// The SHA-256 of a file; none if it is too large.
+    /// Returns the SHA-256 of a file; `None` if it is too large.
     fn hash(
         &mut self,
         path: &Path,
@@ -496,7 +496,7 @@ impl<'a> Walk<'a> {
         self.hasher.hash(file, bytes).map_err(|e| io(path, e))
     }
 
-    /// The folder at a path of the workspace; none if there is none.
+    /// Opens the folder at a path of the workspace; `None` if there is none.
     fn lower_folder(&self, path: &Path) -> Result<Option<OwnedFd>, CollectError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         match open_within(self.workspace.fd(), path, flags) {

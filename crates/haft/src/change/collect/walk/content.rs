@@ -1,4 +1,4 @@
-//! The content of files: hashed, or compared where it is too large to be hashed.
+//! The content of files: hashed, or compared if too large to hash.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -10,10 +10,10 @@ use crate::change::log::MAX_FILE_BYTES;
 use crate::text::hex;
 use crate::workspace::next_data;
 
-/// Bytes that are read at once.
+/// Number of bytes read at once.
 const CHUNK: usize = 256 << 10;
 
-/// Hashes files with one buffer.
+/// Hashes files with a shared buffer.
 pub(super) struct Hasher {
     buffer: Vec<u8>,
 }
@@ -27,8 +27,8 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// The SHA-256 of a file of a known size, hex; none if it grew too large. What is added meanwhile changes its time,
-    /// by which it is compared again before anything is overwritten.
+    /// Returns the SHA-256 of a file of a known size, in hex; `None` if it grew too large. A concurrent append changes the file's time,
+    /// which is compared again before anything is overwritten.
     pub(super) fn hash(&mut self, file: &File, bytes: u64) -> io::Result<Option<String>> {
         let (mut file, mut hasher, mut all) = (file, Sha256::new(), 0_u64);
         loop {
@@ -50,7 +50,7 @@ impl Hasher {
     }
 }
 
-/// Whether two files of the same length have the same bytes. What is a hole in both is not read.
+/// Whether two files of the same length have the same bytes. Skips holes that both have.
 pub(super) fn is_same(a: &File, b: &File) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
     let mut at = 0;
@@ -70,7 +70,7 @@ pub(super) fn is_same(a: &File, b: &File) -> io::Result<bool> {
     }
 }
 
-/// Fills a buffer, as far as the file goes.
+/// Fills a buffer, up to the end of the file.
 fn read<'a>(file: &File, buffer: &'a mut [u8], at: u64) -> io::Result<&'a [u8]> {
     let mut count = 0;
     while let Some(room) = buffer.get_mut(count..).filter(|room| !room.is_empty()) {

@@ -1,4 +1,4 @@
-//! What the changes of a walk mean for each other: folders that must stay, and conflicts that concern others.
+//! How the changes of a walk affect each other: folders that must remain, and conflicts that concern other changes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ const BELOW_CHANGED: &str = "the folder above it was changed while the command r
 const HOLDS_DROPPED: &str = "it holds something that is not deleted";
 
 impl Walk<'_> {
-    /// The changes by path, and what is not applied. A folder that holds an entry that stays is not deleted either; a
-    /// conflict concerns the folders that would go with it, and what would be below it.
+    /// Returns the changes by path, and what is not applied. A folder with an entry that remains is not deleted either; a
+    /// conflict also concerns the folders that would be deleted with it, and the entries below it.
     pub(in crate::change::collect) fn finish(
         mut self,
     ) -> (BTreeMap<PathBuf, StampedChange>, Vec<Dropped>) {
@@ -60,7 +60,7 @@ fn is_folder_gone(change: &ViewChange) -> bool {
     is_folder(change.before.as_ref()) && !is_folder(change.after.as_ref())
 }
 
-/// Whether a folder would be made where none is.
+/// Whether a folder would be created where none is.
 fn is_folder_made(change: &ViewChange) -> bool {
     !is_folder(change.before.as_ref()) && is_folder(change.after.as_ref())
 }

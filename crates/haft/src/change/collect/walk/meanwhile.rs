@@ -1,4 +1,4 @@
-//! What other programs changed in the workspace while a command worked on its view.
+//! Changes that other programs made in the workspace while a command worked on its view.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::change::collect::{CollectError, Since};
 use crate::workspace::Kind;
 
 impl Walk<'_> {
-    /// Whether another program changed an entry of the workspace since the view was made. A folder changes with its
+    /// Whether another program changed an entry of the workspace since the view was created. A folder changes with its
     /// content, which is compared itself: it counts only if it is new, where the file system knows that.
     pub(super) fn is_later(&self, entry: &Entry<'_>) -> Result<bool, CollectError> {
         if Since::changed(&entry.stat) <= self.since {
@@ -21,8 +21,8 @@ impl Walk<'_> {
         Ok(born.is_some_and(|born| born > self.since))
     }
 
-    /// Whether another program moved a folder to its place since the view was made. A folder that is moved keeps the time of
-    /// its last entry, and gives its new parent one; what is in it keeps all its times.
+    /// Whether another program moved a folder to its place since the view was created. A moved folder keeps the time of its last
+    /// new entry and updates its new parent's time; its content keeps all times.
     pub(super) fn is_moved(
         &self,
         path: &Path,
@@ -42,7 +42,7 @@ impl Walk<'_> {
         Ok(Since::modified(&parent) > self.since)
     }
 
-    /// Makes conflicts of all changes at and below a path.
+    /// Marks all changes at and below a path as conflicts.
     pub(super) fn keep_below(&mut self, path: &Path) {
         let from = self.found.range_mut(path.to_owned()..);
         for (_, found) in from.take_while(|(at, _)| at.starts_with(path)) {

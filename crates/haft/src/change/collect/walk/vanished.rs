@@ -1,9 +1,9 @@
-//! What another program deleted in the workspace while a command changed it on its view.
+//! Deletions by another program in the workspace while a command changed its view.
 //!
-//! overlayfs marks a file that it copied into the upper folder. A marked file without one below was deleted below, or the
-//! command moved it there: then the place that it came from hides a file, without a marked one in its place. So as long as
-//! there are fewer such places than marked files, some were deleted. A folder that lies below cannot be moved on a view: a
-//! marked one without one below was deleted.
+//! overlayfs marks a file that it copies into the upper folder. If a marked file has no lower file, either another program deleted that
+//! file, or the command moved it there: then its old place hides a file and has no marked one. So if there are fewer such places
+//! than marked files, some were deleted. A folder from the lower layer cannot be moved on a view: a marked folder without a lower one
+//! was deleted.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
@@ -18,22 +18,22 @@ use crate::workspace::{FileStamp, Kind};
 
 const GONE: &str = "it was deleted while the command ran";
 
-/// What was copied up, as far as it tells what was deleted.
+/// What was copied up, as evidence for deletions.
 #[derive(Default)]
 pub(super) struct Vanished {
-    /// Changes may be applied already, so that what is missing says nothing.
+    /// Whether changes may already be applied, so a missing file proves nothing.
     ignored: bool,
-    /// Something may have been deleted in the folder that is being visited.
+    /// Whether something may have been deleted in the current folder.
     possible: bool,
-    /// Marked folders without one below.
+    /// Marked folders without a lower one.
     folders: BTreeSet<PathBuf>,
-    /// Marked files without one below, by inode.
+    /// Marked files without a lower one, by inode.
     files: BTreeMap<u64, Marked>,
-    /// Inodes of marked files that have another name with a file below.
+    /// Inodes of marked files with another name that has a lower file.
     in_place: HashSet<u64>,
-    /// Files that the command put in the place of others.
+    /// Files that the command put in place of others.
     replaced: HashSet<PathBuf>,
-    /// Deleted entries that are not below either.
+    /// Number of deleted entries that are not in the lower folder either.
     deleted: usize,
 }
 
@@ -46,16 +46,16 @@ impl Vanished {
     }
 }
 
-/// A marked file without one below.
+/// A marked file without a lower one.
 #[derive(Default)]
 struct Marked {
     paths: Vec<PathBuf>,
-    /// Nothing was deleted where it lies.
+    /// Whether nothing was deleted at its place.
     moved: bool,
 }
 
 impl Walk<'_> {
-    /// Notes whether something in a folder may have been deleted.
+    /// Records whether something in a folder may have been deleted.
     pub(super) fn enter(
         &mut self,
         path: &Path,
@@ -78,7 +78,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Adds what a whiteout says.
+    /// Adds the deletion that a whiteout stands for.
     pub(super) fn whiteout(&mut self, below: Option<Entry<'_>>) -> Result<(), CollectError> {
         if let Some(below) = below {
             return self.delete(&below);
@@ -87,7 +87,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes whether a file was copied up.
+    /// Records whether a file was copied up.
     pub(super) fn look_for_mark(
         &mut self,
         entry: &Entry<'_>,
@@ -114,7 +114,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Makes conflicts of the changes of what was deleted.
+    /// Marks the changes of deleted files and folders as conflicts.
     pub(super) fn find_vanished(&mut self) {
         for path in self.vanished_files() {
             if let Some(found) = self.found.get_mut(&path) {
@@ -124,7 +124,7 @@ impl Walk<'_> {
         if self.vanished.folders.is_empty() {
             return;
         }
-        // Something new in a deleted folder makes it again.
+        // A new entry in a deleted folder recreates the folder.
         let mut used = HashSet::new();
         for (path, found) in self.found.iter_mut().rev() {
             if self.vanished.folders.contains(path) && !used.contains(path) {
@@ -137,7 +137,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The files that were deleted for sure.
+    /// Returns the files that were certainly deleted.
     fn vanished_files(&self) -> Vec<PathBuf> {
         let all = self.vanished.files.iter();
         let all = all.filter(|(inode, _)| !self.vanished.in_place.contains(inode));
@@ -159,7 +159,7 @@ impl Walk<'_> {
         deleted.flat_map(|marked| marked.paths.clone()).collect()
     }
 
-    /// The places that marked files may come from: the hashes of what is hidden there, and the number of the others.
+    /// Returns the places that marked files may come from: the hashes of the files hidden there, and the number of the others.
     fn sources(&self) -> (Vec<&str>, usize) {
         let (mut known, mut unknown) = (Vec::new(), 0);
         let gone = |found: &StampedChange| !matches!(found.change.after, Some(State::File { .. }));
@@ -175,7 +175,7 @@ impl Walk<'_> {
                 None => unknown += 1,
             }
         }
-        // The same content again in the place of a file is no change.
+        // A file replaced by one with the same content is not a change.
         let same = self.vanished.replaced.iter();
         let same = same.filter(|path| !self.found.contains_key(*path)).count();
         let hidden = self.dropped.len() + self.stay.len() + self.vanished.deleted;
