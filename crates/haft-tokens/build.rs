@@ -1,6 +1,6 @@
-//! Packs the o200k token table: for each token its length, where its last merge joined, and its longest shorter prefix.
+//! Packs the o200k token table: each token's length, the split of its last merge, and its longest shorter prefix.
 //!
-//! The table comes from the `bpe-openai` crate, whose own form is 32 MB; packed it is under 2 MB. See `src/table.rs`.
+//! The table comes from the `bpe-openai` crate, in which it takes 32 MB; packed, it takes less than 2 MB. See `src/table.rs`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -43,7 +43,7 @@ mod o200k {
         std::fs::write(Path::new(&folder).join("o200k.bin"), file).expect("the folder is writable");
     }
 
-    /// Where the merge that makes this token joins its two parts; 0 for a token that no merge makes.
+    /// Returns where the merge that makes this token joins its two parts; 0 for a token that no merge makes.
     fn split(ids: &HashMap<&[u8], u32>, token: &[u8], id: u32) -> usize {
         let mut ends: Vec<usize> = (0..=token.len()).collect();
         while ends.len() > 3 {
@@ -57,7 +57,7 @@ mod o200k {
         if ends.len() == 3 { ends[1] } else { 0 }
     }
 
-    /// The length of the longest token that is a proper prefix; 0 for a single byte.
+    /// Returns the length of the longest token that is a proper prefix; 0 for a single byte.
     fn prefix(ids: &HashMap<&[u8], u32>, token: &[u8]) -> usize {
         let shorter = (1..token.len())
             .rev()

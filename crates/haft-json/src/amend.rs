@@ -1,4 +1,4 @@
-//! `Amended`: an object with some of its members written otherwise, and every other byte as it stands.
+//! `Amended`: an object with some members changed and every other byte preserved.
 
 use std::mem;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::escape;
 use crate::members::{Member, members};
 
-/// An object in which members are replaced, removed and added, in place: blanks, escapes and the order of all others stay.
+/// An object whose members are replaced, removed and added in place: white space, escapes and the order of all others are preserved.
 ///
 /// ```
 /// use haft_json::amend::Amended;
@@ -25,24 +25,24 @@ pub struct Amended<'a> {
     text: &'a str,
     members: Vec<Member<'a>>,
     fates: Vec<Fate>,
-    /// Members behind the others, each behind a comma but the first.
+    /// Members added after the others, separated by commas.
     more: Vec<u8>,
 }
 
-/// What becomes of a member.
+/// What happens to a member.
 #[derive(Debug, Default)]
 struct Fate {
     is_gone: bool,
-    /// Its other value.
+    /// Its replacement value.
     value: Option<Vec<u8>>,
 }
 
 impl<'a> Amended<'a> {
-    /// The object as it stands.
+    /// Reads an object, unchanged so far.
     ///
     /// # Errors
     ///
-    /// The text is not one JSON object.
+    /// The text is not a single JSON object.
     pub fn read(object: &'a str) -> Result<Self, serde_json::Error> {
         let members = members(object)?;
         Ok(Self {
@@ -53,35 +53,35 @@ impl<'a> Amended<'a> {
         })
     }
 
-    /// Its members as they stood, in their order; a member is known by its number here.
+    /// Returns its original members in order; a member's index here identifies it.
     pub fn members(&self) -> &[Member<'a>] {
         &self.members
     }
 
-    /// The number of the first member of this name.
+    /// Returns the index of the first member with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.members.iter().position(|member| member.is(name))
     }
 
-    /// The value of the first member of this name.
+    /// Returns the value of the first member with this name.
     pub fn value(&self, name: &str) -> Option<&'a RawValue> {
         self.position(name).map(|nth| self.members[nth].value())
     }
 
-    /// Gives a member another value, which is to be written into what this returns.
+    /// Replaces the value of a member; the caller writes the new value into the returned buffer.
     ///
     /// # Panics
     ///
-    /// There is no member of this number.
+    /// If there is no member with this index.
     pub fn replace(&mut self, nth: usize) -> &mut Vec<u8> {
         self.fates[nth].value.insert(Vec::new())
     }
 
-    /// Gives a member this text as its value; one that reads so already stays as it is written.
+    /// Sets the value of a member to this text; if it already has this text, keeps its spelling.
     ///
     /// # Panics
     ///
-    /// There is no member of this number.
+    /// If there is no member with this index.
     pub fn say(&mut self, nth: usize, text: &str) {
         let value = self.members[nth].value().get();
         let says = serde_json::from_str::<String>(value);
@@ -90,23 +90,23 @@ impl<'a> Amended<'a> {
         }
     }
 
-    /// Takes a member out, with its comma.
+    /// Removes a member, with its comma.
     ///
     /// # Panics
     ///
-    /// There is no member of this number.
+    /// If there is no member with this index.
     pub fn remove(&mut self, nth: usize) {
         self.fates[nth].is_gone = true;
     }
 
-    /// Takes out all members of which this is false.
+    /// Removes all members for which `stays` returns false.
     pub fn retain(&mut self, stays: impl Fn(&Member<'a>) -> bool) {
         for (member, fate) in self.members.iter().zip(&mut self.fates) {
             fate.is_gone |= !stays(member);
         }
     }
 
-    /// Adds a member behind all others; its value is to be written into what this returns.
+    /// Adds a member after all others; the caller writes its value into the returned buffer.
     pub fn add(&mut self, name: &str) -> &mut Vec<u8> {
         if !self.more.is_empty() {
             self.more.push(b',');
@@ -116,12 +116,12 @@ impl<'a> Amended<'a> {
         &mut self.more
     }
 
-    /// Whether nothing is left of it.
+    /// Whether no members remain.
     pub fn is_empty(&self) -> bool {
         self.more.is_empty() && self.fates.iter().all(|fate| fate.is_gone)
     }
 
-    /// Writes the object as it is now.
+    /// Writes the object in its current form.
     pub fn write(&self, out: &mut Vec<u8>) {
         let spans: Vec<_> = self.members.iter().map(|one| self.span(one)).collect();
         let end = self.text.len().saturating_sub(1);
@@ -153,14 +153,14 @@ impl<'a> Amended<'a> {
         self.copy(out, rest..self.text.len());
     }
 
-    /// The object as it is now.
+    /// Returns the object in its current form.
     pub fn to_text(&self) -> String {
         let mut out = Vec::with_capacity(self.text.len() + self.more.len() + 16);
         self.write(&mut out);
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The same as raw JSON; `None` where a value that was written is none.
+    /// Returns the same as raw JSON; `None` if a written value is not valid JSON.
     pub fn to_raw(&self) -> Option<Box<RawValue>> {
         RawValue::from_string(self.to_text()).ok()
     }
@@ -169,7 +169,7 @@ impl<'a> Amended<'a> {
         out.extend_from_slice(self.text.as_bytes().get(span).unwrap_or_default());
     }
 
-    /// Where a member stands, from its name to the end of its value: both are pieces of the text.
+    /// Returns the position of a member, from its name to the end of its value: both are slices of the text.
     fn span(&self, member: &Member<'_>) -> Range<usize> {
         let at = |piece: &str| piece.as_ptr().addr() - self.text.as_ptr().addr();
         let value = member.value().get();
@@ -181,7 +181,7 @@ impl<'a> Amended<'a> {
 mod tests {
     use super::Amended;
 
-    /// Blanks of every kind where blanks may stand.
+    /// White space of every kind, everywhere it is allowed.
     const ODD: &str =
         " \n{ \t\"z\" :\r1.0e+02 ,\n\"a\\u0020\": { \"b\" : [ 1 ] }  , \"s\":\"\\u00e4\\/\" }\n";
 
@@ -225,7 +225,7 @@ mod tests {
                 },
                 "{ \t\"a\\u0020\": { \"b\" : [ 1 ] },\"x\\\"\":1,\"y\":2 }",
             ),
-            // It reads so already.
+            // It already has this text.
             (|o| o.say(2, "ä/"), ODD.trim_ascii()),
             (
                 |o| o.say(2, "a\"b"),

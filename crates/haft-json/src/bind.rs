@@ -1,4 +1,4 @@
-//! Members of an object that the host fixes: left out of the schema that callers see, filled into their text.
+//! Object members fixed by the host: omitted from the schema that callers see, and filled into their text.
 //!
 //! ```
 //! use haft_json::bind::Binding;
@@ -22,16 +22,16 @@ use crate::lexer::Lexer;
 use crate::scan;
 use crate::schema::Violation;
 
-/// Digits of the hash that stands for a value.
+/// Number of hex digits of the hash shown instead of a value.
 const SEAL: usize = 16;
 
-/// Values that the host or its settings fix, by name.
+/// Values fixed by the host or its settings, by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binding {
     values: Map<String, Value>,
-    /// The values as they are shown to people.
+    /// The values as shown to the user.
     written: Map<String, Value>,
-    /// `"name":value,…` as it is put into a text.
+    /// `"name":value,…`, as inserted into a text.
     members: String,
 }
 
@@ -45,7 +45,7 @@ impl Binding {
     ///
     /// # Errors
     ///
-    /// Where the schema has no property of one of the names.
+    /// The schema has no property with one of the names.
     pub fn new(schema: &Value, values: Map<String, Value>) -> Result<Self, BindError> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let open = !matches!(schema.get("additionalProperties"), Some(Value::Bool(false)));
@@ -67,14 +67,14 @@ impl Binding {
         })
     }
 
-    /// The same, shown to people as the settings write the values. Without it they see a hash of each value: it may be a
-    /// secret.
+    /// Sets how values are shown to the user: as the settings write them. Without this, the user sees a hash of each value, since it may
+    /// be a secret.
     pub fn written_as(mut self, written: Map<String, Value>) -> Self {
         self.written = written;
         self
     }
 
-    /// The values as people may see them.
+    /// Returns the values as the user may see them.
     pub fn written(&self) -> &Map<String, Value> {
         &self.written
     }
@@ -84,12 +84,12 @@ impl Binding {
         self.values.is_empty()
     }
 
-    /// The bound values by name.
+    /// Returns the bound values by name.
     pub fn values(&self) -> &Map<String, Value> {
         &self.values
     }
 
-    /// The schema as callers see it: without the bound properties.
+    /// Returns the schema as callers see it: without the bound properties.
     pub fn caller_schema(&self, schema: &Value) -> Value {
         let mut shown = schema.clone();
         if let Some(Value::Object(properties)) = shown.get_mut("properties") {
@@ -102,11 +102,11 @@ impl Binding {
         shown
     }
 
-    /// Puts the bound values into the text of an object.
+    /// Inserts the bound values into the text of an object.
     ///
     /// # Errors
     ///
-    /// Where the text is no strict JSON, no object, or names a bound value.
+    /// The text is not strict JSON, is not an object, or names a bound value.
     pub fn fill(&self, text: &str) -> Result<String, Vec<Violation>> {
         scan::scan_object(text).map_err(|error| vec![Violation::from(error)])?;
         let mut lexer = Lexer::new(text);
@@ -141,7 +141,7 @@ impl Binding {
         Ok(filled)
     }
 
-    /// The text of an object without the bound values.
+    /// Returns the text of an object without the bound values.
     pub fn without(&self, text: &str) -> String {
         let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(text) else {
             return text.to_owned();
@@ -151,14 +151,14 @@ impl Binding {
     }
 }
 
-/// What stands for a value that may be a secret: another value has another hash.
+/// Returns the text shown instead of a value that may be a secret: different values have different hashes.
 fn sealed(name: &str, value: &Value) -> (String, Value) {
     let digest = hex(&Sha256::digest(value.to_string().as_bytes()));
     let short = digest.get(..SEAL).unwrap_or_default();
     (name.to_owned(), format!("set by the host ({short})").into())
 }
 
-/// The names of an object's members and where its closing brace is.
+/// Returns the names of an object's members and the position of its closing brace.
 fn top_level(lexer: &mut Lexer<'_>) -> Option<(Vec<String>, usize)> {
     let mut names = Vec::new();
     let mut keys = Keys::default();

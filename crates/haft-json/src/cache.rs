@@ -21,19 +21,19 @@ use sha2::{Digest, Sha256};
 
 use crate::schema::{Schema, SchemaError};
 
-/// Compiled schemas by the hash of their text. A registry owns one; it keeps no schema alive.
+/// Compiled schemas by the hash of their text. A registry owns one; the cache does not keep schemas alive.
 #[derive(Debug, Default)]
 pub struct SchemaCache {
     known: Mutex<HashMap<[u8; 32], Weak<Schema>>>,
 }
 
 impl SchemaCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The compiled form of a schema, shared with every equal one that is still in use.
+    /// Returns the compiled form of a schema, shared with every equal schema that is still in use.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ mod number;
 #[cfg(test)]
 mod tests;
 
-/// Returns the SHA-256, in hex, of the canonical form of a call's arguments; empty text stands for `{}`.
+/// Returns the SHA-256, in hex, of the canonical form of a call's arguments; empty text counts as `{}`.
 ///
 /// Text that the strict scan refuses has no canonical form and is digested as it is.
 pub fn args_digest(arguments: &str) -> String {
@@ -38,9 +38,9 @@ pub fn args_digest(arguments: &str) -> String {
     }
 }
 
-/// Returns the same digest of the arguments without the members of these names.
+/// Returns the same digest without the members with these names.
 pub fn args_digest_without(arguments: &str, names: &[&str]) -> String {
-    // A member that is left out must be sound, too, and not stand twice: the scan checks what is not written.
+    // Omitted members must be valid and unique too: the scan checks what is not written.
     if scan::scan_object(arguments).is_err() {
         return args_digest(arguments);
     }
@@ -50,20 +50,20 @@ pub fn args_digest_without(arguments: &str, names: &[&str]) -> String {
     }
 }
 
-/// Returns the canonical form: no spaces, members sorted by UTF-16 units, numbers as ECMAScript prints them.
+/// Returns the canonical form: no white space, members sorted by UTF-16 units, numbers as ECMAScript prints them.
 ///
-/// In one point it differs from RFC 8785, which rounds an integer that a double cannot hold: here it keeps its digits.
+/// It differs from RFC 8785 in one point: an integer that a double cannot represent keeps its digits instead of being rounded.
 ///
 /// # Errors
 ///
-/// Those of [`scan`](scan::scan): what the strict scan accepts has a canonical form, and nothing else has.
+/// Those of [`scan`](scan::scan): exactly the texts that the strict scan accepts have a canonical form.
 pub fn canonical(text: &str) -> Result<String, ScanError> {
     let canonical = write(text, &[])?;
     // Only pieces of a `str` and ASCII were written.
     Ok(String::from_utf8(canonical).unwrap_or_default())
 }
 
-/// The canonical form as bytes; members of the top level with these names are left out.
+/// Returns the canonical form as bytes, without top-level members of these names.
 fn write(text: &str, without: &[&str]) -> Result<Vec<u8>, ScanError> {
     let mut writer = Writer {
         lexer: Lexer::new(text),
@@ -73,7 +73,7 @@ fn write(text: &str, without: &[&str]) -> Result<Vec<u8>, ScanError> {
     let written = writer.value(0).and_then(|()| writer.lexer.finish());
     match written {
         Ok(()) => Ok(writer.out),
-        // The scan names the first fault; this walk finds a key that stands twice only when its object ends.
+        // The scan finds the first fault; this walk finds a duplicate key only at the end of its object.
         Err(error) => Err(scan::scan(text)
             .err()
             .unwrap_or_else(|| ScanError::new(text, error))),
@@ -87,7 +87,7 @@ struct Writer<'t, 'n> {
     without: &'n [&'n str],
 }
 
-/// A member that was written to `out`: its name unescaped, and where it stands in the text and in `out`.
+/// A member written to `out`: its unescaped name, and its position in the text and in `out`.
 struct Member<'t> {
     name: Cow<'t, str>,
     key: Span,
@@ -95,7 +95,7 @@ struct Member<'t> {
 }
 
 impl<'t> Writer<'t, '_> {
-    /// One value, `depth` levels being open. Its recursion is bounded by [`MAX_DEPTH`].
+    /// Writes one value at `depth` open levels. Its recursion is bounded by [`MAX_DEPTH`].
     fn value(&mut self, depth: usize) -> Result<(), LexError> {
         match self.lexer.peek() {
             b'{' | b'[' if depth == MAX_DEPTH => self.lexer.stop(Fault::TooDeep),
@@ -132,7 +132,7 @@ impl<'t> Writer<'t, '_> {
             escape::string(&mut self.out, &text);
             return Cow::Owned(text);
         }
-        // The lexer lets nothing through unescaped that the canonical form escapes.
+        // The lexer accepts no unescaped character that the canonical form escapes.
         self.out.push(b'"');
         self.out.extend_from_slice(self.lexer.raw(span));
         self.out.push(b'"');
@@ -203,7 +203,7 @@ impl<'t> Writer<'t, '_> {
         Ok(())
     }
 
-    /// Puts the members that were written since `start` into order.
+    /// Sorts the members written since `start`.
     fn sort(&mut self, start: usize, mut members: Vec<Member<'t>>) -> Result<(), LexError> {
         let is_sorted = |pair: &[Member<'_>]| match pair {
             [a, b] => order(&a.name, &b.name).is_lt(),
@@ -233,7 +233,7 @@ impl<'t> Writer<'t, '_> {
     }
 }
 
-/// The order of two names by their UTF-16 units, which is that of their bytes below U+E000.
+/// Compares two names by their UTF-16 units, which for characters below U+E000 is the order of their bytes.
 fn order(a: &str, b: &str) -> std::cmp::Ordering {
     if a.is_ascii() && b.is_ascii() {
         return a.cmp(b);

@@ -1,4 +1,4 @@
-//! Coercion: scalars that are obviously mistyped, replaced in the text without loss.
+//! Coercion: lossless replacement of obviously mistyped scalars in the text.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::scan;
 use crate::schema::node::{ANY, ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Types};
 use crate::schema::{definition, types};
 
-/// A piece of the text and what stands there instead.
+/// A replacement of a piece of text.
 #[derive(Debug)]
 pub(crate) struct Edit {
     start: usize,
@@ -16,12 +16,12 @@ pub(crate) struct Edit {
     path: String,
 }
 
-/// Most values coerced in one text.
+/// Maximum number of values coerced in one text.
 const MAX_EDITS: usize = 1_000;
-/// Most references followed at one place of a schema.
+/// Maximum number of references followed at one place of a schema.
 const MAX_REFS: usize = 8;
 
-/// What to replace in a text that the strict scan has passed.
+/// Returns the replacements for a text that has passed the strict scan.
 pub(crate) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
     let mut walk = Walk {
         root: schema,
@@ -33,7 +33,7 @@ pub(crate) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
     walk.edits
 }
 
-/// The text with its edits, and the paths that changed.
+/// Applies edits to a text; returns the new text and the paths that changed.
 pub(crate) fn apply(text: &str, edits: Vec<Edit>) -> (String, Vec<String>) {
     let mut new = String::with_capacity(text.len() + 16);
     let mut paths = Vec::with_capacity(edits.len());
@@ -56,7 +56,7 @@ struct Walk<'s, 't> {
 }
 
 impl<'s> Walk<'s, '_> {
-    /// One value; `None` when the text is not what the scan has passed, which cannot be.
+    /// Walks one value; `None` if the text did not pass the scan, which cannot happen.
     fn value(&mut self, schema: Option<&'s Value>, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
@@ -132,7 +132,7 @@ impl<'s> Walk<'s, '_> {
         Some(())
     }
 
-    /// A string where none may stand.
+    /// Coerces a string where no string is allowed.
     fn string_to(&mut self, span: Span, wanted: Types) {
         let text = self.lexer.unescape(span);
         let fits = match text.as_bytes().first() {
@@ -150,7 +150,7 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    /// A number where only a string may stand.
+    /// Coerces a number where only a string is allowed.
     fn number_to_string(&mut self, number: Number) {
         let text = self
             .lexer
@@ -173,7 +173,7 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    /// The branches to look at for one schema: itself, what it refers to, and its alternatives.
+    /// Returns the subschemas to consider for a schema: its reference's target and its alternatives.
     fn branches(&self, schema: &'s Value) -> Vec<&'s Value> {
         let mut all = Vec::new();
         let target = schema
@@ -199,7 +199,7 @@ impl<'s> Walk<'s, '_> {
         all
     }
 
-    /// The types that may stand here; a schema that does not say allows any.
+    /// Returns the types allowed here; a schema without types allows any.
     fn wanted(&self, schema: &'s Value, refs: usize) -> Types {
         if refs > MAX_REFS {
             return ANY;
@@ -275,14 +275,14 @@ fn type_of(value: &Value) -> Types {
     }
 }
 
-/// A JSON integer of at most 64 bits.
+/// Whether the text is a JSON integer of at most 64 bits.
 fn exact_integer(text: &str) -> bool {
     let plain = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     let fits = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
     plain(text) && fits && scan::scan(text).is_ok() && text != "-0"
 }
 
-/// A JSON number of so few digits that a double keeps them all.
+/// Whether the text is a JSON number with few enough digits for a double to keep them all.
 fn exact_number(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let plain = !text.contains(['e', 'E']);

@@ -1,4 +1,4 @@
-//! Types from a text that the strict scan has passed, by serde: one walk, nothing checked twice.
+//! Deserializes types with serde from a text that has passed the strict scan: in one walk, without repeating checks.
 
 use std::fmt;
 
@@ -11,8 +11,9 @@ use serde::forward_to_deserialize_any;
 
 use crate::lexer::{LexError, Lexer, MAX_DEPTH, Span};
 
-/// Reads a type from a text that the strict scan has passed. The value and the error are those of `serde_json`, which is asked
-/// where this reader does not take the text; so of another text the value is one that `serde_json` might refuse, and this is no check.
+/// Deserializes a type from a text that has passed the strict scan. The value and the error are those of `serde_json`, which is the
+/// fallback where this reader cannot read the text. For other texts it may return a value that `serde_json` would refuse, so it is
+/// not a validation.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -31,12 +32,12 @@ use crate::lexer::{LexError, Lexer, MAX_DEPTH, Span};
 ///
 /// # Errors
 ///
-/// Where the type does not take the text.
+/// The type cannot be read from the text.
 pub fn from_scanned<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_json::Error> {
     direct(text).or_else(|_| serde_json::from_str(text))
 }
 
-/// By this reader alone.
+/// Reads with this reader only.
 pub(crate) fn direct<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Refusal> {
     let mut reader = Reader {
         lexer: Lexer::new(text),
@@ -47,7 +48,7 @@ pub(crate) fn direct<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Refusal
     Ok(value)
 }
 
-/// The type does not take the text, or this reader cannot tell. `serde_json` says why.
+/// The type cannot be read from the text, or this reader cannot tell. `serde_json` gives the reason.
 #[derive(Debug)]
 pub(crate) struct Refusal;
 
@@ -75,12 +76,12 @@ impl From<LexError> for Refusal {
 
 struct Reader<'t> {
     lexer: Lexer<'t>,
-    /// Objects and arrays that are open.
+    /// Number of open objects and arrays.
     depth: usize,
 }
 
 impl<'t> Reader<'t> {
-    /// Takes a byte that must be next.
+    /// Consumes a byte that must be next.
     #[inline]
     fn take(&mut self, byte: u8) -> Result<(), Refusal> {
         if self.lexer.peek() != byte {
@@ -90,7 +91,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Moves to the next item: past the comma, where it is not the first. False at the end, which is taken.
+    /// Moves to the next item, past the comma unless it is the first. Returns false at the end, which is consumed.
     #[inline]
     fn next(&mut self, first: &mut bool, end: u8) -> Result<bool, Refusal> {
         let byte = self.lexer.peek();
@@ -104,7 +105,7 @@ impl<'t> Reader<'t> {
         Ok(true)
     }
 
-    /// Takes the bracket that opens an object or array.
+    /// Consumes the bracket that opens an object or array.
     #[inline]
     fn open(&mut self, bracket: u8) -> Result<(), Refusal> {
         self.take(bracket)?;
@@ -115,7 +116,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Takes an object or array by its visitor, which must take it whole.
+    /// Reads an object or array with a visitor, which must read all of it.
     #[inline]
     fn nested<T>(
         &mut self,
@@ -130,7 +131,7 @@ impl<'t> Reader<'t> {
             ended: &mut ended,
         })?;
         if !ended {
-            // A visitor that knows how many items there are does not ask for one more. `]` is `[` + 2 and `}` is `{` + 2.
+            // A visitor that knows the number of items does not ask for another one. `]` is `[` + 2 and `}` is `{` + 2.
             self.take(bracket + 2)?;
         }
         self.depth -= 1;
@@ -165,7 +166,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Methods that all do the same as the one that is named first.
+/// Defines methods that all do the same as the first one.
 macro_rules! alike {
     ($to:ident: $($name:ident)*) => {$(
         #[inline]
@@ -175,7 +176,7 @@ macro_rules! alike {
     )*};
 }
 
-/// Methods for what is left to `serde_json`.
+/// Defines methods for types that are left to `serde_json`.
 macro_rules! refused {
     ($($name:ident)*) => {$(
         #[cold]
@@ -192,7 +193,7 @@ impl<'t> Deserializer<'t> for &mut Reader<'t> {
     alike! { number: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 }
     alike! { number: deserialize_f64 }
     alike! { deserialize_str: deserialize_string deserialize_char deserialize_identifier }
-    // A number of single precision is rounded once, from its text.
+    // `f32` must be rounded once, directly from the text.
     refused! { deserialize_bytes deserialize_byte_buf deserialize_f32 }
 
     fn deserialize_any<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Refusal> {
@@ -252,7 +253,7 @@ impl<'t> Deserializer<'t> for &mut Reader<'t> {
         visitor: V,
     ) -> Result<V::Value, Refusal> {
         if name.starts_with('$') {
-            // A name by which `serde_json` tells types of its own.
+            // A name that `serde_json` uses to mark its own types.
             return Err(Refusal);
         }
         visitor.visit_newtype_struct(self)
@@ -322,7 +323,7 @@ struct Items<'r, 't> {
 }
 
 impl Items<'_, '_> {
-    /// Whether another one follows before the closing byte.
+    /// Whether another item follows before the closing byte.
     #[inline]
     fn another(&mut self, close: u8) -> Result<bool, Refusal> {
         *self.ended = *self.ended || !self.reader.next(&mut self.first, close)?;
@@ -367,7 +368,7 @@ impl<'t> MapAccess<'t> for Items<'_, 't> {
     }
 }
 
-/// A member's name. One that stands for a number or a word is left to `serde_json`.
+/// A member's name. A name that stands for a number or a word is left to `serde_json`.
 struct Key<'r, 't> {
     reader: &'r Reader<'t>,
     key: Span,
@@ -417,7 +418,7 @@ impl<'t> Deserializer<'t> for Key<'_, 't> {
     }
 }
 
-/// A variant that is its name alone.
+/// A variant without a value, written as its name.
 struct Named<'r, 't>(&'r mut Reader<'t>);
 
 impl<'t> EnumAccess<'t> for Named<'_, 't> {
@@ -455,7 +456,7 @@ impl<'t> VariantAccess<'t> for Named<'_, 't> {
     }
 }
 
-/// A variant with a value: an object of one member.
+/// A variant with a value, written as an object with one member.
 struct Tagged<'r, 't>(&'r mut Reader<'t>);
 
 impl<'t> EnumAccess<'t> for Tagged<'_, 't> {

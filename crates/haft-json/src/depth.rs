@@ -1,8 +1,8 @@
-//! How deep JSON nests, for readers that recurse: one pass over the bytes, before anything else is read of them.
+//! Measures how deeply JSON is nested, for recursive readers: one pass over the bytes, before anything else reads them.
 
 use memchr::memchr2;
 
-/// Whether objects and arrays nest deeper than `limit`. Brackets inside strings do not count. The bytes need not be JSON.
+/// Whether objects and arrays are nested deeper than `limit`. Ignores brackets inside strings. The bytes need not be JSON.
 ///
 /// ```
 /// use haft_json::depth::exceeds;
@@ -30,7 +30,7 @@ pub fn exceeds(json: &[u8], limit: usize) -> bool {
     false
 }
 
-/// The position after the string that began before `at`.
+/// Returns the position after the string that starts before `at`.
 fn end_of_string(json: &[u8], mut at: usize) -> usize {
     while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         let position = at + found;

@@ -1,11 +1,11 @@
-//! JSON strings written eight bytes at a time: live output is mostly bytes that stay as they are.
+//! Writes JSON strings eight bytes at a time: most bytes of real output need no escape.
 
-/// A byte in every lane.
+/// A byte with value 1 in every lane.
 const LANES: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of every lane.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Writes a text as a JSON string, quotes included (RFC 8259 §7): only what must be escaped is, each in its shortest form.
+/// Writes a text as a JSON string with quotes (RFC 8259 §7), escaping only what must be escaped, each in its shortest form.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -30,7 +30,7 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// How many bytes from the start need no escape.
+/// Returns the number of leading bytes that need no escape.
 fn plain(bytes: &[u8]) -> usize {
     let mut at = 0;
     for chunk in bytes.chunks_exact(8) {
@@ -52,8 +52,8 @@ fn special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The high bit of the lowest lane that holds a control character, a quote or a backslash; lanes above it may be marked,
-/// too. Bytes of other characters than ASCII never are.
+/// Marks the high bit of the lowest lane with a control character, a quote or a backslash; lanes above it may be marked
+/// too. Bytes of non-ASCII characters are never marked.
 fn marked(lanes: u64) -> u64 {
     let below = lanes.wrapping_sub(LANES * 0x20);
     let is = |byte: u8| {

@@ -1,4 +1,4 @@
-//! Bytes as hex digits, as digests are written.
+//! Formats bytes as hex digits, as in digests.
 
 /// Returns the bytes as lower-case hex digits.
 ///

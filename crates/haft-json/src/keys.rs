@@ -1,24 +1,24 @@
-//! The keys of the objects that are open: the same key twice is found whatever its escapes.
+//! The keys of the open objects: finds duplicate keys however they are escaped.
 
 use crate::lexer::{Fault, LexError, Lexer, Span};
 
-/// Up to this many keys of one object are compared as they come; more are sorted when the object ends.
+/// Up to this many keys of an object are compared immediately; more are sorted at the end of the object.
 const LINEAR: usize = 16;
 
-/// Keys of every open object, innermost last.
+/// The keys of every open object, innermost last.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     open: Vec<Span>,
 }
 
 impl Keys {
-    /// Where the keys of an object that opens now begin.
+    /// Returns the position where the keys of a newly opened object start.
     #[inline]
     pub(crate) fn base(&self) -> usize {
         self.open.len()
     }
 
-    /// Adds a key to the object that began at `base`.
+    /// Adds a key to the object that started at `base`.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -37,7 +37,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Ends the object that began at `base`.
+    /// Ends the object that started at `base`.
     #[inline]
     pub(crate) fn close(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), LexError> {
         if self.open.len() - base > LINEAR {

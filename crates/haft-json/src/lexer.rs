@@ -1,6 +1,6 @@
-//! The lexer: tokens of RFC 8259 over the bytes of a text, each checked to the letter.
+//! The lexer: tokens of RFC 8259 over the bytes of a text, each strictly validated.
 //!
-//! All readers of this crate stand on it, so that none of them accepts a string or a number that another one refuses.
+//! All readers of this crate are built on it, so none of them accepts a string or a number that another one refuses.
 //!
 //! ```
 //! use haft_json::lexer::Lexer;
@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-/// Deepest nesting of objects and arrays that any reader of this crate accepts.
+/// Maximum nesting of objects and arrays that any reader of this crate accepts.
 pub const MAX_DEPTH: usize = 64;
 
 /// What is wrong with a text.
@@ -27,13 +27,13 @@ pub enum Fault {
     /// The text ends inside a value.
     #[error("the text ends too early")]
     Truncated,
-    /// Another token belongs here.
+    /// A different token is required here.
     #[error("expected {0}")]
     Expected(&'static str),
-    /// No JSON number, or one with a leading zero or plus.
+    /// Not a JSON number, or one with a leading zero or plus.
     #[error("malformed number")]
     Number,
-    /// A number that no double can hold.
+    /// A number out of the range of doubles.
     #[error("number out of range")]
     NumberRange,
     /// A control character inside a string.
@@ -51,43 +51,43 @@ pub enum Fault {
     /// More than [`MAX_DEPTH`] levels.
     #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// Something after the value.
+    /// More text after the value.
     #[error("text after the end of the value")]
     Trailing,
-    /// The top level is no object.
+    /// The top level is not an object.
     #[error("expected an object at the top level")]
     NotAnObject,
 }
 
-/// A fault and where it is.
+/// A fault and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} at byte {at}")]
 pub struct LexError {
     /// What is wrong.
     pub fault: Fault,
-    /// The byte it was found at.
+    /// The byte position where it was found.
     pub at: usize,
 }
 
-/// The inside of a string literal, without its quotes.
+/// The content of a string literal, without its quotes.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
-    /// The byte after the opening quote.
+    /// The position after the opening quote.
     pub start: usize,
-    /// The byte of the closing quote.
+    /// The position of the closing quote.
     pub end: usize,
-    /// Whether it holds an escape.
+    /// Whether it contains an escape.
     pub escaped: bool,
 }
 
 /// A number literal.
 #[derive(Debug, Clone, Copy)]
 pub struct Number {
-    /// Its first byte.
+    /// The position of its first byte.
     pub start: usize,
-    /// The byte after its last one.
+    /// The position after its last byte.
     pub end: usize,
-    /// Its value, where it is an integer of at most 18 digits other than `-0`.
+    /// Its value, if it is an integer of at most 18 digits other than `-0`.
     pub small: Option<i64>,
     /// Whether it has neither fraction nor exponent.
     pub integer: bool,
@@ -98,14 +98,14 @@ pub struct Number {
 pub struct Lexer<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    /// The byte that the next token is looked for from.
+    /// The position where the search for the next token starts.
     pub at: usize,
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Marks the bytes of a word that end or interrupt a plain run of a string; the lowest mark is exact.
+/// Marks the bytes of a word that end or interrupt a plain run in a string; the lowest mark is exact.
 #[inline]
 const fn special(word: u64) -> u64 {
     let quote = word ^ (ONES * 0x22);
@@ -117,7 +117,7 @@ const fn special(word: u64) -> u64 {
 }
 
 impl<'t> Lexer<'t> {
-    /// A cursor at the beginning of a text.
+    /// Creates a cursor at the beginning of a text.
     #[inline]
     pub fn new(text: &'t str) -> Self {
         Self {
@@ -127,13 +127,13 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     #[inline]
     pub fn text(&self) -> &'t str {
         self.text
     }
 
-    /// The bytes inside a string literal, escapes as they are written.
+    /// Returns the bytes inside a string literal, escapes as written.
     #[inline]
     pub fn raw(&self, span: Span) -> &'t [u8] {
         self.bytes.get(span.start..span.end).unwrap_or_default()
@@ -148,7 +148,7 @@ impl<'t> Lexer<'t> {
         Err(LexError { fault, at: self.at })
     }
 
-    /// Moves over white space and returns the byte there; 0 at the end of the text (no token starts with 0).
+    /// Skips white space and returns the next byte; 0 at the end of the text (no token starts with 0).
     #[inline]
     pub fn peek(&mut self) -> u8 {
         loop {
@@ -160,11 +160,11 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Takes a key and its colon.
+    /// Consumes a key and its colon.
     ///
     /// # Errors
     ///
-    /// Where no string literal with a colon after it is next.
+    /// If no string literal followed by a colon is next.
     #[inline]
     pub fn key(&mut self) -> Result<Span, LexError> {
         if self.peek() != b'"' {
@@ -178,11 +178,11 @@ impl<'t> Lexer<'t> {
         Ok(span)
     }
 
-    /// Takes the string literal whose opening quote is at the cursor.
+    /// Consumes the string literal whose opening quote is at the cursor.
     ///
     /// # Errors
     ///
-    /// Where it does not end, or holds a control character, a malformed escape or a lone surrogate.
+    /// If it does not end, or contains a control character, a malformed escape or a lone surrogate.
     #[inline]
     pub fn string(&mut self) -> Result<Span, LexError> {
         let start = self.at + 1;
@@ -255,11 +255,11 @@ impl<'t> Lexer<'t> {
         self.at - from
     }
 
-    /// Takes the number literal that starts at the cursor.
+    /// Consumes the number literal that starts at the cursor.
     ///
     /// # Errors
     ///
-    /// Where it is no JSON number, or one that no double can hold.
+    /// If it is not a JSON number, or out of the range of doubles.
     #[inline]
     pub fn number(&mut self) -> Result<Number, LexError> {
         let start = self.at;
@@ -288,7 +288,7 @@ impl<'t> Lexer<'t> {
         self.long_number(start, count)
     }
 
-    /// The rest of a number with a fraction, an exponent or many digits; `digits` are taken already.
+    /// Consumes the rest of a number with a fraction, an exponent or many digits, after `digits` digits.
     fn long_number(&mut self, start: usize, digits: usize) -> Result<Number, LexError> {
         let mut integer = true;
         let mut range_unsure = digits > 300;
@@ -323,16 +323,16 @@ impl<'t> Lexer<'t> {
         Ok(number)
     }
 
-    /// The number as a double, rounded as `serde_json` rounds; `None` where it is out of range.
+    /// Returns the number as a double, rounded like `serde_json`; `None` if it is out of range.
     pub fn double(&self, number: Number) -> Option<f64> {
         serde_json::from_str(self.text.get(number.start..number.end)?).ok()
     }
 
-    /// Takes the word that starts at the cursor: `true`, `false` or `null`.
+    /// Consumes the word that starts at the cursor: `true`, `false` or `null`.
     ///
     /// # Errors
     ///
-    /// Where another text stands there.
+    /// If a different text is there.
     #[inline]
     pub fn literal(&mut self, word: &'static str) -> Result<(), LexError> {
         let end = self.at + word.len();
@@ -343,8 +343,8 @@ impl<'t> Lexer<'t> {
         Ok(())
     }
 
-    /// Takes a value of any shape, and returns where it stands. Objects and arrays of text that the strict scan has passed are walked
-    /// by brackets and strings alone, so it is no check.
+    /// Consumes a value of any shape and returns its position. Walks objects and arrays only by brackets and strings, relying on the
+    /// strict scan, so it is not a validation.
     ///
     /// ```
     /// use haft_json::lexer::Lexer;
@@ -358,7 +358,7 @@ impl<'t> Lexer<'t> {
     ///
     /// # Errors
     ///
-    /// Where no value is next, it does not end, or one of its scalars is malformed.
+    /// If no value is next, it does not end, or one of its scalars is malformed.
     pub fn skip(&mut self) -> Result<Range<usize>, LexError> {
         let mut open = 0_usize;
         self.peek();
@@ -386,7 +386,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Takes a string, a number, or a word.
+    /// Consumes a string, a number or a word.
     #[inline]
     pub(crate) fn scalar(&mut self) -> Result<(), LexError> {
         match self.peek() {
@@ -399,11 +399,11 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Checks that nothing but white space is left.
+    /// Checks that only white space is left.
     ///
     /// # Errors
     ///
-    /// Where something is.
+    /// If there is more text.
     #[inline]
     pub fn finish(&mut self) -> Result<(), LexError> {
         self.peek();
@@ -413,7 +413,7 @@ impl<'t> Lexer<'t> {
         Ok(())
     }
 
-    /// The string that the inside of a literal stands for.
+    /// Returns the string that a literal's content stands for.
     pub fn unescape(&self, span: Span) -> String {
         let literal = self.text.get(span.start - 1..=span.end).unwrap_or_default();
         serde_json::from_str(literal).unwrap_or_default()

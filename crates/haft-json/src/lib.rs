@@ -1,8 +1,8 @@
-//! One strict reader of JSON: what it accepts, every reader understands alike.
+//! A single strict JSON reader: it accepts only text that every JSON reader understands the same way.
 //!
-//! Two readers that disagree about `{"a":1,"a":2}` are a hole where one judges and the other acts. So all of this crate stands on
-//! one [`lexer`]: the strict [`scan`], [`schema`]s that are checked in the same pass over the bytes, coercion of obviously mistyped
-//! scalars, members that are bound by the host ([`bind`]) and the [`canonical`] form. It knows nothing of tools.
+//! If one reader judges `{"a":1,"a":2}` and another one acts on it, their disagreement is a security hole. So all of this crate is built
+//! on one [`lexer`]: the strict [`scan`], [`schema`]s checked in the same pass over the bytes, coercion of obviously mistyped
+//! scalars, members bound by the host ([`bind`]) and the [`canonical`] form. It knows nothing about tools.
 //!
 //! ```
 //! use haft_json::scan::scan_object;

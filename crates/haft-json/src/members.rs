@@ -1,9 +1,9 @@
-//! The members of an object as they stand in its text, so that one can be put in another's place and all others stay as they are.
+//! The members of an object as written in its text, so that one can be replaced and all others stay as they are.
 
 use serde::de::{Deserializer as _, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A member of an object, as it is written.
+/// A member of an object, as written.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'a> {
     key: &'a RawValue,
@@ -11,12 +11,12 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Its name as it is written, with its quotes and escapes.
+    /// Returns its name as written, with quotes and escapes.
     pub fn key(&self) -> &'a str {
         self.key.get()
     }
 
-    /// Whether this is its name, however that is written.
+    /// Whether this is its name, however it is escaped.
     pub fn is(&self, name: &str) -> bool {
         let key = self.key.get();
         let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
@@ -26,7 +26,7 @@ impl<'a> Member<'a> {
         inner == name
     }
 
-    /// Its value as it is written.
+    /// Returns its value as written.
     pub fn value(&self) -> &'a RawValue {
         self.value
     }
@@ -53,7 +53,7 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// The members of an object in their order; one that comes twice comes twice here.
+/// Returns the members of an object in order, including duplicates.
 ///
 /// ```
 /// let members = haft_json::members::members(r#"{ "b": 12345678901234567890123, "\u0061": [ 1 ] }"#)?;
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for Members {
 ///
 /// # Errors
 ///
-/// The text is not one JSON object.
+/// The text is not a single JSON object.
 pub fn members(object: &str) -> Result<Vec<Member<'_>>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(object);
     let members = reader.deserialize_map(Members)?;
@@ -72,7 +72,7 @@ pub fn members(object: &str) -> Result<Vec<Member<'_>>, serde_json::Error> {
     Ok(members)
 }
 
-/// Writes an object out of members.
+/// Writes an object from members.
 #[derive(Debug)]
 pub struct Writer<'o> {
     out: &'o mut Vec<u8>,
@@ -80,19 +80,19 @@ pub struct Writer<'o> {
 }
 
 impl<'o> Writer<'o> {
-    /// Begins an object behind what is written.
+    /// Starts an object at the end of the buffer.
     pub fn begin(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self { out, first: true }
     }
 
-    /// Writes a member as it stands elsewhere.
+    /// Copies a member as written elsewhere.
     pub fn copy(&mut self, member: Member<'_>) {
         self.raw_key(member.key())
             .extend_from_slice(member.value().get().as_bytes());
     }
 
-    /// Writes a name; its value is to be written into what this returns. The name needs no escapes.
+    /// Writes a name that needs no escapes; the caller writes its value into the returned buffer.
     pub fn key(&mut self, name: &str) -> &mut Vec<u8> {
         let key = format!("\"{name}\"");
         self.raw_key(&key)

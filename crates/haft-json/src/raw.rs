@@ -1,4 +1,4 @@
-//! JSON written once, for values that are passed on as text.
+//! Serializes values to JSON once, for passing them on as text.
 
 use std::iter;
 
@@ -7,11 +7,11 @@ use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 
-/// Texts up to this many bytes are copied out of the buffer that they are written to; longer ones keep it.
+/// Maximum length of a text, in bytes, that is copied out of its buffer; longer ones keep the buffer.
 const SHORT: usize = 1024;
 
-/// Writes a value as JSON text. It is what [`serde_json::value::to_raw_value`] gives, but a short text is copied to memory of its
-/// size, which costs less than to give back what a buffer has too much.
+/// Writes a value as JSON text. The result is that of [`serde_json::value::to_raw_value`], but a short text is copied to memory of the
+/// right size, which costs less than shrinking its buffer.
 ///
 /// ```
 /// assert_eq!(haft_json::raw::write(&[1, 2])?.get(), "[1,2]");
@@ -20,7 +20,7 @@ const SHORT: usize = 1024;
 ///
 /// # Errors
 ///
-/// Where the value has no JSON.
+/// If the value cannot be represented in JSON.
 pub fn write<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_json::Error> {
     let text = serde_json::to_string(value)?;
     if text.len() > SHORT {
@@ -29,13 +29,13 @@ pub fn write<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_js
     Box::deserialize(Written(text.as_str()))
 }
 
-/// A text that a serializer has just written, so that it is not read again.
+/// A text that a serializer has just written, so it need not be parsed again.
 struct Written<T>(T);
 
 impl<'t, T: IntoDeserializer<'t, serde_json::Error>> Deserializer<'t> for Written<T> {
     type Error = serde_json::Error;
 
-    /// The type reads itself from a map whose one key is its name.
+    /// `RawValue` deserializes itself from a map with a single key, the type's name.
     fn deserialize_newtype_struct<V: Visitor<'t>>(
         self,
         name: &'static str,

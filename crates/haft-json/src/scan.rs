@@ -1,19 +1,19 @@
-//! The strict scan: one pass over a JSON text that refuses what two readers might read differently.
+//! The strict scan: one pass over a JSON text that refuses what two readers might interpret differently.
 
 use crate::keys::Keys;
 use crate::lexer::{LexError, Lexer};
 
 pub use crate::lexer::{Fault, MAX_DEPTH};
 
-/// Why a text is refused, and where.
+/// The reason why a text is refused, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} at byte {offset}{}", at(path))]
 pub struct ScanError {
     /// What is wrong.
     pub fault: Fault,
-    /// The byte it was found at.
+    /// The byte position where it was found.
     pub offset: usize,
-    /// JSON pointer of the value (for a duplicate key: of the second one), bounded.
+    /// JSON pointer of the value (for a duplicate key, of the second one), of limited length.
     pub path: String,
 }
 
@@ -48,8 +48,8 @@ impl ScanError {
 ///
 /// # Errors
 ///
-/// Where the text is no JSON by RFC 8259, or could be read in two ways: a key twice in one object, a lone surrogate, a number
-/// that no double can hold, more than [`MAX_DEPTH`] levels.
+/// If the text is not JSON by RFC 8259, or is ambiguous: a duplicate key in an object, a lone surrogate, a number
+/// out of the range of doubles, or more than [`MAX_DEPTH`] levels.
 pub fn scan(text: &str) -> Result<(), ScanError> {
     whole(text).map_err(|stop| ScanError::new(text, stop))
 }
@@ -58,7 +58,7 @@ pub fn scan(text: &str) -> Result<(), ScanError> {
 ///
 /// # Errors
 ///
-/// Those of [`scan`], and where the value is no object.
+/// Those of [`scan`], and if the value is not an object.
 pub fn scan_object(text: &str) -> Result<(), ScanError> {
     let mut lexer = Lexer::new(text);
     if !matches!(lexer.peek(), b'{' | 0) {
@@ -89,7 +89,7 @@ struct Frame {
     base: usize,
 }
 
-/// Takes one value of any shape, `depth` levels being open already.
+/// Consumes one value of any shape at `depth` open levels.
 pub(crate) fn value(lexer: &mut Lexer<'_>, keys: &mut Keys, depth: usize) -> Result<(), LexError> {
     if !matches!(lexer.peek(), b'{' | b'[') {
         return lexer.scalar();
@@ -128,7 +128,7 @@ pub(crate) fn value(lexer: &mut Lexer<'_>, keys: &mut Keys, depth: usize) -> Res
     }
 }
 
-/// After a value: closes what ends here; `true` when another value follows.
+/// Called after a value: closes what ends here; returns `true` if another value follows.
 #[inline]
 fn next(
     lexer: &mut Lexer<'_>,
@@ -164,10 +164,10 @@ fn key(lexer: &mut Lexer<'_>, keys: &mut Keys, base: usize) -> Result<(), LexErr
     keys.add(lexer, base, key)
 }
 
-/// Longest path in an error.
+/// Maximum length of a path in an error, in bytes.
 const MAX_PATH: usize = 256;
 
-/// Where a byte lies, as a JSON pointer; everything before it is sound.
+/// Returns the position of a byte as a JSON pointer; everything before it is valid.
 fn path_to(text: &str, offset: usize) -> String {
     let mut lexer = Lexer::new(text);
     let mut levels: Vec<Option<String>> = Vec::new();

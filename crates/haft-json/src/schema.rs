@@ -1,11 +1,11 @@
-//! `Schema`: a JSON Schema compiled once, admitting texts in one pass where it can.
+//! `Schema`: a JSON Schema compiled once, which validates texts in one pass where possible.
 //!
 //! Most tool schemas use a common subset of JSON Schema 2020-12; such a schema is checked on the bytes of the text
-//! together with the strict scan, and no value is built. Any other schema, and any text that the single pass does
-//! not accept, is judged by the `jsonschema` crate, whose verdict is final; it also names every violation.
+//! together with the strict scan, without building a value. For any other schema, and any text that the single pass does
+//! not accept, the verdict of the `jsonschema` crate is final; it also lists every violation.
 //!
-//! Numbers are judged as `jsonschema` reads them: an integer beyond 64 bits is the nearest double (and still an
-//! integer), `1.0` is an integer, and what no double can hold (`1e400`) is refused by the scan.
+//! Numbers are interpreted as in `jsonschema`: an integer beyond 64 bits is the nearest double (and still an
+//! integer), `1.0` is an integer, and the scan refuses numbers out of the range of doubles (`1e400`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,24 +26,24 @@ mod violation;
 pub(crate) use compile::{definition, types};
 pub use violation::{MAX_VIOLATIONS, Violation};
 
-/// Largest schema, as compact JSON: four times the largest seen among published MCP servers' whole tool lists.
+/// Maximum size of a schema, as compact JSON: four times the largest complete tool list among published MCP servers.
 pub const MAX_SCHEMA_BYTES: usize = 1 << 20;
-/// Largest compiled form of one `pattern`, in bytes.
+/// Maximum size of the compiled form of one `pattern`, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
-/// Steps a `pattern` that needs look-around may take at one string.
+/// Maximum number of steps that a `pattern` with look-around may take on one string.
 const PATTERN_STEPS: usize = 100_000;
 
-/// Why a schema cannot be used.
+/// The reason why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// It refers to another document; nothing is ever fetched.
     #[error("schema refers to {0:?}, which is outside the schema")]
     Remote(String),
-    /// Too long.
+    /// It is too long.
     #[error("schema of {0} bytes is over {MAX_SCHEMA_BYTES}")]
     TooLarge(usize),
-    /// Too deep.
+    /// It is nested too deeply.
     #[error("schema is nested deeper than {} levels", scan::MAX_DEPTH)]
     TooDeep,
     /// It is not a JSON Schema.
@@ -51,16 +51,16 @@ pub enum SchemaError {
     Invalid(String),
 }
 
-/// A text that passed, as it will be used.
+/// A valid text in the form that will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted<'t> {
-    /// The text as it came, or with its coerced scalars replaced in place.
+    /// The original text, or the text with coerced scalars replaced in place.
     pub text: Cow<'t, str>,
     /// JSON pointers of the values that were coerced.
     pub coerced: Vec<String>,
 }
 
-/// A compiled schema. Shared: give equal schemas the same one with [`SchemaCache`](crate::cache::SchemaCache).
+/// A compiled schema. Use [`SchemaCache`](crate::cache::SchemaCache) to share one between equal schemas.
 pub struct Schema {
     source: Arc<Value>,
     program: Option<node::Program>,
@@ -81,13 +81,13 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Where it is no JSON Schema, refers to another document, or is over [`MAX_SCHEMA_BYTES`] or
+    /// If it is not a JSON Schema, refers to another document, or exceeds [`MAX_SCHEMA_BYTES`] or
     /// [`MAX_DEPTH`](scan::MAX_DEPTH).
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         Self::shared(Arc::new(schema.clone()))
     }
 
-    /// Compiles a schema that is shared already.
+    /// Compiles a schema that is already shared.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Schema {
         })
     }
 
-    /// The schema it was compiled from.
+    /// Returns the schema it was compiled from.
     pub fn source(&self) -> &Arc<Value> {
         &self.source
     }
@@ -112,14 +112,14 @@ impl Schema {
         self.program.is_some()
     }
 
-    /// Admits the text of a call's arguments: strict JSON, an object, as the schema wants it.
+    /// Validates the text of a call's arguments: it must be strict JSON, an object, and match the schema.
     ///
-    /// With `coerce`, scalars that are obviously mistyped are replaced in a text that the schema does not take as it is
+    /// With `coerce`, replaces obviously mistyped scalars if the schema does not accept the text as it is
     /// (`"5"` where only an integer is allowed).
     ///
     /// # Errors
     ///
-    /// Every violation, up to [`MAX_VIOLATIONS`]; the one fault of the strict scan where it refuses the text.
+    /// Every violation, up to [`MAX_VIOLATIONS`]; only the fault of the strict scan if it refuses the text.
     pub fn admit<'t>(&self, text: &'t str, coerce: bool) -> Result<Admitted<'t>, Vec<Violation>> {
         let as_it_is = Admitted {
             text: Cow::Borrowed(text),
@@ -129,7 +129,7 @@ impl Schema {
             return Ok(as_it_is);
         }
         scan::scan_object(text).map_err(|error| vec![Violation::from(error)])?;
-        // Types are guessed out of a schema's branches: what the whole schema takes is never touched.
+        // Coercion guesses types from parts of the schema: never change a text that the whole schema accepts.
         let verdict = self.judge(text).map(|()| as_it_is);
         if verdict.is_ok() || !coerce {
             return verdict;
@@ -147,7 +147,7 @@ impl Schema {
         })
     }
 
-    /// Checks the text of a value of any type, as a tool's structured result is one.
+    /// Checks the text of a value of any type, such as a tool's structured result.
     ///
     /// # Errors
     ///
@@ -160,14 +160,14 @@ impl Schema {
         self.judge(text)
     }
 
-    /// The single pass; `false` may also mean that it cannot tell.
+    /// Runs the single pass; `false` may also mean that it cannot tell.
     #[inline]
     fn passes(&self, text: &str) -> bool {
         let program = self.program.as_ref();
         program.is_some_and(|program| pass::run(program, text).is_ok())
     }
 
-    /// The verdict of the slow road over a text that the strict scan has passed.
+    /// Returns the full validator's verdict on a text that has passed the strict scan.
     fn judge(&self, text: &str) -> Result<(), Vec<Violation>> {
         let value = value::value(text);
         if self.validator.is_valid(&value) {
@@ -176,7 +176,7 @@ impl Schema {
         Err(violation::list(&self.validator, &self.source, &value))
     }
 
-    /// Both roads' verdicts: the single pass (where it can tell) and the slow one.
+    /// Returns both verdicts: of the single pass (if it can tell) and of the full validator.
     #[cfg(test)]
     pub(crate) fn verdicts(&self, text: &str) -> (Option<bool>, bool) {
         let single = self
@@ -200,7 +200,7 @@ impl From<ScanError> for Violation {
     }
 }
 
-/// Refuses what is too long, too deep, or reaches outside.
+/// Refuses a schema that is too long, too deep, or refers to another document.
 fn check_bounds(schema: &Value) -> Result<(), SchemaError> {
     let mut open = vec![(schema, 0)];
     while let Some((value, depth)) = open.pop() {
@@ -229,7 +229,7 @@ fn check_bounds(schema: &Value) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Patterns take linear time where they can; those with look-around get a bounded number of steps.
+/// Builds the validator. Patterns take linear time where possible; those with look-around get a limited number of steps.
 fn build(schema: &Value) -> Result<Validator, String> {
     let options = || {
         let options = jsonschema::options().should_validate_formats(false);

@@ -1,11 +1,11 @@
-//! A `Value` from a text that the strict scan has passed: one walk, nothing checked twice.
+//! Builds a `Value` from a text that has passed the strict scan: in one walk, without repeating checks.
 
 use serde_json::{Map, Number, Value};
 
 use crate::lexer::{self, LexError, Lexer, Span};
 
-/// Returns the value of a text that the strict scan has passed. Of another text the value is `Null`, or one that the scan would
-/// have refused, so it is no check.
+/// Returns the value of a text that has passed the strict scan. For other texts it returns `Null`, or a value that the scan would
+/// have refused, so it is not a validation.
 ///
 /// ```
 /// assert_eq!(haft_json::value::value(r#"{"n": [1, 2.5]}"#), serde_json::json!({"n": [1, 2.5]}));
@@ -81,7 +81,7 @@ fn string(lexer: &Lexer<'_>, span: Span) -> String {
         .to_owned()
 }
 
-/// As `serde_json` keeps it: whole numbers of 64 bits exactly, all others as the nearest double.
+/// Converts a number like `serde_json`: 64-bit integers exactly, all others to the nearest double.
 pub(crate) fn number(lexer: &Lexer<'_>, number: lexer::Number) -> Number {
     if let Some(small) = number.small {
         return small.into();

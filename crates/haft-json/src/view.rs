@@ -1,4 +1,4 @@
-//! `View`: a value read where it stands in a text, for readers that want a few members of it and no tree.
+//! `View`: reads a value in place in a text, for readers that want a few of its members and no tree.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use serde_json::{Number, Value};
 use crate::lexer::{Lexer, Span};
 use crate::value;
 
-/// A value in a text that the strict scan has passed. Nothing is built; each look walks the text from the value's beginning, so
-/// whoever wants most of a large value takes the [`value`](Self::value) itself. Of another text it says something or nothing: it is
-/// no check.
+/// A value in a text that has passed the strict scan. It builds nothing; each access walks the text from the value's start, so to read
+/// most of a large value, use [`value`](Self::value) instead. For other texts the results are arbitrary: it is not a
+/// validation.
 ///
 /// ```
 /// use haft_json::view::View;
@@ -27,25 +27,25 @@ pub struct View<'t> {
 }
 
 impl<'t> View<'t> {
-    /// The value that a text holds.
+    /// Creates a view of the value of a text.
     pub fn of(text: &'t str) -> Self {
         let mut lexer = Lexer::new(text);
         lexer.peek();
         Self { text, at: lexer.at }
     }
 
-    /// The text of the value, as it is written.
+    /// Returns the text of the value, as written.
     pub fn text(&self) -> &'t str {
         let range = self.lexer().skip().unwrap_or_default();
         self.text.get(range).unwrap_or_default()
     }
 
-    /// The value as a tree.
+    /// Returns the value as a tree.
     pub fn value(&self) -> Value {
         value::value(self.text())
     }
 
-    /// The member of this name, where the value is an object that has one.
+    /// Returns the member with this name, if the value is an object that has one.
     pub fn get(&self, name: &str) -> Option<Self> {
         let mut parts = self.parts(b'{');
         while let Some((lexer, key)) = parts.next_member() {
@@ -62,7 +62,7 @@ impl<'t> View<'t> {
         None
     }
 
-    /// The members of an object, in the order of the text; none where the value is something else.
+    /// Returns the members of an object in the order of the text; empty if the value is not an object.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'t, str>, Self)> + use<'t> {
         let mut parts = self.parts(b'{');
         std::iter::from_fn(move || {
@@ -73,7 +73,7 @@ impl<'t> View<'t> {
         })
     }
 
-    /// The items of an array; none where the value is something else.
+    /// Returns the items of an array; empty if the value is not an array.
     pub fn items(&self) -> impl Iterator<Item = Self> + use<'t> {
         let mut parts = self.parts(b'[');
         std::iter::from_fn(move || {
@@ -84,7 +84,7 @@ impl<'t> View<'t> {
         })
     }
 
-    /// The text that a string stands for.
+    /// Returns the content of a string, unescaped.
     pub fn as_str(&self) -> Option<Cow<'t, str>> {
         let mut lexer = self.lexer();
         if lexer.peek() != b'"' {
@@ -94,22 +94,22 @@ impl<'t> View<'t> {
         Some(text_of(&lexer, span))
     }
 
-    /// A whole number of at least 0.
+    /// Returns the value if it is an integer of at least 0.
     pub fn as_u64(&self) -> Option<u64> {
         self.number()?.as_u64()
     }
 
-    /// A whole number.
+    /// Returns the value if it is an integer.
     pub fn as_i64(&self) -> Option<i64> {
         self.number()?.as_i64()
     }
 
-    /// A number, as the nearest double.
+    /// Returns a number as the nearest double.
     pub fn as_f64(&self) -> Option<f64> {
         self.number()?.as_f64()
     }
 
-    /// `true` or `false`.
+    /// Returns the value if it is `true` or `false`.
     pub fn as_bool(&self) -> Option<bool> {
         let mut lexer = self.lexer();
         match lexer.peek() {
@@ -154,15 +154,15 @@ fn text_of<'t>(lexer: &Lexer<'t>, span: Span) -> Cow<'t, str> {
     Cow::Borrowed(lexer.text().get(span.start..span.end).unwrap_or_default())
 }
 
-/// A walk over the parts of an object or array.
+/// A walk over the members or items of an object or array.
 struct Parts<'t> {
     lexer: Lexer<'t>,
-    /// The end has not been met.
+    /// Whether the end has not been reached.
     open: bool,
 }
 
 impl<'t> Parts<'t> {
-    /// Moves to the next part; none at the end.
+    /// Moves to the next part; `None` at the end.
     fn next(&mut self) -> Option<()> {
         let open = self.open && !matches!(self.lexer.peek(), b']' | b'}' | 0);
         self.open = open;
@@ -177,7 +177,7 @@ impl<'t> Parts<'t> {
         Some((&self.lexer, key.ok()?))
     }
 
-    /// The value that is next.
+    /// Returns the next value.
     fn here(&self) -> View<'t> {
         View {
             text: self.lexer.text(),
@@ -185,7 +185,7 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// Moves past that value and the comma after it.
+    /// Moves past the next value and the comma after it.
     fn skip(&mut self) {
         self.open = self.lexer.skip().is_ok();
         if self.lexer.peek() == b',' {
@@ -202,7 +202,7 @@ mod tests {
     use super::View;
     use crate::tests::any_value;
 
-    /// A view says of a text what its tree says.
+    /// Checks that a view returns the same as a value's tree.
     fn check(view: View<'_>, tree: &Value) {
         assert_eq!(&view.value(), tree);
         assert_eq!(view.as_str().as_deref(), tree.as_str());

@@ -1,13 +1,13 @@
-//! `Document`: what an index reads of one entry.
+//! `Document`: the texts of one entry to index.
 
 use crate::words::{clip, terms};
 
-/// Bytes of one text that are read.
+/// Maximum number of bytes read from one text.
 const MAX_TEXT: usize = 16 * 1024;
-/// Terms of one document that are indexed.
+/// Maximum number of terms indexed per document.
 const MAX_TERMS: usize = 1_024;
 
-/// What an index reads of one entry. It borrows its texts, so it is cheap to make.
+/// The texts of one entry to index. It borrows its texts, so it is cheap to create.
 ///
 /// ```
 /// use haft_search::{Document, Index};
@@ -25,7 +25,7 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// A document of this name, which counts twice; a query that is the name finds it first.
+    /// Creates a document with this name, which counts twice; a query equal to the name ranks it first.
     pub fn new(name: &'a str) -> Self {
         Self {
             name,
@@ -33,25 +33,25 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The same document with other names; a query that is one of the first 32 finds it after documents of that name.
+    /// Sets other names; a query equal to one of the first 32 ranks the document after documents of that name.
     pub fn with_aliases(mut self, aliases: &'a [String]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// The same document with one more text after those it has. At most 16 KiB of each text are read, and 1,024 terms of all, so
-    /// the texts that tell most come first.
+    /// Adds a text after the existing ones. At most 16 KiB of each text and 1,024 terms in total are read, so put the most
+    /// descriptive texts first.
     pub fn with_text(mut self, text: &'a str) -> Self {
         self.push_text(text);
         self
     }
 
-    /// Adds one more text after those it has.
+    /// Adds a text after the existing ones.
     pub fn push_text(&mut self, text: &'a str) {
         self.texts.push(text);
     }
 
-    /// The same document with more texts.
+    /// Adds several texts.
     pub fn with_texts(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         self.texts.extend(texts);
         self

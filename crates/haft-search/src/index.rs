@@ -1,4 +1,4 @@
-//! `Index`: postings that hold each term's whole share of a document's score, so that a query adds numbers and nothing else.
+//! `Index`: postings with each term's precomputed share of a document's score, so that a query only adds numbers.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -10,24 +10,24 @@ use crate::words;
 
 /// BM25's saturation of repeated terms (Robertson and Zaragoza 2009, the usual value).
 const K1: f32 = 1.2;
-/// BM25's share of a document's length (same source).
+/// BM25's weight of a document's length (same source).
 const B: f32 = 0.75;
-/// Bytes of a query that are read.
+/// Maximum number of bytes read from a query.
 const MAX_QUERY: usize = 8 * 1024;
-/// Distinct terms of a query that are looked up.
+/// Maximum number of distinct terms looked up per query.
 const MAX_TERMS: usize = 256;
-/// What a query that is a document's alias adds to the score; its name adds twice as much, and three times in the same case.
-/// Words alone stay below it.
+/// The score of a document with an alias equal to the query; an equal name adds twice as much, or three times in the same case.
+/// Words alone score less.
 pub const NAMED: f32 = 1_000.0;
 
-/// A document that has a term, and what the term adds to its score.
+/// A document that contains a term, and what the term adds to its score.
 #[derive(Debug, Clone, Copy)]
 struct Posting {
     document: u32,
     share: f32,
 }
 
-/// A term's postings: from, to, in the one array of all.
+/// The start and end of a term's postings in the common array.
 type Range = (u32, u32);
 
 /// An inverted index over documents; the crate's page has an example.
@@ -36,16 +36,16 @@ pub struct Index {
     terms: HashMap<Box<str>, Range, RandomState>,
     postings: Box<[Posting]>,
     labels: Labels,
-    /// One above the highest document number.
+    /// The highest document number plus one.
     size: usize,
 }
 
 impl Index {
-    /// Builds an index over documents with numbers of the caller's choice; the search's memory grows with the highest.
+    /// Builds an index over documents with numbers chosen by the caller; a search uses memory in proportion to the highest number.
     pub fn new<'a>(documents: impl IntoIterator<Item = (usize, Document<'a>)>) -> Self {
         let mut build = Build::default();
         for (number, document) in documents {
-            // More than four thousand million entries fit no catalogue.
+            // No catalog has more than 2^32 entries.
             if let Ok(number) = u32::try_from(number) {
                 build.add(number, &document);
             }
@@ -53,10 +53,10 @@ impl Index {
         build.finish()
     }
 
-    /// Returns the documents that match best, best first, equal ones in the order of their numbers: at most `limit`, and only those
+    /// Returns the documents that match best, best first, equal scores in the order of their numbers: at most `limit`, and only those
     /// that `keep` accepts.
     ///
-    /// A document whose name is the query, whatever the case, comes first; one with such an alias next. 8 KiB of a query and 256
+    /// A document whose name equals the query, ignoring case, comes first; then one with such an alias. At most 8 KiB of a query and 256
     /// distinct terms are read.
     pub fn search(&self, query: &str, limit: usize, keep: impl Fn(usize) -> bool) -> Vec<Hit> {
         let mut scores = vec![0.0_f32; self.size];
@@ -90,7 +90,7 @@ impl Index {
         top.finish()
     }
 
-    /// The postings of each distinct term of a query, and how often the query says it.
+    /// Returns the postings of each distinct term of a query, and how often the query contains it.
     fn lists(&self, query: &str) -> Vec<(&[Posting], f32)> {
         let mut found: Vec<(Range, f32)> = Vec::with_capacity(16);
         words::terms(words::clip(query, MAX_QUERY), |term| {
@@ -112,7 +112,7 @@ impl Index {
             .collect()
     }
 
-    /// Returns roughly how many bytes the index takes.
+    /// Returns the approximate memory use of the index in bytes.
     pub fn bytes(&self) -> usize {
         let terms: usize = self.terms.keys().map(|term| term.len()).sum();
         let slot = size_of::<(Box<str>, Range)>() + 1;
@@ -120,17 +120,17 @@ impl Index {
     }
 }
 
-/// An index in the making.
+/// An index under construction.
 #[derive(Debug, Default)]
 struct Build {
     terms: HashMap<Box<str>, u32, RandomState>,
-    /// For each term its documents, with how often they have it.
+    /// The documents of each term, with the number of occurrences.
     lists: Vec<Vec<(u32, u32)>>,
-    /// For each document its number of terms.
+    /// The number of terms of each document.
     lengths: Vec<(u32, u32)>,
     labels: labels::Build,
     size: usize,
-    /// Of one document: reused.
+    /// A reused buffer for the terms of one document.
     scratch: Vec<u32>,
 }
 
@@ -206,7 +206,7 @@ impl Build {
     }
 }
 
-/// A range as the index keeps it.
+/// Converts a range to the index's form.
 fn narrow(from: usize, to: usize) -> Range {
     let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
     (narrow(from), narrow(to))

@@ -1,13 +1,13 @@
-//! `Labels`: names and aliases, to recognize a query that is one of them.
+//! `Labels`: names and aliases, to recognize a query that equals one of them.
 
 use crate::document::Document;
 
-/// Bytes of the longest label that is stored.
+/// Maximum length of a stored label, in bytes.
 const MAX_LABEL: usize = 128;
-/// Most aliases of one document.
+/// Maximum number of aliases per document.
 const MAX_ALIASES: usize = 32;
 
-/// One label: where it is in the one text of all, whose it is, and whether it is the name.
+/// One label: its position in the common text, its document, and whether it is the name.
 #[derive(Debug, Clone, Copy)]
 struct Label {
     from: u32,
@@ -16,14 +16,14 @@ struct Label {
     is_name: bool,
 }
 
-/// Labels in the order of their lower-case texts.
+/// Labels, sorted by their lower-case texts.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     text: Box<str>,
     sorted: Box<[Label]>,
 }
 
-/// Labels as they come in.
+/// Labels in the order they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Build {
     text: String,
@@ -68,7 +68,7 @@ impl Build {
 }
 
 impl Labels {
-    /// The documents that the query is a label of, with how close it is: the name to the letter 3, the name 2, an alias 1.
+    /// Returns the documents with a label equal to the query, with a closeness: 3 for the exact name, 2 for the name, 1 for an alias.
     pub(crate) fn fitting<'a>(&'a self, query: &'a str) -> impl Iterator<Item = (u32, f32)> + 'a {
         let query = query.trim();
         let query = if query.len() > MAX_LABEL { "" } else { query };
@@ -87,7 +87,7 @@ impl Labels {
             })
     }
 
-    /// Bytes that they take.
+    /// Returns their size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.sorted)
     }
@@ -98,7 +98,7 @@ fn of<'a>(text: &'a str, label: &Label) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The letters of a label without their case: names are ASCII.
+/// Returns the bytes of a label in lower case; only ASCII letters are converted, since names are ASCII.
 fn lower(label: &str) -> impl Iterator<Item = u8> + '_ {
     label.bytes().map(|byte| byte.to_ascii_lowercase())
 }

@@ -1,12 +1,12 @@
-//! Ranks short documents by a query: an inverted index in memory, for names, labels and descriptions by the thousand.
+//! Ranks short documents by a query: an in-memory inverted index for thousands of names, labels and descriptions.
 //!
-//! Made for catalogues that a program holds anyway, such as tools, commands, settings or help pages: a few hundred to some
-//! ten thousand entries, each with a name and some sentences. An index is built once, answers in microseconds, and never changes.
+//! Made for catalogs that a program already has in memory, such as tools, commands, settings or help pages: a few hundred to some
+//! ten thousand entries, each with a name and a few sentences. An index is built once, answers in microseconds, and never changes.
 //!
 //! - The score is BM25. A query that is a document's name or one of its aliases puts that document first.
-//! - Words are taken apart as names in programs are: `readFile2`, `HTTPServer` and `find_users` are found by their parts. Common
-//!   English endings and stop words go; Chinese, Japanese and Thai text, which has no gaps, is read in pairs of characters.
-//! - Everything is bounded: the bytes of a text, the terms of a document, the terms of a query.
+//! - Words are split like identifiers in programs: `readFile2`, `HTTPServer` and `find_users` are found by their parts. Common
+//! English endings and stop words are dropped; Chinese, Japanese and Thai text, which has no spaces, is indexed in pairs of characters.
+//! - Everything is limited: the bytes of a text, the terms of a document, the terms of a query.
 //!
 //! ```
 //! use haft_search::{Document, Index};

@@ -1,4 +1,4 @@
-//! `Hit`, and `Top`: the best few of many hits, without sorting the many.
+//! `Hit`, and `Top`: the best few of many hits, without sorting all of them.
 
 use std::cmp::Ordering;
 
@@ -7,11 +7,11 @@ use std::cmp::Ordering;
 pub struct Hit {
     /// Its number, as given to [`Index::new`](crate::Index::new).
     pub document: usize,
-    /// How well it matches: above zero, comparable within one result.
+    /// How well it matches: above zero, comparable only within one result.
     pub score: f32,
 }
 
-/// Collects hits and returns the best few, in linear time and with memory for twice as many as are wanted.
+/// Collects hits and returns the best few, in linear time and with memory for twice the limit.
 ///
 /// ```
 /// use haft_search::{Hit, Top};
@@ -26,14 +26,14 @@ pub struct Hit {
 #[derive(Debug)]
 pub struct Top {
     limit: usize,
-    /// Up to twice the limit, then thinned out.
+    /// Up to twice the limit, then reduced to the limit.
     kept: Vec<Hit>,
-    /// No hit below it can be among the best.
+    /// The minimum score that can still be among the best.
     bar: f32,
 }
 
 impl Top {
-    /// Collects the best `limit` hits.
+    /// Creates a collector for the best `limit` hits.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -42,7 +42,7 @@ impl Top {
         }
     }
 
-    /// Whether a score can still be among the best. Scores below zero never are.
+    /// Whether a score can still be among the best. Scores below zero never can.
     pub fn accepts(&self, score: f32) -> bool {
         self.limit > 0 && score >= self.bar
     }
@@ -58,7 +58,7 @@ impl Top {
         }
     }
 
-    /// Returns the best hits, best first; equal ones in the order of their document numbers.
+    /// Returns the best hits, best first, equal scores in the order of their document numbers.
     pub fn finish(mut self) -> Vec<Hit> {
         self.thin();
         self.kept.sort_unstable_by(order);
@@ -75,7 +75,7 @@ impl Top {
     }
 }
 
-/// Best first; equal ones in the order of their numbers.
+/// Orders hits best first, equal scores by their document numbers.
 fn order(a: &Hit, b: &Hit) -> Ordering {
     b.score
         .total_cmp(&a.score)

@@ -1,13 +1,13 @@
-//! Takes texts apart into terms: words and their parts, without stop words and without endings.
+//! Splits texts into terms: words and their parts, without stop words and endings.
 
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Bytes of a term that are kept.
+/// Maximum length of a term, in bytes.
 const MAX_TERM: usize = 64;
 
-/// Words that say nothing about what is looked for; in order, for the search in them.
+/// Words that do not help a search, sorted for binary search.
 const STOP: [&str; 72] = [
     "a", "about", "also", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do",
     "each", "for", "from", "has", "have", "help", "how", "i", "if", "in", "into", "is", "it",
@@ -22,16 +22,16 @@ pub fn clip(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or(text)
 }
 
-/// What a character is to the one before it.
+/// The kind of a character, which decides where words are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Between words.
+    /// A separator between words.
     Gap,
     Upper,
-    /// Letters without case, too.
+    /// Includes letters without case.
     Lower,
     Digit,
-    /// Of a script that is written without gaps.
+    /// A character of a script without spaces between words.
     Dense,
 }
 
@@ -63,7 +63,7 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Calls `each` with every term of a text, in order: what an [`Index`](crate::Index) stores and looks up.
+/// Calls `each` with every term of a text, in order: the terms that an [`Index`](crate::Index) stores and looks up.
 ///
 /// ```
 /// let mut terms = Vec::new();
@@ -91,7 +91,7 @@ pub fn terms(text: &str, mut each: impl FnMut(&str)) {
             (_, Class::Gap | Class::Dense)
             | (Class::Dense, _)
             | (Class::Lower | Class::Digit, Class::Upper) => Some(at),
-            // The last capital of several begins the next word: `HTTPServer`. Not where it is one of many: `URLs`.
+            // The last of several capitals begins the next word (`HTTPServer`), unless a plural `s` follows: `URLs`.
             (Class::Upper, Class::Lower) if last > start && !is_plural(&text, at) => Some(last),
             _ => None,
         };
@@ -116,13 +116,13 @@ pub fn terms(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// Whether an `s` at this place ends a word.
+/// Whether the `s` at this position ends a word.
 fn is_plural(text: &str, at: usize) -> bool {
     let mut rest = text.get(at..).unwrap_or_default().chars();
     rest.next() == Some('s') && rest.next().is_none_or(|c| class(c) != Class::Lower)
 }
 
-/// The terms of one piece of a text, which is all of one kind of script.
+/// Emits the terms of one piece of a text, which consists of one kind of script.
 fn piece(piece: &str, class: Class, term: &mut String, each: &mut impl FnMut(&str)) {
     if class == Class::Dense {
         return grams(piece, each);
@@ -141,7 +141,7 @@ fn piece(piece: &str, class: Class, term: &mut String, each: &mut impl FnMut(&st
     each(term);
 }
 
-/// Each character and each pair of neighbours: words of such scripts have one to a few.
+/// Emits each character and each pair of adjacent ones: words in such scripts have one to a few characters.
 fn grams(piece: &str, each: &mut impl FnMut(&str)) {
     let mut starts = piece.char_indices().map(|(at, _)| at).chain([piece.len()]);
     let (Some(mut first), Some(mut second)) = (starts.next(), starts.next()) else {
@@ -155,7 +155,8 @@ fn grams(piece: &str, each: &mut impl FnMut(&str)) {
     }
 }
 
-/// Takes the commonest English endings off, so that `lists`, `listing` and `listed` meet. Light: a wrong meeting costs more than a missed one.
+/// Strips the most common English endings, so that `lists`, `listing` and `listed` match. Conservative: a wrong match costs more than a
+/// missed one.
 fn stem(word: &mut String) {
     let whole = word.is_ascii() && word.len() >= 4;
     if !whole || word.ends_with(|c: char| c.is_ascii_digit()) {
@@ -200,7 +201,7 @@ fn plural(word: &mut String) {
     }
 }
 
-/// `planned` is of `plan`.
+/// Removes a doubled final consonant: `planned` stems to `plan`.
 fn undouble(word: &mut String) {
     let mut last = word.bytes().rev();
     if let (Some(a), Some(b)) = (last.next(), last.next())

@@ -1,8 +1,8 @@
 //! Exact byte-pair encoding of one piece, from left to right, so that it can stop at a limit.
 //!
-//! A sequence of tokens is what the merges give exactly when each two neighbours are what the merges give for the
-//! two alone. So the longest token that goes with the one before is taken, shorter ones are tried when none fits, and
-//! the search steps back when there is none (the way of the `bpe` crate, here without its automata).
+//! A sequence of tokens is the result of the merges exactly if each adjacent pair is the result of the merges for the
+//! pair alone. So the search takes the longest token that is compatible with the previous one, tries shorter ones if none is, and
+//! backtracks if none is left (the method of the `bpe` crate, here without its automata).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,40 +11,40 @@ use foldhash::fast::RandomState;
 
 use crate::table::Table;
 
-/// Tokens encoded past the limit before the first `limit` count as settled: a later byte can still change the end of
+/// Number of tokens encoded past the limit before the first `limit` count as settled: a later byte can still change the end of
 /// an encoding. The `bpe` crate, whose encoding this is, uses 10.
 pub(super) const SETTLED: usize = 32;
 
-/// What a piece comes to.
+/// The result of encoding a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoded {
     /// The whole piece in this many tokens.
     Whole(usize),
-    /// The piece has more tokens; the first `limit` end at this byte.
+    /// The piece has more tokens; the first `limit` tokens end at this byte.
     Cut(usize),
 }
 
-/// Pieces of fewer bytes are not looked at for repetition.
+/// Minimum length of a piece, in bytes, to check for repetition.
 const LONG: usize = 256;
-/// Steps back in one piece after which its pairs are remembered: usual texts never take so many.
+/// Number of backtracking steps in one piece after which its pairs are cached: ordinary texts never reach it.
 const STEPS_BACK: usize = 64;
-/// Bytes of a token from which on looking up a pair is cheaper than finding it out.
+/// Minimum length of a token, in bytes, for which looking up a pair is cheaper than computing it.
 const COSTLY: usize = 16;
-/// Most pairs remembered; then all are forgotten.
+/// Maximum number of cached pairs; the cache is cleared when full.
 const PAIRS: usize = 1 << 16;
-/// Places remembered, by their first byte.
+/// Number of cached positions, by their first byte.
 const PLACES: usize = 1 << 4;
 
-/// What hostile pieces repeat without end.
+/// Cache for patterns that hostile pieces repeat endlessly.
 #[derive(Default)]
 struct Memory {
-    /// Left token and first right token tried; the first of that and its prefixes that goes with the left one.
+    /// By left token and first right token tried: the first of that token and its prefixes that is compatible with the left one.
     pairs: HashMap<(u32, u32), Option<u32>, RandomState>,
-    /// A place of the piece and the longest token there.
+    /// A position in the piece and the longest token there.
     places: [Option<(Range<usize>, Option<u32>)>; PLACES],
 }
 
-/// Encodes pieces one after the other, with the same buffers.
+/// Encodes pieces one after the other, reusing its buffers.
 pub(super) struct Encoder<'a> {
     table: &'a Table,
     tokens: Vec<u32>,
@@ -71,7 +71,7 @@ impl<'a> Encoder<'a> {
         self.tokens.clear();
         self.dead.clear();
         self.dead.resize(piece.len() / 64 + 1, 0);
-        // Places are of one piece.
+        // Cached positions belong to one piece.
         self.memory = (piece.len() >= LONG).then(Memory::default);
         let mut search = Search {
             encoder: self,
@@ -111,7 +111,7 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Tries a token and the shorter ones it begins with; gives the next to try.
+    /// Tries a token and its shorter prefixes; returns the next token to try.
     fn step(&mut self, token: u32) -> Option<u32> {
         let table = self.encoder.table;
         let last = self.encoder.tokens.last().copied();
@@ -135,8 +135,8 @@ impl Search<'_, '_, '_> {
         Some(last)
     }
 
-    /// A token to try, and whether it is known to go with the last one: where pairs are remembered, the first of
-    /// this token and its prefixes that does.
+    /// Returns a token to try, and whether it is known to be compatible with the last one. If pairs are cached, this is the first of
+    /// the token and its prefixes that is compatible.
     fn candidate(&mut self, last: Option<u32>, token: u32) -> Option<(u32, bool)> {
         let table = self.encoder.table;
         let often = self.steps_back >= STEPS_BACK || table.token(token).len() >= COSTLY;
@@ -163,7 +163,7 @@ impl Search<'_, '_, '_> {
         found.map(|token| (token, true))
     }
 
-    /// The longest token at a place, or that of a remembered place where the same follows.
+    /// Returns the longest token at a position, or that of a cached position with the same following bytes.
     fn longest(&mut self, at: usize) -> Option<u32> {
         let table = self.encoder.table;
         let rest = self.piece.get(at..)?;
@@ -190,8 +190,8 @@ impl Search<'_, '_, '_> {
             .is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    /// Whether merging the bytes of both gives these two: undoes the merges next to the seam, latest first, and looks
-    /// for one across it that would have come earlier.
+    /// Whether merging the bytes of both yields these two tokens: undoes the merges next to the boundary, latest first, and looks
+    /// for a merge across it that would have come earlier.
     fn goes_with(&self, mut left: u32, mut right: u32, mut end: usize) -> bool {
         let table = self.encoder.table;
         let mut start = self.at - table.token(left).len();

@@ -1,8 +1,8 @@
-//! How long a text is for a model, and where to cut it.
+//! Measures how many tokens a text has for a model, and where to cut it.
 //!
-//! A count stops at its limit, so that a text of 10 MB is cut at 12,000 tokens in about a millisecond. [`O200k`] counts the tokens of
-//! current `OpenAI` models, as a measure for all; [`Bytes`] counts bytes, which is stricter than any tokenizer and needs no table. Which
-//! one is the standard is decided by the feature `o200k`.
+//! Counting stops at the limit, so a text of 10 MB is cut at 12,000 tokens in about a millisecond. [`O200k`] counts the tokens of
+//! current `OpenAI` models, as a measure for all models; [`Bytes`] counts bytes, which is stricter than any tokenizer and needs no table.
+//! The feature `o200k` selects the standard one.
 //!
 //! ```
 //! use haft_tokens::{Bytes, Tokenizer, standard};
@@ -33,16 +33,16 @@ mod tests;
 #[cfg(feature = "o200k")]
 pub use o200k::O200k;
 
-/// Counts tokens of a text and finds where to cut it. A token is at least one byte long.
+/// Counts the tokens of a text and finds where to cut it. A token is at least one byte long.
 pub trait Tokenizer: Send + Sync {
-    /// The number of tokens of `text`, if it is at most `limit`.
+    /// Returns the number of tokens of `text` if it is at most `limit`.
     fn fits(&self, text: &str, limit: usize) -> Option<usize>;
 
-    /// The length of the longest beginning of at most `limit` tokens: the bytes of the first `limit` tokens of the
-    /// whole text, back to the last whole character.
+    /// Returns the length of the longest prefix of at most `limit` tokens: the bytes of the first `limit` tokens of the
+    /// whole text, back to the last complete character.
     fn head(&self, text: &str, limit: usize) -> usize;
 
-    /// Where an end of at most `limit` tokens (counted by itself) begins; as long as can be found cheaply.
+    /// Returns the start of a suffix of at most `limit` tokens (counted on its own), as long as can be found cheaply.
     fn tail(&self, text: &str, limit: usize) -> usize;
 }
 
@@ -52,7 +52,7 @@ impl fmt::Debug for dyn Tokenizer + '_ {
     }
 }
 
-/// The tokenizer that limits are counted by: o200k where the feature is on, bytes otherwise.
+/// Returns the tokenizer for limits: o200k if the feature is enabled, otherwise bytes.
 pub fn standard() -> Arc<dyn Tokenizer> {
     #[cfg(feature = "o200k")]
     return Arc::new(O200k);
@@ -60,7 +60,7 @@ pub fn standard() -> Arc<dyn Tokenizer> {
     Arc::new(Bytes)
 }
 
-/// Counts a byte as a token: stricter than any tokenizer, and needs no table.
+/// Counts each byte as a token: stricter than any tokenizer, and needs no table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bytes;
 

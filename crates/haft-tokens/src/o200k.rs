@@ -1,4 +1,4 @@
-//! `O200k`: the tokens of current `OpenAI` models, used as the measure for all.
+//! `O200k`: the tokens of current `OpenAI` models, used as a measure for all models.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,17 +10,17 @@ use crate::encode::{Encoded, Encoder, SETTLED};
 use crate::table::Table;
 use crate::{Bytes, Tokenizer};
 
-/// The encoding `o200k_base`. Its table (under 2 MB in the binary, 9 MB unpacked) is loaded at the first text with more bytes than
-/// the limit; a text with fewer fits whatever its tokens are.
+/// The encoding `o200k_base`. Its table (less than 2 MB in the binary, 9 MB unpacked) is loaded for the first text with more bytes than
+/// the limit; a shorter text fits whatever its tokens are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct O200k;
 
-/// The table and the pattern, both constants; in one place of the process because they never change.
+/// The table and the pattern, both constants, so one instance serves the whole process.
 static LOADED: LazyLock<Option<(Table, Regex)>> =
     LazyLock::new(|| Some((Table::load()?, Regex::new_many(&PATTERNS).ok()?)));
 
-/// How a text falls into pieces before merging: the pattern of `o200k_base`. Its `\s+(?!\S)` is written as a pattern of its
-/// own (the second), whose last character is given back.
+/// Patterns that split a text into pieces before merging: the pattern of `o200k_base`. Its `\s+(?!\S)` is a separate pattern
+/// here (the second), whose last character is given back.
 const PATTERNS: [&str; 3] = [
     concat!(
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -33,13 +33,13 @@ const PATTERNS: [&str; 3] = [
     r"\s+\s",
     r"\s+",
 ];
-/// The pattern that matches one character too many.
+/// The index of the pattern that matches one character too many.
 const LOOKS_AHEAD: usize = 1;
 
-/// Bytes looked at for each token of a tail; longer tokens make the tail shorter than it could be.
+/// Number of bytes inspected per token of a tail; with longer tokens, the tail is shorter than possible.
 const TAIL_BYTES: usize = 6;
 
-/// The pieces of a text as ranges.
+/// Iterator over the pieces of a text, as ranges.
 struct Pieces<'t> {
     pattern: &'t Regex,
     text: &'t str,
@@ -65,7 +65,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// The text in at most `limit` tokens: all of it, or up to a byte. What no `limit` tokens reach is not looked at.
+/// Measures the text in at most `limit` tokens: all of it, or up to a byte. Ignores bytes that `limit` tokens cannot reach.
 fn measure(text: &str, limit: usize) -> Option<Encoded> {
     let (table, pattern) = LOADED.as_ref()?;
     let reach = limit
@@ -141,8 +141,8 @@ impl Tokenizer for O200k {
     }
 }
 
-/// A place some bytes before a tail of `limit` tokens, where pieces begin in the whole text as well: after a line's
-/// end. In a text without lines, any character.
+/// Returns a position some bytes before a tail of `limit` tokens where pieces also start in the whole text: after the end of a
+/// line, or any character in a text without lines.
 fn tail_start(text: &str, limit: usize) -> usize {
     let from = text.len().saturating_sub(limit.saturating_mul(TAIL_BYTES));
     let from = text.ceil_char_boundary(from);

@@ -1,16 +1,16 @@
 //! The o200k table in memory: token bytes, and their ids by hash.
 
-/// Made by the build script: count, unpacked length, then deflated lengths, splits, prefixes and bytes.
+/// The packed table from the build script: count, unpacked length, then deflated lengths, splits, prefixes and bytes.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"));
 
-/// Slots of the hash table: the next power of two over twice the 200,000 tokens.
+/// Number of slots in the hash table: a power of two, over twice the 200,000 tokens.
 const SLOTS: usize = 1 << 19;
-/// Tokens up to this many bytes of beginning share one entry of the longest-token table.
+/// Number of leading bytes that select an entry of the longest-token table.
 const STEM: usize = 3;
-/// Entries of the longest-token table.
+/// Number of entries in the longest-token table.
 const STEMS: usize = 1 << 16;
 
-/// A hash that grows byte by byte.
+/// A hash that can be extended byte by byte.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hash(u64);
 
@@ -41,7 +41,7 @@ impl Hash {
     }
 }
 
-/// A place of the hash table; `id` is [`FREE`] in an empty one.
+/// A slot of the hash table; `id` is [`FREE`] in an empty one.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     print: u32,
@@ -57,7 +57,7 @@ pub(super) struct Table {
     prefixes: Vec<u32>,
     bytes: Vec<u8>,
     slots: Vec<Slot>,
-    /// Longest token that begins so.
+    /// The length of the longest token for each stem.
     longest: Vec<u8>,
     most: usize,
 }
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Unpacks the table. `None` only if the binary was damaged.
+    /// Unpacks the table. `None` only if the binary is damaged.
     pub(super) fn load() -> Option<Self> {
         let (count, rest) = PACKED.split_first_chunk::<4>()?;
         let (length, packed) = rest.split_first_chunk::<4>()?;
@@ -128,7 +128,7 @@ impl Table {
         Some(())
     }
 
-    /// The bytes of a token.
+    /// Returns the bytes of a token.
     #[inline]
     pub(super) fn token(&self, id: u32) -> &[u8] {
         let id = id as usize;
@@ -141,7 +141,7 @@ impl Table {
         }
     }
 
-    /// The token of exactly these bytes.
+    /// Returns the token with exactly these bytes.
     #[inline]
     pub(super) fn find(&self, bytes: &[u8]) -> Option<u32> {
         self.find_hashed(bytes, Hash::of(bytes))
@@ -162,7 +162,7 @@ impl Table {
         }
     }
 
-    /// As much of a text's beginning as can matter for the longest token there.
+    /// Returns the prefix of a text that can matter for the longest token there.
     pub(super) fn reach<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         let most = match stem(text).and_then(|stem| self.longest.get(stem)) {
             Some(&longest) => usize::from(longest).max(STEM - 1),
@@ -171,7 +171,7 @@ impl Table {
         text.get(..most).unwrap_or(text)
     }
 
-    /// The longest token that `text` begins with.
+    /// Returns the longest token that `text` starts with.
     pub(super) fn longest(&self, text: &[u8]) -> Option<u32> {
         let text = self.reach(text);
         let mut hash = Hash::default();
@@ -180,14 +180,14 @@ impl Table {
             hash = hash.push(byte);
             best = self.likely(hash).or(best);
         }
-        // The hash of so many lengths is compared, the bytes only of the longest hit.
+        // For each length only the hash is compared; the bytes only for the longest hit.
         if best.is_some_and(|id| text.starts_with(self.token(id))) {
             return best;
         }
         self.longest_compared(text)
     }
 
-    /// The token whose hash this most likely is.
+    /// Returns the token that most likely has this hash.
     #[inline]
     fn likely(&self, hash: Hash) -> Option<u32> {
         let mut at = hash.slot();
@@ -213,18 +213,18 @@ impl Table {
             .find_map(|beginning| self.find(beginning))
     }
 
-    /// Bytes of the longest token of all.
+    /// Returns the length of the longest token, in bytes.
     pub(super) fn most_bytes(&self) -> usize {
         self.most
     }
 
-    /// Where the merge that makes a token joins its parts; 0 when none does.
+    /// Returns where the merge that makes a token joins its parts; 0 if no merge makes it.
     #[inline]
     pub(super) fn split(&self, id: u32) -> usize {
         self.splits.get(id as usize).copied().map_or(0, usize::from)
     }
 
-    /// The longest shorter token that a token begins with.
+    /// Returns the longest token that is a proper prefix of a token.
     pub(super) fn prefix(&self, id: u32) -> Option<u32> {
         let prefix = self.prefixes.get(id as usize).copied();
         prefix.filter(|&prefix| prefix != FREE)

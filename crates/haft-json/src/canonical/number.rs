@@ -1,21 +1,21 @@
-//! Numbers in canonical JSON: as ECMAScript prints a double; an integer no double holds keeps its digits.
+//! Numbers in canonical JSON: as ECMAScript prints a double; an integer that no double can represent keeps its digits.
 
 use crate::lexer::Number;
 
-/// Integers up to this are doubles, and ECMAScript prints their digits.
+/// Integers up to this are exact as doubles, and ECMAScript prints all their digits.
 const EXACT: u64 = 1 << 53;
 
-/// Writes a number that stands so in a text.
+/// Writes a number, given as its literal in a text.
 pub(super) fn write(out: &mut Vec<u8>, literal: &str, number: Number) {
     let canonical = match number.small {
         Some(small) if small.unsigned_abs() <= EXACT => None,
         _ => double(literal, number.integer),
     };
-    // Too large for a double, or an integer between two doubles: the digits are the value.
+    // Too large for a double, or an integer between two doubles: keep the digits.
     out.extend_from_slice(canonical.as_deref().unwrap_or(literal).as_bytes());
 }
 
-/// A number as ECMAScript prints it; none for an integer that no double holds.
+/// Formats a number as ECMAScript does; `None` for an integer that no double can represent.
 fn double(literal: &str, integer: bool) -> Option<String> {
     let value = literal.parse::<f64>().ok()?;
     let is_double = value.is_finite() && (!integer || holds(value, literal));
@@ -26,14 +26,14 @@ fn double(literal: &str, integer: bool) -> Option<String> {
     })
 }
 
-/// Whether the double is exactly this integer.
+/// Whether the double equals this integer exactly.
 fn holds(value: f64, literal: &str) -> bool {
     format!("{value:.0}") == literal
 }
 
-/// The shortest digits that read back as the same double, and of those the closest, and of two equally close the even.
+/// Returns the shortest digits that read back as the same double; of those the closest, and of two equally close ones the even one.
 fn shortest(value: f64) -> String {
-    // `{:e}` is shortest and closest, but takes the upper of two; with a precision it takes the even one.
+    // `{:e}` is shortest and closest but prefers the larger of two; with a precision it prefers the even one.
     let upper = format!("{value:e}");
     let fraction = upper.split_once('.').map_or(0, |(_, rest)| {
         rest.bytes().take_while(u8::is_ascii_digit).count()
@@ -68,12 +68,12 @@ fn write_double(out: &mut String, value: f64) {
             out.push_str(&digits);
             out.extend((count..point).map(|_| '0'));
         }
-        // The point lies within the digits.
+        // The decimal point is within the digits.
         1..=21 => {
             let (whole, fraction) = digits.split_at(usize::try_from(point).unwrap_or_default());
             out.extend([whole, ".", fraction]);
         }
-        // The point lies a little before them.
+        // The decimal point is shortly before the digits.
         -5..=0 => {
             out.push_str("0.");
             out.extend((point..0).map(|_| '0'));

@@ -1,4 +1,4 @@
-//! From a schema to nodes; a schema that says more than the common subset gives none.
+//! Compiles a schema to nodes; a schema that uses more than the common subset has none.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use super::node::{
     NUMBER, Node, NodeId, OBJECT, ObjectRule, Program, Range, STRING, Scalar, Types,
 };
 
-/// Most nodes of one program; a larger schema takes the slow road.
+/// Maximum number of nodes in a program; the full validator checks larger schemas.
 const MAX_NODES: usize = 2_000;
 
-/// Keywords that say nothing about validity in 2020-12 (`format` is an annotation there).
+/// Keywords that do not affect validity in 2020-12 (`format` is an annotation there).
 const ANNOTATIONS: [&str; 11] = [
     "title",
     "description",
@@ -27,10 +27,10 @@ const ANNOTATIONS: [&str; 11] = [
     "definitions",
 ];
 
-/// The one dialect of the fast road.
+/// The only dialect of the single pass.
 pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// The program of a schema, or `None` where it says more than the subset.
+/// Returns the program of a schema, or `None` if it uses more than the subset.
 pub(super) fn compile(schema: &Value) -> Option<Program> {
     let mut compiler = Compiler {
         root: schema,
@@ -59,7 +59,7 @@ impl<'s> Compiler<'s> {
         Some(id)
     }
 
-    /// A node of types alone.
+    /// Adds a node that only checks types.
     fn bare(&mut self, types: Types) -> NodeId {
         self.program.nodes.push(Node::of(types));
         self.program.nodes.len() - 1
@@ -115,7 +115,7 @@ impl<'s> Compiler<'s> {
         })
     }
 
-    /// `X or null`, or a list of constants.
+    /// Compiles `X or null`, or a list of constants.
     fn choice(&mut self, branches: &'s [Value], exclusive: bool) -> Option<Node> {
         if let Some(scalars) = constants(branches) {
             return Some(Node {
@@ -277,7 +277,7 @@ impl<'s> Compiler<'s> {
     }
 }
 
-/// `#/$defs/NAME`, without escapes.
+/// Splits a reference `#/$defs/NAME` without escapes.
 pub(crate) fn definition(reference: &str) -> Option<(&str, &str)> {
     let (home, name) = reference.strip_prefix("#/")?.split_once('/')?;
     let plain = !name.contains(['/', '~', '%']) && matches!(home, "$defs" | "definitions");
@@ -288,7 +288,7 @@ fn count(map: &Map<String, Value>, keyword: &str, default: u64) -> Option<u64> {
     map.get(keyword).map_or(Some(default), Value::as_u64)
 }
 
-/// Exactly one 18-digit integer or double.
+/// Reads a bound, which must be a 64-bit integer or a double.
 fn bound(value: &Value) -> Option<Bound> {
     match (value.as_i64(), value.is_f64()) {
         (Some(integer), _) => Some(Bound::Integer(integer)),
@@ -307,7 +307,7 @@ fn scalar(value: &Value) -> Option<Scalar> {
     }
 }
 
-/// Branches that are each one constant string (or several), all different.
+/// Returns the constants if every branch consists only of constant strings, all different.
 fn constants(branches: &[Value]) -> Option<Vec<Scalar>> {
     let mut all: Vec<Scalar> = Vec::new();
     for branch in branches {
@@ -340,7 +340,7 @@ fn constants(branches: &[Value]) -> Option<Vec<Scalar>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// The set of a `type` keyword.
+/// Returns the set of types of a `type` keyword.
 pub(crate) fn types(value: &Value) -> Option<Types> {
     let one = |value: &Value| match value.as_str()? {
         "null" => Some(NULL),

@@ -1,4 +1,4 @@
-//! A schema made ready for the single pass: nodes with the checks of the common subset.
+//! A schema compiled for the single pass: nodes with the checks of the common subset.
 
 /// A set of JSON types.
 pub(crate) type Types = u8;
@@ -11,7 +11,7 @@ pub(crate) const ARRAY: Types = 32;
 pub(crate) const OBJECT: Types = 64;
 pub(crate) const ANY: Types = 127;
 
-/// The place of a node in its [`Program`].
+/// The index of a node in its [`Program`].
 pub(super) type NodeId = usize;
 
 /// All nodes of one schema; the first is its root.
@@ -20,24 +20,24 @@ pub(super) struct Program {
     pub(super) nodes: Vec<Node>,
 }
 
-/// What one place of an instance must be.
+/// The checks at one place of an instance.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Another node says the rest.
+    /// A node with the remaining checks.
     pub(super) target: Option<NodeId>,
-    /// `null` passes whatever the rest says.
+    /// Whether `null` passes regardless of the other checks.
     pub(super) null_passes: bool,
     pub(super) types: Types,
     pub(super) string: Option<Lengths>,
     pub(super) number: Option<Range>,
     pub(super) array: Option<Box<ArrayRule>>,
     pub(super) object: Option<Box<ObjectRule>>,
-    /// The only scalars that pass.
+    /// The only scalars that pass, if limited.
     pub(super) allowed: Option<Box<[Scalar]>>,
 }
 
 impl Node {
-    /// Passes these types, unchecked otherwise.
+    /// Creates a node that accepts these types without further checks.
     pub(super) fn of(types: Types) -> Self {
         Self {
             target: None,
@@ -68,14 +68,14 @@ pub(super) struct Lengths {
     pub(super) max: u64,
 }
 
-/// An end of a range.
+/// One end of a range.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Bound {
     Integer(i64),
     Double(f64),
 }
 
-/// The numeric checks; each end with its "exclusive".
+/// The numeric checks; each end has an exclusive form.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Range {
     pub(super) min: Option<Bound>,
@@ -92,7 +92,7 @@ pub(super) struct ArrayRule {
     pub(super) unique: bool,
 }
 
-/// What properties without a rule of their own must be.
+/// The rule for properties without their own rule.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Additional {
     Any,
@@ -104,13 +104,13 @@ pub(super) enum Additional {
 pub(super) struct ObjectRule {
     tags: Box<[u32]>,
     properties: Box<[(Box<str>, NodeId)]>,
-    /// A bit for each property.
+    /// A bit mask of properties.
     pub(super) required: u128,
     pub(super) additional: Additional,
     pub(super) count: Lengths,
 }
 
-/// Most properties of one object in the single pass.
+/// Maximum number of properties of one object in the single pass.
 pub(super) const MAX_PROPERTIES: usize = 128;
 
 impl ObjectRule {
@@ -127,7 +127,7 @@ impl ObjectRule {
         }
     }
 
-    /// The number of a property and its node.
+    /// Returns the index of a property and its node.
     #[inline]
     pub(super) fn find(&self, name: &[u8]) -> Option<(usize, NodeId)> {
         let wanted = tag(name);
@@ -141,7 +141,7 @@ impl ObjectRule {
     }
 }
 
-/// Length, first, middle and last byte: enough to tell nearly all names of one object apart.
+/// Hashes length, first, middle and last byte: enough to distinguish nearly all names of an object.
 #[inline]
 fn tag(name: &[u8]) -> u32 {
     let byte = |at: usize| u32::from(name.get(at).copied().unwrap_or_default());

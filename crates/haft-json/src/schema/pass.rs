@@ -1,4 +1,4 @@
-//! The single pass: the strict scan and the schema's checks over the same bytes, no value built.
+//! The single pass: the strict scan and the schema's checks over the same bytes, without building a value.
 
 use super::node::{
     ARRAY, Additional, ArrayRule, BOOLEAN, Bound, INTEGER, Lengths, NULL, NUMBER, Node, NodeId,
@@ -8,12 +8,12 @@ use crate::keys::{Keys, duplicate};
 use crate::lexer::{Fault, LexError, Lexer, MAX_DEPTH, Number, Span};
 use crate::scan;
 
-/// Why the pass did not end well. Only the strict faults are final: the slow road judges the rest.
+/// Why the pass failed. Only strict faults are final: the full validator decides on the rest.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// No strict JSON.
+    /// The text is not strict JSON.
     Fault,
-    /// Against the schema.
+    /// The text does not match the schema.
     Invalid,
     /// A number or array that this pass does not judge.
     Unsure,
@@ -31,7 +31,7 @@ type Step = Result<(), Halt>;
 /// Integers below this are exact as doubles.
 const EXACT: u64 = 1 << 53;
 const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
-/// Arrays up to this many items are checked for uniqueness here.
+/// Maximum number of items in an array that is checked for uniqueness here.
 const UNIQUE: usize = 32;
 
 /// Runs a program over a text.
@@ -53,7 +53,7 @@ struct Pass<'p, 't> {
 }
 
 impl<'p> Pass<'p, '_> {
-    /// One value, `depth` levels being open. Its recursion is bounded by [`MAX_DEPTH`].
+    /// Checks one value at `depth` open levels. Its recursion is bounded by [`MAX_DEPTH`].
     fn value(&mut self, id: NodeId, depth: usize) -> Step {
         let program = self.program;
         let Some(mut node) = program.nodes.get(id) else {
@@ -113,7 +113,7 @@ impl<'p> Pass<'p, '_> {
     #[inline]
     fn length(&self, span: Span, lengths: Lengths) -> Step {
         let bytes = (span.end - span.start) as u64;
-        // A code point is one to four bytes, or at most twelve when escaped.
+        // A code point takes one to four bytes, or at most twelve if escaped.
         let least = if span.escaped {
             bytes / 12
         } else {
@@ -151,7 +151,7 @@ impl<'p> Pass<'p, '_> {
         only(node, |scalar| *scalar == Scalar::Integer(small))
     }
 
-    /// A number with a fraction, an exponent or many digits.
+    /// Checks a number with a fraction, an exponent or many digits.
     fn double(&self, node: &Node, number: Number) -> Step {
         let plain = node.number.is_none() && node.allowed.is_none();
         if plain && (node.types & NUMBER != 0 || number.integer) {
@@ -210,7 +210,7 @@ impl<'p> Pass<'p, '_> {
         }
     }
 
-    /// Compares the item just taken with those before it; only plain strings and integers are judged.
+    /// Compares the last item with those before it; judges only plain strings and integers.
     fn unique(&self, seen: &mut Vec<(usize, usize)>, from: usize) -> Step {
         let text = self.lexer.text().as_bytes();
         let item = text.get(from..self.lexer.at).unwrap_or_default();
@@ -308,7 +308,7 @@ fn only(node: &Node, is: impl Fn(&Scalar) -> bool) -> Step {
     }
 }
 
-/// An integer as the double that equals it.
+/// Returns the double equal to an integer, if there is one.
 #[expect(clippy::cast_precision_loss, reason = "only what is exact is cast")]
 fn exactly(value: i64) -> Option<f64> {
     (value.unsigned_abs() < EXACT).then_some(value as f64)

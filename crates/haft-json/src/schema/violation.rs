@@ -1,4 +1,4 @@
-//! Violations in words that a model can act on.
+//! Describes violations in words that a model can act on.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-/// Most violations named at once.
+/// Maximum number of violations reported at once.
 pub const MAX_VIOLATIONS: usize = 50;
 
-/// One thing that is wrong with a value.
+/// A problem with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// JSON pointer of the value; empty for the whole.
+    /// JSON pointer of the value; empty for the whole value.
     pub path: String,
-    /// What is wrong; names the property.
+    /// What is wrong, with the name of the property.
     pub message: String,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Violation {
 }
 
 impl Violation {
-    /// A violation of the whole.
+    /// Creates a violation of the whole value.
     pub(super) fn root(message: impl fmt::Display) -> Self {
         Self {
             path: String::new(),
@@ -37,14 +37,14 @@ impl Violation {
     }
 }
 
-/// Longest value shown in a message, in bytes.
+/// Maximum length of a value shown in a message, in bytes.
 const MAX_VALUE: usize = 80;
-/// Longest message.
+/// Maximum length of a message, in bytes.
 const MAX_TEXT: usize = 300;
-/// Most options of an enum shown.
+/// Maximum number of enum options shown.
 const MAX_OPTIONS: usize = 20;
 
-/// All violations of an instance that is known to be invalid.
+/// Lists all violations of an instance that is known to be invalid.
 pub(super) fn list(validator: &Validator, schema: &Value, instance: &Value) -> Vec<Violation> {
     let mut all = Vec::new();
     for error in validator.iter_errors(instance).take(MAX_VIOLATIONS) {
@@ -104,7 +104,7 @@ fn describe(schema: &Value, error: &ValidationError<'_>, all: &mut Vec<Violation
     }
 }
 
-/// The keywords with a limit.
+/// Describes the violation of a keyword with a limit.
 fn bounds(kind: &ValidationErrorKind, name: &str, got: &str) -> Option<String> {
     Some(match kind {
         ValidationErrorKind::Minimum { limit } => {
@@ -149,7 +149,7 @@ fn bounds(kind: &ValidationErrorKind, name: &str, got: &str) -> Option<String> {
     })
 }
 
-/// Keywords with branches, and the rest.
+/// Describes the violation of a keyword with branches, and all others.
 fn other(error: &ValidationError<'_>, name: &str, got: &str) -> String {
     match error.kind() {
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
@@ -174,7 +174,7 @@ fn other(error: &ValidationError<'_>, name: &str, got: &str) -> String {
     }
 }
 
-/// How a value is called in a message: by its last name, else as an item, else "the value".
+/// Returns what a message calls a value: its property name, "item N", or "the value".
 fn name(path: &str) -> String {
     let Some((_, last)) = path.rsplit_once('/') else {
         return "the value".into();
@@ -210,7 +210,7 @@ fn unknown(property: &str, known: &[&str]) -> String {
     }
 }
 
-/// The properties named beside the keyword at this place of the schema.
+/// Returns the properties defined beside the keyword at this place of the schema.
 fn known<'s>(schema: &'s Value, keyword: &str) -> Vec<&'s str> {
     let home = keyword.rsplit_once('/').map_or("", |(home, _)| home);
     let properties = schema.pointer(home).and_then(|home| home.get("properties"));
@@ -242,7 +242,7 @@ fn with_article(kind: &str) -> String {
     }
 }
 
-/// A value as compact JSON, clipped; what is large is only named.
+/// Formats a value as compact JSON, truncated; arrays and objects only by their size.
 fn render_value(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("an array of {} items", items.len()),
@@ -255,7 +255,7 @@ fn render_value(value: &Value) -> String {
     }
 }
 
-/// At most `max` bytes, cut at a character.
+/// Truncates a text to `max` bytes at a character boundary.
 pub(super) fn clip(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `FrontMatter`: what a skill says of itself beside its name and description.
+//! `FrontMatter`: a skill's metadata besides its name and description.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,38 @@ use crate::skill::Problem;
 use crate::skill::rules::{rules, words};
 use crate::skill::yaml::Node;
 
-/// What a skill says of itself beside its name and description. Nothing in it is checked or granted: it is what the
+/// A skill's metadata besides its name and description. Nothing in it is checked or granted: it is what the
 /// author wrote.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FrontMatter {
-    /// The licence, or the file that holds it.
+    /// The license, or the file that contains it.
     pub license: Option<String>,
-    /// What the skill needs around it.
+    /// The requirements of the skill on its environment.
     pub compatibility: Option<String>,
     /// `version`, or `metadata.version`.
     pub version: Option<String>,
-    /// `metadata`; values that are no texts as compact JSON.
+    /// `metadata`; values other than text as compact JSON.
     pub metadata: BTreeMap<String, String>,
     /// `tags`.
     pub tags: Vec<String>,
-    /// Other names to be found by; they load nothing.
+    /// Alternative names for search; they load nothing.
     pub aliases: Vec<String>,
     /// A path of categories: `work/reports`.
     pub category: Option<String>,
     /// `when_to_use`, or the overlay's `activation`.
     pub when_to_use: Option<String>,
-    /// What to write behind the skill's name.
+    /// A hint for what to write after the skill's name.
     pub argument_hint: Option<String>,
     /// The names of its arguments, in order.
     pub arguments: Vec<String>,
-    /// Whether a model may load it: no `disable-model-invocation`.
+    /// Whether a model may load it: true unless `disable-model-invocation` is set.
     pub model_invocable: bool,
-    /// Whether a person may choose it: `user-invocable`.
+    /// Whether the user may choose it: `user-invocable`.
     pub user_invocable: bool,
-    /// The files it is for, as patterns.
+    /// Patterns for the files that it applies to.
     pub paths: Vec<String>,
-    /// Every other key, as written; scalars are texts.
+    /// All other keys, as written; scalars are texts.
     pub others: BTreeMap<String, Value>,
 }
 
@@ -64,21 +64,21 @@ impl Default for FrontMatter {
     }
 }
 
-/// What the keys about tools say.
+/// The content of the keys about tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ToolRules {
-    /// `allowed-tools`: asked for.
+    /// `allowed-tools`: rules it asks for.
     pub(super) requests: Vec<String>,
-    /// `allowed_tools`: nothing else while the skill is active.
+    /// `allowed_tools`: the only rules while the skill is active.
     pub(super) restricts_to: Option<Vec<String>>,
-    /// `disallowed-tools`: not while the skill is active.
+    /// `disallowed-tools`: rules excluded while the skill is active.
     pub(super) excludes: Vec<String>,
 }
 
-/// The keys that narrow what may be called: what cannot be read there keeps the skill from loading.
+/// The keys that restrict what may be called: if one of them cannot be parsed, the skill does not load.
 pub(super) const NARROWING: [&str; 3] = ["allowed_tools", "disallowed-tools", "disallowed_tools"];
 
-/// Takes a mapping's keys apart; what does not fit is told.
+/// Reads the keys of a mapping; reports those that do not fit.
 pub(super) fn front_matter(node: &Node, problems: &mut Vec<Problem>) -> (FrontMatter, ToolRules) {
     let mut front = FrontMatter::default();
     let mut tools = ToolRules::default();
@@ -100,7 +100,7 @@ pub(super) fn front_matter(node: &Node, problems: &mut Vec<Problem>) -> (FrontMa
     (front, tools)
 }
 
-/// Whether the key was one of these.
+/// Reads a descriptive key; returns whether it was one.
 fn described(front: &mut FrontMatter, key: &str, value: &Node) -> bool {
     let text = || Some(plain(value));
     match key {
@@ -114,7 +114,7 @@ fn described(front: &mut FrontMatter, key: &str, value: &Node) -> bool {
         "aliases" => front.aliases = words(value, false).unwrap_or_default(),
         "arguments" => front.arguments = words(value, true).unwrap_or_default(),
         "paths" => front.paths = words(value, false).unwrap_or_default(),
-        // A key that takes a skill away from somebody counts unless it clearly says no.
+        // A key that hides a skill takes effect unless it is clearly off.
         "disable-model-invocation" => front.model_invocable = says(value) == Some(false),
         "user-invocable" => front.user_invocable = says(value) == Some(true),
         "metadata" => match value {
@@ -162,7 +162,7 @@ fn narrowing(
     read
 }
 
-/// A text as it is, anything else as compact JSON.
+/// Returns a text as it is, anything else as compact JSON.
 pub(super) fn plain(node: &Node) -> String {
     match node {
         Node::Text(text, _) => text.trim().to_owned(),

@@ -1,4 +1,4 @@
-//! Lenient loading: whatever can be read of a skill is read, and what was wrong is told.
+//! Lenient loading: reads whatever can be read of a skill, and reports what is wrong.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -9,15 +9,15 @@ use crate::skill::yaml::{self, Node, Note};
 use crate::skill::{Level, Problem, overlay, strict};
 use crate::text::clip;
 
-/// The longest name that is used, in characters; the format says 64, which is warned about.
+/// Maximum length of a usable name, in characters; the format's limit is 64, beyond which there is a warning.
 const MAX_NAME: usize = 128;
 
-/// What a `SKILL.md` and its overlay say.
+/// The content of a `SKILL.md` and its overlay.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Declared {
-    /// Usable as a name; empty where there is none.
+    /// A usable name; empty if there is none.
     pub(super) name: String,
-    /// Empty where there is none.
+    /// The description; empty if there is none.
     pub(super) description: String,
     pub(super) front: FrontMatter,
     pub(super) tools: ToolRules,
@@ -25,13 +25,13 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Whether it can be used.
+    /// Whether the skill can be used.
     pub(super) fn loads(&self) -> bool {
         self.problems.iter().all(|p| p.level == Level::Warning)
     }
 }
 
-/// Reads the head of a `SKILL.md` (whole, or its first 64 KiB) and the `skill.yaml` beside it.
+/// Reads the head of a `SKILL.md` (all of it, or its first 64 KiB) and the `skill.yaml` beside it.
 pub(super) fn declare(head: &Head<'_>, over: Option<&str>, folder: &str) -> Declared {
     let mut problems = Vec::new();
     let over = over.map(|text| overlay::read(text, &mut problems));
@@ -56,11 +56,11 @@ pub(super) fn declare(head: &Head<'_>, over: Option<&str>, folder: &str) -> Decl
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head<'a> {
     pub(super) text: &'a str,
-    /// Whether that is all of it.
+    /// Whether this is the whole file.
     pub(super) whole: bool,
 }
 
-/// The front matter's mapping; empty, with the reason told, where there is none.
+/// Returns the front matter's mapping; if there is none, reports the reason and returns an empty one.
 fn front_node(head: &Head<'_>, overlaid: bool, problems: &mut Vec<Problem>) -> Node {
     let nothing = || Node::Map(Vec::new());
     let split =
@@ -118,7 +118,7 @@ fn mapping_in(front: &str, above: usize) -> Result<yaml::Read, String> {
     }
 }
 
-/// Other readings of a front matter that is no YAML, mildest first.
+/// Tries other readings of a front matter that is not valid YAML, mildest first.
 fn again(split: &Split<'_>, text: &str) -> Option<(yaml::Read, &'static str)> {
     const QUOTED: &str = "it was read with its values quoted";
     for all in [false, true] {
@@ -131,8 +131,8 @@ fn again(split: &Split<'_>, text: &str) -> Option<(yaml::Read, &'static str)> {
     Some((mapping(&other).ok()?, "it was cut at the first dashes"))
 }
 
-/// Puts the values of top-level keys in quotes: those that YAML would stumble over, or `all`. Lines that continue a
-/// value are joined to it.
+/// Quotes the values of top-level keys: those that are invalid in YAML, or all of them with `all`. Joins continuation lines
+/// to their value.
 fn quote_values(front: &str, all: bool) -> String {
     let mut out = String::new();
     let mut lines = front.lines().peekable();
@@ -163,7 +163,7 @@ fn quote_values(front: &str, all: bool) -> String {
     out
 }
 
-/// A value of its own line that is not quoted already and no block.
+/// Whether a value on its key's line is neither quoted nor a block.
 fn quotable(value: &str) -> bool {
     !value.is_empty() && !value.starts_with(['|', '>', '"', '\'', '#'])
 }
@@ -179,7 +179,7 @@ fn told_notes(notes: &[Note], problems: &mut Vec<Problem>) {
     for note in notes {
         if let Note::Duplicate(key, line, depth) = note {
             let told = format!("line {line}: `{key}` is there already; the first one counts");
-            // Which of two limits was meant cannot be told.
+            // It is unclear which of two limits was meant.
             let narrows = *depth == 0 && NARROWING.contains(&key.as_str());
             problems.push(if narrows {
                 Problem::error(told)
@@ -192,7 +192,7 @@ fn told_notes(notes: &[Note], problems: &mut Vec<Problem>) {
 
 fn text_of(node: &Node, key: &str, problems: &mut Vec<Problem>) -> Option<String> {
     let value = node.get(key)?;
-    // `null` is a word here, as it is for the strict check.
+    // `null` is a word here, as in the strict check.
     if let Node::Text(text, _) = value {
         let text = text.trim();
         return (!text.is_empty()).then(|| text.to_owned());
@@ -229,7 +229,7 @@ fn usable_name(given: Option<String>, folder: &str, problems: &mut Vec<Problem>)
     String::new()
 }
 
-/// Whether a name can be shown on one line and be a folder's name.
+/// Whether a name fits on one line and can be a folder's name.
 fn is_usable_name(name: &str) -> bool {
     let fits = !name.is_empty() && name.chars().count() <= MAX_NAME && !name.starts_with('.');
     fits && name == name.trim()

@@ -1,11 +1,11 @@
-//! `skill.yaml`: an overlay that fills in what a front matter lacks. Where both speak, the front matter counts.
+//! `skill.yaml`: an overlay that fills in what a front matter lacks. If both have a value, the front matter wins.
 
 use crate::skill::Problem;
 use crate::skill::front::{FrontMatter, ToolRules, plain};
 use crate::skill::rules::{rules, words};
 use crate::skill::yaml::{self, Node, Note};
 
-/// What a `skill.yaml` says.
+/// The content of a `skill.yaml`.
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
     id: Option<String>,
@@ -16,7 +16,7 @@ pub(super) struct Overlay {
     allowed_tools: Option<Vec<String>>,
 }
 
-/// Reads it. One that cannot be read keeps the skill from loading: it may hold limits.
+/// Parses it. If it cannot be parsed, the skill does not load, since it may contain limits.
 pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut fail = |told: String| problems.push(Problem::error(format!("skill.yaml {told}")));
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
     }
 }
 
-/// A text, a list's items in one line, or whatever it is.
+/// Returns a text, the items of a list on one line, or anything else as compact JSON.
 fn render(node: &Node) -> String {
     match node {
         Node::List(_) => words(node, false).map_or_else(|| plain(node), |words| words.join("; ")),

@@ -1,4 +1,4 @@
-//! A skill's files copied into a workspace, where a person may change them: what was changed there is never overwritten.
+//! Copies a skill's files into a workspace, where the user may change them; changed files are never overwritten.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -9,47 +9,47 @@ use crate::skill::{Skill, SkillError};
 use crate::text::hex;
 use crate::workspace::{Kind, Place, Workspace, WorkspaceError, WriteMode};
 
-/// Where copies go, below the workspace: the first place where its skills are looked for.
+/// The folder for copies, below the workspace: the first place where its skills are searched.
 const COPIES: &str = ".haft/skills";
-/// What was copied is remembered beside them, by the digest each file had.
+/// The folder beside it for records of copies, with the digest of each file.
 const RECORDS: &str = ".haft/copied-skills";
-/// The largest file that is copied.
+/// Maximum size of a copied file, in bytes.
 const FILE: u64 = 16 * 1024 * 1024;
-/// The most bytes of all.
+/// Maximum total size, in bytes.
 const WHOLE: u64 = 64 * 1024 * 1024;
 
-/// What a copying came to.
+/// The result of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Projected {
     /// The copy's folder, below the workspace.
     pub folder: String,
-    /// Files that were written, new or in the place of an older copy.
+    /// Files that were written, new or replacing an older copy.
     pub written: Vec<String>,
-    /// Files that a person changed, or that are not of a copy: left as they are.
+    /// Files left alone because the user changed them, or because they are not from a copy.
     pub kept: Vec<String>,
 }
 
-/// Why a skill was not copied, or not whole.
+/// The reason why a skill was not copied, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
     /// One of its files could not be read.
     #[error("copy the skill: {0}")]
     Skill(#[from] SkillError),
-    /// One could not be written.
+    /// A file could not be written.
     #[error("copy the skill: {0}")]
     Workspace(#[from] WorkspaceError),
-    /// There is more than is copied.
+    /// The files exceed the size limit.
     #[error("copy the skill: its files have more than {0} bytes")]
     TooLarge(u64),
 }
 
 impl Skill {
-    /// Copies its files to `.haft/skills/NAME` of a workspace. A file that is there already is replaced only where it is as an
-    /// earlier copying left it; files that the skill no longer has stay. A host calls it when a person wants that; no tool does.
+    /// Copies its files to `.haft/skills/NAME` of a workspace. Replaces an existing file only if it is unchanged since an
+    /// earlier copy; keeps files that the skill no longer has. A host calls it when the user asks for it; no tool does.
     ///
     /// # Errors
-    /// [`ProjectError::Skill`] where the skill cannot be read, [`ProjectError::Workspace`] where a file cannot be written,
-    /// [`ProjectError::TooLarge`] where its files are too large together.
+    /// [`ProjectError::Skill`] if the skill cannot be read, [`ProjectError::Workspace`] if a file cannot be written,
+    /// [`ProjectError::TooLarge`] if its files exceed the total size.
     pub fn project_into(&self, workspace: &Workspace) -> Result<Projected, ProjectError> {
         let folder = format!("{COPIES}/{}", self.name());
         let record = format!("{RECORDS}/{}.json", self.name());
@@ -70,7 +70,7 @@ impl Skill {
             let place = workspace.place(&format!("{folder}/{path}"))?;
             let mut expected = None;
             if place.kind().is_some() {
-                // A file is read and replaced under one stamp: what is written in between stays.
+                // Compare and replace a file under one stamp, so that a concurrent change is not overwritten.
                 expected = workspace.stamp(&place)?;
                 let old = present(workspace, &place)?;
                 if old.as_deref() == Some(&*new) {
@@ -86,7 +86,7 @@ impl Skill {
             digests.insert(path.clone(), new);
             done.written.push(path);
         }
-        // A map of texts is always JSON.
+        // A map of texts is always valid JSON.
         let text = serde_json::to_vec_pretty(&digests).unwrap_or_default();
         let place = workspace.place(&record)?;
         workspace.write(&place, &text, WriteMode::Overwrite, None)?;
@@ -109,7 +109,7 @@ impl Skill {
     }
 }
 
-/// The digests that the last copying left, or none where that cannot be read: then every other file counts as changed.
+/// Returns the digests of the last copy, or none if they cannot be read: then every other file counts as changed.
 fn remembered(workspace: &Workspace, record: &str) -> BTreeMap<String, String> {
     let read = || {
         let place = workspace.existing(record).ok()?;
@@ -118,7 +118,7 @@ fn remembered(workspace: &Workspace, record: &str) -> BTreeMap<String, String> {
     read().unwrap_or_default()
 }
 
-/// The digest of what is there; nothing for what is no file, or none of a copy's size.
+/// Returns the digest of the file there; `None` if it is not a file, or larger than a copy can be.
 fn present(workspace: &Workspace, place: &Place) -> Result<Option<String>, WorkspaceError> {
     Ok(content(workspace, place)?.map(|bytes| digest(&bytes)))
 }

@@ -1,4 +1,4 @@
-//! The files beside a `SKILL.md`: listed when they are wanted, never read for that.
+//! The files beside a `SKILL.md`: listed on demand, without reading them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,40 +8,40 @@ use rustix::io::Errno;
 use crate::skill::folder::{self, Folder};
 use crate::skill::{Problem, SkillError};
 
-/// The most files that are listed.
+/// Maximum number of files listed.
 const MAX_FILES: usize = 10_000;
 
-/// The most entries that are looked at, folders and what is left out among them.
+/// Maximum number of entries inspected, including folders and entries left out.
 const MAX_ENTRIES: usize = 4 * MAX_FILES;
 
-/// Folders deeper than this are not looked into.
+/// Maximum depth of folders inspected.
 const MAX_DEPTH: usize = 16;
 
-/// The most problems that are told.
+/// Maximum number of problems reported.
 const MAX_PROBLEMS: usize = 20;
 
-/// Folders that hold no resources.
+/// Folders without resources.
 pub(super) const SKIPPED: [&str; 2] = [".git", "node_modules"];
 
 /// A file beside a `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// Relative to the skill's folder, with `/`.
+    /// The path relative to the skill's folder, with `/`.
     pub path: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
 /// The files beside a `SKILL.md`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// In the order of their paths; at most 10,000.
+    /// The files in the order of their paths; at most 10,000.
     pub files: Vec<Resource>,
-    /// What was left out and why: links that leave the folder, pipes, what is too much.
+    /// What was left out and why: links that leave the folder, pipes, files beyond the limits.
     pub problems: Vec<Problem>,
 }
 
-/// Lists what is below a skill's folder, but for its own file.
+/// Lists the files below a skill's folder, except its own file.
 pub(super) fn list(dir: &Path, own: &str) -> Result<Resources, SkillError> {
     let mut walk = Walk {
         folder: Folder::open(dir)?,
@@ -92,7 +92,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is in a folder, as many as may still be looked at; a name that is not text is told.
+    /// Returns the entries of a folder, up to the limit on entries; reports a name that is not text.
     fn entries(&mut self, relative: &Path) -> Result<Vec<(String, FileType)>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let fd = self.folder.beneath(relative_or_dot(relative), flags)?;
@@ -126,7 +126,7 @@ impl Walk<'_> {
             }),
             Ok((FileType::Directory, _)) => {
                 let skipped = SKIPPED.iter().any(|name| path.ends_with(name));
-                // Some file systems do not say: such a folder is not risked, it could be a link to one above.
+                // Some file systems do not report the kind: skip such a folder, since it could be a link to a parent.
                 if listed != FileType::Directory {
                     self.leave_out(path, "a link to a folder is not followed");
                 } else if depth + 1 > MAX_DEPTH {

@@ -1,13 +1,13 @@
-//! Lists in front matters: tool rules and plain words, written as one text or as a sequence.
+//! Lists in front matter: tool rules and plain words, written as one text or as a sequence.
 
 use crate::skill::yaml::Node;
 
-/// The rules in a text or a sequence of texts: `Bash(git:*), Read` are two. `None` where it is neither.
+/// Returns the rules in a text or a sequence of texts: `Bash(git:*), Read` are two. `None` if it is neither.
 pub(super) fn rules(node: &Node) -> Option<Vec<String>> {
     texts(node).map(|texts| texts.into_iter().flat_map(split_rules).collect())
 }
 
-/// The words in a text (between commas, or between spaces where `spaces`) or a sequence of texts.
+/// Returns the words in a text (separated by commas, or also by spaces with `spaces`) or a sequence of texts.
 pub(super) fn words(node: &Node, spaces: bool) -> Option<Vec<String>> {
     let separates = |c: char| c == ',' || (spaces && c.is_whitespace());
     match node {
@@ -36,7 +36,7 @@ fn texts(node: &Node) -> Option<Vec<&str>> {
     }
 }
 
-/// Cuts at commas and white space outside parentheses; an open one takes the rest.
+/// Splits at commas and white space outside parentheses; an unclosed one takes the rest.
 fn split_rules(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let parts = text.split(|c: char| {

@@ -1,4 +1,4 @@
-//! `SkillSet`: the skills below several roots; `Catalogue`: what they come to, kept up to date cheaply.
+//! `SkillSet`: the skills below several roots; `Catalogue`: their combined result, kept up to date cheaply.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ pub use crate::skill::walk::Broken;
 use crate::skill::walk::{Below, Watch, walk};
 use crate::skill::{Problem, Skill, Source};
 
-/// The folders of a workspace that hold skills, the first wins.
+/// The folders of a workspace that contain skills; the first wins.
 pub const WORKSPACE_FOLDERS: [&str; 3] = [".haft/skills", ".agents/skills", ".claude/skills"];
 
-/// A folder in which skills are looked for.
+/// A folder that is searched for skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     source: Source,
-    /// No link below leads out of this folder.
+    /// The folder that no link may lead out of.
     edge: Option<PathBuf>,
     withheld: bool,
 }
 
 impl Root {
-    /// A folder of a workspace (both without links, the second relative). Where the workspace is not trusted it is not
-    /// read, only named. No link out of the workspace is followed.
+    /// Creates a root for a folder of a workspace (both without links, the second relative). If the workspace is not trusted, the
+    /// folder is only named, not read. Links out of the workspace are not followed.
     pub fn workspace(workspace: &Path, folder: &str, trusted: bool) -> Self {
         Self {
             source: Source::Workspace(workspace.join(folder).into()),
@@ -34,12 +34,12 @@ impl Root {
         }
     }
 
-    /// A folder that the settings name.
+    /// Creates a root for a folder that the settings name.
     pub fn configured(folder: impl Into<PathBuf>) -> Self {
         Self::of(Source::Configured(folder.into().into()))
     }
 
-    /// A folder of the user's own.
+    /// Creates a root for a folder of the user.
     pub fn user(folder: impl Into<PathBuf>) -> Self {
         Self::of(Source::User(folder.into().into()))
     }
@@ -52,18 +52,18 @@ impl Root {
         }
     }
 
-    /// What sort of root it is, and its folder.
+    /// Returns the kind of root and its folder.
     pub fn source(&self) -> &Source {
         &self.source
     }
 }
 
-/// Which skills may be seen at all: names with `*` for any text.
+/// The skills that are visible: name patterns, with `*` for any text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// These alone; empty for all.
+    /// The only visible names; empty for all.
     pub allow: Vec<String>,
-    /// Not these; wins.
+    /// Hidden names; takes precedence.
     pub deny: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl Filter {
     }
 }
 
-/// Whether a pattern stands for the whole text; `*` is any text, also none.
+/// Whether a pattern matches the whole text; `*` matches any text, including none.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|head| text.strip_prefix(head)) else {
@@ -94,16 +94,16 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(tail)
 }
 
-/// A skill that is not used because one of the same name was found earlier.
+/// A skill that is not used because an earlier one has the same name.
 #[derive(Debug, Clone)]
 pub struct Shadowed {
-    /// The one that is not used.
+    /// The unused skill.
     pub skill: Skill,
-    /// The `SKILL.md` of the one that is.
+    /// The `SKILL.md` of the skill used instead.
     pub by: PathBuf,
 }
 
-/// What the roots hold at one moment.
+/// The content of the roots at one moment.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     version: u64,
@@ -117,42 +117,42 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The skills that may be used, in the order of the roots, shallow ones first, then by path. No two have one name.
+    /// Returns the usable skills, in the order of the roots, then by depth, then by path. No two have the same name.
     pub fn skills(&self) -> &[Skill] {
         &self.skills
     }
 
-    /// The skill of a name.
+    /// Returns the skill with this name.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         self.index.get(name).map(|at| &self.skills[*at])
     }
 
-    /// Skills whose name was taken.
+    /// Returns the skills whose name was already taken.
     pub fn shadowed(&self) -> &[Shadowed] {
         &self.shadowed
     }
 
-    /// Skills that the filter hides.
+    /// Returns the skills that the filter hides.
     pub fn hidden(&self) -> &[Skill] {
         &self.hidden
     }
 
-    /// Skills that did not load.
+    /// Returns the skills that did not load.
     pub fn broken(&self) -> &[Broken] {
         &self.broken
     }
 
-    /// Folders that are there and were not read, because their workspace is not trusted.
+    /// Returns the existing folders that were not read because their workspace is not trusted.
     pub fn withheld(&self) -> &[PathBuf] {
         &self.withheld
     }
 
-    /// What was wrong with the roots and the folders below them.
+    /// Returns the problems of the roots and the folders below them.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Which change this is; rises with each.
+    /// Returns the version, which increases with each change.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -162,7 +162,7 @@ impl Catalogue {
         for found in &below.found {
             let skill = match &found.read {
                 Ok(skill) => skill,
-                // One folder below two roots is told once.
+                // Report a folder below two roots once.
                 Err(broken) if self.broken.iter().any(|b| b.location == broken.location) => {
                     continue;
                 }
@@ -191,10 +191,10 @@ impl Catalogue {
     }
 }
 
-/// The skills below several roots, earlier roots first.
+/// The skills below several roots; earlier roots take precedence.
 ///
-/// [`SkillSet::current`] looks whether anything changed and reads what did: a change on disk counts from the next
-/// call on, without a thread or a watcher.
+/// [`SkillSet::current`] checks for changes and reads what changed: a change on disk takes effect with the next
+/// call, without a thread or a watcher.
 #[derive(Debug)]
 pub struct SkillSet {
     roots: Vec<Root>,
@@ -209,16 +209,16 @@ struct State {
     catalogue: Arc<Catalogue>,
 }
 
-/// A root as it was seen.
+/// The state of a root when it was read.
 #[derive(Debug)]
 struct Seen {
-    /// Its path as given: what it leads to may change.
+    /// Its path as given, since its target may change.
     watch: Watch,
     below: Below,
 }
 
 impl SkillSet {
-    /// Skills below these roots; nothing is read yet.
+    /// Creates a set of the skills below these roots; reads nothing yet.
     pub fn new(roots: Vec<Root>, filter: Filter) -> Self {
         Self {
             roots,
@@ -228,12 +228,12 @@ impl SkillSet {
         }
     }
 
-    /// The roots, the first wins.
+    /// Returns the roots; the first wins.
     pub fn roots(&self) -> &[Root] {
         &self.roots
     }
 
-    /// What the roots hold now. It reads files and blocks for that: about a microsecond a file where nothing changed.
+    /// Returns the current content of the roots. Reads files and blocks: about a microsecond per file if nothing changed.
     pub fn current(&self) -> Arc<Catalogue> {
         let mut state = self.state.lock();
         let held = state
@@ -262,7 +262,7 @@ impl SkillSet {
         Arc::clone(&state.catalogue)
     }
 
-    /// Tells the version of each new catalogue, when [`SkillSet::current`] finds it.
+    /// Returns a receiver for the version of each new catalogue, sent when [`SkillSet::current`] finds it.
     pub fn versions(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
@@ -315,7 +315,7 @@ fn look_below(root: &Root, path: &Path, old: &Below) -> Below {
     walk(&root.source, &real, root.edge.as_deref(), &old.found)
 }
 
-/// Whether nothing a caller could see differs.
+/// Whether no difference is visible to callers.
 fn same(new: &Catalogue, old: &Catalogue) -> bool {
     let skills = |new: &[Skill], old: &[Skill]| {
         new.len() == old.len() && new.iter().zip(old).all(|(new, old)| new.is(old))

@@ -1,28 +1,28 @@
-//! Where a `SKILL.md` is cut: the front matter and the instructions below it.
+//! Splitting a `SKILL.md` into the front matter and the instructions below it.
 
-/// A text cut.
+/// A split text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Split<'a> {
     /// The YAML between the two marks.
     pub(super) front: &'a str,
-    /// The lines above it.
+    /// Number of lines above it.
     pub(super) above: usize,
-    /// What follows.
+    /// The text that follows.
     pub(super) body: &'a str,
 }
 
-/// Why a text has no front matter.
+/// The reason why a text has no front matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Uncut {
-    /// It does not begin with `---`.
+    /// It does not start with `---`.
     Missing,
-    /// The second `---` is not there.
+    /// The closing `---` is missing.
     Open,
 }
 
 const MARK: &str = "---";
 
-/// Cuts at lines that hold nothing but `---`, as authors mean it; a byte order mark and empty lines before are passed.
+/// Splits at lines that contain only `---`, as authors mean it; skips a leading byte order mark and empty lines.
 pub(super) fn by_line(text: &str) -> Result<Split<'_>, Uncut> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut at = 0;
@@ -52,7 +52,7 @@ pub(super) fn by_line(text: &str) -> Result<Split<'_>, Uncut> {
     })
 }
 
-/// Cuts at the first two `---` wherever they stand, as the reference validator does.
+/// Splits at the first two `---`, wherever they are, as the reference validator does.
 pub(super) fn by_mark(text: &str) -> Result<Split<'_>, Uncut> {
     let rest = text.strip_prefix(MARK).ok_or(Uncut::Missing)?;
     let (front, body) = rest.split_once(MARK).ok_or(Uncut::Open)?;
@@ -63,7 +63,7 @@ pub(super) fn by_mark(text: &str) -> Result<Split<'_>, Uncut> {
     })
 }
 
-/// The instructions alone: what is below the front matter, or everything where there is none.
+/// Returns only the instructions: the text below the front matter, or all of it if there is none.
 pub(super) fn body(text: &str) -> &str {
     let split = by_line(text).or_else(|_| by_mark(text));
     let body = split.map_or(text, |split| split.body);

@@ -6,13 +6,13 @@ use unicode_normalization::char::is_combining_mark;
 use crate::skill::split::{self, Uncut};
 use crate::skill::yaml::{self, Node, Note};
 
-/// The longest name, in characters after NFKC.
+/// Maximum length of a name, in characters after NFKC.
 const MAX_NAME: usize = 64;
 
-/// The longest description that is used, in characters (Agent Skills format).
+/// Maximum length of a description, in characters (Agent Skills format).
 pub(super) const MAX_DESCRIPTION: usize = 1024;
 
-/// The longest `compatibility`, in characters.
+/// Maximum length of `compatibility`, in characters.
 const MAX_COMPATIBILITY: usize = 500;
 
 /// The keys of the format, sorted.
@@ -25,9 +25,9 @@ const KEYS: [&str; 6] = [
     "name",
 ];
 
-/// What the format forbids in this text of a skill in a folder of this name; empty where it is valid.
+/// Returns what the format forbids in this skill in a folder of this name; empty if it is valid.
 pub(super) fn faults(text: &str, folder: &str) -> Vec<String> {
-    // As Python reads a text: every line end is one character.
+    // Python's text mode: every line end is one character.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     match mapping(&text) {
         Ok(node) => fields(&node, folder),
@@ -69,7 +69,7 @@ fn forbidden(note: &Note) -> String {
     }
 }
 
-/// The characters of YAML.
+/// Whether YAML permits the character.
 fn is_printable(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
@@ -122,7 +122,7 @@ fn too_long(what: &str, text: &str, limit: usize, faults: &mut Vec<String>) {
     }
 }
 
-/// What is wrong with a name, of a skill in a folder of this name.
+/// Returns what is wrong with the name of a skill in a folder of this name.
 pub(super) fn name_faults(name: &str, folder: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let name: String = name.trim().nfkc().collect();
@@ -156,7 +156,7 @@ pub(super) fn name_faults(name: &str, folder: &str) -> Vec<String> {
     faults
 }
 
-/// Letters and digits by their general category, as the reference sees them: no marks, no squared letters.
+/// Whether it is a letter or digit by general category, as in the reference: no marks, no squared letters.
 fn is_letter_or_digit(c: char) -> bool {
     c.is_alphanumeric() && !is_combining_mark(c) && !('\u{1f130}'..='\u{1f189}').contains(&c)
 }

@@ -1,4 +1,4 @@
-//! Finding skills below a root: level by level, bounded, with what to look at again to know that nothing changed.
+//! Finding skills below a root: level by level, with limits, and with a list of what to check for changes.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -15,19 +15,19 @@ use crate::skill::resources::SKIPPED;
 use crate::skill::{Problem, Skill, SkillError, Source};
 use crate::workspace::FileStamp;
 
-/// Folders deeper than this below a root are not looked into.
+/// Maximum depth of folders inspected below a root.
 const MAX_DEPTH: usize = 6;
 
-/// The most folders that are looked into below a root.
+/// Maximum number of folders inspected below a root.
 const MAX_DIRS: usize = 2000;
 
-/// Folders that the format gives to resources: no skills are looked for there.
+/// Folders that the format reserves for resources: they are not searched for skills.
 const RESOURCES: [&str; 3] = ["scripts", "references", "assets"];
 
-/// A file changed this recently may change again within one tick of the file system's clock, unseen. In nanoseconds.
+/// A file changed this recently may change again within one tick of the file system's clock, undetected. In nanoseconds.
 const UNSETTLED: i128 = 50_000_000;
 
-/// One thing to look at again.
+/// A path to check for changes.
 #[derive(Debug)]
 pub(super) struct Watch {
     path: PathBuf,
@@ -35,7 +35,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Looks at a path now.
+    /// Records the current state of a path.
     pub(super) fn on(path: PathBuf) -> Self {
         let stamp = stamp_of(&path);
         Self { path, stamp }
@@ -46,7 +46,7 @@ impl Watch {
         self.stamp.is_some()
     }
 
-    /// Whether nothing happened there since.
+    /// Whether it is unchanged since then.
     pub(super) fn holds(&self) -> bool {
         stamp_of(&self.path) == self.stamp
     }
@@ -57,50 +57,50 @@ fn stamp_of(path: &Path) -> Option<FileStamp> {
     Some(FileStamp::of(&stat))
 }
 
-/// A folder with a `SKILL.md`, read.
+/// A folder with a `SKILL.md`, as read.
 #[derive(Debug, Clone)]
 pub(super) struct SkillFolder {
     pub(super) dir: PathBuf,
-    /// Of the two files.
+    /// The stamps of the skill's file and its overlay.
     stamps: [Option<FileStamp>; 2],
-    /// Whether a change now would change a stamp.
+    /// Whether any further change would change a stamp.
     settled: bool,
-    /// The skill, or what keeps it from loading.
+    /// The skill, or why it did not load.
     pub(super) read: Result<Skill, Broken>,
 }
 
 /// A `SKILL.md` that did not load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// As far as it can be told; else the folder's.
+    /// The name if known, otherwise the folder's.
     pub name: String,
-    /// As far as it can be told.
+    /// The description, if known.
     pub description: String,
     /// Its `SKILL.md`.
     pub location: PathBuf,
     /// Where it was found.
     pub source: Source,
-    /// What keeps it from loading, and what else is wrong.
+    /// The problems that keep it from loading, and all others.
     pub problems: Vec<Problem>,
 }
 
-/// What is below a root.
+/// The skills below a root.
 #[derive(Debug, Default)]
 pub(super) struct Below {
-    /// Shallow ones first, then by path.
+    /// The skill folders, by depth, then by path.
     pub(super) found: Vec<SkillFolder>,
     pub(super) watches: Vec<Watch>,
     pub(super) problems: Vec<Problem>,
 }
 
 impl Below {
-    /// Whether nothing happened since.
+    /// Whether nothing has changed since then.
     pub(super) fn holds(&self) -> bool {
         self.found.iter().all(|found| found.settled) && self.watches.iter().all(Watch::holds)
     }
 }
 
-/// Looks for skills below a root that is a folder without links; what is found again unchanged is not read again.
+/// Finds skills below a root that is a folder without links; does not read unchanged skills again.
 pub(super) fn walk(
     source: &Source,
     root: &Path,
@@ -135,7 +135,7 @@ pub(super) fn walk(
 
 struct Walk<'a> {
     source: &'a Source,
-    /// No link leads beyond.
+    /// No link may lead out of this folder.
     edge: Option<&'a Path>,
     old: HashMap<&'a Path, &'a SkillFolder>,
     below: Below,
@@ -143,17 +143,17 @@ struct Walk<'a> {
     queue: VecDeque<(PathBuf, usize, bool)>,
 }
 
-/// Where folders lie.
+/// The position of folders in the tree.
 #[derive(Clone, Copy)]
 struct Level {
     depth: usize,
-    /// Below a skill: its own folders of resources hold none.
+    /// Whether it is below a skill, whose resource folders contain no skills.
     in_skill: bool,
 }
 
 impl Walk<'_> {
     fn look_into(&mut self, dir: &Path, depth: usize, in_skill: bool) {
-        // Looked at before it is read: what comes in between is seen the next time.
+        // Record the state before reading, so that a change in between is found next time.
         let watch = Watch::on(dir.to_path_buf());
         let Some(stamp) = watch.stamp else { return };
         self.below.watches.push(watch);
@@ -199,7 +199,7 @@ impl Walk<'_> {
             }
             let mut path = dir.join(name);
             if link {
-                // A link to a file is nothing to report.
+                // A link to a file is not worth reporting.
                 let Some(real) = path.canonicalize().ok().filter(|real| real.is_dir()) else {
                     continue;
                 };
@@ -219,7 +219,7 @@ impl Walk<'_> {
     fn skill(&mut self, dir: &Path, file: &'static str) {
         let watches = [file, OVERLAY].map(|name| Watch::on(dir.join(name)));
         let stamps = [watches[0].stamp, watches[1].stamp];
-        // An overlay that is not there changes the folder when it comes.
+        // A missing overlay needs no watch: creating it changes the folder.
         let there = watches.into_iter().filter(|watch| watch.stamp.is_some());
         self.below.watches.extend(there);
         let old = self.old.get(dir).copied();
@@ -230,7 +230,7 @@ impl Walk<'_> {
         }
         let settled = stamps.iter().flatten().all(|stamp| is_settled(*stamp));
         let mut read = read(dir, file, self.source);
-        // Read anew for the clock's sake alone, and the same: it stays what callers may hold.
+        // Read again only because of the clock, with the same result: keep the instance that callers may hold.
         if let (Some(old), Ok(new)) = (same, &read)
             && let Ok(before) = &old.read
             && before.inner.declared == new.inner.declared
@@ -257,7 +257,7 @@ fn is_settled(stamp: FileStamp) -> bool {
     clock::now() - changed > UNSETTLED
 }
 
-/// Reads one folder's skill.
+/// Reads the skill in one folder.
 pub(super) fn read(dir: &Path, file: &'static str, source: &Source) -> Result<Skill, Broken> {
     let folder_name = dir
         .file_name()

@@ -1,28 +1,28 @@
-//! The YAML of a front matter: a small tree read from events, with what a strict reader refuses noted beside it.
+//! The YAML of front matter: a small tree built from events, with notes on what a strict reader refuses.
 
 use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Value};
 
-/// Deeper than this is refused; front matters have two levels, three with `metadata`.
+/// Maximum depth; front matter has two levels, three with `metadata`.
 const MAX_DEPTH: usize = 16;
 
-/// A text with more to mind than this is refused: no note may be lost, some decide.
+/// Maximum number of notes; a text with more is refused, since some notes matter and none may be lost.
 const MAX_NOTES: usize = 256;
 
-/// A value. Scalars stay as written: what `yes` or `1.0` means is for the field to say.
+/// A value. Scalars remain as written: the field decides what `yes` or `1.0` means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
-    /// A text, and whether it stood there unquoted.
+    /// A text, and whether it was unquoted.
     Text(String, bool),
     /// A sequence.
     List(Vec<Node>),
-    /// A mapping, each key once: the first.
+    /// A mapping with unique keys; of duplicates, the first.
     Map(Vec<(String, Node)>),
 }
 
-/// What was in the text beyond the tree.
+/// What the text contained besides the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Note {
     /// `[a]` or `{a: b}` on this line.
@@ -33,25 +33,25 @@ pub(super) enum Note {
     Tag(usize),
     /// A tab outside quotes, blocks and comments on this line.
     Tab(usize),
-    /// This key, again, on this line, so deep.
+    /// A duplicate key, with its line and depth.
     Duplicate(String, usize, usize),
-    /// A mapping indented unlike its neighbours on this line.
+    /// A mapping on this line whose indentation differs from its neighbors.
     Indentation(usize),
 }
 
-/// A text read.
+/// A parsed text.
 #[derive(Debug)]
 pub(super) struct Read {
-    /// What it holds; an empty text is an empty unquoted scalar.
+    /// The content; an empty text is an empty unquoted scalar.
     pub(super) node: Node,
-    /// What a strict reader minds.
+    /// What a strict reader refuses.
     pub(super) notes: Vec<Note>,
 }
 
-/// Reads one document that begins below so many lines of its file. Aliases are refused: a few of them can stand
+/// Parses one document that starts below `above` lines of its file. Refuses aliases: a few of them can stand
 /// for gigabytes.
 pub(super) fn read(text: &str, above: usize) -> Result<Read, String> {
-    // The parser takes a NUL for the end of the text and would leave out what follows.
+    // The parser takes a NUL for the end of the text and would ignore the rest.
     if text.contains('\0') {
         return Err("holds a NUL character".to_owned());
     }
@@ -77,11 +77,11 @@ fn read_text(text: &str, above: usize) -> Result<Read, String> {
     })
 }
 
-/// Quoted texts that go on at the column of their key or before, which YAML 1.1 takes and 1.2 does not, moved in by
-/// spaces: that changes nothing in them. `None` where there are none.
+/// Indents continuation lines of quoted texts that start at or before the column of their key, which YAML 1.1 permits and 1.2
+/// does not; this does not change the texts. `None` if there are none.
 fn indent_quoted(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len() + 16);
-    // The quote that is open, and how far its key stands in.
+    // The open quote, and the indentation of its key.
     let mut open = None;
     let mut moved = false;
     for line in text.split_inclusive('\n') {
@@ -111,7 +111,7 @@ fn indent_quoted(text: &str) -> Option<String> {
     moved.then_some(out)
 }
 
-/// Whether a quoted text ends in this line.
+/// Whether a quoted text ends on this line.
 fn closes(line: &str, quote: char) -> bool {
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
@@ -125,7 +125,7 @@ fn closes(line: &str, quote: char) -> bool {
 }
 
 impl Node {
-    /// The value of a mapping's key.
+    /// Returns the value of a mapping's key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Map(pairs) => pairs.iter().find(|(k, _)| k == key).map(|(_, v)| v),
@@ -133,12 +133,12 @@ impl Node {
         }
     }
 
-    /// Whether it says nothing: an empty or `null` scalar without quotes.
+    /// Whether it is empty: an empty or `null` scalar without quotes.
     pub(super) fn is_null(&self) -> bool {
         matches!(self, Self::Text(text, true) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
-    /// As a JSON value; scalars stay texts.
+    /// Converts it to a JSON value; scalars remain texts.
     pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Text(..) if self.is_null() => Value::Null,
@@ -157,7 +157,7 @@ struct Reader<'a> {
     flow: FlowStarts,
     above: usize,
     notes: Vec<Note>,
-    /// Where quoted texts and blocks stand, in characters.
+    /// The positions of quoted texts and blocks, in characters.
     texts: Vec<Range<usize>>,
 }
 
@@ -320,7 +320,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where brackets stand that may open a flow collection: events do not tell flow from block.
+/// The positions of brackets that may open a flow collection: events do not distinguish flow from block.
 struct FlowStarts(Vec<usize>);
 
 impl FlowStarts {
