@@ -10,7 +10,7 @@ mod scan;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Values of any shape.
+/// Generates values of any shape.
 pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,4 +1,4 @@
-//! Fuzz targets of the JSON reader: each runs for a few seconds over its corpus, at length by `make fuzz`.
+//! Fuzz targets for the JSON reader: each runs for a few seconds over its corpus, and longer with `make fuzz`.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ const WORDS: &[&str] = &[
     "sk-ant-api03-",
 ];
 
-/// White space of JSON.
+/// JSON white space.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 fn corpus(name: &str) -> PathBuf {
@@ -55,7 +55,7 @@ fn fuzz_what_the_strict_scan_passes_every_parser_reads_alike() {
             return;
         };
         assert_eq!(canonical(text).err(), scan(text).err(), "{text}");
-        // No check, but no panic either, whatever the text.
+        // Not a validation, but it must never panic, whatever the text.
         let (typed, viewed) = (from_scanned::<Value>(text), View::of(text).value());
         if scan(text).is_ok() {
             let parsed: Value = serde_json::from_str(text).unwrap();

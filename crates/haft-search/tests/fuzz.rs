@@ -1,4 +1,4 @@
-//! Fuzz target of the index: names, texts and queries of any kind. Runs for a few seconds over its corpus, at length by `make fuzz`.
+//! Fuzz target for the index: names, texts and queries of any kind. Runs for a few seconds over its corpus, and longer with `make fuzz`.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ const WORDS: &[&str] = &[
     "123",
 ];
 
-/// Most terms of one document that an index stores, and most bytes of one: 64 that may grow as they lose their case.
+/// Maximum number of terms stored per document, and maximum bytes of one: 64, which may grow in lower case.
 const MAX_TERMS: usize = 1_024;
 const MAX_TERM: usize = 3 * 64;
 
@@ -38,7 +38,7 @@ fn corpus(name: &str) -> PathBuf {
 fn fuzz_what_any_query_finds_in_any_text_is_bounded_and_in_order() {
     fuzz(&corpus("search"), WORDS, |input| {
         let text = String::from_utf8_lossy(input);
-        // The first line is the query; then a document a line, its name before the first blank.
+        // The first line is the query; each further line is a document, with its name before the first space.
         let (query, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let pairs = rest
             .lines()
@@ -66,7 +66,7 @@ fn fuzz_what_any_query_finds_in_any_text_is_bounded_and_in_order() {
             all.is_sorted_by(|a, b| (b.score, a.document) < (a.score, b.document)),
             "{all:?}"
         );
-        // A limit cuts the same order, and a filter leaves the other hits as they are.
+        // A limit cuts off the same order, and a filter does not change the other hits.
         assert_eq!(
             index.search(query, 2, |_| true)[..],
             all[..all.len().min(2)]

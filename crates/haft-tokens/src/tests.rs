@@ -1,4 +1,4 @@
-//! Tokens: counts and cuts agree with the full encoding of a known encoder, on friendly and hostile texts.
+//! Tokens: counts and cuts agree with the full encoding of a reference encoder, on friendly and hostile texts.
 
 use super::{Bytes, Tokenizer};
 
@@ -20,7 +20,7 @@ mod o200k {
     use crate::Tokenizer;
     use crate::o200k::O200k;
 
-    /// The bytes at which the tokens of the known encoder's full encoding end.
+    /// Returns the byte positions where the tokens of the reference encoder end.
     fn ends(text: &str) -> Vec<usize> {
         let known = bpe_openai::o200k_base();
         let lengths = known
@@ -75,7 +75,7 @@ mod o200k {
         ends(text).len()
     }
 
-    /// A text of about `bytes` bytes made by repeating numbered lines.
+    /// Returns a text of about `bytes` bytes, made of numbered lines.
     fn lines(bytes: usize, line: impl Fn(usize) -> String) -> String {
         let mut text = String::new();
         for n in 0.. {

@@ -1,4 +1,4 @@
-//! The fuzz target of the tokenizer: it runs for a few seconds over its corpus, at length by `make fuzz`.
+//! The fuzz target for the tokenizer: runs for a few seconds over its corpus, and longer with `make fuzz`.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ const WORDS: &[&str] = &[
     "語語",
 ];
 
-/// The count is that of the known encoder, and a cut leaves whole tokens and whole characters.
+/// The count is that of the reference encoder, and cuts leave complete tokens and complete characters.
 #[test]
 fn fuzz_texts_are_counted_and_cut_as_the_known_encoder_has_it() {
     let known = bpe_openai::o200k_base();

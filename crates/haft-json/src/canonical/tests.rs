@@ -1,4 +1,4 @@
-//! Tests of the canonical form: RFC 8785's own examples, and what it leaves to us.
+//! Tests of the canonical form: RFC 8785's own examples, and what it leaves open.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -59,7 +59,7 @@ fn the_doubles_of_rfc_8785_appendix_b_print_as_there() {
         (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
         (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
     ] {
-        // Seventeen digits with an exponent: read back as exactly this double, never as an integer.
+        // Seventeen digits with an exponent read back as exactly this double, and never as an integer.
         check(&format!("{:.17e}", f64::from_bits(bits)), expect);
     }
 }
@@ -153,7 +153,7 @@ fn the_canonical_form_is_its_own_canonical_form_and_means_the_same() {
 
 #[test]
 fn recorded_forms_stay_what_they_are() {
-    // Pairs of a text and its form, recorded when the canonical form had a reader of its own: digests in records rest on them.
+    // Pairs of a text and its form, recorded when the canonical form had its own reader: digests in records depend on them.
     let recorded = include_str!("../../tests/corpus/canonical.jsonl");
     let mut count = 0;
     for line in recorded.lines() {
@@ -176,7 +176,7 @@ fn members_that_are_left_out_change_no_other() {
         (r#"{"a":1}"#, &[], r#"{"a":1}"#),
         (r#"{"a":1}"#, &["b"], r#"{"a":1}"#),
         ("", &["a"], "{}"),
-        // No object: nothing is left out.
+        // Not an object: nothing is left out.
         (r#"[{"a":1}]"#, &["a"], r#"[{"a":1}]"#),
     ] {
         let digest = args_digest_without(text, names);
@@ -184,7 +184,7 @@ fn members_that_are_left_out_change_no_other() {
     }
 }
 
-/// Pieces of JSON, sound and not.
+/// Pieces of JSON, valid and invalid.
 const PIECES: [&str; 24] = [
     "{",
     "}",
@@ -217,7 +217,7 @@ fn any_pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }
 
-/// A sound value with one piece put somewhere into its text, or over a part of it.
+/// Generates a valid value with one piece inserted into its text, or replacing a part of it.
 fn any_damaged() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(PIECES.as_slice());
     let place = (any::<prop::sample::Index>(), 0..3_usize);

@@ -1,11 +1,11 @@
-//! Property: the single pass and the slow road give the same verdict.
+//! Property: the single pass and the full validator give the same verdict.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::schema::Schema;
 
-/// Choices drawn from random bytes: the same bytes give the same schema and text, and shrink well.
+/// Choices drawn from random bytes: the same bytes give the same schema and text, and they shrink well.
 struct Tape<'b>(std::slice::Iter<'b, u8>);
 
 impl Tape<'_> {
@@ -170,7 +170,7 @@ fn text(tape: &mut Tape<'_>, depth: usize) -> String {
     }
 }
 
-/// A text that mostly follows the schema, so that deep places are reached.
+/// Generates a text that mostly follows the schema, so that deeply nested places are reached.
 fn guided(tape: &mut Tape<'_>, root: &Value, schema: &Value, depth: usize) -> String {
     if tape.below(8) == 0 || depth > 5 {
         return text(tape, depth);
@@ -236,7 +236,7 @@ proptest! {
     }
 }
 
-/// The generators reach both verdicts on the single pass often enough to mean something.
+/// The generators reach both verdicts on the single pass often enough to be meaningful.
 #[test]
 fn the_generators_reach_both_verdicts() {
     let (mut yes, mut no) = (0, 0);

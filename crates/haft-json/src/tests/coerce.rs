@@ -1,10 +1,10 @@
-//! What is coerced, to what, and what never is.
+//! What is coerced, to what, and what is never coerced.
 
 use serde_json::{Value, json};
 
 use crate::schema::Schema;
 
-/// `value` is put as the property `v` with this schema; `expect` is its text afterwards, or `None` where it fails.
+/// Checks the text of property `v` after coercion, with this schema and `value`; `None` if it fails.
 #[track_caller]
 fn check(schema: &Value, value: &str, expect: Option<&str>) {
     let schema =

@@ -1,4 +1,4 @@
-//! Property: types are read as `serde_json` reads them.
+//! Property: types deserialize as with `serde_json`.
 #![expect(dead_code, reason = "what was read is compared as `Debug` shows it")]
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ struct Mixed {
     l: Option<f32>,
 }
 
-/// The same value or the same error; whether it was read without `serde_json`.
+/// Checks that value or error are the same as with `serde_json`; returns whether this reader read the text alone.
 fn agree<T: DeserializeOwned + Debug>(text: &str) -> bool {
     let wanted = serde_json::from_str::<T>(text).map_err(|e| e.to_string());
     let got = from_scanned::<T>(text).map_err(|e| e.to_string());
@@ -102,7 +102,7 @@ fn agree_on_all(text: &str) {
     agree::<serde::de::IgnoredAny>(text);
 }
 
-/// Values near what the types want.
+/// Generates values close to what the types accept.
 fn near() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any_value(),
@@ -167,7 +167,7 @@ fn what_is_left_to_serde_json_is_read_by_it() {
     ] {
         assert!(!agree::<Mixed>(text), "{text}");
     }
-    // Not sound; the scan would not have let it through.
+    // Invalid texts, which the scan would refuse.
     for text in [
         "[1,]",
         "[1 2]",

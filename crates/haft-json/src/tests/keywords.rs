@@ -1,4 +1,4 @@
-//! Each keyword: instances that pass and fail on both roads, and how failures are worded.
+//! Each keyword: instances that pass and fail in both validators, and how failures are worded.
 
 use std::sync::Arc;
 

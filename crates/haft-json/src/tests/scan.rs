@@ -1,4 +1,4 @@
-//! What the strict scan refuses, and where it says so.
+//! What the strict scan refuses, and the position it reports.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -48,7 +48,7 @@ fn sound_texts_pass() {
     }
 }
 
-/// A text, what is wrong, at which byte, and the path of the value.
+/// A text, the fault, its byte position, and the path of the value.
 const BAD: &[(&str, Fault, usize, &str)] = &[
     ("", Fault::Truncated, 0, ""),
     ("\u{feff}{}", Fault::Expected("a value"), 0, ""),
@@ -170,7 +170,7 @@ fn many_and_long_keys_are_told_apart() {
     assert!(error.path.len() < 300);
 }
 
-/// Texts made of what breaks parsers.
+/// Generates texts from pieces that break parsers.
 fn shards() -> impl Strategy<Value = String> {
     let shard = prop::sample::select(vec![
         "{",

@@ -1,4 +1,4 @@
-//! The index beside BM25 as the books write it, and on bad input.
+//! Compares the index with textbook BM25, and tests bad input.
 #![expect(
     clippy::cast_precision_loss,
     reason = "counts of words, far below 2^52"
@@ -8,14 +8,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// BM25 by the formula, a map a document.
+/// Computes BM25 by the formula, with one list of terms per document.
 fn plain(documents: &[&str], query: &str) -> Vec<f64> {
     let of = |text: &str| {
         let mut found = Vec::new();
         words::terms(text, |term| found.push(term.to_owned()));
         found
     };
-    // A document here is its name (twice) and nothing else.
+    // Each document here consists only of its name, which counts twice.
     let documents: Vec<Vec<String>> = documents
         .iter()
         .map(|text| [of(text), of(text)].concat())
@@ -43,7 +43,7 @@ proptest! {
         query in "[a-f ]{0,10}",
         limit in 0_usize..50,
     ) {
-        // A label is no word: leave exact names out.
+        // A label match is not a word match: avoid exact names.
         let texts: Vec<String> = documents.iter().map(|d| format!("{d} zz")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let index = Index::new(texts.iter().map(|text| Document::new(text)).enumerate());
@@ -104,7 +104,7 @@ fn a_query_that_is_a_name_or_an_alias_finds_it_first() {
 
 #[test]
 fn ten_thousand_long_documents_and_a_huge_query_stay_bounded() {
-    // 300 characters without a gap, and with gaps.
+    // Names of about 300 characters without spaces, and texts with spaces.
     let documents: Vec<(String, String)> = (0..10_000)
         .map(|n| {
             (

@@ -12,7 +12,7 @@ fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
     }
 }
 
-/// Runs a duty over both stores, with a quota of 1,000 bytes.
+/// Runs a test on both stores, with a quota of 1,000 bytes.
 fn check(duty: impl Fn(&dyn ArtifactStore)) {
     duty(&MemoryArtifacts::new().with_quota(1000));
     let root = tempfile::tempdir().unwrap();
@@ -168,7 +168,7 @@ fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
         let first = put(&old, 1, 300);
         let kept = put(&held, 2, 300);
         let second = put(&old, 3, 300);
-        // The first goes; the second fits, with a tenth of the quota to spare.
+        // The first is removed; the second fits, with a tenth of the quota to spare.
         let third = put(&new, 4, 200);
         let has =
             |owner: &Owner, reference: &ArtifactRef| wait(store.info(owner, reference)).is_ok();
@@ -180,7 +180,7 @@ fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
                 limit: 1000
             }
         );
-        // What a run in use holds never goes: an artifact that fits nowhere takes nothing with it.
+        // What a run in use holds is never removed: an artifact that cannot fit removes nothing.
         let full = wait(store.put(&new, "text/plain", bytes(5, 701))).unwrap_err();
         assert!(
             matches!(
@@ -217,7 +217,7 @@ fn a_ref_is_a_hash_and_nothing_else() {
 
 #[test]
 fn what_is_being_stored_is_stored_where_nothing_waits_for_it() {
-    // One thread for work that blocks: what it is given later it does later.
+    // A single thread for blocking work runs its jobs in order.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .max_blocking_threads(1)
         .build()

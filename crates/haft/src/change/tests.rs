@@ -1,4 +1,4 @@
-//! Random changes are recorded, and undone byte for byte unless another program changed the files since.
+//! Random changes are recorded, and undone byte for byte unless another program has changed the files since.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::workspace::{Place, Workspace, WriteMode};
 
 mod force;
 
-/// A workspace, and notes of what is changed in it.
+/// A workspace, and the log of its changes.
 struct Scene {
     home: TempDir,
     work: TempDir,
@@ -79,7 +79,7 @@ impl Scene {
         plan(&nets, &self.workspace, &self.log, &run, changed).unwrap()
     }
 
-    /// Every path with what it is; files with their mode and text.
+    /// Returns every path with its kind; files with their mode and text.
     fn tree(&self) -> BTreeMap<PathBuf, String> {
         let mut all = BTreeMap::new();
         let mut todo = vec![self.work.path().to_owned()];
@@ -104,7 +104,7 @@ impl Scene {
     }
 }
 
-/// One thing a call may do; what is not possible does nothing.
+/// An operation of a call; impossible ones do nothing.
 #[derive(Debug, Clone)]
 enum Does {
     Write(&'static str, &'static str),
@@ -244,7 +244,7 @@ fn what_somebody_else_changed_is_not_touched() {
         let found: Vec<_> = plan.conflicts.iter().map(|conflict| conflict.why).collect();
         assert_eq!(found, [why]);
     }
-    // Where something was moved from, something else was made.
+    // Something else was created where something was moved from.
     for (from, to, made) in [("a", "c", "a"), ("d", "c", "d/x")] {
         let scene = Scene::new();
         Does::Move(from, to).it(&scene, &scene.changer("r1"));
@@ -255,7 +255,7 @@ fn what_somebody_else_changed_is_not_touched() {
         let found: Vec<_> = plan.conflicts.iter().map(|conflict| conflict.why).collect();
         assert_eq!(found, ["something else is there now"], "{from}");
     }
-    // Between two calls.
+    // A change between two calls.
     let scene = Scene::new();
     Does::Write("a", "new\n").it(&scene, &scene.changer("r1"));
     fs::write(scene.work.path().join("a"), "mine").unwrap();
@@ -269,7 +269,7 @@ fn what_somebody_else_changed_is_not_touched() {
 
 #[test]
 fn an_undo_replaces_no_file_that_it_did_not_compare() {
-    // In a folder that comes back.
+    // In a folder that moves back.
     let scene = Scene::new();
     for one in [Does::Remove("d/x"), Does::Move("d", "c")] {
         one.it(&scene, &scene.changer("r1"));
@@ -277,7 +277,7 @@ fn an_undo_replaces_no_file_that_it_did_not_compare() {
     fs::write(scene.work.path().join("c/x"), "mine").unwrap();
     let plan = scene.plan("r1");
     assert_eq!(plan.conflicts[0].path, Path::new("c/x"), "{plan:?}");
-    // After it was planned.
+    // After the undo was planned.
     for (path, text) in [("a", "mine"), ("b", "mine"), ("c", "mine")] {
         let scene = Scene::new();
         let changer = scene.changer("r1");
@@ -299,7 +299,7 @@ fn an_undo_replaces_no_file_that_it_did_not_compare() {
 
 #[test]
 fn what_a_killed_process_noted_is_compared_with_what_lies_there() {
-    // Noted and not done, noted and done, and a line that was cut.
+    // Recorded but not done, recorded and done, and an incomplete line.
     for (does, text) in [(false, "one\n"), (true, "new\n")] {
         let scene = Scene::new();
         Does::Write("a", "new\n").it(&scene, &scene.changer("r1"));
@@ -325,7 +325,7 @@ fn what_a_killed_process_noted_is_compared_with_what_lies_there() {
             fs::read_to_string(scene.work.path().join("a")).unwrap(),
             "one\n"
         );
-        // The next note follows a whole line.
+        // The next record follows a complete line.
         Does::Write("b", "new\n").it(&scene, &scene.changer("r1"));
         assert_eq!(scene.log.read(&RunId::new("r1")).unwrap().len(), 2);
     }
@@ -370,7 +370,7 @@ fn what_is_kept_already_is_kept_once_and_anew_where_it_is_damaged() {
     let files = scene.home.path().join("runs/r1/changes/files");
     let kept = || fs::read_dir(&files).unwrap().map(|kept| kept.unwrap());
     let mut first: Option<PathBuf> = None;
-    // As it was kept, as a crash may leave it, and with other bytes of the same length.
+    // As it was saved, as a crash may leave it, and with different bytes of the same length.
     for (left, again) in [("one\n", false), ("", true), ("two\n", true)] {
         fs::write(scene.work.path().join("a"), "one\n").unwrap();
         if let Some(path) = &first {

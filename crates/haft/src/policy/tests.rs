@@ -1,4 +1,4 @@
-//! Tests of the policy: one scene, in which a call is judged under a few rules.
+//! Tests of the policy: in each scene, a call is judged under a few rules.
 
 mod dead;
 mod denials;
@@ -36,7 +36,7 @@ use crate::spec::{Risk, ToolClass, ToolName, ToolSpec};
 
 const WORKSPACE: &str = "/home/dev/app";
 const HOME: &str = "/home/dev";
-/// The digest that stands for the arguments of every scene that its permissions do not state.
+/// The digest of the arguments that the permissions do not state, in every scene.
 const UNSTATED: &str = "rest";
 
 /// Tools with a class, as the standard tools declare it.
@@ -54,7 +54,7 @@ pub(super) const CLASSES: [(&str, ToolClass); 11] = [
     ("fetch_url", ToolClass::WebFetch),
 ];
 
-/// Tools that say that they reach nothing beyond the run.
+/// Tools that declare that they affect nothing outside the run.
 const STAYS: [&str; 5] = [
     "load_skill",
     "list_skills",
@@ -63,7 +63,7 @@ const STAYS: [&str; 5] = [
     "todo_write",
 ];
 
-/// Rules by list, in one layer called `test`.
+/// Rules by list, in one layer named `test`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lists<'a> {
     pub(super) deny: &'a [&'a str],
@@ -83,7 +83,7 @@ impl Lists<'_> {
     }
 }
 
-/// A call to be judged.
+/// A call to judge.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) spec: ToolSpec,
@@ -118,7 +118,7 @@ pub(super) fn judge(lists: Lists<'_>, scene: &Scene) -> Ruling {
     policy(Profile::Workspace, lists).judge(&scene.call())
 }
 
-/// A call of a tool with these arguments and effects.
+/// Creates a call of a tool with these arguments and effects.
 pub(super) fn tool(
     name: &str,
     risk: Risk,
@@ -170,7 +170,7 @@ pub(super) fn linked(path: &str, target: &str) -> PathClaim {
     }
 }
 
-/// A call of `run_command`, with the effects it states.
+/// Creates a call of `run_command` with the effects it states.
 pub(super) fn run(line: &str) -> Scene {
     let read = CommandLine::new(line);
     let claim = |target: &Target| {
@@ -215,7 +215,7 @@ pub(super) fn fetch(host: &str) -> Scene {
     )
 }
 
-/// A server's tool, without effects of its own.
+/// Creates a call of a server's tool, without effects of its own.
 pub(super) fn served(name: &str, arguments: &Value) -> Scene {
     tool(name, Risk::High, arguments, Vec::new())
 }

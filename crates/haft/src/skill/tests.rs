@@ -1,4 +1,4 @@
-//! Tests of skills: what loads, what is told, what is valid.
+//! Tests of skills: what loads, what is reported, what is valid.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ mod reading;
 mod sets;
 mod strictly;
 
-/// What a `SKILL.md` in a folder named `demo` declares.
+/// Returns what a `SKILL.md` in a folder named `demo` declares.
 fn declared(text: &str) -> Declared {
     declared_with(text, None)
 }
@@ -24,14 +24,14 @@ fn strictly(text: &str) -> Report {
     check_text(text.as_bytes(), None, "demo", Rigour::Strict)
 }
 
-/// Writes a file with the folders above it.
+/// Writes a file and creates the folders above it.
 fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
     let path = path.as_ref();
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, bytes).unwrap();
 }
 
-/// A `SKILL.md` of that name.
+/// Returns a `SKILL.md` with that name.
 fn skill_md(name: &str) -> String {
     format!("---\nname: {name}\ndescription: About {name}.\n---\n\n# {name}\n")
 }

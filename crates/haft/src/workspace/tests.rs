@@ -1,4 +1,4 @@
-//! Tables over a small real folder: what each operation does and how it refuses.
+//! Tables over a small real folder: the result of each operation, and how it refuses.
 
 use std::fs;
 use std::io::Read;
@@ -16,7 +16,7 @@ struct Scene {
     ws: Workspace,
 }
 
-/// `ws/` with a few files, links, a repository and haft's own folder; `out/` beside it.
+/// Creates `ws/` with a few files, links, a repository and haft's own folder; and `out/` beside it.
 fn scene() -> Scene {
     let dir = tempfile::tempdir().unwrap();
     let at = |p: &str| dir.path().join(p);
@@ -64,7 +64,7 @@ impl Scene {
         self.dir.path().join("ws").join(path)
     }
 
-    /// One operation in words: `verb path [to]`; what it gives or how it fails.
+    /// Runs one operation given in words (`verb path [to]`); returns its result or how it fails.
     fn run(&self, line: &str) -> Result<String, ErrorKind> {
         let words: Vec<&str> = line.split(' ').collect();
         let done = |()| String::new();
@@ -141,7 +141,7 @@ fn check(line: &str, expect: Result<&str, ErrorKind>) {
 
 const ALL: &str = ".git a.txt abs dangling leave lnk mine mod pipe socket src";
 
-/// An operation, and what it gives or how it fails.
+/// An operation, and its result or how it fails.
 const ROWS: &[(&str, Result<&str, ErrorKind>)] = &[
     ("read a.txt", Ok("ws/a.txt")),
     ("read ./src//main.rs", Ok("ws/src/main.rs")),
@@ -298,7 +298,7 @@ fn a_swap_puts_back_what_came_after_the_file_was_compared() {
 
     let scene = scene();
     let folder = std::fs::File::open(scene.ws.root()).unwrap();
-    // The entry in the place of a file as it was compared, and whether it may be replaced.
+    // The entry in place of the compared file, and whether it may be replaced.
     for (name, replaced) in [
         ("a.txt", true),
         ("src", false),
@@ -450,7 +450,7 @@ fn looking_at_many_paths_shows_nothing_reached_through_a_link() {
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2_000))]
-    /// Whatever the path: it is refused, or it leads below the root, and to the very place the system says.
+    /// Every path is refused, or leads below the root and to exactly the place that the system reports.
     #[test]
     fn a_path_leads_where_the_system_says_or_nowhere(
         path in proptest::collection::vec(
@@ -470,14 +470,14 @@ proptest::proptest! {
             (Ok(place), Ok(system)) if place.kind().is_some() => {
                 proptest::prop_assert_eq!(&root.join(place.real()).components().collect::<PathBuf>(), system);
             }
-            // A place where something could be written: nothing is there, as the system says, and it is inside.
+            // A place for a new file: nothing is there, as the system reports, and it is inside.
             (Ok(place), Err(_)) => {
                 proptest::prop_assert!(place.kind().is_none());
                 proptest::prop_assert!(place.real().components().all(|c| c.as_os_str() != ".."));
             }
             (Ok(_), Ok(_)) => proptest::prop_assert!(false, "something is there, and it was not found"),
             (Err(_), Ok(system)) => {
-                // The system goes out and may come back; we never go out.
+                // The system may leave the root and return; haft never leaves it.
                 let goes_out = path.contains("leave") || path.contains("..") || path.is_empty();
                 proptest::prop_assert!(goes_out || !system.starts_with(&root), "{path} was refused");
             }
@@ -490,7 +490,7 @@ thread_local! {
     static SCENE: std::rc::Rc<Scene> = std::rc::Rc::new(scene());
 }
 
-/// Several changes: all of them, or none when one fails.
+/// Several changes: all of them, or none if one fails.
 #[test]
 fn changes_are_made_together_or_not_at_all() {
     let s = scene();
@@ -516,7 +516,7 @@ fn changes_are_made_together_or_not_at_all() {
         ]
     };
     let before = listing(&s.at(""));
-    // Found out when all others are made: a second file of the same name; and before, a name that is too long.
+    // Found after all others are made: a second file of the same name; found earlier: a name that is too long.
     for (last, kind) in [(&new, "changed"), (&long, "255 bytes")] {
         let mut bad = good(stamp(&a)).to_vec();
         bad.push(one(last, Some(&b""[..]), None, None));
@@ -524,7 +524,7 @@ fn changes_are_made_together_or_not_at_all() {
         assert!(error.contains(kind), "{error}");
         assert_eq!(listing(&s.at("")), before);
     }
-    // Found out before anything is touched.
+    // Found before anything is touched.
     let changed = good(stamp(&c));
     assert!(matches!(
         s.ws.change(&changed),
@@ -545,7 +545,7 @@ fn changes_are_made_together_or_not_at_all() {
     );
 }
 
-/// Every path below a folder, with the text of files.
+/// Returns every path below a folder, with the text of files.
 fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     let mut todo = vec![root.to_path_buf()];

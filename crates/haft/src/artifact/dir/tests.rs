@@ -1,4 +1,4 @@
-//! Tests of artifacts on disk: what a disk adds to every store's duties.
+//! Tests of artifacts on disk: the duties that only a disk adds.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn read(store: &DirArtifacts, run: &str, reference: &ArtifactRef) -> Result<Byte
     wait(store.read(&owner(run), reference, 0..u64::MAX))
 }
 
-/// The same folder, seen by another process some days later.
+/// Opens the same folder as another process would, some days later.
 fn later(root: &Path, now: fn() -> i128) -> DirArtifacts {
     DirArtifacts {
         now,
@@ -124,7 +124,7 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run() {
     ));
     assert_eq!(read(&store, "lives", &held).unwrap(), "held");
 
-    // Its time runs from the last unpin on.
+    // Its time to live starts at the last unpin.
     store.unpin(&owner("lives"));
     assert_eq!(wait(in_eight_days.sweep()).unwrap(), Swept::default());
     let store = DirArtifacts {
@@ -155,7 +155,7 @@ fn the_pins_of_a_process_that_is_gone_end() {
     let crashed = DirArtifacts::new(root.path());
     crashed.pin(&owner("r"));
     let reference = put(&crashed, "r", "left behind");
-    // A process that ends without a word lets go of its files, and no more.
+    // A process that ends abruptly only releases its files.
     drop(crashed);
     let in_eight_days = later(root.path(), || clock::now() + 8 * DAY);
     assert_eq!(
@@ -208,7 +208,7 @@ fn many_who_store_at_once_keep_all_and_count_right() {
         for n in 0..6 {
             let root = root.path();
             scope.spawn(move || {
-                // A store of its own: to the disk it is another process.
+                // A separate store: to the disk, it is another process.
                 let store = DirArtifacts::new(root);
                 let run = format!("r{}", n % 3);
                 for m in 0..8 {

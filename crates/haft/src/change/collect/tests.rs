@@ -1,4 +1,4 @@
-//! Commands run on real overlays and on upper folders made by hand; what they changed is collected, applied and undone.
+//! Runs commands on real overlays and on handmade upper folders; collects, applies and undoes their changes.
 
 mod conflicts;
 mod crash;
@@ -25,7 +25,7 @@ use crate::change::{ChangeLog, Changer};
 /// The options of a view's overlay.
 const OPTIONS: &str = "userxattr,index=off,xino=off,metacopy=off,redirect_dir=nofollow";
 
-/// A workspace, and a view of it.
+/// A workspace and a view of it.
 struct Scene {
     base: TempDir,
     workspace: Workspace,
@@ -57,12 +57,12 @@ impl Scene {
         }
     }
 
-    /// A path in the workspace.
+    /// Returns a path in the workspace.
     fn work(&self, path: &str) -> PathBuf {
         self.base.path().join("work").join(path)
     }
 
-    /// A path in the upper folder.
+    /// Returns a path in the upper folder.
     fn upper(&self, path: &str) -> PathBuf {
         self.base.path().join("view/upper").join(path)
     }
@@ -72,11 +72,11 @@ impl Scene {
         assert!(shell(&self.work(""), script), "{script}");
     }
 
-    /// Begins the view: what changes in the workspace from now on, changes while the command runs.
+    /// Starts the view: from now on, changes in the workspace happen while the command runs.
     fn begin(&mut self) {
         let since = Since::of(&self.base.path().join("view")).unwrap();
         let probe = self.base.path().join("home/probe");
-        // The clock of a file system may stand still for some milliseconds.
+        // The clock of a file system may not advance for some milliseconds.
         let passed = |than: Since| {
             while Since::of(&probe).map_or(true, |now| now <= than) {
                 fs::write(&probe, "").unwrap();
@@ -88,7 +88,7 @@ impl Scene {
         self.since = Some(since);
     }
 
-    /// Runs a script on the view, and copies what it saw at the end; false where overlays cannot be mounted.
+    /// Runs a script on the view, and copies what it saw at the end; returns false if overlays cannot be mounted.
     fn run(&mut self, script: &str) -> bool {
         self.begin();
         let base = self.base.path();
@@ -110,7 +110,7 @@ impl Scene {
         Collected::collect(&self.workspace, &upper, self.since.unwrap()).unwrap()
     }
 
-    /// What is left when some of the changes may be applied.
+    /// Collects again, when some of the changes may already be applied.
     fn collect_again(&self) -> Collected {
         let upper = self.base.path().join("view/upper");
         Collected::collect_again(&self.workspace, &upper, self.since.unwrap()).unwrap()
@@ -135,12 +135,12 @@ impl Scene {
         tree(&self.work(""))
     }
 
-    /// The view as the script left it.
+    /// Returns the view as the script left it.
     fn copy(&self) -> BTreeMap<PathBuf, String> {
         tree(&self.base.path().join("copy"))
     }
 
-    /// Undoes what was applied, and redoes it.
+    /// Undoes the applied changes, and redoes them.
     fn undo_and_redo(&self, before: &BTreeMap<PathBuf, String>) {
         let after = self.tree();
         for (of, by, expect) in [("r1", "r2", before), ("r2", "r3", &after)] {
@@ -183,7 +183,7 @@ fn status(command: &mut Command) -> bool {
     output.status.success()
 }
 
-/// Every path below a folder with what it is: files with mode and content, links with their target.
+/// Returns every path below a folder with its kind: files with mode and content, links with their target.
 fn tree(root: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut todo = vec![root.to_owned()];

@@ -1,9 +1,9 @@
-//! An undo that sets aside what was changed since: what the run changed is as before, and nothing of others is lost.
+//! An undo that sets aside later changes: the run's changes are reverted, and nothing of other programs is lost.
 
 use super::super::undo::Changed;
 use super::*;
 
-/// What another program writes or removes at a path of the workspace; what is not possible does nothing.
+/// Writes or removes a path of the workspace as another program; impossible operations do nothing.
 fn by_others(scene: &Scene, path: &str, text: Option<String>) {
     let path = scene.work.path().join(path);
     let _ = match text {
@@ -12,7 +12,7 @@ fn by_others(scene: &Scene, path: &str, text: Option<String>) {
     };
 }
 
-/// What others wrote, sorted.
+/// Returns what other programs wrote, sorted.
 fn contents(tree: &BTreeMap<PathBuf, String>) -> Vec<&String> {
     let mut all: Vec<_> = tree.values().filter(|what| what.contains("mine")).collect();
     all.sort();
@@ -37,7 +37,7 @@ proptest! {
         }
         let after = scene.tree();
         let undo = scene.plan_with("r1", Changed::SetAside);
-        // What somebody put beside a folder that was moved into itself is not set aside.
+        // What another program put beside a folder that was moved into itself is not set aside.
         if undo.conflicts.is_empty() && !undo.is_empty() && undo.moves.is_empty() {
             undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
             let now = scene.tree();
@@ -89,13 +89,13 @@ fn what_was_changed_since_is_kept_beside_and_nothing_is_overwritten() {
 
 #[test]
 fn what_cannot_be_restored_stays_a_conflict() {
-    // Only the file itself had the text that was moved.
+    // Only the file itself had the moved text.
     let scene = Scene::new();
     Does::Move("d/x", "x").it(&scene, &scene.changer("r1"));
     by_others(&scene, "x", Some("mine\n".to_owned()));
     let undo = scene.plan_with("r1", Changed::SetAside);
     assert_eq!(undo.conflicts[0].why, "what it was is not kept", "{undo:?}");
-    // A folder is not set aside with what it holds.
+    // A folder is not set aside with its content.
     let scene = Scene::new();
     Does::Write("c", "new\n").it(&scene, &scene.changer("r1"));
     fs::remove_file(scene.work.path().join("c")).unwrap();

@@ -1,4 +1,4 @@
-//! Which names hold secrets, as tables.
+//! Tables of names that mark a file as secret.
 
 use super::{SECRET_NAMES, SecretNames};
 

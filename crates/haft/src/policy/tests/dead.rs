@@ -1,4 +1,4 @@
-//! Rules that decide nothing: which are found, and that taking them out changes no verdict.
+//! Rules that decide no call: which ones are found, and that removing them changes no verdict.
 
 use super::super::{DeadCause, Policy};
 use super::*;
@@ -15,7 +15,7 @@ fn dead(lists: Lists<'_>) -> Vec<(String, DeadCause, Option<String>)> {
         .collect()
 }
 
-/// Rules of deny, ask and allow, and the last of them with what decides in its place, where it is shadowed.
+/// Rules for deny, ask and allow; the last is the tested rule, with the rule that shadows it, if any.
 type Row<'a> = (&'a [&'a str], &'a [&'a str], &'a str, Option<&'a str>);
 
 const ROWS: &[Row<'_>] = &[
@@ -83,7 +83,7 @@ const ROWS: &[Row<'_>] = &[
         "Network(example.org:8443)",
         Some("Network(example.org)"),
     ),
-    // Each decides about something that the other does not cover.
+    // Each decides on something that the other does not cover.
     (&["Edit(/src/**)"], NONE, "Edit(/**)", None),
     (&["Edit(/src/*.rs)"], NONE, "Edit(/src/**)", None),
     (&["Edit(/src/gen/**)"], NONE, "Edit(/src/**)", None),
@@ -134,7 +134,7 @@ fn ask_rules_are_shadowed_by_bare_denials_and_by_the_same_pattern_alone() {
     for (deny, ask, found) in [
         ("Edit", "Edit(/src/**)", true),
         ("Edit(/src/**)", "Edit(/src/**)", true),
-        // Removing /src/gen's parents is asked about, not denied.
+        // Removing a parent of /src/gen needs approval, but is not denied.
         ("Edit(.env)", "Edit(/config/.env)", false),
     ] {
         let lists = Lists {
@@ -165,7 +165,7 @@ fn rules_that_match_nothing_repeat_another_or_lie_outside_are_found() {
         let causes: Vec<_> = dead(lists).into_iter().map(|(_, cause, _)| cause).collect();
         assert_eq!(causes, expect.into_iter().collect::<Vec<_>>(), "{rules:?}");
     }
-    // A denial outside of the workspace still speaks of commands.
+    // A deny rule outside the workspace still applies to commands.
     let lists = Lists {
         deny: &["Read(//etc/**)"],
         ..Lists::default()

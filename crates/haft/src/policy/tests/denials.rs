@@ -1,9 +1,9 @@
-//! `Denials` say of paths what the rules say of file tools.
+//! `Denials` treat paths as the rules treat them for file tools.
 
 use super::super::{Denials, SecretFiles};
 use super::*;
 
-/// What rules alone keep from programs.
+/// Returns what rules alone keep from programs.
 fn denials(lists: Lists<'_>) -> Denials {
     let builder = builder(Profile::Trusted, lists.set());
     let policy = builder.secret_files(SecretFiles::Allow).build();

@@ -1,4 +1,4 @@
-//! Rules as text: what is read, what is refused, what is found to do nothing.
+//! Rules as text: which are parsed, which are refused, and which are found to have no effect.
 
 use super::super::{List, RuleText, RulesError};
 use super::*;

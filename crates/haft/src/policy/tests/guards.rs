@@ -1,4 +1,4 @@
-//! Guards: what no rule lifts.
+//! Guards: what no rule can override.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ fn protected_paths_are_read_and_not_written() {
             (DENY, "guard protected-paths"),
             "{path}"
         );
-        // One of them holds secrets by its name, too.
+        // One of them is also a secret file by name.
         let reading = if path == ".envrc" { ASK } else { ALLOW };
         assert_eq!(judge(everything(), &read(path)).verdict, reading, "{path}");
         let through = tool(
@@ -95,7 +95,7 @@ fn protected_paths_are_read_and_not_written() {
     }
 }
 
-/// A path, and whether a change of it by a command is asked about.
+/// A path, and whether a command's change to it needs approval.
 const GIT_PATHS: &[(&str, bool)] = &[
     (".git", true),
     ("sub/.git", true),
@@ -209,7 +209,7 @@ fn no_rule_allows_a_critical_change_of_a_command() {
             assert_eq!(&*ruling.rule, "guard command-changes");
         }
     }
-    // A file tool's write is not meant.
+    // A file tool's write is not affected.
     let by_tool = tool("write_file", Risk::High, &json!({}), vec![hook]);
     assert_eq!(judge(everything(), &by_tool).verdict, ALLOW);
 }
@@ -227,7 +227,7 @@ fn rules_for_files_and_commands_do_not_speak_of_applying() {
     };
     assert_eq!(judge(classes, &apply(vec![])).verdict, ALLOW);
     for (path, expect) in [
-        // The name of a file that is there is no pattern.
+        // The name of an existing file is not a pattern.
         ("app/[id]/$x.ts", ALLOW),
         ("src/a", ALLOW),
         ("../a", ASK),

@@ -1,4 +1,4 @@
-//! What a denial says could be done instead.
+//! What a denial says can be done instead.
 
 use super::*;
 

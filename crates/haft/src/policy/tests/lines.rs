@@ -1,10 +1,10 @@
-//! Command lines taken apart: which commands and files a line holds, and what is not taken apart at all.
+//! Parsing command lines: the commands and files of a line, and lines that are not parsed at all.
 
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// line → its parts, and `> target`, `< target`
+/// Checks that a line has these parts, and `> target` and `< target` redirections.
 fn check(line: &str, expect: &[&str]) {
     let read = CommandLine::new(line);
     let parts = read.parts.iter().map(|part| part.command.clone());
@@ -95,7 +95,7 @@ fn what_runs_where_a_word_is_expanded_is_a_part() {
         ("a > >(b)", &["a", "b"]),
         ("a $(b $(c `d`))", &["a $()", "b $()", "c $()", "d"]),
         ("a `b \\`c\\``", &["a $()", "b $()", "c"]),
-        // Nothing looks at the text again.
+        // Nothing parses the text again.
         ("x='y[$(b)]'", &["x='y[$(b)]'"]),
         ("[[ 'x[$(b)]' == y ]] && a", &["a"]),
     ] {
@@ -127,7 +127,7 @@ fn redirections_are_files() {
         ("a > \\<\\(\\)", &["a", "> <()"]),
         ("a < '<()'", &["a", "< <()"]),
         ("a > '>'\"()\"", &["a", "> >()"]),
-        // AP2: `..` behind a link leads elsewhere than its text says.
+        // AP2: `..` after a link leads elsewhere than the text says.
         (
             "a > /x/link/../../dev/null",
             &["a", "> /x/link/../../dev/null"],
@@ -138,7 +138,7 @@ fn redirections_are_files() {
     }
 }
 
-/// Too long, too deep, too many.
+/// Returns lines that are too long, too deeply nested or have too many parts.
 fn immense() -> Vec<String> {
     let n = |text: &str, times: usize| text.repeat(times);
     vec![
@@ -172,7 +172,7 @@ fn immense() -> Vec<String> {
     ]
 }
 
-/// No command lines, or none that can be told.
+/// Returns lines that are not command lines, or cannot be parsed.
 fn broken() -> Vec<String> {
     vec![
         "echo 'a".into(),
@@ -213,7 +213,7 @@ fn broken() -> Vec<String> {
     ]
 }
 
-/// Nothing of these is allowed by anything, none takes long, and none needs a deep stack.
+/// No rule allows any of these, none takes long, and none needs a deep stack.
 #[test]
 fn what_cannot_be_taken_apart_is_asked_about_at_once() {
     let lines = [immense(), broken()].concat();
@@ -245,7 +245,7 @@ fn what_cannot_be_taken_apart_is_asked_about_at_once() {
             let shown: String = line.chars().take(40).collect();
             assert_eq!(allowing.judge(&scene.call()).verdict, ASK, "{shown:?}");
             assert_eq!(denying.judge(&scene.call()).verdict, DENY, "{shown:?}");
-            // A hundred times of what it takes: no clock decides, only a hang is found.
+            // A hundred times the usual time: this only detects a hang, and does not depend on the clock.
             assert!(started.elapsed() < Duration::from_secs(20), "{shown:?}");
         }
     };
@@ -333,7 +333,7 @@ fn patterns_do_not_cover_what_needs_more() {
     ] {
         assert_eq!(judge(lists, &run(line)).verdict, ASK, "{line}");
     }
-    // A carriage return belongs to the word.
+    // A carriage return is part of the word.
     let ends = Lists {
         allow: &["Bash(ls)", "Bash(ls *)"],
         deny: &["Bash(sudo *)"],

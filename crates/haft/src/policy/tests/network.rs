@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::*;
 
-/// A connection of a command.
+/// Creates a connection of a command.
 fn connection(host: &str, port: u16) -> Scene {
     connection_to(host, port, &[])
 }
 
-/// The same to a host whose name leads to these private addresses.
+/// Does the same for a host whose name resolves to these private addresses.
 fn connection_to(host: &str, port: u16, leads_to: &[&str]) -> Scene {
     let permission = Permission {
         effect: Effect::Connect {
@@ -47,10 +47,10 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
         (&["Network"], "example.com", 22, ALLOW),
         (&["WebFetch"], "example.com", 443, ASK),
         (&["WebFetch(domain:example.com)"], "example.com", 443, ASK),
-        // A private place is asked about, whatever wider rules say.
+        // A private place needs approval, whatever wider rules say.
         (&["Network", "Network(localhost)"], "localhost", 443, ASK),
         (&["Network(10.0.0.1)"], "10.0.0.1", 443, ASK),
-        // Save by a rule that names host and port; metadata services stay out of reach.
+        // Except by a rule that names host and port; metadata services remain denied.
         (&["Network(10.0.0.1:443)"], "10.0.0.1", 443, ALLOW),
         (&["Network(10.0.0.1:443)"], "10.0.0.1", 8443, ASK),
         (&["Network(localhost:5432)"], "localhost", 5432, ALLOW),
@@ -83,7 +83,7 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
         let ruling = judge(lists, &connection(host, port));
         assert_eq!(ruling.verdict, expect, "deny {deny:?} {host}:{port}");
     }
-    // Nor do they speak of what the web tools fetch.
+    // Nor do these rules apply to what the web tools fetch.
     let ruling = judge(allow(&["Network"]), &fetch("example.com"));
     assert_eq!(ruling.verdict, ASK);
 }
@@ -93,7 +93,7 @@ fn a_public_name_that_leads_to_a_private_address_needs_more_than_a_rule_for_the_
     let private = "Network(private:registry.example.com:8443)";
     for (rules, leads_to, expect) in [
         (&["Network(registry.example.com:8443)"][..], &[][..], ALLOW),
-        // The name was public when the rule was kept, and is not now.
+        // The name was public when the rule was saved, and now is not.
         (
             &["Network(registry.example.com:8443)", "Network"],
             &["10.0.0.7"],
@@ -262,7 +262,7 @@ fn a_host_without_a_port_is_the_usual_one_in_an_allow_and_every_one_in_a_deny() 
         (plain, "example.com", ALLOW, DENY),
         (plain, "example.com:443", ALLOW, DENY),
         (plain, "example.com:8443", ASK, DENY),
-        // The usual port of another scheme.
+        // The default port of another scheme.
         (plain, "example.com:80", ASK, DENY),
         (below, "a.example.com", ALLOW, DENY),
         (below, "a.example.com:8443", ASK, DENY),

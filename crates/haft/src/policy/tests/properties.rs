@@ -1,4 +1,4 @@
-//! Properties: more rules and guards never lower a verdict; patterns agree with naive matchers.
+//! Properties: more rules and guards never weaken a verdict; patterns agree with naive matchers.
 
 use std::path::PathBuf;
 
@@ -99,7 +99,7 @@ proptest! {
         let path = path.join("/");
         let view = PathView::new(&path, None);
         let compiled = PathPattern::parse(&text, None, true).unwrap();
-        // A deny also covers what lies below, and the folder of a trailing `/**`.
+        // A deny rule also covers what lies below, and the folder of a trailing `/**`.
         let end = parts.iter().rposition(|p| *p != "**").map_or(0, |at| at + 1);
         let expect = (0..=segments.len()).any(|n| naive_path(&parts[..end], &segments[..n]));
         prop_assert_eq!(compiled.forbids(&view), expect, "{} on {}", text, path);
@@ -119,13 +119,13 @@ proptest! {
     #[test]
     fn any_text_is_taken_apart(text in "[a-c $'\"`(){}<>&|;\\\\\n#=-]{0,80}") {
         let found = fragments(&text);
-        // A quoted brace or assignment is a word; the scan does not tell, and looks behind it: it only ever denies more.
+        // A quoted brace or assignment is a word; the scan cannot tell and looks behind it, so it can only deny more.
         let odd = |word: &String| matches!(word.as_str(), "{" | "}" | "!") || word.contains('=');
         if let Some(words) = plain_words(&text)
             && !words.iter().any(odd)
         {
             prop_assert!(found.commands.contains(&words), "{:?}", found);
-            // What is quoted runs where bash reads it a second time, so the scan looks into it, too.
+            // Quoted text runs where bash reads it a second time, so the scan looks into it, too.
             if !words.iter().any(|word| word.contains('`') || word.contains("$(")) {
                 prop_assert_eq!(found.commands, vec![words]);
             }

@@ -1,4 +1,4 @@
-//! Which rules may be proposed to a person.
+//! Which rules may be proposed to the user.
 
 use super::super::{Classes, PROPOSED_RULE, SecretNames, refuse_proposal, rule_coverage};
 use super::*;
@@ -93,7 +93,7 @@ fn a_rule_on_a_parameter_that_says_not_what_the_call_does_is_not_proposed() {
     }
 }
 
-/// Rules for commands that are not taken, and why.
+/// Command rules that are refused, and why.
 const COMMANDS: &[(&str, &str)] = &[
     (r#"Bash("python3" -c *)"#, "covers anything"),
     ("Bash('curl' -o *)", "known subcommands"),
@@ -129,7 +129,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("Bash(git log:*)", "too wide"),
     ("Bash(git '*')", "too wide"),
     ("Bash(git * --oneline)", "too wide"),
-    // An option writes a file, or starts a program, after these, too.
+    // After these, too, an option can write a file or start a program.
     ("Bash(git log *)", "write a file or start a program"),
     ("Bash(git diff *)", "write a file or start a program"),
     ("Bash(git show *)", "write a file or start a program"),
@@ -141,7 +141,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("Bash(npm view *)", "known subcommands"),
     ("Bash(pip list *)", "known subcommands"),
     ("Bash(uv tree *)", "known subcommands"),
-    // An exact line, too, may run what is piped into it.
+    // Even an exact line may run its piped input.
     ("Bash(bash)", "any command"),
     ("Bash(bash -s)", "any command"),
     ("Bash(xargs rm)", "any command"),

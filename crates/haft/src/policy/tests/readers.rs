@@ -1,4 +1,4 @@
-//! The built-in set of commands that only read (clause 4), and lines that are too long to be judged (clause 16).
+//! The built-in set of read-only commands (clause 4), and lines that are too long to judge (clause 16).
 
 use haft_shell::plain_words;
 
@@ -12,7 +12,7 @@ fn check(line: &str, risk: Risk) {
 #[test]
 fn reading_forms_of_git_with_known_options_are_safe() {
     for line in [
-        // P13: the form of the finding.
+        // P13: the form in the finding.
         "git log --oneline -5",
         "git status",
         "git status -sb --untracked-files=no",
@@ -191,7 +191,7 @@ fn git_in_another_folder_obeys_other_settings() {
     let in_folder = |line: &str, cwd: &str| {
         let mut scene = run(line);
         scene.arguments = Arguments::new(json!({"command": line, "cwd": cwd}).to_string());
-        // As the command tool states it: a reading form elsewhere is no reading form.
+        // As the command tool states it: a read-only form in another folder is not read-only.
         scene
             .permissions
             .iter_mut()
@@ -205,7 +205,7 @@ fn git_in_another_folder_obeys_other_settings() {
         "git push",
         "ls; git log $X",
     ] {
-        // P4: `cwd` is a change of folder.
+        // P4: `cwd` changes the folder.
         assert_eq!(in_folder(line, "bare"), ASK, "{line}");
         assert_eq!(in_folder(line, "sub/../bare"), ASK, "{line}");
         assert_eq!(in_folder(line, "."), ALLOW, "{line}");

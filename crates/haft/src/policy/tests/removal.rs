@@ -1,4 +1,4 @@
-//! Removals of critical paths: asked about even under an allow (clause 15).
+//! Removals of critical paths need approval even if an allow rule matches (clause 15).
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn in_folder(line: &str, cwd: &str) -> Scene {
 fn critical_removals_are_known_by_where_they_lead() {
     // The workspace is /home/dev/app.
     for (line, cwd) in [
-        // P14: the forms of the finding.
+        // P14: the forms in the finding.
         ("rm -rf ../app", "."),
         ("rm -rf ../../app", "sub"),
         ("rm -rf /proc/self/cwd/", "."),
@@ -27,7 +27,7 @@ fn critical_removals_are_known_by_where_they_lead() {
         ("rm -rf ../*/", "."),
         ("rm -rf [a-z]*", "."),
         ("echo . | xargs rm -rf", "."),
-        // The same by other ways.
+        // The same in other ways.
         ("rm -rf sub/../../app", "."),
         ("rm -rf ../../dev", "."),
         ("rm -rf ../../../home", "."),
@@ -60,13 +60,13 @@ fn critical_removals_are_known_by_where_they_lead() {
         ("rm -rf *.*", "."),
         ("rm -rf ./*/", "."),
         ("rm -rf {*,.*}", "."),
-        // AP4: the name is spelled otherwise.
+        // AP4: the name is spelled differently.
         ("r\\m -rf ../app", "."),
         ("r\\m -rf \"$PWD\"/../app", "."),
         ("'rm' -rf \"$PWD\"/../app", "."),
         ("r\"m\"dir ../app", "."),
         ("jobs -x rm -rf ../app", "."),
-        // AP10: in text that is handed to a shell.
+        // AP10: in text that is passed to a shell.
         ("sh -c 'rm -rf ../app'", "."),
         ("sudo bash -ec 'ls; rm -rf /'", "."),
         ("eval rm -rf /", "."),
@@ -85,7 +85,7 @@ fn critical_removals_are_known_by_where_they_lead() {
             let scene = in_folder(line, cwd);
             let ruling = policy(profile, REMOVALS).judge(&scene.call());
             assert_eq!(ruling.verdict, ASK, "{profile}: {line} in {cwd}");
-            // Whoever approves by risk is told how grave it is.
+            // The risk tells a user who approves by risk how serious it is.
             assert_eq!(ruling.risk, Risk::Critical, "{profile}: {line} in {cwd}");
         }
     }

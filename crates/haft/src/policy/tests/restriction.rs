@@ -1,4 +1,4 @@
-//! What an active skill narrows a run to: lists, exclusions, a call's every effect.
+//! Restrictions by an active skill: lists, exclusions, and every effect of a call.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ fn rules(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// The effect that lies outside, if any.
+/// Returns the effect that lies outside the restriction, if any.
 fn outside(only: Option<&[&str]>, excludes: &[&str], scene: &Scene) -> Option<String> {
     let policy = policy(Profile::Trusted, Lists::default());
     let only = only.map(rules);

@@ -1,4 +1,4 @@
-//! The big table: rules, a call, the verdict.
+//! The main table: rules, a call, the verdict.
 
 use serde_json::json;
 
@@ -217,7 +217,7 @@ fn files_named_by_reading_commands_are_covered_too() {
 
 #[test]
 fn what_reads_unasked_reads_no_denied_file() {
-    // AP5: where a folder is gone through, or a repository shown, the file is not named.
+    // AP5: a command that walks a folder or shows a repository does not name the file.
     for (line, expect) in [
         ("grep -r '' .", ASK),
         ("grep -r ''", ASK),
@@ -275,7 +275,7 @@ fn what_reads_unasked_reads_no_denied_file() {
 #[test]
 fn another_way_to_a_denied_file_is_denied_or_asked_about() {
     for (line, expect) in [
-        // AP11: by another way to the same folder.
+        // AP11: by another path to the same folder.
         ("cat ../app/conf/prod/key", DENY),
         ("cat ../../dev/app/conf/prod/key", DENY),
         ("cd src && cat ../../app/conf/prod/key", DENY),
@@ -289,10 +289,10 @@ fn another_way_to_a_denied_file_is_denied_or_asked_about() {
         ("grep -r x /proc/self/cwd/conf", ASK),
         ("cat /proc/cpuinfo", ALLOW),
         ("cat ../other/conf/prod/key", ALLOW),
-        // AP12: by an option that shows more than the files it is given.
+        // AP12: by an option that shows more than the given files.
         ("git log -p --full-diff -- src", ASK),
         ("git log -p -U0 --since=monday -5 -- src", ALLOW),
-        // AP13: behind more letters than are looked through.
+        // AP13: after more letters than are inspected.
         ("grep -nnnnnnnnnnnfconf/prod/key x", ASK),
         ("tail -n1000 src/a", ALLOW),
     ] {
@@ -371,7 +371,7 @@ fn p18_a_rule_for_a_class_never_lets_a_critical_change_run() {
     }
     // A patch that deletes a file is as harmful as one that empties it; the user's rule for changes covers both.
     allow(&["Edit(a)"], &removal("apply_patch", Risk::High), ALLOW);
-    // Denying changes denies removals, whatever their risk.
+    // Denying changes also denies removals, whatever their risk.
     for rule in ["Edit(a)", "Edit", "Read(a)", "delete_file"] {
         let lists = Lists {
             deny: &[rule],
@@ -395,7 +395,7 @@ fn p5_a_kept_rule_covers_the_call_it_was_kept_for_and_no_other() {
     let path = kept("Edit(/a)", "write_file", UNSTATED);
     assert_eq!(verdict(&path, &write("a")), ALLOW);
     assert_eq!(verdict(&path, &write("b")), ASK);
-    // Another tool, other remaining arguments, a removal, a call whose remaining arguments nobody knows.
+    // Another tool, other remaining arguments, a removal, and a call with unknown remaining arguments.
     let edit = tool(
         "edit_file",
         Risk::High,
@@ -422,7 +422,7 @@ fn p5_a_kept_rule_covers_the_call_it_was_kept_for_and_no_other() {
     let bare = kept("refund", "refund", UNSTATED);
     assert_eq!(verdict(&bare, &served("refund", &json!({}))), ALLOW);
     assert_eq!(verdict(&bare, &served("other", &json!({}))), ASK);
-    // Half a limit, or one on a rule that forbids, would say less than is meant: an error.
+    // Half a limit, or a limit on a deny or ask rule, would mean less than intended: an error.
     let half = RuleText {
         tool: Some("write_file".to_owned()),
         ..RuleText::new("Edit(/a)")

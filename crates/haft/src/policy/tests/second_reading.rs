@@ -1,17 +1,17 @@
-//! What bash reads a second time (P1), and variables that it sets by itself (P2): such lines are asked about, whatever allows them.
+//! Text that bash reads a second time (P1), and variables that it sets by itself (P2): such lines need approval, whatever allows them.
 
 use haft_shell::ALTERING;
 
 use super::*;
 
-/// Rules that allow every line that is read.
+/// Rules that allow every line that can be parsed.
 const ALL: Lists<'_> = Lists {
     deny: &[],
     ask: &[],
     allow: &["*", "Edit", "Bash", "Bash(*)"],
 };
 
-/// Is the line asked about under every rule and profile, and in `read-only` not run?
+/// Checks that the line needs approval under every rule and profile, and does not run under `read-only`.
 fn check_unread(line: &str) {
     for profile in [Profile::Workspace, Profile::Trusted] {
         let verdict = policy(profile, ALL).judge(&run(line).call()).verdict;
@@ -21,9 +21,9 @@ fn check_unread(line: &str) {
     assert_eq!(reading.judge(&run(line).call()).verdict, DENY, "{line}");
 }
 
-/// Arithmetic, indices and their like that could run what a file or a variable holds.
+/// Arithmetic, indexes and the like that could run the content of a file or variable.
 const READ_TWICE: &[&str] = &[
-    // P1: every form of the finding.
+    // P1: every form in the finding.
     "echo $(( $(cat evil.txt) ))",
     "[[ $(cat evil.txt) -eq 0 ]]; ls",
     "[[ -v $(cat evil.txt) ]]; ls",
@@ -79,7 +79,7 @@ const READ_TWICE: &[&str] = &[
     "ls > $((x))",
     "cat <<< $((x))",
     "case $((x)) in *) ls;; esac",
-    // A name that a value completes is another name.
+    // A value that completes a name makes it a different name.
     "for x5 in \"$(cat evil.txt)\"; do for i in 5; do ((x$i)); done; done; ls",
     "for i in 1; do echo $((${i}x)); done",
     // A counter that something else may set.
@@ -128,7 +128,7 @@ fn arithmetic_of_numbers_and_counters_is_read() {
     ] {
         assert_eq!(judge(lists, &run(line)).verdict, ALLOW, "{line}");
     }
-    // Counters that the line sets as variables are asked about by default, like every variable.
+    // Counters that the line sets as variables need approval by default, like every variable.
     for line in [
         "i=0; while ((i < 3)); do ls; i=$((i + 1)); done",
         "i=\"5\"; ls; echo $((i--))",
@@ -142,14 +142,14 @@ fn arithmetic_of_numbers_and_counters_is_read() {
 #[test]
 fn what_sets_a_variable_without_an_assignment_is_asked_about() {
     for line in [
-        // P2: every form of the finding.
+        // P2: every form in the finding.
         "echo $((PATH=0)); ls",
         "[[ PATH=0 -eq 0 ]]; ls",
         "echo ${HOME:PATH=0}; ls",
         "echo {PATH}>/dev/null; ls",
         "echo {HOME}>/dev/null; git status",
         "read -r x < evil.txt; (( x ))",
-        // The same by other signs.
+        // The same with other operators.
         "echo {PATH}</dev/null; ls",
         "echo {PATH}<&1; ls",
         "echo {PATH}>&-; ls",
@@ -178,7 +178,7 @@ fn what_sets_a_variable_without_an_assignment_is_asked_about() {
 #[test]
 fn builtins_that_set_variables_or_names_need_an_exact_rule_and_stop_every_other() {
     for (rule, builtin) in [
-        // P2: the two rules of the finding, and the other builtins.
+        // P2: the two rules in the finding, and the other builtins.
         ("Bash(printf *)", "printf -v PATH %s 0"),
         ("Bash(read *)", "read -r PATH < evil.txt"),
         ("Bash(mapfile *)", "mapfile -t PATH"),
@@ -281,7 +281,7 @@ fn builtins_that_only_look_are_covered_by_patterns() {
     }
 }
 
-/// The lists of builtins are whole: every builtin of this machine's bash is one that is listed, or leaves the rest of a line alone.
+/// The lists of builtins are complete: each builtin of this machine's bash is listed, or does not affect the rest of a line.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "bash is the judge")]
 fn every_builtin_of_bash_is_known() {
@@ -320,7 +320,7 @@ fn lines_joined_within_words_are_asked_about() {
         "ls ${x\\\n@P}",
         "ls `ls\\\n`",
         "{PATH}\\\n>x ls",
-        // AP8: what is no descriptor is a word of the command, or its name.
+        // AP8: a number that is not a descriptor is a word of the command, or its name.
         "ls 99999999999>/dev/null",
         "2147483648>/dev/null ls",
     ] {
@@ -336,7 +336,7 @@ fn lines_joined_within_words_are_asked_about() {
     ] {
         assert_eq!(judge(lists, &run(line)).verdict, ALLOW, "{line:?}");
     }
-    // A deny sees what is joined.
+    // A deny rule sees the joined words.
     let lists = Lists {
         deny: &["Bash(touch *)"],
         allow: &["Bash"],
@@ -352,7 +352,7 @@ fn lines_joined_within_words_are_asked_about() {
     }
 }
 
-/// What a deny can see of a line that is not read, it denies.
+/// A deny rule applies to whatever it can see in a line that cannot be parsed.
 #[test]
 fn a_deny_looks_into_what_is_read_twice() {
     let lists = Lists {

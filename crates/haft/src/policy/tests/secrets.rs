@@ -1,4 +1,4 @@
-//! Files that hold secrets by their names: asked about beneath the rules that name them.
+//! Secret files need approval unless a rule names them.
 
 use super::super::SecretFiles;
 use super::*;
@@ -77,10 +77,10 @@ fn a_rule_lifts_it_only_where_it_names_the_secret() {
         let ruling = judge(allowing(&[rule]), &read(path));
         assert_eq!(ruling.verdict, expect, "{rule} {path}");
     }
-    // Among rules that cover it, one that names it is enough, in whatever place.
+    // Among the rules that cover it, a single one that names it is enough, in any position.
     let both = judge(allowing(&["Read(**)", "Read(.env)"]), &read(".env"));
     assert_eq!(both.verdict, ALLOW);
-    // Where links lead counts by itself.
+    // The target of a link is checked separately.
     let link = tool(
         "read_file",
         Risk::Safe,

@@ -1,11 +1,11 @@
-//! The recorded shell cases: each comes out as expected.
+//! The recorded shell cases: each has the expected verdict.
 
 use serde::Deserialize;
 
 use super::super::RuleText;
 use super::*;
 
-/// Lines in the file; fewer is a failure.
+/// Minimum number of lines in the file.
 const CASES: usize = 186;
 
 #[derive(Debug, Deserialize)]

@@ -1,11 +1,11 @@
-//! The page of shell rules says what the code does: each row of its tables is judged.
+//! The page of shell rules matches the code: each row of its tables is judged.
 
 use std::fs;
 
 use super::super::view::CommandView;
 use super::*;
 
-/// The first table under a heading: example and result of each row. Under `minimum` rows the page was not read.
+/// Returns the first table under a heading: example and result of each row. With fewer than `minimum` rows, the page was not read.
 fn table(heading: &str, minimum: usize) -> Vec<(String, String)> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/shell-rules.md");
     let page = fs::read_to_string(page).unwrap();
@@ -26,7 +26,7 @@ fn table(heading: &str, minimum: usize) -> Vec<(String, String)> {
     rows
 }
 
-/// The text of `` `code` ``; `⏎` stands for the end of a line.
+/// Returns the text of `` `code` ``; `⏎` means a line break.
 fn code(cell: &str) -> String {
     let fence = if cell.starts_with("``") { "`` " } else { "`" };
     let inner = cell.strip_prefix(fence.trim_end()).unwrap();
@@ -45,7 +45,7 @@ fn verdict(profile: Profile, lists: Lists<'_>, line: &str) -> Verdict {
 
 #[test]
 fn the_language_is_the_one_of_the_page() {
-    // Under this profile only what is unread is asked about.
+    // Under this profile, only what cannot be parsed needs approval.
     let lists = Lists {
         allow: &["Read", "Edit"],
         ..Lists::default()

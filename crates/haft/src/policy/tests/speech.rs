@@ -1,14 +1,14 @@
-//! What the policy says: reasons, advice, suggested rules, explanations, the view.
+//! What the policy tells users and models: reasons, advice, suggested rules, explanations, the view.
 
 use super::*;
 
-/// What the model and what the operator is told to do.
+/// The advice for the model and for the operator.
 struct Advice {
     model: &'static str,
     operator: &'static str,
 }
 
-/// What a model is told of whatever no guard has better advice about.
+/// The advice for a model where no guard has a better one.
 const ANOTHER_WAY: &str = "do it another way, or tell the user that it is not permitted here";
 
 fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, told: &Advice) {
@@ -16,7 +16,7 @@ fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, told: &
     assert!(ruling.reason.contains(reason), "{ruling:?}");
     assert_eq!(&*ruling.operator, told.operator, "{ruling:?}");
     assert_eq!(&*ruling.advice, told.model, "{ruling:?}");
-    // U6: what a model is told never says how to loosen a rule.
+    // U6: advice for a model never says how to loosen a rule.
     for word in ["--profile", "rule", "allow it"] {
         assert!(!ruling.advice.contains(word), "{ruling:?}");
     }
@@ -102,7 +102,7 @@ fn a_refusal_names_what_would_allow_it() {
     );
 }
 
-/// The same call with another argument.
+/// Returns the same call with another argument.
 fn with(scene: Scene, name: &str, value: Value) -> Scene {
     let mut arguments = scene.arguments.value();
     arguments[name] = value;
@@ -151,7 +151,7 @@ fn suggested_rules_allow_the_call_and_nothing_beside_it() {
         (with(run("make"), "env", json!({"X": "; touch pwn"})), &[]),
         (with(run("make"), "env", json!({"NO_COLOR": "1"})), &[]),
         (with(run("make"), "env", json!({})), &["Bash(make)"]),
-        // P18: removals and critical calls are decided each time.
+        // P18: removals and critical calls need approval each time.
         (removal("a", Risk::High), &[]),
         (removal("a", Risk::Critical), &[]),
         (tool("wipe", Risk::Critical, &json!({}), Vec::new()), &[]),

@@ -1,9 +1,9 @@
-//! What commands use, as far as their words tell: a command that is not understood needs a rule where there is no jail.
+//! What commands do with files, as far as their words show: without a jail, a command that is not understood needs a rule.
 
 use super::super::uses::{How, Known};
 use super::*;
 
-/// Whether the last part of a line is understood, and its uses as text.
+/// Returns whether the last part of a line is understood, and its uses as text.
 fn last(line: &str) -> (bool, Vec<String>) {
     let uses = CommandLine::new(line).uses();
     let last = uses.last().unwrap();

@@ -1,10 +1,10 @@
-//! Commands that run other commands: what allow, ask and deny see of them.
+//! Commands that run other commands: what allow, ask and deny rules see of them.
 
 use super::*;
 
 const ALLOWED: &[&str] = &["Bash", "Bash(*)"];
 
-/// The verdict under a deny of `touch`, where all else is allowed.
+/// Returns the verdict under a deny rule for `touch` that allows everything else.
 fn under_deny(line: &str) -> Verdict {
     let lists = Lists {
         deny: &["Bash(touch *)"],
@@ -22,9 +22,9 @@ type Row = (
     Verdict,
 );
 
-/// allow, deny, line, verdict
+/// Rows of allow rules, deny rules, line and verdict.
 const FED: &[Row] = &[
-    // P3: the forms of the finding.
+    // P3: the forms in the finding.
     (&[], &[], "echo . -exec touch pwn ';' | xargs find", ASK),
     (&[], &[], "echo --output=pwn | xargs git diff", ASK),
     (
@@ -40,7 +40,7 @@ const FED: &[Row] = &[
         ASK,
     ),
     (&["Bash(rm *)"], &[], "echo . | xargs rm -rf", ASK),
-    // The same through other wrappers, options and places.
+    // The same with other wrappers, options and places.
     (&[], &[], "ls | xargs timeout 5 find", ASK),
     (&[], &[], "ls | timeout 5 xargs git log", ASK),
     (&[], &[], "ls | xargs diff a", ASK),
@@ -53,7 +53,7 @@ const FED: &[Row] = &[
     (&["Bash(make)"], &[], "echo evil | xargs make", ASK),
     (&["Bash(xargs make)"], &[], "echo good | xargs make", ALLOW),
     (&["Bash"], &["Read(.env)"], "echo .env | xargs cat", ASK),
-    // Programs that only read do so whatever they are given.
+    // Read-only programs only read, whatever their arguments.
     (&[], &[], "ls | xargs cat", ALLOW),
     (&[], &[], "ls | xargs grep -l x | xargs wc -l", ALLOW),
     (
@@ -87,7 +87,7 @@ fn xargs_adds_words_that_nobody_sees() {
 
 /// Lines that run `touch` through something else.
 const RUN_TOUCH: &[&str] = &[
-    // P7: every form of the finding.
+    // P7: every form in the finding.
     "env -u FOO touch pwn",
     "env -C sub touch ../pwn",
     "env -S'touch pwn'",
@@ -107,7 +107,7 @@ const RUN_TOUCH: &[&str] = &[
     "flock x touch pwn",
     "sudo -u root touch pwn",
     "doas -u root touch pwn",
-    // Promised as well as the finding's, and beside them.
+    // Documented in addition to the finding's forms.
     "find . -exec touch pwn ';'",
     "find . -name x -okdir timeout 5 touch {} +",
     "find . -exec sh -c 'touch pwn' ';'",
@@ -209,7 +209,7 @@ fn a_deny_does_not_reach_into_the_words_of_another_command() {
         "ls | xargs grep touch",
         "xargs -n 1 grep touch",
         "bash -c 'echo \"$1\"' _ 'touch pwn'",
-        // P13, clause 5: only says what the name stands for.
+        // P13, clause 5: only prints what the name refers to.
         "export A=\"$X\" B=\"$(ls)\"",
         "[ -f \"$X\" ]",
         "exec ls \"$X\"",

@@ -1,4 +1,4 @@
-//! The recorded skills: every one loads leniently, and strictly comes out as recorded.
+//! The recorded skills: each one loads leniently and has the recorded result in the strict check.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::skill::check::{Rigour, check};
 use crate::skill::{Level, Skill, Source, walk};
 
-/// Skills in the file; fewer is a failure.
+/// Minimum number of skills in the file.
 const SKILLS: usize = 120;
 
 #[derive(Debug, Deserialize)]
@@ -44,7 +44,7 @@ fn every_recorded_skill_loads_with_its_name_and_description() {
     for (dir, verdict) in &verdicts {
         let skill = load(&folder.join(dir));
         assert_eq!(skill.name(), verdict.name, "{dir}");
-        // Trimmed: a block's last line end is counted in the record.
+        // Trimmed here, while the record counts a block's last line break.
         let (count, recorded) = (
             skill.description().chars().count(),
             verdict.description_chars,
@@ -78,7 +78,7 @@ fn strict_verdicts_are_those_recorded() {
     }
 }
 
-/// What a message is about, whosever words it has.
+/// Reduces a message to its subject, independent of its wording.
 fn gist(message: &str) -> String {
     let lower = message.to_lowercase();
     let subject = ["unknown field", "description", "directory"];

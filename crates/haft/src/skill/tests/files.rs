@@ -1,4 +1,4 @@
-//! The files of a skill: bounded, beneath its folder, whatever lies there.
+//! The files of a skill: bounded and below its folder, whatever is there.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -17,7 +17,7 @@ fn load(dir: &Path) -> Skill {
     walk::read(&dir, "SKILL.md", &source).unwrap_or_else(|broken| panic!("{broken:?}"))
 }
 
-/// What keeps the skill in a folder from loading, by loading and by checking it.
+/// Checks that loading and checking report why the skill in a folder does not load.
 #[track_caller]
 fn refused(dir: &Path, told: &str) {
     let real = dir.canonicalize().unwrap();

@@ -1,9 +1,9 @@
-//! Lenient reading: rows of texts and what they come to.
+//! Lenient reading: rows of texts and their results.
 
 use super::{declared, declared_with};
 use crate::skill::Level;
 
-/// Name and description where it loads, else `error`; then parts of what is told, in order.
+/// Checks name and description if the skill loads, otherwise `error`; then parts of the reported problems, in order.
 #[track_caller]
 fn check(text: &str, expect: &str, told: &[&str]) {
     let declared = declared(text);

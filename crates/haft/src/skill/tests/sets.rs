@@ -186,7 +186,7 @@ fn changes_count_from_the_next_look_on() {
     assert!(first.version() > empty.version());
     assert!(Arc::ptr_eq(&first, &set.current()));
 
-    // Written again at once, to the same length: the file system's clock may not have ticked.
+    // Written again immediately, with the same length: the file system's clock may not have ticked.
     write(at.join("a/SKILL.md"), skill_md("b"));
     let second = set.current();
     assert_eq!(names(&second), ["b"]);

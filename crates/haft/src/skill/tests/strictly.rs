@@ -1,9 +1,9 @@
-//! Strict checking: rows as the reference validator (skills-ref 0.1.1) judged them when it was run over each.
+//! Strict checking: rows with the verdicts of the reference validator (skills-ref 0.1.1).
 
 use super::strictly;
 use crate::skill::check::{Rigour, check_text};
 
-/// Whether a front matter with these lines is valid in a folder `demo`; where not, a part of what is told.
+/// Checks whether front matter with these lines is valid in a folder `demo`; if not, that a problem contains `told`.
 #[track_caller]
 fn check(front: &str, told: &str) {
     check_whole(&format!("---\n{front}\n---\nbody\n"), told);

@@ -1,4 +1,4 @@
-//! What another program puts in a place between a change and its undoing is never lost.
+//! What another program puts in a place between a change and its reversal is never lost.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -16,7 +16,7 @@ fn stamp(path: &Path) -> FileStamp {
     FileStamp::of(&rustix::fs::lstat(path).unwrap())
 }
 
-/// The texts of all files of a folder, the one of `file` first.
+/// Returns the texts of all files in a folder, that of `file` first.
 fn texts(folder: &Path) -> Vec<String> {
     let mut entries: Vec<_> = fs::read_dir(folder).unwrap().flatten().collect();
     entries.sort_by_key(|entry| entry.file_name() != "file");
@@ -35,7 +35,7 @@ fn what_was_put_there_since_stays_and_the_old_text_beside_it() {
     type Row<'a> = (Option<&'a str>, Option<&'a str>, Act, &'a [&'a str]);
     let (nothing, save): (Act, Act) = (|_| (), save);
     let edit: Act = |path| fs::write(path, THEIRS).unwrap();
-    // What is there before and after the change, what another program does then, and the texts in the end.
+    // What is there before and after the change, what another program then does, and the final texts.
     let rows: [Row<'_>; 9] = [
         (Some(OLD), Some(NEW), nothing, &[OLD]),
         (Some(OLD), Some(NEW), edit, &[THEIRS, OLD]),

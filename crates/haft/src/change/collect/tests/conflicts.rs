@@ -1,8 +1,8 @@
-//! What other programs change in the workspace while a command runs is not overwritten.
+//! Changes by other programs in the workspace while a command runs are not overwritten.
 
 use super::*;
 
-/// What the command does, what another program does meanwhile, and the changes: `!` is a conflict.
+/// What the command does, what another program does meanwhile, and the changes; `!` marks a conflict.
 const ROWS: [(&str, &str, &[&str]); 18] = [
     ("echo new > a", "echo mine > a", &["!modify a"]),
     ("echo new > a", "echo mine > t; mv t a", &["!modify a"]),
@@ -29,9 +29,9 @@ const ROWS: [(&str, &str, &[&str]); 18] = [
         &["modify b", "!replace d", "!create d/x"],
     ),
     ("echo new > d/x", "mv d e; mkdir d", &["!create d/x"]),
-    // Another file was changed.
+    // A different file was changed.
     ("echo new > a", "echo mine > b", &["modify a"]),
-    // A folder's mode and times are another program's; it was not moved.
+    // Another program changed the folder's mode and times; the folder was not moved.
     (
         "echo new > d/x",
         "chmod 700 d; echo mine > d/new",
@@ -73,7 +73,7 @@ fn what_another_program_changed_meanwhile_is_a_conflict() {
     }
 }
 
-/// The same where another program deletes.
+/// The same for deletions by another program.
 const DELETIONS: [(&str, &str, &[&str]); 18] = [
     ("echo new > a", "rm a", &["!create a"]),
     (
@@ -91,7 +91,7 @@ const DELETIONS: [(&str, &str, &[&str]); 18] = [
         "rm -r d",
         &["create d", "!create d/x", "create d/y"],
     ),
-    // New files, at these names or not.
+    // New files, with these names or others.
     ("echo new > c", "rm a", &["create c"]),
     ("rm a; echo new > a", "rm a", &["create a"]),
     (
@@ -99,7 +99,7 @@ const DELETIONS: [(&str, &str, &[&str]); 18] = [
         "rm -r d",
         &["create d", "create d/x"],
     ),
-    // Moved, not deleted: whatever is deleted beside it, and though it was changed.
+    // Moved, not deleted: whatever is deleted beside it, and even if it was changed.
     ("mv a e; echo more >> e", "rm b", &["delete a", "create e"]),
     ("mv a e; echo more >> e; echo a > a", "rm b", &["create e"]),
     (
@@ -113,7 +113,7 @@ const DELETIONS: [(&str, &str, &[&str]); 18] = [
         "rm b",
         &["modify a", "modify d/x"],
     ),
-    // Where a moved file is known by its content, a deleted one is as well; otherwise it is not.
+    // If a moved file is recognized by its content, so is a deleted one; otherwise it is not.
     (
         "mv a e; echo new > b",
         "rm b",
@@ -213,7 +213,7 @@ fn a_part_that_is_applied_already_is_completed() {
         collected
             .apply(&scene.workspace, &changer, &select)
             .unwrap();
-        // By the process itself, and by another that collects again.
+        // By the same process, and by another one that collects again.
         if count % 2 == 0 {
             scene.apply(&collected).unwrap();
         } else {

@@ -1,12 +1,12 @@
-//! Processes that are killed while they apply changes: going on completes it, and an undo restores what was before.
+//! Processes killed while they apply changes: another run completes the work, or an undo restores what was before.
 
 use std::process::Stdio;
 
 use super::*;
 
-/// The variable that tells the child which scene it applies.
+/// The variable that tells the child which scene to apply.
 const SCENE: &str = "HAFT_TEST_CRASH_SCENE";
-/// Files of each kind of change.
+/// Number of files for each kind of change.
 const FILES: usize = 100;
 
 fn prepare() -> Scene {
@@ -42,7 +42,7 @@ fn prepare() -> Scene {
     scene
 }
 
-/// What the killed process runs.
+/// The test that the killed process runs.
 #[test]
 #[ignore = "only as a child of the test below"]
 fn child_that_applies() {
@@ -58,7 +58,7 @@ fn child_that_applies() {
     collected.apply(&workspace, &changer, &|_| true).unwrap();
 }
 
-/// Runs the child and kills it when a file exists, or with `-` when it is gone.
+/// Runs the child and kills it when a file exists, or with `-` when it is deleted.
 fn kill_at(scene: &Scene, moment: &str) {
     let base = scene.base.path();
     let since = serde_json::to_vec(&scene.since.unwrap()).unwrap();
@@ -80,7 +80,7 @@ fn kill_at(scene: &Scene, moment: &str) {
     child.wait().unwrap();
 }
 
-/// When processes are killed; with `HAFT_SOAK` at every file, 600 times in all.
+/// Returns when to kill processes; with `HAFT_SOAK` at every file, 600 times in total.
 fn moments() -> Vec<String> {
     if std::env::var_os("HAFT_SOAK").is_some() {
         let at = |number| ["-deleted", "-replaced", "new"].map(|step| format!("{step}/{number}"));
@@ -110,7 +110,7 @@ fn is_completed_or_undone(moment: &str, undone: bool) {
     let scene = prepare();
     let before = scene.tree();
     kill_at(&scene, moment);
-    // Undone from what was recorded before the first change, or completed by another process.
+    // Undone from the record made before the first change, or completed by another process.
     if undone {
         let undo = scene.plan("r1");
         assert_eq!(

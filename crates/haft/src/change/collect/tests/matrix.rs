@@ -1,4 +1,4 @@
-//! Every kind of file in the place of every other.
+//! Every kind of file in place of every other.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -12,12 +12,12 @@ const KINDS: [&str; 7] = [
     "nothing", "file", "folder", "link", "fifo", "device", "socket",
 ];
 
-/// Whether a kind can be made here: a device takes root.
+/// Whether a kind can be created here: devices require root.
 fn possible(kind: &str) -> bool {
     kind != "device" || rustix::process::geteuid().is_root()
 }
 
-/// Lines that make each kind at `$p`.
+/// Returns the commands that create each kind at `$p`.
 fn make(kind: &str, text: &str) -> String {
     match kind {
         "nothing" => ":".to_owned(),
@@ -32,7 +32,7 @@ fn make(kind: &str, text: &str) -> String {
     }
 }
 
-/// The actions at `p` and below when `was` is replaced by `is`.
+/// Returns the actions at `p` and below when `was` is replaced by `is`.
 fn expected(was: &str, is: &str) -> Vec<&'static str> {
     let mut all = match (was, is) {
         (_, "fifo" | "device" | "socket") | ("nothing", "nothing") => return Vec::new(),
@@ -152,7 +152,7 @@ fn deletions_in_a_folder_that_is_not_opaque_are_read_in_both_forms() {
         scene.begin();
         fs::create_dir(scene.upper("d")).unwrap();
         whiteout(&scene.upper("d/a"), form);
-        // Below a folder that is gone by now, and of what never was.
+        // Below a folder that is now deleted, and for something that never existed.
         whiteout(&scene.upper("d/never"), form);
         fs::create_dir(scene.upper("gone")).unwrap();
         whiteout(&scene.upper("gone/a"), form);

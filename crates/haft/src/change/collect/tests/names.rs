@@ -1,4 +1,4 @@
-//! Odd names, links and files: what can be applied is, what cannot is named.
+//! Odd names, links and files: what can be applied is applied, everything else is reported.
 
 use super::*;
 
@@ -100,7 +100,7 @@ fn sparse_set_id_and_empty_files_are_applied() {
             "{meta:?}"
         );
     }
-    // Too large to be undone, and not the same as what is there.
+    // Too large to undo, and different from what is there.
     assert_eq!(scene.collect().changes.len(), 0);
     let other = fs::OpenOptions::new()
         .write(true)
@@ -212,7 +212,7 @@ fn what_is_hidden_is_neither_read_nor_changed() {
 fn more_files_than_the_bound_are_refused() {
     let mut scene = Scene::new();
     scene.begin();
-    // In memory where possible, and all names of one file: they are made quickly.
+    // In memory if possible, and all as hard links, so they are created quickly.
     let fast = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let fast = fast.unwrap();
     let mut file = PathBuf::new();

@@ -1,4 +1,4 @@
-//! Random scripts on random trees: applied, the workspace is the view; undone, it is as before; redone, as after.
+//! Random scripts on random trees: applied, the workspace equals the view; undone, it is as before; redone, as after.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ const PATHS: [&str; 12] = [
     ".git/HEAD",
 ];
 
-/// A line of a script; what is not possible does nothing.
+/// Generates a line of a script; impossible operations do nothing.
 fn line() -> impl Strategy<Value = String> {
     let path = || prop::sample::select(&PATHS[..]);
     let text = prop::sample::select(&["one", "two", ""][..]);
@@ -62,7 +62,7 @@ proptest! {
         prop_assert_eq!(conflicts.count(), 0);
         scene.apply(&collected).unwrap();
         prop_assert_eq!(scene.tree(), scene.copy(), "{:?}", actions(&collected));
-        // Again: nothing is left to do, for these changes and for those that are collected again.
+        // Applying again does nothing, for these changes and for those collected again.
         scene.apply(&collected).unwrap();
         let again = scene.collect_again();
         prop_assert_eq!(actions(&again), Vec::<String>::new());
