@@ -16,7 +16,7 @@ const B: f32 = 0.75;
 const MAX_QUERY: usize = 8 * 1024;
 /// Maximum number of distinct terms looked up per query.
 const MAX_TERMS: usize = 256;
-/// The score of a document with an alias equal to the query; an equal name adds twice as much, or three times in the same case.
+/// The score added for an alias equal to the query; an equal name adds twice as much, or three times in the same case.
 /// Words alone score less.
 pub const NAMED: f32 = 1_000.0;
 

@@ -459,8 +459,8 @@ pub struct PolicyBuilder {
 }
 
 impl PolicyBuilder {
-    /// Adds rules after the existing ones. Layers are added from strongest to weakest for readability only; their order does not
-    /// affect the verdict.
+    /// Adds rules after the existing ones. Layers are added in order of strength for readability only; their order does not affect
+    /// the verdict.
     pub fn rules(mut self, rules: RuleSet) -> Self {
         self.rules.extend(rules);
         self

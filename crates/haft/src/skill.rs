@@ -1,8 +1,8 @@
 //! `Skill`: a folder of instructions with a `SKILL.md`, read leniently according to the Agent Skills format.
 //!
 //! Loading reads only name, description and front matter; [`Skill::instructions`] and other files are read on demand. What a
-//! skill requests and how it limits itself are separate: [`Skill::requests`] never
-//! grants anything, [`Skill::restricts_to`] and [`Skill::excludes`] can only narrow.
+//! skill requests and how it limits itself are separate: [`Skill::requests`] never grants anything, [`Skill::restricts_to`] and
+//! [`Skill::excludes`] can only narrow.
 
 use std::fmt;
 use std::ops::Range;
@@ -209,9 +209,9 @@ impl Skill {
 
     /// Reads the instructions now: the text below the front matter, at most [`MAX_INSTRUCTIONS`] bytes.
     ///
+    /// # Errors
     /// [`SkillError::TooLarge`] if they are longer, [`SkillError::Changed`] if the folder was replaced, [`SkillError::Io`]
     /// if the file cannot be read.
-    /// where the file cannot be read.
     pub fn instructions(&self) -> Result<String, SkillError> {
         let folder = Folder::open(&self.inner.dir)?;
         let bytes = folder.whole(Path::new(self.inner.file), MAX_INSTRUCTIONS)?;

@@ -2,8 +2,8 @@
 //!
 //! The list works like a `.gitignore`: the last entry that matches decides, `!` exempts a name, a final `/` matches a folder
 //! and everything in it. Unlike there, an entry without a final `/` matches only files: a folder named `credentials` may hold source
-//! code. Matching is case-insensitive. A copy counts as its original: an entry matches `.npmrc~` where it matches
-//! `.npmrc`.
+//! code. Matching is case-insensitive. A copy counts as its original: an entry that matches
+//! `.npmrc` matches `.npmrc~`.
 
 use std::borrow::Cow;
 use std::fmt;
