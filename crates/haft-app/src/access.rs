@@ -1,5 +1,5 @@
-//! Access tokens: what an operator gives to others, so that each is known by name, sees one view of the tools, and can be shut out
-//! alone. Of a token its hash is kept, in a file of the state folder.
+//! Access tokens that an operator issues to other people: each is known by name, sees one view of the tools and can be revoked on its own.
+//! haft stores only the hash of a token, in a file of the state folder.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -21,49 +21,49 @@ use crate::plain_file::{self, Stamp, stamp};
 use crate::problem::{Place, Problem};
 use crate::wiring::served;
 
-/// The file in the state folder.
+/// The file's name in the state folder.
 const FILE: &str = "access-tokens.json";
 const MAX_BYTES: u64 = 4 << 20;
-/// Most tokens.
+/// Maximum number of tokens.
 const MAX_TOKENS: usize = 10_000;
-/// Longest name.
+/// Maximum length of a name, in bytes.
 const MAX_NAME: usize = 64;
-/// What every token begins with, so that scanners for secrets know it.
+/// The prefix of every token, by which secret scanners recognize it.
 pub const PREFIX: &str = "haft_";
-/// Bytes of the system's randomness in a token.
+/// Random bytes in a token.
 const RANDOM: usize = 32;
-/// Longest life, in days.
+/// Maximum lifetime of a token, in days.
 pub const MAX_DAYS: u32 = 3650;
 
-/// A caller who is known by more than one of this server's two own tokens.
+/// A caller identified by something other than one of the server's own two tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// For whom its calls are made.
+    /// The principal that its calls are made for.
     pub principal: Principal,
-    /// The view that it has; all tools where there is none.
+    /// Its view; `None` for all tools.
     pub view: Option<String>,
 }
 
-/// A token as it is kept.
+/// A token as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessToken {
-    /// For whom it is.
+    /// The name of the person or program that it was issued to.
     pub name: String,
-    /// The SHA-256 of the token, in hex digits.
+    /// The SHA-256 of the token, in hex.
     sha256: String,
-    /// The view that it has; all tools where there is none.
+    /// Its view; `None` for all tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
-    /// When it was made.
+    /// The time of creation.
     #[serde(with = "written")]
     pub created: Timestamp,
-    /// When it ends.
+    /// The time of expiry.
     #[serde(with = "written")]
     pub expires: Timestamp,
 }
 
-/// Times as they are written in the file: RFC 3339.
+/// Serializes times for the file, as RFC 3339.
 mod written {
     use jiff::Timestamp;
     use serde::de::Error as _;
@@ -79,19 +79,19 @@ mod written {
     }
 }
 
-/// Now; where the clock cannot be read, a time at which every token has ended.
+/// Returns the current time; if the clock cannot be read, a time at which every token has expired.
 fn now() -> Timestamp {
     Timestamp::from_nanosecond(haft::clock::now()).unwrap_or(Timestamp::MAX)
 }
 
 impl AccessToken {
-    /// Whether it has ended.
+    /// Returns whether the token has expired.
     pub fn has_expired(&self) -> bool {
         self.expires <= now()
     }
 
-    /// The principal of calls made with it. It belongs to the operator's own tenant, so that the operator sees what they ask; no
-    /// login name of this machine has a colon.
+    /// Returns the principal of calls made with the token. It belongs to the operator's own tenant, so that the operator sees its approval
+    /// requests; no login name on this machine contains a colon.
     fn person(&self, tenant: &str) -> Person {
         Person {
             principal: Principal::new(tenant, format!("token:{}", self.name)),
@@ -100,7 +100,7 @@ impl AccessToken {
     }
 }
 
-/// The tokens that there are.
+/// All tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTokens {
@@ -108,22 +108,22 @@ pub struct AccessTokens {
     tokens: Vec<AccessToken>,
 }
 
-/// What a new token is to be.
+/// The properties of a new token.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// For whom it is.
+    /// The name of the person or program that it is for.
     pub name: String,
-    /// The view that it has; all tools where there is none.
+    /// Its view; `None` for all tools.
     pub view: Option<String>,
-    /// How many days it holds.
+    /// Its lifetime in days.
     pub days: u32,
 }
 
 impl AccessTokens {
-    /// Reads them; an absent file has none, a damaged one is an error.
+    /// Reads the tokens; an absent file means no tokens.
     ///
     /// # Errors
-    /// A [`Problem`] where the file is damaged or cannot be read.
+    /// A [`Problem`] if the file is damaged or cannot be read.
     pub fn load(home: &Home) -> Result<Self, Problem> {
         let path = home.join(FILE);
         let failed = |what: String| {
@@ -140,15 +140,15 @@ impl AccessTokens {
         }
     }
 
-    /// All of them, by their names.
+    /// Returns all tokens, sorted by name.
     pub fn all(&self) -> &[AccessToken] {
         &self.tokens
     }
 
-    /// Makes a token and keeps its hash; the token itself is in the answer and nowhere else.
+    /// Creates a token and stores its hash. The token itself is in the returned value and nowhere else.
     ///
     /// # Errors
-    /// A [`Problem`] where the name or the days cannot be, the name is taken, or the file cannot be read or written.
+    /// A [`Problem`] if the name or the number of days is invalid, the name is taken, or the file cannot be read or written.
     pub fn add(home: &Home, new: &NewToken) -> Result<(String, AccessToken), Problem> {
         check(new)?;
         let secret = plain_file::random_hex(RANDOM)
@@ -184,10 +184,10 @@ impl AccessTokens {
         Ok((secret, token))
     }
 
-    /// Takes a token back: requests with it are refused from now on.
+    /// Revokes a token: requests with it are refused from now on.
     ///
     /// # Errors
-    /// A [`Problem`] where there is no such token, or the file cannot be read or written.
+    /// A [`Problem`] if there is no such token, or the file cannot be read or written.
     pub fn remove(home: &Home, name: &str) -> Result<(), Problem> {
         Self::change(home, |tokens| {
             let before = tokens.len();
@@ -204,7 +204,7 @@ impl AccessTokens {
         })
     }
 
-    /// Reads, changes and writes them under a lock.
+    /// Reads, changes and writes the tokens under a lock.
     fn change(
         home: &Home,
         change: impl FnOnce(&mut Vec<AccessToken>) -> Result<(), Problem>,
@@ -224,10 +224,10 @@ impl AccessTokens {
         plain_file::write_private(&path, &text).map_err(|e| failed(e.to_string()))
     }
 
-    /// The token that this is, where it is one that has not expired.
+    /// Returns the unexpired token that matches `secret`.
     fn find(&self, secret: &str) -> Option<&AccessToken> {
         let given = digest(secret);
-        // By hashes, each compared whole: the time says nothing of a token.
+        // Hashes are compared in constant time, so that timing reveals nothing about a token.
         let same =
             |token: &&AccessToken| bool::from(token.sha256.as_bytes().ct_eq(given.as_bytes()));
         self.tokens
@@ -257,10 +257,10 @@ fn check(new: &NewToken) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that settings have a view of this name.
+/// Checks that the settings define a view of this name.
 ///
 /// # Errors
-/// A [`Problem`] where they have none, or the name of one cannot be.
+/// A [`Problem`] if they don't, or if the name of a view is invalid.
 pub fn check_view(settings: &Settings, name: &str) -> Result<(), Problem> {
     let names: BTreeSet<String> = served::names(settings)?;
     if names.contains(name) {
@@ -276,7 +276,7 @@ pub fn check_view(settings: &Settings, name: &str) -> Result<(), Problem> {
     })
 }
 
-/// The tokens as they are now: a token that is made or taken back counts from the next request on.
+/// The current tokens: a token that is created or revoked takes effect with the next request.
 #[derive(Debug)]
 pub struct LiveTokens {
     home: Home,
@@ -285,11 +285,11 @@ pub struct LiveTokens {
     read: Mutex<Option<(FileStamp, Arc<AccessTokens>)>>,
 }
 
-/// A stamp that differs whenever the file has changed; `None` where there is no file.
+/// A value that changes whenever the file does; `None` if there is no file.
 type FileStamp = Option<Stamp>;
 
 impl LiveTokens {
-    /// Those of this state folder, for persons of this tenant.
+    /// Returns the tokens of this state folder, for principals of this tenant.
     pub fn new(home: &Home, tenant: Arc<str>) -> Self {
         Self {
             path: home.join(FILE),
@@ -299,7 +299,7 @@ impl LiveTokens {
         }
     }
 
-    /// The person this token was made for; `None` if the token is unknown or has expired, or the tokens cannot be read.
+    /// Returns the person that this token was issued to; `None` if the token is unknown or expired, or the tokens cannot be read.
     pub fn person(&self, secret: &str) -> Option<Person> {
         if !secret.starts_with(PREFIX) {
             return None;

@@ -1,4 +1,4 @@
-//! Runs of the agent loop: a model of the settings, the application's tools, and the conversation kept beside the run's record.
+//! Runs of the agent loop: a model from the settings, the application's tools, and a conversation stored next to the run's record.
 //!
 //! ```no_run
 //! use haft_app::Haft;
@@ -36,32 +36,32 @@ mod options;
 
 pub use kept::{KeptRun, KeptRuns, is_kept, kept_runs};
 
-/// The entry point of an agent's run, as its record names it.
+/// The entry point of an agent's run, as recorded.
 pub const ENTRY: &str = "run";
 
-/// What an agent is to be.
+/// The configuration of an agent's run.
 #[derive(Debug, Default)]
 pub struct AgentTask {
-    /// The model as `PROVIDER:MODEL`; `model.default` where nothing is said.
+    /// The model as `PROVIDER:MODEL`; `None` for `model.default`.
     pub model: Option<String>,
-    /// A model of the program's own, in place of one that is named.
+    /// A model of the embedding program, used instead of a named one.
     pub own_model: Option<Arc<dyn Model>>,
-    /// Another address than the provider's own; `model.base_url` where nothing is said.
+    /// An address to use instead of the provider's own; `None` for `model.base_url`.
     pub base_url: Option<String>,
-    /// Skills that are loaded before the first prompt.
+    /// Skills to load before the first prompt.
     pub skills: Vec<String>,
-    /// The run to go on with, whatever became of it.
+    /// The run to resume, whatever its state.
     pub resume: Option<RunId>,
-    /// Replies to one prompt; `agent.max_turns` where nothing is said.
+    /// Maximum number of replies to one prompt; `None` for `agent.max_turns`.
     pub max_turns: Option<u32>,
-    /// Hears what happens.
+    /// A watcher that is notified of the agent's progress.
     pub watcher: Option<Arc<dyn Watcher>>,
-    /// The options of its run; those of a run with the entry `run` where nothing is said.
+    /// The options of its run; `None` for those of a run with the entry point `run`.
     pub run: Option<RunOptions>,
 }
 
 impl AgentTask {
-    /// An agent that asks this model.
+    /// Returns a task for this model.
     pub fn of_model(model: impl Into<String>) -> Self {
         Self {
             model: Some(model.into()),
@@ -69,7 +69,7 @@ impl AgentTask {
         }
     }
 
-    /// The same for this principal, whom the program has checked; otherwise its run is for the user of this process.
+    /// Sets the principal, which the program must have authenticated; without it, the run is for the user of this process.
     #[must_use]
     pub fn for_principal(mut self, principal: Principal) -> Self {
         let run = self.run.get_or_insert_with(|| RunOptions::new(ENTRY));
@@ -78,50 +78,50 @@ impl AgentTask {
     }
 }
 
-/// An agent in a run of its own. Release it when it is done: a run of which something waits can be resumed then.
+/// An agent in a run of its own. Release it when you are done, so that a run with pending approvals can be resumed.
 #[derive(Debug)]
 pub struct AgentRun {
     agent: Agent,
     run: RunHandle,
     conversation: Arc<FileConversation>,
-    /// The name of the model.
+    /// The model's name.
     model: String,
     notices: Vec<String>,
-    /// The scenario's server, where a scenario is asked.
+    /// The server of the scenario, if the model is a scenario.
     _served: Option<haft_scripted::Server>,
 }
 
 impl AgentRun {
-    /// The run's id.
+    /// Returns the run's id.
     pub fn id(&self) -> &RunId {
         self.run.id()
     }
 
-    /// The model's name.
+    /// Returns the model's name.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// What people should hear of how it began, a sentence each: what its skills ask for and forbid.
+    /// Returns what the user should know about how the run began, one sentence each: what its skills ask for and forbid.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// The agent.
+    /// Returns the agent.
     pub fn agent(&self) -> &Agent {
         &self.agent
     }
 
-    /// Does a task: asks the model and runs its calls until it answers, waits for a decision or a budget is used up.
+    /// Performs a task: asks the model and runs its calls until it answers, a call needs a decision or a budget is used up.
     ///
     /// # Errors
-    /// The model does not answer, or the conversation cannot be kept: [`Agent::run`].
+    /// The model does not answer, or the conversation cannot be stored: [`Agent::run`].
     pub async fn run(&mut self, prompt: impl Into<String>) -> Result<Finished, Problem> {
         let finished = self.agent.run(prompt).await;
         finished.map_err(|error| problem(&error))
     }
 
-    /// Goes on with what is open: calls that waited for a decision, a turn that was under way.
+    /// Resumes what is unfinished: calls that were pending approval, a turn that was interrupted.
     ///
     /// # Errors
     /// As for [`run`](Self::run).
@@ -130,12 +130,12 @@ impl AgentRun {
         finished.map_err(|error| problem(&error))
     }
 
-    /// The agent, to be told something.
+    /// Returns the agent, mutably.
     pub fn agent_mut(&mut self) -> &mut Agent {
         &mut self.agent
     }
 
-    /// All that was said and done in the conversation so far, in the runs before this one, too.
+    /// Returns every entry of the conversation so far, including those of earlier runs.
     ///
     /// # Errors
     /// The conversation cannot be read.
@@ -144,8 +144,8 @@ impl AgentRun {
         entries.map_err(|e| Problem::failed(format!("read the conversation: {e}")))
     }
 
-    /// Ends this process's part in the run: it is suspended where calls of it wait for decisions, and finished otherwise. It can be gone
-    /// on with in either case.
+    /// Ends this process's part in the run: suspends it if calls are pending approval, finishes it otherwise. It can be resumed in either
+    /// case.
     pub async fn release(self) {
         drop(self.agent);
         self.run.release().await;
@@ -153,10 +153,10 @@ impl AgentRun {
 }
 
 impl App {
-    /// Makes an agent in a run of its own, or goes on with an earlier one. `settings` are those that the application was built with.
+    /// Creates an agent in a run of its own, or resumes an earlier one. `settings` are those that the application was built with.
     ///
     /// # Errors
-    /// The model, its key, a skill or a setting of the agent is missing or wrong; or the run cannot be started or gone on with.
+    /// The model, its key, a skill or a setting of the agent is missing or wrong; or the run cannot be started or resumed.
     pub async fn agent(&self, settings: &Settings, task: AgentTask) -> Result<AgentRun, Problem> {
         let ModelChoice {
             name,
@@ -201,7 +201,7 @@ impl App {
     }
 }
 
-/// Why an agent's run broke off, as a problem.
+/// Converts the error that ended an agent's run into a problem.
 pub fn problem(error: &AgentError) -> Problem {
     match error {
         AgentError::Model(error) => of_model(error),
@@ -212,7 +212,7 @@ pub fn problem(error: &AgentError) -> Problem {
     }
 }
 
-/// Why a model did not answer, as a problem.
+/// Converts a model's error into a problem.
 fn of_model(error: &ModelError) -> Problem {
     let kind = match error {
         ModelError::Setting(_) => ProblemKind::Settings,
@@ -231,7 +231,7 @@ fn of_model(error: &ModelError) -> Problem {
     }
 }
 
-/// What people should know of a skill that is active.
+/// Returns what the user should know about an active skill.
 fn notice(skill: &Skill) -> String {
     let mut text = format!("the skill {} is active", skill.name());
     let lists = [

@@ -1,4 +1,4 @@
-//! `App`: the parts assembled from settings: policy, tools, sandbox, archive, artifacts, executor.
+//! `App`: the application assembled from settings: policy, tools, sandbox, archive, artifacts, executor.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -69,19 +69,19 @@ pub struct App(pub(crate) Arc<Parts>);
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) executor: Executor,
-    /// What callers see: enabled and configured.
+    /// The tools that callers see: enabled and configured.
     pub(crate) tools: Arc<dyn Toolset>,
-    /// The same, to put another in its place.
+    /// The same toolset, as the handle that replaces it.
     pub(crate) offered: Arc<Replaceable>,
-    /// What MCP clients see of them.
+    /// The views of them that MCP clients see.
     pub(crate) served: Served,
-    /// Every tool there is, on or off, and the servers behind haft.
+    /// Every tool, on or off, and the external servers.
     pub(crate) inventory: Inventory,
-    /// The program's own guards.
+    /// Guards of the embedding program.
     pub(crate) guards: Vec<Arc<dyn Guard>>,
-    /// Whether a rule may be kept with a decision; with the policy in force.
+    /// Checks whether a rule may be saved with a decision, against the policy in force.
     pub(crate) rules: RuleCheck,
-    /// Where it works.
+    /// The workspace, state folder and variables.
     pub(crate) site: Site,
     pub(crate) principal: Principal,
     pub(crate) workspace: String,
@@ -95,41 +95,41 @@ pub(crate) struct Parts {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) skills: Arc<SkillSet>,
     pub(crate) skill_tools: Arc<SkillTools>,
-    /// What commands run in.
+    /// The confinement that commands run in.
     pub(crate) confined: parts::Confinement,
     pub(crate) code: CodeJail,
     pub(crate) upstream: Option<UpstreamProxy>,
-    /// What happens here, for whoever watches.
+    /// Events of this application's runs, for watchers.
     pub(crate) feed: Arc<Feed>,
-    /// What lists say of the runs of this process.
+    /// Figures that lists show about the runs of this process.
     pub(crate) tally: Arc<Tally>,
-    /// What the state folder takes.
+    /// Measures the disk use of the state folder.
     pub(crate) disk: Gauge,
-    /// When it was assembled.
+    /// When the application was assembled.
     pub(crate) began: Instant,
-    /// What running tools print, for whoever watches.
+    /// Live output of running tools, for watchers.
     pub(crate) hub: Arc<Hub>,
     pub(crate) memory_told: String,
-    /// Who else hears of what is asked.
+    /// The webhook that approval requests are sent to.
     pub(crate) webhook: Option<Webhook>,
-    /// The life of runs.
+    /// Starts, suspends, resumes and finishes runs.
     pub(crate) runs: Runs,
-    /// What is said of tools that are off.
+    /// Explains why a tool is unavailable.
     pub(crate) absent: Arc<dyn UnknownToolHint>,
     pub(crate) progress: bool,
     pub(crate) pace: progress::Pace,
-    /// Whose access tokens count, beside those of the state folder.
+    /// The authorization server whose access tokens are accepted besides those of the state folder.
     pub(crate) oauth: Option<ResourceServer>,
-    /// Where warnings go.
+    /// The receiver of warnings.
     pub(crate) notices: Notices,
     pub(crate) settings_fault: SettingsFault,
-    /// What settings say of agents' hooks.
+    /// The settings about agents' hooks.
     pub(crate) hook: HookSettingsInForce,
-    /// How a console comes to be, and how a person hears that one is wanted.
+    /// How a console gets started, and how the user is notified that one is needed.
     pub(crate) console: ConsoleTerms,
 }
 
-/// What settings and this machine say of consoles and notices.
+/// What the settings and this machine determine about consoles and desktop notices.
 #[derive(Debug)]
 pub(crate) struct ConsoleTerms {
     pub(crate) wanted: Wanted,
@@ -145,7 +145,7 @@ impl ConsoleTerms {
     }
 }
 
-/// The records of runs, without secrets.
+/// Opens the archive of runs, which redacts secrets.
 fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
     let archive = Archive::new(at.home.path(), settings.redactor.clone());
     Ok(Arc::new(
@@ -153,7 +153,7 @@ fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
     ))
 }
 
-/// The names of the tools that are on; settings and rules name no tool that there is not.
+/// Returns the names of the tools that are on, and warns of names in settings and rules that no tool has.
 pub(crate) fn on(
     notices: &Notices,
     settings: &Settings,
@@ -169,7 +169,7 @@ pub(crate) fn on(
     parts::on(all, settings)
 }
 
-/// What settings say of every run.
+/// Reads the settings that apply to every run.
 fn terms(at: &Site, settings: &Settings, asks: &Asks) -> Result<Terms, Problem> {
     Ok(Terms {
         principal: parts::principal(&at.environment),
@@ -183,7 +183,7 @@ fn terms(at: &Site, settings: &Settings, asks: &Asks) -> Result<Terms, Problem> 
     })
 }
 
-/// What the tools stand on.
+/// The components that the tools depend on.
 struct Basis {
     ground: Ground,
     confined: parts::Confinement,
@@ -194,22 +194,22 @@ struct Basis {
     notices: Notices,
 }
 
-/// What callers are offered.
+/// The tools offered to callers, and what comes with them.
 struct Offered {
     /// Every tool, on or off.
     inventory: Inventory,
-    /// What callers see.
+    /// The tools that callers see.
     tools: Arc<Replaceable>,
     served: Served,
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
     code: CodeJail,
-    /// What is said of tools that are off.
+    /// Explains why a tool is unavailable.
     absent: Arc<dyn UnknownToolHint>,
 }
 
 impl Basis {
-    /// Opens the workspace, the record, the stores, with a state folder to keep them in.
+    /// Opens the workspace, the archive and the stores, and creates the state folder for them.
     fn open(at: &Site, settings: &Settings, host: &Host) -> Result<Self, Problem> {
         at.home.create()?;
         let ground = policy::build(at, settings, &host.guards)?;
@@ -232,7 +232,7 @@ impl Basis {
         })
     }
 
-    /// The runs, which these parts stand behind.
+    /// Creates the runs on top of these components.
     fn runs(&self, at: &Site, executor: &Executor, offered: &Offered, terms: Terms) -> Runs {
         let journal = Arc::clone(&self.stores.journal);
         self.tally.look_up_in(Arc::clone(executor.inbox()));
@@ -250,7 +250,7 @@ impl Basis {
         })
     }
 
-    /// The tools, as settings want them, with those of the host.
+    /// Builds the tools that the settings ask for, plus those of the host.
     fn offer(&self, at: &Site, settings: &Settings, host: &Host) -> Result<Offered, Problem> {
         let (ground, confined) = (&self.ground, &self.confined);
         let memory = memory::build(at, settings, &self.archive, &self.stores)?;
@@ -305,7 +305,7 @@ impl Basis {
 }
 
 impl App {
-    /// Assembles the application that works at this site, as settings say. Needs a tokio runtime.
+    /// Assembles the application for this site from the settings. Needs a tokio runtime.
     ///
     /// # Errors
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
@@ -372,216 +372,216 @@ impl App {
         })))
     }
 
-    /// How long ago the application was assembled.
+    /// Returns the time since the application was assembled.
     pub fn uptime(&self) -> Duration {
         self.0.began.elapsed()
     }
 
-    /// What the state folder takes, as it was measured a moment ago; none before the first measurement is done, which this begins.
+    /// Returns the last measured disk use of the state folder; `None` until the first measurement, which this call starts, is done.
     pub fn disk_use(&self) -> Option<DiskUse> {
         self.0.disk.last(self.home())
     }
 
-    /// Removes what earlier commands left, as long as this process lives or until what is returned is aborted.
+    /// Removes what earlier commands left behind, until the process exits or the returned handle is aborted.
     pub fn sweep(&self) -> AbortHandle {
         changes::sweep(&self.0.confined.changes)
     }
 
-    /// Where the application works.
+    /// Returns the site that the application works at.
     pub fn site(&self) -> &Site {
         &self.0.site
     }
 
-    /// The life of runs: start, suspend, resume, finish.
+    /// Returns the runs: start, suspend, resume, finish.
     pub fn runs(&self) -> &Runs {
         &self.0.runs
     }
 
-    /// The executor, for what is not a call.
+    /// Returns the executor, for operations other than calls.
     pub fn executor(&self) -> &Executor {
         &self.0.executor
     }
 
-    /// The proxy through which haft's own requests leave.
+    /// Returns the proxy for haft's own requests.
     pub(crate) fn upstream(&self) -> Option<&UpstreamProxy> {
         self.0.upstream.as_ref()
     }
 
-    /// Where large results are.
+    /// Returns the store of large results.
     pub fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
         &self.0.artifacts
     }
 
-    /// What calls changed.
+    /// Returns the log of changes made by calls.
     ///
     /// # Errors
-    /// A [`Problem`] where no folder for the changes can be made.
+    /// A [`Problem`] if the folder for the changes cannot be created.
     pub fn changes(&self) -> Result<&Arc<ChangeLog>, Problem> {
         let log = self.0.executor.changes();
         log.ok_or_else(|| Problem::failed("what calls change is not noted here"))
     }
 
-    /// The workspace's files, with what is haft's own hidden.
+    /// Returns the workspace's files, with haft's own hidden.
     pub fn files(&self) -> &Workspace {
         &self.0.files
     }
 
-    /// The skills of workspace, settings and user; looked for when they are wanted.
+    /// Returns the skills of workspace, settings and user, which are discovered on demand.
     pub fn skills(&self) -> &Arc<SkillSet> {
         &self.0.skills
     }
 
-    /// The tools over skills, live.
+    /// Returns the live set of tools that depend on skills.
     pub fn skill_tools(&self) -> &Arc<SkillTools> {
         &self.0.skill_tools
     }
 
-    /// What chains did, for those that were interrupted.
+    /// Returns the journal of chains, from which interrupted ones are resumed.
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.0.journal
     }
 
-    /// The run index.
+    /// Returns the run index.
     pub fn index(&self) -> &Arc<dyn RunIndex> {
         &self.0.index
     }
 
-    /// What happens here, for whoever watches.
+    /// Returns the feed of events in this application's runs.
     pub fn feed(&self) -> &Feed {
         &self.0.feed
     }
 
-    /// What running tools print, for whoever watches.
+    /// Returns the hub of live output of running tools.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.0.hub
     }
 
-    /// The sink of a served session's live output; none where settings switch it off.
+    /// Returns the sink for a served session's live output; `None` if the settings turn it off.
     pub fn watched(&self) -> Option<Arc<dyn progress::ProgressSink>> {
         let hub = Arc::clone(&self.0.hub);
         self.0.progress.then_some(hub as _)
     }
 
-    /// How live output is gathered.
+    /// Returns how live output is batched.
     pub fn pace(&self) -> progress::Pace {
         self.0.pace
     }
 
-    /// Tells the host what went wrong beside what it asked for.
+    /// Warns the host of a problem besides what it asked for.
     pub fn warn(&self, text: &str) {
         self.0.notices.warn(text);
     }
 
-    /// Where a console is wanted for what is asked here.
+    /// Returns where a console is needed for this application's approval requests.
     pub fn wanted_console(&self) -> &Wanted {
         &self.0.console.wanted
     }
 
-    /// Who else hears of what is asked.
+    /// Returns the webhook that approval requests are sent to.
     pub fn webhook(&self) -> Option<&Webhook> {
         self.0.webhook.as_ref()
     }
 
-    /// How memory is kept, in words.
+    /// Describes how memory is stored.
     pub fn memory_told(&self) -> &str {
         &self.0.memory_told
     }
 
-    /// What hides secrets from whoever reads.
+    /// Returns the redactor that hides secrets.
     pub fn redactor(&self) -> &Redactor {
         &self.0.redactor
     }
 
-    /// What is remembered across runs.
+    /// Returns the store of what is remembered across runs.
     pub fn memory(&self) -> &Arc<dyn MemoryStore> {
         &self.0.memory
     }
 
-    /// haft's state folder.
+    /// Returns haft's state folder.
     pub fn home(&self) -> &Path {
         self.0.archive.home()
     }
 
-    /// For whom calls are made here.
+    /// Returns the principal that calls are made for.
     pub fn principal(&self) -> &Principal {
         &self.0.principal
     }
 
-    /// What confines commands.
+    /// Returns the sandbox that confines commands.
     pub fn sandbox(&self) -> &Sandbox {
         &self.0.confined.sandbox
     }
 
-    /// What becomes of what commands change.
+    /// Returns what handles the changes that commands make.
     pub fn command_changes(&self) -> &CommandChanges {
         &self.0.confined.changes
     }
 
-    /// What commands reach.
+    /// Returns the network access of commands.
     pub fn network(&self) -> &CommandNetwork {
         &self.0.confined.network
     }
 
-    /// What commands find beside the workspace.
+    /// Returns what commands see besides the workspace.
     pub(crate) fn surroundings(&self) -> &CommandSurroundings {
         &self.0.confined.surroundings
     }
 
-    /// What settings show to commands and this machine does not have.
+    /// Returns the paths that settings expose to commands but that this machine does not have.
     pub(crate) fn absent_surroundings(&self) -> &[std::path::PathBuf] {
         &self.0.confined.absent
     }
 
-    /// Where scripts get their interpreters from.
+    /// Returns the source of interpreters for scripts.
     pub fn code(&self) -> &CodeJail {
         &self.0.code
     }
 
-    /// Whether running tools show their output live.
+    /// Returns whether running tools show their output live.
     pub fn shows_progress(&self) -> bool {
         self.0.progress
     }
 
-    /// What switches a tool on that is off; `None` for one that does not exist.
+    /// Returns how to turn on a tool that is off; `None` if there is no such tool.
     pub fn how_to_enable(&self, name: &str) -> Option<String> {
         self.0.absent.advice(name)
     }
 
-    /// What is said of tools that are off.
+    /// Returns what explains why a tool is unavailable.
     pub fn absent(&self) -> Arc<dyn UnknownToolHint> {
         Arc::clone(&self.0.absent)
     }
 
-    /// What says whether a rule may be kept with an approval.
+    /// Returns the check of whether a rule may be saved with an approval.
     pub fn rule_check(&self) -> RuleCheck {
         RuleCheck {
-            // With what was learned from approvals.
+            // Includes what was learned from approvals.
             policy: PolicyInForce::new(self.executor().policy()),
             ..self.0.rules.clone()
         }
     }
 
-    /// The workspace's root.
+    /// Returns the workspace's root.
     pub fn workspace(&self) -> &str {
         &self.0.workspace
     }
 
-    /// The profile's name.
+    /// Returns the profile's name.
     pub fn profile(&self) -> &'static str {
         self.executor().policy().profile().as_str()
     }
 
-    /// Waits until all that has happened can be read.
+    /// Waits until everything recorded so far can be read.
     ///
     /// # Errors
-    /// A [`Problem`] where the archive cannot be written.
+    /// A [`Problem`] if the archive cannot be written.
     pub async fn flush(&self) -> Result<(), Problem> {
         let flushed = self.0.archive.flush().await;
         self.0.tally.flush().await;
         flushed.map_err(|e| Problem::failed(e.to_string()))
     }
 
-    /// Suspends or finishes the runs that are left, and writes what waits; nothing is recorded after.
+    /// Suspends or finishes the remaining runs and writes what is buffered; nothing is recorded afterwards.
     pub async fn shut(&self) {
         self.0.runs.release_all().await;
         self.0.code.shut().await;

@@ -1,4 +1,4 @@
-//! What a run changed, file by file with its diff, within limits: for reports, and to count lines.
+//! What a run changed, file by file with its diff, within limits: for reports and for line counts.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use haft_builtins::files::edit::diff as unified;
 use haft_builtins::files::sha256 as hash;
 use serde::Serialize;
 
-/// One file, link or folder in the list.
+/// A file, link or folder in the list.
 #[derive(Debug, Serialize)]
 pub struct FileReport {
-    /// The path below the workspace, after the changes.
+    /// The path relative to the workspace, after the changes.
     pub path: String,
-    /// The action's word: `create`, `modify`, `delete`, `move`, `replace` or `chmod`.
+    /// The action: `create`, `modify`, `delete`, `move`, `replace` or `chmod`.
     pub action: &'static str,
-    /// The path before, where it was moved.
+    /// The previous path, if it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct FileReport {
     /// The unified diff of a text file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Why there is no diff, or what it leaves out.
+    /// Why there is no diff, or what the diff leaves out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<Cow<'static, str>>,
 }
@@ -37,24 +37,24 @@ pub struct FileReport {
 /// A text file before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTexts {
-    /// The path below the workspace, after the changes.
+    /// The path relative to the workspace, after the changes.
     pub path: PathBuf,
-    /// Its text before; none for a new file.
+    /// The text before; `None` for a new file.
     pub before: Option<String>,
-    /// Its text after; none for a deleted file.
+    /// The text after; `None` for a deleted file.
     pub after: Option<String>,
 }
 
-/// How much a report may hold.
+/// The limits of a report.
 #[derive(Debug)]
 pub struct ReportLimits<'a> {
-    /// Most files, links and folders.
+    /// Maximum number of files, links and folders.
     files: usize,
-    /// Most bytes of a file before and after that are compared.
+    /// Maximum number of bytes of a file, before and after together, that are compared.
     compared: u64,
-    /// Most bytes of one diff.
+    /// Maximum number of bytes of one diff.
     diff: usize,
-    /// Most bytes of all diffs.
+    /// Maximum number of bytes of all diffs.
     diffs: usize,
     /// Hides secrets in the diffs.
     redactor: Option<&'a Redactor>,
@@ -70,7 +70,7 @@ impl<'a> ReportLimits<'a> {
         redactor: None,
     };
 
-    /// What is read to count the lines that a run changed.
+    /// The limits for counting the lines that a run changed.
     pub(crate) const COUNTED: ReportLimits<'static> = ReportLimits {
         files: 200,
         compared: 1 << 20,
@@ -79,12 +79,12 @@ impl<'a> ReportLimits<'a> {
         redactor: None,
     };
 
-    /// Most files, links and folders.
+    /// Returns the maximum number of files, links and folders.
     pub(crate) fn most_files(&self) -> usize {
         self.files
     }
 
-    /// What one HTTP response may hold, without secrets.
+    /// Returns the limits of one HTTP response, which is redacted.
     pub fn http(redactor: &'a Redactor) -> Self {
         Self {
             files: 1_000,
@@ -102,12 +102,12 @@ pub(crate) struct Texts<'a> {
     log: &'a ChangeLog,
     run: &'a RunId,
     limits: &'a ReportLimits<'a>,
-    /// Bytes that the diffs of other files may still take.
+    /// Bytes left for the diffs of the remaining files.
     left: usize,
 }
 
 impl<'a> Texts<'a> {
-    /// The texts of a run, within these limits.
+    /// Returns the texts of a run, within these limits.
     pub(crate) fn new(
         workspace: &'a Workspace,
         log: &'a ChangeLog,
@@ -125,13 +125,13 @@ impl<'a> Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// One change, with its diff.
+    /// Returns the report on one change, with its diff.
     pub(crate) fn report(&mut self, net: &NetChange) -> FileReport {
         let (was, is) = (net.before.as_ref(), net.after.as_ref());
         let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
         let (diff, note) = match self.texts(net) {
             Ok([before, after]) if before != after => {
-                // The names stand on lines of their own: a line break in one would look like a part of the diff.
+                // The names go on lines of their own: a line break in one would look like part of the diff.
                 let path = net.path().to_string_lossy();
                 let path = path.replace(char::is_control, "\u{fffd}");
                 self.bounded(unified(&path, &before, &after))
@@ -150,7 +150,7 @@ impl Texts<'_> {
         }
     }
 
-    /// A text file before and after; none where there is no text to be shown.
+    /// Returns a text file before and after; `None` if there is no text to show.
     pub(crate) fn sides(&mut self, net: &NetChange) -> Option<FileTexts> {
         let [before, after] = self.texts(net).ok()?;
         if before == after {
@@ -167,7 +167,7 @@ impl Texts<'_> {
         })
     }
 
-    /// The diff within the limits, and what it leaves out.
+    /// Cuts the diff to the limits and returns it with a note on what was left out.
     fn bounded(&mut self, mut diff: String) -> (Option<String>, Option<Cow<'static, str>>) {
         let most = self.limits.diff.min(self.left);
         if diff.len() <= most {
@@ -187,7 +187,7 @@ impl Texts<'_> {
         ((end > 0).then_some(diff), Some(note.into()))
     }
 
-    /// A text file before and after, both empty if it is no file or has not changed; or why it cannot be shown.
+    /// Returns a text file before and after, both empty if it is not a file or has not changed; or why it cannot be shown.
     fn texts(&self, net: &NetChange) -> Result<[Vec<u8>; 2], &'static str> {
         if let (Some(was), Some(is)) = (&net.before, &net.after)
             && was.state.is_same(&is.state)
@@ -228,7 +228,7 @@ impl Texts<'_> {
         }
     }
 
-    /// The saved content of a file, or its current content if that has the same hash.
+    /// Returns the saved content of a file, or its current content if that has the same hash.
     fn text(&self, lies: Option<&PathState>, gone: &'static str) -> Result<Vec<u8>, &'static str> {
         let Some(PathState {
             path,

@@ -1,4 +1,4 @@
-//! MCP clients: where each keeps its settings, and how they say that haft is to be started.
+//! MCP clients: where each stores its settings, and how it is told to start haft.
 
 use std::path::{Path, PathBuf};
 
@@ -14,15 +14,15 @@ pub(crate) mod jsonc;
 pub(crate) mod settings_file;
 pub(crate) mod toml_text;
 
-/// The name under which haft stands in a client's settings.
+/// The name of haft's entry in a client's settings.
 pub const SERVER: &str = "haft";
 
-/// For whom settings count.
+/// The scope of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// For one folder: the file lies in it.
+    /// One folder, which holds the file.
     Project,
-    /// For everything that the user does with the client.
+    /// Everything that the user does with the client.
     User,
 }
 
@@ -35,30 +35,30 @@ pub struct Launch {
     pub args: Vec<String>,
 }
 
-/// How a settings file is written.
+/// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// JSON, perhaps with comments and trailing commas.
+    /// JSON, possibly with comments and trailing commas.
     Json,
     Toml,
-    /// Printed only.
+    /// Only printed, never edited.
     Yaml,
 }
 
-/// A client.
+/// An MCP client.
 #[derive(Debug)]
 pub struct Client {
-    /// As the user names it.
+    /// The name that the user types.
     pub name: &'static str,
-    /// Where to paste what `mcp snippet` prints.
+    /// Where to paste the output of `mcp snippet`.
     pub paste: &'static str,
     /// Whether the client starts servers in the folder that it works in.
     pub starts_in_project: bool,
     format: Format,
-    /// The member that holds the servers.
+    /// The key of the object that holds the servers.
     servers: &'static str,
     entry: fn(&Launch) -> Value,
-    /// In the project.
+    /// The path of the project's settings file in the project.
     project: Option<&'static str>,
     user: Option<fn(&Environment) -> Option<PathBuf>>,
     default: Level,
@@ -118,7 +118,7 @@ const CLIENTS: [Client; 9] = [
         entry: plain,
         project: Some(".codex/config.toml"),
         user: Some(codex),
-        // A project's own file counts only after Codex was told to trust the project.
+        // Codex ignores a project's own file until the user trusts the project.
         default: Level::User,
     },
     Client {
@@ -168,10 +168,10 @@ const CLIENTS: [Client; 9] = [
 ];
 
 impl Client {
-    /// Finds a client by its name; `gemini-cli` is another name of `gemini`.
+    /// Finds a client by name; `gemini-cli` is an alias of `gemini`.
     ///
     /// # Errors
-    /// A [`Problem`] that names the clients there are.
+    /// A [`Problem`] that lists the known clients.
     pub fn find(name: &str) -> Result<&'static Self, Problem> {
         let wanted = if name == "gemini-cli" { "gemini" } else { name };
         let client = CLIENTS.iter().find(|client| client.name == wanted);
@@ -191,12 +191,12 @@ impl Client {
         CLIENTS.iter().map(|client| client.name).collect()
     }
 
-    /// Returns the level that counts where the user names none.
+    /// Returns the level to use if the user names none.
     pub fn level(&self, asked: Option<Level>) -> Level {
         asked.unwrap_or(self.default)
     }
 
-    /// Whether the client has settings at this level that haft edits.
+    /// Returns whether the client has settings at this level that haft can edit.
     pub fn has(&self, level: Level) -> bool {
         match level {
             Level::Project => self.project.is_some(),
@@ -214,10 +214,10 @@ impl Client {
         }
     }
 
-    /// Returns the settings file of this level.
+    /// Returns the path of the settings file of this level.
     ///
     /// # Errors
-    /// A [`Problem`] where the client has no such file or haft does not edit it.
+    /// A [`Problem`] if the client has no such file or haft does not edit it.
     pub fn file(&self, level: Level, site: &Site) -> Result<PathBuf, Problem> {
         let missing =
             |what: &str| Problem::usage(format!("{} has no settings for {what}", self.name));
@@ -245,7 +245,7 @@ impl Client {
     }
 }
 
-/// Returns the variant of `opencode.json` that is there: its client reads `opencode.jsonc`, too.
+/// Returns the variant of `opencode.json` that exists: opencode also reads `opencode.jsonc`.
 fn existing(file: PathBuf) -> PathBuf {
     let other = file.with_extension("jsonc");
     let opencode = file.file_name().is_some_and(|name| name == "opencode.json");
@@ -256,7 +256,7 @@ fn existing(file: PathBuf) -> PathBuf {
     }
 }
 
-/// The folder of users' settings.
+/// Returns the folder of the user's settings.
 fn config(environment: &Environment) -> Option<PathBuf> {
     let home = || Some(environment.folder("HOME")?.join(".config"));
     environment.folder("XDG_CONFIG_HOME").or_else(home)
@@ -293,7 +293,7 @@ fn opencode(launch: &Launch) -> Value {
     json!({"type": "local", "command": command, "enabled": true})
 }
 
-/// A JSON string is a YAML string.
+/// Every JSON string is a YAML string.
 fn goose(launch: &Launch) -> String {
     let args: Vec<String> = launch
         .args
@@ -307,10 +307,10 @@ fn goose(launch: &Launch) -> String {
     )
 }
 
-/// Returns a path as settings hold it.
+/// Returns a path as text for settings.
 ///
 /// # Errors
-/// A [`Problem`] where the path is not UTF-8.
+/// A [`Problem`] if the path is not UTF-8.
 pub fn text_of(path: &Path) -> Result<String, Problem> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Problem::failed(format!(

@@ -1,4 +1,4 @@
-//! Settings: what all layers together say, every value knowing where it comes from.
+//! `Settings`: the merged settings of all layers, each value with its origin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,19 +29,19 @@ pub mod schema;
 pub mod typed;
 pub mod value;
 
-/// The settings file of a folder.
+/// The name of the settings file in a folder.
 pub const FILE_NAME: &str = "haft.toml";
 
-/// What decides which layers there are.
+/// The inputs that determine the layers.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The process's variables.
     pub environment: &'a Environment,
     /// The workspace's root.
     pub workspace: &'a Path,
-    /// Whether its haft.toml counts in full.
+    /// Whether its haft.toml takes full effect.
     pub trusted: bool,
-    /// The file of what people chose "always" for.
+    /// The file of rules for which the user chose "always".
     pub always: Option<&'a Path>,
     /// `--config`.
     pub config: Option<&'a Path>,
@@ -49,12 +49,12 @@ pub struct Inputs<'a> {
     pub options: &'a [String],
     /// `--profile`.
     pub profile: Option<&'a str>,
-    /// What the program says that embeds the application; none for the command line.
+    /// Settings of the embedding program; `None` for the command line.
     pub program: Option<&'a Program>,
 }
 
 impl<'a> Inputs<'a> {
-    /// No layer but those of the machine: `/etc/haft`, the user's file, the workspace's, variables.
+    /// Returns inputs with the machine's layers only: `/etc/haft`, the user's file, the workspace's, variables.
     pub fn new(environment: &'a Environment, workspace: &'a Path) -> Self {
         Self {
             environment,
@@ -69,43 +69,43 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The layer.
     pub layer: Layer,
-    /// The spot; `None` for what is built in.
+    /// The position in the source; `None` for a built-in value.
     pub place: Option<Place>,
 }
 
-/// One key's value.
+/// The value of one key.
 #[derive(Debug, Clone)]
 pub struct SettingEntry {
-    /// Its row in the table.
+    /// The key's row in the table.
     pub key: &'static Key,
-    /// As written: references to secrets stay references.
+    /// The value as written: references to secrets stay references.
     pub written: Value,
-    /// As used.
+    /// The value as used.
     pub value: Value,
-    /// Where it comes from; for a list, where each item does.
+    /// The origin of the value; for a list, the origin of each item.
     pub sources: Vec<Source>,
-    /// What it beat, strongest first.
+    /// The values that it overrides, strongest first.
     pub beaten: Vec<(Source, Value)>,
 }
 
-/// All settings together.
+/// All settings.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     entries: BTreeMap<Vec<String>, SettingEntry>,
-    /// What expansion learnt.
+    /// Secrets found during expansion.
     pub secrets: Secrets,
-    /// What knows these secrets, and those of settings that are read again; one for all parts that are made of these settings.
+    /// Redacts these secrets and those of settings that are reloaded; shared by all components built from these settings.
     pub redactor: Redactor,
-    /// Whether the workspace's own files count in full.
+    /// Whether the workspace's own files take full effect.
     pub trusted: bool,
     /// The files that were read.
     pub files: Vec<SettingsFile>,
-    /// What people should hear; at most one line a matter.
+    /// Warnings for the user; at most one line per issue.
     pub warnings: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl Settings {
     /// Reads every layer.
     ///
     /// # Errors
-    /// A [`Problem`] names the layer, the key and what it takes.
+    /// A [`Problem`] that names the layer, the key and the values it takes.
     pub fn resolve(inputs: &Inputs<'_>) -> Result<Self, Problem> {
         let mut settings = Self::built_in();
         settings.trusted = inputs.trusted;
@@ -127,10 +127,10 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What these `-c` options alone say.
+    /// Returns the settings that result from these `-c` options alone.
     ///
     /// # Errors
-    /// A [`Problem`] names the option and what it takes.
+    /// A [`Problem`] that names the option and the values it takes.
     #[cfg(test)]
     pub fn of_options(options: &[&str]) -> Result<Self, Problem> {
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
@@ -178,7 +178,7 @@ impl Settings {
                 }
                 given.value.clone()
             } else if sheet.layer == Layer::Always && given.key.kind == Kind::Rules {
-                // What was kept was shown as it is: a command may hold the signs of a reference.
+                // The user saw and saved the rule literally: a command may contain the syntax of a reference.
                 given.value.clone()
             } else {
                 expander.expand(given, &mut self.secrets)?
@@ -218,14 +218,14 @@ impl Settings {
         self.entries.insert(given.path.clone(), merged);
     }
 
-    /// These settings without a key that has no built-in value.
+    /// Returns these settings without a key that has no built-in value.
     pub fn without(mut self, dotted: &str) -> Self {
         let path: Vec<String> = dotted.split('.').map(str::to_owned).collect();
         self.entries.remove(&path);
         self
     }
 
-    /// Puts a value in the place of one that is there.
+    /// Replaces the value of an existing entry.
     fn put_value(&mut self, dotted: &str, value: Value) {
         let path: Vec<String> = dotted.split('.').map(str::to_owned).collect();
         if let Some(entry) = self.entries.get_mut(&path) {
@@ -233,7 +233,7 @@ impl Settings {
         }
     }
 
-    /// The keys whose values differ in other settings.
+    /// Returns the keys whose values differ between these settings and `other`.
     pub fn differences(&self, other: &Self) -> Vec<Vec<String>> {
         let value = |settings: &Self, path: &[String]| {
             let entry = settings.entries.get(path);
@@ -249,7 +249,7 @@ impl Settings {
             .collect()
     }
 
-    /// These settings, with the values that others have of all keys but some.
+    /// Returns these settings with the values of `others` for all keys except those that `keeps` selects.
     pub fn with_others_of(mut self, others: &Self, keeps: impl Fn(&[String]) -> bool) -> Self {
         self.entries.retain(|path, _| keeps(path));
         let rest = others.entries.iter().filter(|(path, _)| !keeps(path));
@@ -258,14 +258,14 @@ impl Settings {
         self
     }
 
-    /// Every key that has a value, by path.
+    /// Iterates over every key that has a value, by path.
     pub fn iter(&self) -> impl Iterator<Item = (&[String], &SettingEntry)> {
         self.entries
             .iter()
             .map(|(path, entry)| (path.as_slice(), entry))
     }
 
-    /// A key by its path.
+    /// Returns the entry of a key by its path.
     pub fn entry(&self, path: &[&str]) -> Option<&SettingEntry> {
         let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
         self.entries.get(&path)
@@ -276,41 +276,41 @@ impl Settings {
         self.entry(&path)
     }
 
-    /// A text, or a choice's word.
+    /// Returns a text, or the word of a choice.
     pub fn text(&self, dotted: &str) -> Option<&str> {
         self.at(dotted)?.value.as_str()
     }
 
-    /// A flag.
+    /// Returns a flag.
     pub fn flag(&self, dotted: &str) -> Option<bool> {
         self.at(dotted)?.value.as_bool()
     }
 
-    /// A number of at least zero.
+    /// Returns a number that is at least zero.
     pub fn amount(&self, path: &[&str]) -> Option<f64> {
         value::amount(&self.entry(path)?.value)
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub fn whole(&self, dotted: &str) -> Option<u64> {
         let number = self.at(dotted)?.value.as_integer()?;
         u64::try_from(number).ok()
     }
 
-    /// A time.
+    /// Returns a duration.
     pub fn seconds(&self, dotted: &str) -> Option<Duration> {
         let seconds = value::seconds(&self.at(dotted)?.value)?;
         Some(Duration::from_secs_f64(seconds))
     }
 
-    /// The error for a known value that this release cannot give: it is refused, never taken for something weaker.
+    /// Returns the error for a known value that this release does not support: haft refuses it instead of falling back to something weaker.
     pub fn unavailable(&self, dotted: &str, word: &str) -> Problem {
         let problem = Problem::settings(format!("`{dotted} = \"{word}\"` is not in this release"))
             .advise(format!("take `{dotted}` out: the built-in value works"));
         self.placed(problem, dotted)
     }
 
-    /// A problem with a setting, at the place where the setting stands.
+    /// Adds the position of the setting to a problem with it.
     pub(crate) fn placed(&self, problem: Problem, dotted: &str) -> Problem {
         let place = self
             .at(dotted)
@@ -321,7 +321,7 @@ impl Settings {
         }
     }
 
-    /// A list's items with where each comes from.
+    /// Returns the items of a list, each with its origin.
     pub fn items(&self, dotted: &str) -> Vec<(&Value, &Source)> {
         self.at(dotted).map_or_else(Vec::new, |entry| {
             let items = entry.value.as_array().map_or(&[][..], Vec::as_slice);
@@ -331,7 +331,7 @@ impl Settings {
 }
 
 impl SettingEntry {
-    /// This list, then that.
+    /// Appends the items of `more`.
     fn and(mut self, more: Self) -> Self {
         let join = |list: &mut Value, more: Value| {
             if let (Value::Array(list), Value::Array(more)) = (list, more) {
@@ -344,7 +344,7 @@ impl SettingEntry {
         self
     }
 
-    /// This in the place of that.
+    /// Overrides `old` with this value.
     fn over(mut self, old: Self) -> Self {
         self.beaten = old.beaten;
         if let Some(source) = old.sources.into_iter().next() {
@@ -353,7 +353,7 @@ impl SettingEntry {
         self
     }
 
-    /// The layer that decided.
+    /// Returns the layer that decided the value.
     pub fn layer(&self) -> Layer {
         let layers = self.sources.iter().map(|source| source.layer);
         layers.max().unwrap_or(Layer::BuiltIn)
@@ -368,7 +368,7 @@ fn parse_default(text: &str) -> Result<Value, toml::de::Error> {
         .map_or(Value::Boolean(false), |(_, v)| v))
 }
 
-/// The layers that there are, weakest first.
+/// Returns the existing layers, weakest first.
 fn sheets(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sheet>, Problem> {
     let machine = inputs.program.is_none_or(Program::reads_machine);
     let mut sheets = if machine { files(inputs)? } else { Vec::new() };
@@ -400,7 +400,7 @@ fn sheets(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sheet>,
     Ok(sheets)
 }
 
-/// What paths in rules start at.
+/// Returns the folders that paths in rules are relative to.
 fn places(inputs: &Inputs<'_>) -> Places {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     Places {
@@ -410,7 +410,7 @@ fn places(inputs: &Inputs<'_>) -> Places {
     }
 }
 
-/// The files of the machine, of the user and of the workspace.
+/// Reads the files of the machine, the user and the workspace.
 fn files(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
     let mut sheets = Vec::new();
     let system = Path::new("/etc/haft/config.toml");
@@ -435,7 +435,7 @@ fn files(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
     Ok(sheets)
 }
 
-/// `$XDG_CONFIG_HOME/haft/config.toml`, by default under `~/.config`.
+/// Returns `$XDG_CONFIG_HOME/haft/config.toml`, by default under `~/.config`.
 pub fn user_file(environment: &Environment) -> Option<PathBuf> {
     let folder = environment
         .folder("XDG_CONFIG_HOME")

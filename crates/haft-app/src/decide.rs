@@ -1,4 +1,4 @@
-//! A decision on its way into the inbox: what was changed must fit, and what is approved must still be what was shown.
+//! Decisions about approval requests: edits must be valid, and an approved call must still be what the request showed.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use haft::toolset::Toolset;
 use crate::app::App;
 use crate::problem::{Problem, ProblemKind};
 
-/// Why a decision was not taken.
+/// The reason why a decision was rejected.
 #[derive(Debug)]
 pub enum Refused {
-    /// The inbox says no.
+    /// The inbox rejected it.
     Inbox(InboxError),
     /// The call would not do here what the request shows.
     Conflict(String),
-    /// The changed arguments or the answers do not fit, or the policy denies them.
+    /// The edited arguments or the answers are invalid, or the policy denies them.
     Unfit {
-        /// Denied by the policy; malformed otherwise.
+        /// Whether the policy denied them; otherwise they are malformed.
         denied: bool,
-        /// Why.
+        /// The reason.
         what: String,
     },
 }
 
 impl App {
-    /// Decides, after a look at what was changed and at whether it can hold; the process that waits, or the follower, acts
-    /// on it. Whatever is refused here leaves the request as it was.
+    /// Records a decision after checking its edits and whether the approval can hold; the waiting process, or the follower, acts on it. A
+    /// rejected decision leaves the request as it was.
     ///
     /// # Errors
-    /// [`Refused`] says why: the request is unknown, decided, expired or changed, or its call could not run here.
+    /// [`Refused`] with the reason: the request is unknown, decided, expired or changed, or its call could not run here.
     pub async fn decide(
         &self,
         id: &ApprovalId,
@@ -49,7 +49,7 @@ impl App {
         inbox.decide(id, &decision).await.map_err(Refused::Inbox)
     }
 
-    /// What was changed must fit, no change lowers a deny, and what is approved must still be what was shown.
+    /// Checks a decision: edits must be valid, no edit may lower a deny, and an approved call must still be what the request showed.
     async fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), Refused> {
         let request = &entry.request;
         match choice {
@@ -65,8 +65,8 @@ impl App {
                 if let Some(edited) = edited {
                     self.check_edit(request, edited)?;
                 }
-                // Whoever waits for it, or makes the call again, compares by itself; otherwise it runs here, under the settings of
-                // this process.
+                // A client that waits for it, or makes the call again, does the comparison itself; otherwise the call runs here, under the
+                // settings of this process.
                 let elsewhere = entry.attended || request.origin == Origin::Hook;
                 if elsewhere || request.workspace != self.workspace() {
                     return Ok(());
@@ -94,7 +94,7 @@ impl App {
         if scope != HoldFor::Always {
             return Ok(());
         }
-        // The rule would hold for every tenant.
+        // The rule would apply to every tenant.
         if request.principal.tenant != self.principal().tenant {
             return Err(unfit(
                 "a rule for good holds for the whole application, and this request is of another tenant than the \
@@ -127,10 +127,10 @@ impl App {
         Ok(())
     }
 
-    /// Whether the call of a request could run here and would do what the request shows.
+    /// Checks whether the call of a request could run here and would do what the request shows.
     ///
     /// # Errors
-    /// [`Refused`] says why it could not, or what differs.
+    /// [`Refused`] with why it could not, or what differs.
     pub async fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
         let session = Session::builder(Arc::clone(self.tools()))
             .with_principal(request.principal.clone())
@@ -149,7 +149,7 @@ impl App {
     }
 }
 
-/// The same decision; an approval for good says which rule it keeps.
+/// Adds the suggested rule to an approval for good that names none.
 fn naming_its_rule(entry: &StoredApproval, mut decision: Decision) -> Decision {
     if let Choice::Approve {
         scope: HoldFor::Always,
@@ -169,7 +169,7 @@ fn unfit(what: impl Into<String>) -> Refused {
     }
 }
 
-/// Whether answers fit the questions; a call is answered with a text in place of what its tool would say.
+/// Checks the answers against the form; a call without a form is answered with a text in place of its tool's result.
 fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused> {
     let answers: serde_json::Map<_, _> = serde_json::from_str(answers)
         .map_err(|e| unfit(format!("the answers are not a JSON object: {e}")))?;
@@ -191,7 +191,7 @@ fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused
 }
 
 impl Refused {
-    /// As a command says it.
+    /// Converts the refusal into a problem for the command line.
     pub fn problem(self) -> Problem {
         match self {
             Self::Inbox(error) => {
@@ -217,7 +217,7 @@ impl Refused {
     }
 }
 
-/// Of which kind a refusal of the inbox is (contract §1).
+/// Returns the kind of problem that an error of the inbox is (contract §1).
 fn kind(error: &InboxError) -> ProblemKind {
     match error {
         InboxError::NotFound(_)

@@ -1,4 +1,4 @@
-//! `Desktop`: notices on the user's desktop that requests wait, where there is a desktop and no console is looked at.
+//! `Desktop`: desktop notices about pending requests, shown if there is a desktop and no console is being watched.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -24,14 +24,14 @@ mod words;
 use pace::Turn;
 use words::{Notice, Program};
 
-/// Requests that come within this time are told together; one that is decided at once is not told at all.
+/// Requests that arrive within this time share a notice; one that is decided within it gets none.
 const GATHER: Duration = Duration::from_millis(300);
-/// How long the program may take.
+/// Maximum run time of the program.
 const TAKES: Duration = Duration::from_secs(10);
-/// Most requests that are waited for; of more, the first ones are told.
+/// Maximum number of requests queued for a notice; later ones are left out.
 const MOST: usize = 1000;
 
-/// The variables that the program gets: what it needs to find the desktop.
+/// The variables passed to the program so that it finds the desktop.
 const VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -49,23 +49,23 @@ const VARIABLES: &[&str] = &[
     "XAUTHORITY",
 ];
 
-/// Whether there are notices, and by what.
+/// Whether desktop notices are shown, and by which program.
 #[derive(Debug, Clone)]
 pub(crate) enum DesktopState {
     /// This program shows them.
     Shown(Program, PathBuf),
-    /// Settings say that there are none.
+    /// The settings turn them off.
     Off,
-    /// There is no desktop here.
+    /// This machine has no desktop.
     NoDesktop,
-    /// The program is missing.
+    /// The program is not installed.
     NoProgram(&'static str),
     /// The program may not be started, for this reason.
     Refused(String),
 }
 
 impl DesktopState {
-    /// What there is here, as settings want it.
+    /// Determines the state from the settings and this machine.
     pub(crate) fn of(at: &Site, settings: &Settings, places: &Places) -> Self {
         if settings.get(typed::CONSOLE_NOTIFY) != "auto" {
             return Self::Off;
@@ -83,7 +83,7 @@ impl DesktopState {
     }
 }
 
-/// Shows notices; clones share what waits to be told.
+/// Shows notices; clones share the queue.
 #[derive(Clone)]
 pub(crate) struct Desktop(Arc<Inner>);
 
@@ -99,11 +99,11 @@ struct Inner {
 #[derive(Default)]
 struct State {
     untold: Vec<Untold>,
-    /// Whether a task tells them.
+    /// Whether a task is showing them.
     telling: bool,
 }
 
-/// A request that waits to be told.
+/// A request queued for a notice.
 struct Untold {
     id: ApprovalId,
     notice: Notice,
@@ -118,7 +118,7 @@ impl fmt::Debug for Desktop {
 }
 
 impl Desktop {
-    /// What shows notices about requests of this inbox, where there is something that does.
+    /// Returns what shows notices about requests of this inbox, if this machine can show them.
     pub(crate) fn new(
         state: &DesktopState,
         site: &Site,
@@ -138,7 +138,7 @@ impl Desktop {
         })))
     }
 
-    /// Shows a notice soon, if the request still waits then and no one looks at a console. Does not wait for that.
+    /// Schedules a notice, which is shown if the request is still pending then and no console is being watched. Returns at once.
     pub(crate) fn tell(&self, request: &ApprovalRequest) {
         let notice = Notice::of(request, &Fact::of(request, &self.0.redactor).text);
         let mut state = self.0.state.lock();
@@ -152,12 +152,12 @@ impl Desktop {
         }
     }
 
-    /// Tells what waits, in as many notices as their pace allows.
+    /// Shows notices about the queued requests, as the pace allows.
     async fn tell_all(&self) {
         tokio::time::sleep(GATHER).await;
         loop {
             let Some(turn) = self.turn().await else {
-                // No notice without a pace: the log says why.
+                // No notice without a pace; the log has the reason.
                 self.0.state.lock().untold.clear();
                 if self.is_done() {
                     return;
@@ -175,14 +175,14 @@ impl Desktop {
         }
     }
 
-    /// Whether nothing came meanwhile; the next request is told by another task then.
+    /// Returns whether the queue is still empty; if so, the next request starts a new task.
     fn is_done(&self) -> bool {
         let mut state = self.0.state.lock();
         state.telling = !state.untold.is_empty();
         !state.telling
     }
 
-    /// Waits until a notice may be shown by this process.
+    /// Waits until this process may show a notice.
     async fn turn(&self) -> Option<Turn> {
         loop {
             let home = self.0.site.home.clone();
@@ -202,7 +202,7 @@ impl Desktop {
         }
     }
 
-    /// What is to be told of those that still wait.
+    /// Returns the notices of the requests that are still pending.
     async fn pending(&self) -> Vec<Notice> {
         let untold = std::mem::take(&mut self.0.state.lock().untold);
         let mut pending = Vec::new();

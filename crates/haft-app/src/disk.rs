@@ -1,4 +1,4 @@
-//! How much of the disk haft's state takes: measured in the background now and then, for folders of many files take time.
+//! Disk use of haft's state, measured in the background now and then: folders with many files take long to measure.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use haft::clock;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-/// How long a measurement is shown before it is taken anew: this many times as long as it took, within these bounds.
+/// A measurement is kept for this many times as long as it took, within these bounds.
 const SHOWN: u32 = 200;
 const FRESH: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(600));
-/// Files that are counted at most.
+/// Maximum number of files that are counted.
 const MOST_FILES: usize = 2_000_000;
 
-/// What haft's state takes, in bytes.
+/// The disk use of haft's state, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DiskUse {
-    /// Records of runs, with what undoing needs.
+    /// Records of runs, including the data for undo.
     pub runs: u64,
     /// Large results.
     pub artifacts: u64,
     /// The database file.
     pub database: u64,
-    /// All of the state folder.
+    /// The whole state folder.
     pub total: u64,
-    /// When this was measured: RFC 3339, UTC.
+    /// The time of the measurement: RFC 3339, UTC.
     pub measured: String,
 }
 
@@ -37,14 +37,14 @@ pub(crate) struct Gauge(Arc<Mutex<Measured>>);
 #[derive(Debug, Default)]
 struct Measured {
     last: Option<(Instant, DiskUse)>,
-    /// How long the last measurement is shown.
+    /// How long the last measurement is kept.
     fresh: Duration,
-    /// A measurement is under way.
+    /// Whether a measurement is in progress.
     busy: bool,
 }
 
 impl Gauge {
-    /// What the state took when it was measured last; none before the first measurement is done, which this begins.
+    /// Returns the last measurement; `None` until the first one, which this call starts, is done.
     pub(crate) fn last(&self, home: &Path) -> Option<DiskUse> {
         let mut measured = self.0.lock();
         let is_fresh = measured
@@ -68,7 +68,7 @@ impl Gauge {
     }
 }
 
-/// Measures now; blocks.
+/// Measures the disk use; blocks.
 fn measure(home: &Path) -> DiskUse {
     let mut taken = DiskUse {
         runs: 0,

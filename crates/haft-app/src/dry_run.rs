@@ -1,7 +1,7 @@
 //! A dry run: the application works on a copy of the workspace that is thrown away, and nothing leaves it.
 //!
-//! Files are written and commands run as ever, in the copy; what would be asked about is done there and noted. Calls that reach
-//! beyond it (pages, servers, memory, commands without a jail) are refused by a guard, and noted.
+//! Tools write files and run commands as usual, in the copy; calls that would need approval run there and are noted. A guard refuses and
+//! notes calls that reach beyond it (pages, servers, memory, commands without a jail).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,10 +26,10 @@ use crate::wiring::policy;
 
 mod copy;
 
-/// Most notes of each kind.
+/// Maximum number of notes of each kind.
 const MOST: usize = 1_000;
 
-/// A copy of a workspace, and what is noted of what is done in it. Dropping it removes the copy.
+/// A copy of a workspace, and notes on what happens in it. Dropping it removes the copy.
 #[derive(Debug)]
 pub struct DryRun {
     copy: Copy,
@@ -38,17 +38,17 @@ pub struct DryRun {
     notes: Arc<Mutex<Notes>>,
 }
 
-/// What would have happened beside changes to files.
+/// What would have happened besides changes to files.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Notes {
-    /// Calls about which a person would have been asked, with the reason.
+    /// Calls that would have needed approval, with the reason.
     pub asked: BTreeSet<String>,
-    /// Calls that would have reached beyond the folder, and were refused.
+    /// Calls that would have reached beyond the folder and were refused.
     pub refused: BTreeSet<String>,
 }
 
 impl DryRun {
-    /// Copies the workspace of a site. What haft hides from tools is not copied.
+    /// Copies the workspace of a site, except what haft hides from tools.
     ///
     /// # Errors
     /// The workspace is too large, or cannot be copied.
@@ -58,10 +58,10 @@ impl DryRun {
         let place = place.unwrap_or_else(|| PathBuf::from("/tmp"));
         let copy = Copy::make(&at.workspace, &place, &hidden)?;
         let site = Site::new(copy.root(), at.home.clone(), at.environment.clone())?;
-        // Commands would change these folders at once.
+        // Commands would change these folders directly.
         let mut settings = settings.clone().without("sandbox.write");
         if settings.get(SANDBOX_NETWORK) == "full" {
-            // Then each connection is judged, and the guard refuses it.
+            // With `ask`, each connection is judged, and the guard refuses it.
             settings = settings.with_text(SANDBOX_NETWORK, "ask");
         }
         Ok(Self {
@@ -72,17 +72,17 @@ impl DryRun {
         })
     }
 
-    /// Where the application works.
+    /// Returns the site to run the application at.
     pub fn site(&self) -> &Site {
         &self.site
     }
 
-    /// The settings to build it with.
+    /// Returns the settings to build it with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The host with the guard and the approver of a dry run. Questions of tools still go to the host's own approver.
+    /// Adds the guard and the approver of a dry run to the host. Questions of tools still go to the host's own approver.
     pub fn host(&self, mut host: Host) -> Host {
         host.guards.push(Arc::new(Inside(Arc::clone(&self.notes))));
         host.when_asked = Some(WhenAsked::Wait);
@@ -99,18 +99,18 @@ impl DryRun {
         host
     }
 
-    /// What was noted so far.
+    /// Returns the notes so far.
     pub fn notes(&self) -> Notes {
         self.notes.lock().clone()
     }
 
-    /// What could not be copied: sockets, devices, other file systems.
+    /// Returns what could not be copied: sockets, devices, other file systems.
     pub fn left_out(&self) -> &[String] {
         self.copy.left_out()
     }
 }
 
-/// Refuses what reaches beyond the copy.
+/// Refuses calls that reach beyond the copy.
 struct Inside(Arc<Mutex<Notes>>);
 
 impl Guard for Inside {
@@ -143,7 +143,7 @@ impl Guard for Inside {
                 ..
             } => command.as_str(),
             Effect::Other { value, .. } => value.as_str(),
-            // A tool of a server or of the program says no more than that it is called.
+            // A tool of a server or of the program declares no other effect.
             Effect::Call if call.spec.source != "builtin" => "",
             _ => return Ok(MinimumVerdict::NONE),
         };
@@ -159,7 +159,7 @@ impl Guard for Inside {
     }
 }
 
-/// Lets calls run that would be asked about: they reach the copy alone.
+/// Approves calls that would need approval: they only reach the copy.
 struct DoneHere {
     own: Option<Arc<dyn Approver>>,
     notes: Arc<Mutex<Notes>>,

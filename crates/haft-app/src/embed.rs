@@ -1,4 +1,4 @@
-//! `Haft`: the application as a program embeds it, made by a builder.
+//! `Haft`: the application embedded in a program, created by a builder.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub struct Haft(Arc<Inner>);
 struct Inner {
     app: App,
     settings: Settings,
-    /// Removes what commands left, while this lives.
+    /// Removes what commands left behind, until dropped.
     sweeping: Option<AbortHandle>,
 }
 
@@ -77,18 +77,18 @@ impl Drop for Inner {
 }
 
 impl Haft {
-    /// An application with no tools yet, whose state goes with it.
+    /// Returns a builder for an application with no tools yet and a temporary state folder.
     pub fn builder() -> HaftBuilder {
         HaftBuilder::default()
     }
 
-    /// Starts a run for this principal, once it is awaited. Suspend or finish it when it is done: a run that is dropped is so in the
+    /// Starts a run for this principal when awaited. Suspend or finish it when done: a dropped run is suspended or finished in the
     /// background, if the runtime lives long enough.
     pub fn run(&self, principal: Principal) -> NewRun {
         NewRun::new(self.clone(), principal)
     }
 
-    /// Makes an agent in a run of its own, or goes on with an earlier one.
+    /// Creates an agent in a run of its own, or resumes an earlier one.
     ///
     /// # Errors
     /// As for [`App::agent`].
@@ -96,8 +96,8 @@ impl Haft {
         self.0.app.agent(&self.0.settings, task).await
     }
 
-    /// The calls of a run as its record has them, in the order in which they came: `tool`, `arguments`, `status`, the `rule` that
-    /// judged it, who decided (`decided_by`), `result` or `error`, times.
+    /// Returns the calls of a run as recorded, in the order in which they were made: `tool`, `arguments`, `status`, the `rule` that judged
+    /// it, who decided (`decided_by`), `result` or `error`, times.
     ///
     /// # Errors
     /// There is no such run, or its record cannot be read.
@@ -105,22 +105,22 @@ impl Haft {
         timeline::calls(&self.0.app, run.as_str()).await
     }
 
-    /// The requests to those who decide.
+    /// Returns the approval requests.
     pub fn approvals(&self) -> Approvals<'_> {
         Approvals::new(&self.0.app)
     }
 
-    /// Acts on a decision about a call that was suspended, in this process or another, and returns how the call ended; for a call of a
-    /// script, how the script did. Its run is found, resumed for the principal that it was started for, and suspended or finished after.
+    /// Acts on a decision about a suspended call of this or another process, and returns the outcome; for a call in a script, that of the
+    /// script. Its run is found, resumed for the principal that it was started for, and suspended or finished afterwards.
     ///
     /// # Errors
-    /// The request is not decided, or over, or another process acts on it; or the call would not do here what was approved, as other
-    /// tools, another policy or another workspace make it. Nothing ran then, and the approval holds as before.
+    /// The request is undecided or over, another process acts on it, or the call would not do here what was approved, because tools, policy
+    /// or workspace differ. In the last case nothing ran, and the approval still holds.
     pub async fn resume(&self, id: &ApprovalId) -> Result<Outcome, Problem> {
         self.0.app.resume_request(id, RunOptions::new(ENTRY)).await
     }
 
-    /// Resumes a run: acts on what was decided in it, else runs the script again that was interrupted when its process ended.
+    /// Resumes a run: acts on the decisions in it, or else reruns the script that was interrupted when its process exited.
     ///
     /// # Errors
     /// There is no such run, it is finished or of another workspace, another process holds it, or nothing in it can be resumed.
@@ -129,7 +129,7 @@ impl Haft {
         self.0.app.resume(run, RunOptions::new(ENTRY), never).await
     }
 
-    /// Acts on every decision about a suspended call of this workspace, wherever it is made, starting with those already made, until the
+    /// Acts on every decision about a suspended call of this workspace, wherever it is made, starting with existing ones, until the
     /// returned handle is stopped or dropped.
     pub fn follow(&self) -> Following {
         let (stop, stopped) = oneshot::channel();
@@ -137,23 +137,23 @@ impl Haft {
         Following { stop, task }
     }
 
-    /// The tools that callers see.
+    /// Returns the tools that callers see.
     pub fn tools(&self) -> &Arc<dyn Toolset> {
         self.0.app.tools()
     }
 
-    /// The application itself: what screens show, stores, sandbox, the life of runs.
+    /// Returns the application itself: data for screens, stores, sandbox, runs.
     pub fn app(&self) -> &App {
         &self.0.app
     }
 
-    /// Its settings, each with where it comes from.
+    /// Returns its settings, each with its origin.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 
-    /// Suspends or finishes the runs that are left, and writes what is not written yet. Nothing is recorded after: a program calls it
-    /// once, at its end.
+    /// Suspends or finishes the remaining runs and writes what is buffered. Nothing is recorded afterwards: a program calls it once, when
+    /// it exits.
     pub async fn shut(&self) {
         self.0.app.shut().await;
     }
@@ -168,7 +168,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// Stops it, and waits a moment until calls that it resumed have ended or are suspended.
+    /// Stops the task, and waits briefly for calls that it resumed to end or be suspended.
     pub async fn stop(self) {
         drop(self.stop);
         if let Err(error) = self.task.await {

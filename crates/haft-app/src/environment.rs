@@ -1,14 +1,14 @@
-//! `Environment`: the process's variables, read once in `main` and handed down.
+//! `Environment`: the process's variables, read once in `main` and passed down.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The variables whose names and values are text.
+/// The variables whose names and values are UTF-8.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// As the process was started.
+    /// Reads the variables of this process.
     pub fn read() -> Self {
         let text = |s: std::ffi::OsString| s.into_string().ok();
         let pairs =
@@ -16,18 +16,18 @@ impl Environment {
         Self(pairs.collect())
     }
 
-    /// A variable; an empty one counts as set.
+    /// Returns a variable; an empty one counts as set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// An absolute path from a variable: the XDG rules say to ignore relative ones.
+    /// Returns an absolute path from a variable: the XDG specification says to ignore relative ones.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
         let path = PathBuf::from(self.get(name)?);
         path.is_absolute().then_some(path)
     }
 
-    /// All of them, sorted by name.
+    /// Iterates over all variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()

@@ -1,5 +1,5 @@
-//! The call that `haft exec` makes, and that a hook asks about before the agent runs it: the same arguments, so that one finds what was
-//! decided about the other.
+//! The call that `haft exec` makes, and that a hook asks about before the agent runs a command: with the same arguments, so that a decision
+//! about one applies to the other.
 
 use haft::call::ToolCall;
 use serde_json::json;
@@ -9,12 +9,12 @@ use crate::app::App;
 /// The tool that runs commands.
 pub const RUN_COMMAND: &str = "run_command";
 
-/// The longest that `run_command` lets a command run, in seconds.
+/// The maximum time that `run_command` allows a command, in seconds.
 const LONGEST: u64 = 600;
 
 impl App {
-    /// A call of `run_command` with a line for the shell, where there is one word, or with a program and its arguments; `folder` is
-    /// where it starts, below the workspace. It may take as long as settings let any call.
+    /// Returns a call of `run_command` with a shell command line, if there is one word, or else with a program and its arguments. It starts
+    /// in `folder`, relative to the workspace, and may take as long as the settings allow any call.
     pub fn exec_call(&self, words: &[String], folder: &str) -> ToolCall {
         let folder = if folder.is_empty() { "." } else { folder };
         let limit = self.runs().call_limit().as_secs().clamp(1, LONGEST);

@@ -1,4 +1,4 @@
-//! `Feed`: what happens in this app's runs, passed on to the clients that watch; no call waits for a client.
+//! `Feed`: events in this app's runs, passed on to the clients that watch; no call waits for a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,39 +9,39 @@ use haft::call::{CallId, RunId};
 use haft::result::Status;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
-/// Events a slow watcher may be behind; then it reads the lists again.
+/// Number of events that a slow watcher may lag behind; beyond that, it reads the lists again.
 const BEHIND: usize = 4096;
-/// Characters of a tool's name: one that no tool has may be as long as a message.
+/// Maximum number of characters of a tool's name: the name in a call of an unknown tool may be as long as a message.
 const LONGEST_NAME: usize = 200;
 
-/// What a watcher hears: what the record says, without what calls carry. A slow watcher is behind many of these.
+/// An event that watchers receive: what is recorded, without the contents of calls. Small, as many are queued for a slow watcher.
 #[derive(Debug, Clone)]
 pub enum FeedEvent {
-    /// A run begins, ends, or waits for an approval while no process runs it.
+    /// A run starts, ends or is suspended.
     Run {
         /// The run.
         run: RunId,
-        /// What it is now.
+        /// Its new state.
         state: RunState,
     },
-    /// A call begins or ends.
+    /// A call starts or ends.
     Call(Arc<CallEvent>),
 }
 
-/// A call that begins or has ended.
+/// A call that starts or has ended.
 #[derive(Debug)]
 pub struct CallEvent {
     /// The run.
     pub run: RunId,
     /// The call.
     pub call: CallId,
-    /// The call within which it was made.
+    /// The call that made it.
     pub parent: Option<CallId>,
-    /// At a length that every tool's name has.
+    /// The tool's name, cut to the maximum length.
     pub tool: String,
     /// Nanoseconds since 1970, UTC.
     pub at: i128,
-    /// How it ended, and how long it took.
+    /// Its status and duration, if it has ended.
     pub end: Option<(Status, Duration)>,
 }
 
@@ -70,35 +70,35 @@ impl FeedEvent {
     }
 }
 
-/// A sink that passes events on.
+/// An audit sink that passes events on.
 #[derive(Debug)]
 pub struct Feed(Sender<FeedEvent>);
 
 impl Feed {
-    /// A feed that nobody watches yet.
+    /// Returns a feed without watchers.
     pub fn new() -> Arc<Self> {
         Arc::new(Self(broadcast::channel(BEHIND).0))
     }
 
-    /// What happens from now on.
+    /// Returns a receiver of the events from now on.
     pub fn watch(&self) -> Receiver<FeedEvent> {
         self.0.subscribe()
     }
 
-    /// Whether someone watches.
+    /// Returns whether there are watchers.
     pub(crate) fn has_watchers(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
     /// Tells watchers that a run of another process changed.
     pub(crate) fn changed(&self, run: RunId, state: RunState) {
-        // The last watcher may have gone.
+        // The last watcher may have left.
         let _ = self.0.send(FeedEvent::Run { run, state });
     }
 
-    /// Tells that a run waits.
+    /// Tells watchers that a run is suspended.
     pub fn suspended(&self, run: &RunId) {
-        // Nobody may be watching.
+        // There may be no watcher.
         let _ = self.0.send(FeedEvent::Run {
             run: run.clone(),
             state: RunState::Suspended,

@@ -1,4 +1,4 @@
-//! Resuming: a decided request whose client is gone is acted on, and a suspended or interrupted run is taken up again.
+//! Resuming: acts on decided requests whose client is gone, and resumes suspended or interrupted runs.
 
 use std::time::{Duration, Instant};
 
@@ -16,27 +16,27 @@ use crate::decide::Refused;
 use crate::problem::Problem;
 use crate::run::RunOptions;
 
-/// How long a decided request is left to the process that waits for it, before another takes it.
+/// How long a decided request is left to the process that waits for it before another one claims it.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How often it is looked at meanwhile.
+/// How often the request is checked meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
 
 /// What became of a decided request.
 #[derive(Debug)]
 pub enum Followed {
-    /// It ran here; a chain's outcome where it was nested in one.
+    /// It ran here; for a call nested in a chain, this is the chain's outcome.
     Ran(Box<Outcome>),
-    /// Another process runs it or has: the inbox says how it goes.
+    /// Another process runs it or has run it; the inbox has its state.
     Elsewhere,
     /// It belongs to another workspace.
     Foreign,
-    /// It is about a call of a coding agent, which makes it itself.
+    /// It is about a call of a coding agent, which makes the call itself.
     Agents,
 }
 
 impl App {
-    /// Sees to it that a decided request is acted on, exactly once: by the client that waits for it, else here.
+    /// Makes sure that a decided request is acted on exactly once: by the client that waits for it, or else here.
     ///
     /// # Errors
     /// There is no such request, its call cannot run here, or its run can be resumed neither here nor elsewhere.
@@ -66,16 +66,16 @@ impl App {
         }
         let resumed = match self.runs().resume(run, 0, options).await {
             Ok(resumed) => resumed,
-            // Another process that has the run acts on it.
+            // Another process that holds the run acts on it.
             Err(problem) => return self.elsewhere(id).await?.ok_or(problem),
         };
-        // Another machine's run is resumed like one of this machine: its script does not start over.
+        // A run of another machine is resumed like a local one: its script does not start over.
         let followed = self.act(&resumed.session().continuing(), &entry).await;
         resumed.release().await;
         followed
     }
 
-    /// Refuses a request whose tool this application has not.
+    /// Refuses a request whose tool this application does not have.
     fn check_tool(&self, request: &ApprovalRequest) -> Result<(), Problem> {
         let tool = request.tool.as_str();
         if self.tools().snapshot().entry(tool).is_some() {
@@ -88,7 +88,7 @@ impl App {
         Err(Problem::usage(missing).advise("resume it in the application that asked"))
     }
 
-    /// Runs an interrupted chain again, in its run, which is resumed for it. `stop` cancels the chain; the outcome says so.
+    /// Resumes the run of an interrupted chain and reruns the chain. `stop` cancels the chain, which the outcome then says.
     pub(crate) async fn resume_chain(
         &self,
         run: &RunId,
@@ -96,7 +96,7 @@ impl App {
         options: RunOptions,
         stop: impl Future<Output = ()>,
     ) -> Result<Outcome, Problem> {
-        // Its own line may not have come to the disk.
+        // The chain's own line may not have reached the disk.
         let own = recorded.chain.as_str().strip_prefix("call-");
         let least = own.and_then(|number| number.parse().ok());
         let least = least.unwrap_or_default();
@@ -116,7 +116,7 @@ impl App {
         Ok(outcome)
     }
 
-    /// The request, once no client waits for it, or once one that does had time to take it.
+    /// Returns the request once no client waits for it, or once a waiting client has had time to claim it.
     async fn unattended(&self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
         let begun = Instant::now();
         loop {
@@ -129,7 +129,7 @@ impl App {
         }
     }
 
-    /// What another process made of the request within a while, if it did anything.
+    /// Returns what another process did about the request within the grace period, if anything.
     async fn elsewhere(&self, id: &ApprovalId) -> Result<Option<Followed>, Problem> {
         let begun = Instant::now();
         while begun.elapsed() < GRACE {
@@ -162,7 +162,7 @@ impl App {
         chain: &CallId,
     ) -> Result<Followed, Problem> {
         let run = &entry.request.run;
-        // Before the journal is looked at: the client may make the call again meanwhile, and resume it.
+        // Checked before the journal is read: the client may make the call again meanwhile, and resume it.
         let suspended = self.is_suspended(run, chain).await?;
         let Some(recorded) = self.interrupted(run, chain).await? else {
             if suspended {
@@ -187,21 +187,21 @@ impl App {
         Ok(Followed::Ran(Box::new(outcome)))
     }
 
-    /// Whether a chain is known to be suspended.
+    /// Returns whether a chain is known to be suspended.
     async fn is_suspended(&self, run: &RunId, chain: &CallId) -> Result<bool, Problem> {
         let noted = self.executor().suspended().get(run, chain).await;
         let noted = noted.map_err(|e| Problem::failed(e.to_string()))?;
         Ok(noted.is_some_and(|call| call.outcome.is_none()))
     }
 
-    /// What the journal has of a chain that was interrupted.
+    /// Returns the journal's record of an interrupted chain.
     async fn interrupted(&self, run: &RunId, chain: &CallId) -> Result<Option<Recorded>, Problem> {
         let found = self.journal().interrupted(run, Some(chain)).await;
         found.map_err(|e| Problem::failed(e.to_string()))
     }
 
-    /// Runs an interrupted chain again from its journal, under its own id: the record's open call is the one that ends. `suspended`
-    /// is whether it is known to be; an older haft left no note.
+    /// Reruns an interrupted chain from its journal, under its own id, so that it ends the call that is open in the record. `suspended`
+    /// says whether the chain is known to be suspended; an older haft left no note of that.
     async fn rerun(&self, session: &Session, recorded: Recorded, suspended: bool) -> Outcome {
         let call =
             ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
@@ -212,10 +212,10 @@ impl App {
         }
     }
 
-    /// A request of the inbox.
+    /// Returns a request from the inbox.
     ///
     /// # Errors
-    /// There is none with this id, or the inbox cannot be read.
+    /// There is no request with this id, or the inbox cannot be read.
     pub async fn entry(&self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
         let entry = self.executor().inbox().get(id).await;
         let entry = entry.map_err(|e| Problem::failed(e.to_string()))?;
@@ -223,14 +223,14 @@ impl App {
     }
 }
 
-/// The problem that an approval does not hold here. It holds where the call is again what was shown.
+/// Returns the problem that an approval does not hold here. It still holds wherever the call is what the request showed.
 fn unfit(refused: Refused) -> Problem {
     refused.problem().advise(
         "nothing ran and the approval still holds: resume it with the tools and the policy under which it was asked for",
     )
 }
 
-/// The problem that there is no such request.
+/// Returns the problem that there is no such request.
 pub fn unknown(id: &ApprovalId) -> Problem {
     Problem::usage(format!("no approval {id}")).advise("`haft approvals list` shows what waits")
 }

@@ -1,4 +1,4 @@
-//! The follower: acts on decisions about calls whose client is gone, whoever decided and from where.
+//! The follower: acts on decisions about calls whose client is gone, whoever made them and from where.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::follow::Followed;
 use crate::run::RunOptions;
 use crate::view::approvals::{visit, with_status};
 
-/// How long what was decided may run on when the server stops. What is cut off then can be resumed.
+/// How long resumed calls may keep running when the server stops. What is cut off can be resumed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Seconds between tries to act on a decision: what kept it from happening, as a database that did not answer, may pass.
+/// Seconds between attempts to act on a decision: what prevented it, such as an unresponsive database, may pass.
 const PAUSES: [u64; 4] = [1, 5, 30, 120];
 
-/// Follows decisions until `stopped` says so or is dropped; begins with those that a process left that is gone.
+/// Follows decisions until `stopped` fires or is dropped, starting with those left by processes that exited.
 pub async fn follow(app: App, stopped: Receiver<()>) {
     let mut at_work = JoinSet::new();
     tokio::select! {
@@ -49,7 +49,7 @@ async fn decisions(app: &App, at_work: &mut JoinSet<()>) {
     }
 }
 
-/// Whether a request is decided and its call has not run yet.
+/// Returns whether a request is decided and its call has not run yet.
 fn is_actionable(entry: &StoredApproval) -> bool {
     let decided = matches!(
         entry.status,
@@ -66,9 +66,9 @@ async fn left_over(app: &App, at_work: &mut JoinSet<()>) {
     }
 }
 
-/// Follows one decision of this workspace, if no other process does.
+/// Acts on one decision of this workspace, unless another process does.
 fn take(app: &App, entry: &StoredApproval, at_work: &mut JoinSet<()>) {
-    // A coding agent runs its call itself, when it makes it again.
+    // A coding agent runs its call itself when it makes it again.
     let is_foreign = entry.request.origin == Origin::Hook;
     if is_foreign || !is_actionable(entry) || entry.request.workspace != app.workspace() {
         return;
@@ -77,7 +77,7 @@ fn take(app: &App, entry: &StoredApproval, at_work: &mut JoinSet<()>) {
     at_work.spawn(async move { act(&app, &id).await });
 }
 
-/// Acts on a decision. Tries again a few times when that fails: no other process does while this one runs.
+/// Acts on a decision. Retries a few times on failure: no other process acts on it while this one runs.
 async fn act(app: &App, id: &ApprovalId) {
     let mut pauses = PAUSES.into_iter();
     loop {

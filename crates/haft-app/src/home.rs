@@ -1,4 +1,4 @@
-//! `Home`: haft's own state folder, for its owner alone.
+//! `Home`: haft's own state folder, accessible only to its owner.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// The state folder. Clones name the same one.
+/// The state folder. Clones refer to the same one.
 #[derive(Debug, Clone)]
 pub struct Home {
     path: PathBuf,
-    /// Removes it with the last clone, where it is a temporary one.
+    /// Removes the folder with the last clone, if it is temporary.
     _temporary: Option<Arc<TemporaryFolder>>,
 }
 
-/// A folder that goes with this value.
+/// A folder that is removed when this value is dropped.
 #[derive(Debug)]
 struct TemporaryFolder(PathBuf);
 
@@ -29,10 +29,10 @@ impl Drop for TemporaryFolder {
 }
 
 impl Home {
-    /// `--home`, `$HAFT_HOME`, `$XDG_STATE_HOME/haft` or `~/.local/state/haft`; nothing is made yet.
+    /// Locates the folder: `--home`, `$HAFT_HOME`, `$XDG_STATE_HOME/haft` or `~/.local/state/haft`. Does not create it.
     ///
     /// # Errors
-    /// A [`Problem`] where neither an option nor the environment names a folder.
+    /// A [`Problem`] if neither the option nor the environment names a folder.
     pub fn locate(option: Option<&Path>, environment: &Environment) -> Result<Self, Problem> {
         let given = option
             .map(Path::to_owned)
@@ -58,10 +58,10 @@ impl Home {
         })
     }
 
-    /// A new folder among the system's temporary ones, which is removed with the last clone.
+    /// Creates a folder in the system's temporary folder, which is removed with the last clone.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub fn temporary() -> Result<Self, Problem> {
         let made = plain_file::random_hex(16).and_then(|name| {
             let path = std::env::temp_dir().join(format!("haft-{name}"));
@@ -81,25 +81,25 @@ impl Home {
         })
     }
 
-    /// The folder.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Something in it.
+    /// Returns the path of an entry of the folder.
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The folder for output that is too long for memory; its files have no names.
+    /// Returns the folder for output that is too long for memory; its files have no names.
     pub fn spool(&self) -> PathBuf {
         self.join("spool")
     }
 
-    /// Makes the folder where it is missing.
+    /// Creates the folder if it is missing.
     ///
     /// # Errors
-    /// A [`Problem`] where the folder cannot be made.
+    /// A [`Problem`] if the folder cannot be created.
     pub fn create(&self) -> Result<(), Problem> {
         plain_file::private_folder(&self.path).map_err(|e| {
             Problem::settings(format!("make the state folder: {e}"))
@@ -108,7 +108,7 @@ impl Home {
         })
     }
 
-    /// Who may enter it, where that is more than its owner: the mode's last three digits.
+    /// Returns the last three digits of the mode if anyone besides the owner has access.
     pub fn open_mode(&self) -> Option<u32> {
         let mode = std::fs::metadata(&self.path).ok()?.permissions().mode() & 0o777;
         (mode & 0o077 != 0).then_some(mode)

@@ -1,4 +1,4 @@
-//! `Host`: what the program around an application provides: who is asked, tools and guards of its own, where warnings go.
+//! `Host`: what the program around an application provides: an approver, its own tools and guards, a receiver of warnings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,41 +13,41 @@ use haft::tool::Tool;
 use crate::notices::Notices;
 use crate::rules::RuleCheck;
 
-/// What an approver of the host's own is made with, once the application's policy and tools are there.
+/// What the host's own approver is created with, once the application's policy and tools exist.
 #[derive(Debug)]
 pub struct ApproverParts {
-    /// For whom calls are made.
+    /// The principal that calls are made for.
     pub principal: Principal,
-    /// Says whether a rule may be kept with an approval.
+    /// Checks whether a rule may be saved with an approval.
     pub rules: RuleCheck,
-    /// Hides secrets of the settings from what is shown.
+    /// Hides secrets of the settings in what the approver shows.
     pub redactor: Redactor,
 }
 
-/// Makes the approver that a host asks with.
+/// Creates the host's approver.
 pub type MakeApprover = Box<dyn FnOnce(ApproverParts) -> Arc<dyn Approver> + Send>;
 
-/// What becomes of a call that the policy asks about.
+/// What happens to a call that needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum WhenAsked {
     /// It is denied at once.
     #[default]
     Deny,
-    /// It waits for the approver, at most `limits.approval_timeout_s`, and is denied then. The request ends with the process.
+    /// It waits for the approver, at most `limits.approval_timeout_s`, and is then denied. The request ends with the process.
     Wait,
-    /// It waits for the approver, where there is one, at most `limits.approval_timeout_s`, and is suspended then; without an approver at
-    /// once. The request stays in the inbox: it can be decided in another process, and the call is resumed afterwards.
+    /// It waits for the approver, at most `limits.approval_timeout_s`, and is then suspended; without an approver, at once. The request
+    /// stays in the inbox: it can be decided in another process, and the call is resumed afterwards.
     Suspend,
 }
 
 impl WhenAsked {
-    /// Whether requests outlive the process.
+    /// Returns whether requests outlive the process.
     pub(crate) fn is_durable(self) -> bool {
         self == Self::Suspend
     }
 
-    /// How sessions wait.
+    /// Returns how sessions wait for a decision.
     pub(crate) fn wait_mode(self) -> WaitMode {
         match self {
             Self::Deny | Self::Wait => WaitMode::WaitThenDeny,
@@ -56,20 +56,20 @@ impl WhenAsked {
     }
 }
 
-/// What the program around an application provides. The default asks no one, adds nothing and logs warnings.
+/// What the program around an application provides. The default has no approver, adds nothing and logs warnings.
 #[derive(Default)]
 pub struct Host {
-    /// Makes the approver where a user can be asked here; it is not called where settings say that no one is asked.
+    /// Creates the approver if the host can ask a user; it is not called if the settings rule out asking.
     pub approver: Option<MakeApprover>,
-    /// What becomes of calls that the policy asks about; none where settings say it.
+    /// What happens to calls that need approval; `None` to use the settings.
     pub when_asked: Option<WhenAsked>,
-    /// Tools beside the standard ones. They are on unless settings switch them off.
+    /// Tools besides the standard ones. They are on unless the settings turn them off.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Guards beside the standard ones.
+    /// Guards besides the standard ones.
     pub guards: Vec<Arc<dyn Guard>>,
-    /// Where warnings go.
+    /// The receiver of warnings.
     pub notices: Notices,
-    /// Whether requests that no approver here shows are told on the user's desktop, where settings allow it (`console.notify`).
+    /// Whether requests that no approver shows here cause desktop notices, if the settings allow it (`console.notify`).
     pub desktop: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Servers of other settings, for haft: those of MCP clients and of plugin packages, read with their variables and quirks.
-//! Nothing is started, and what cannot be carried over is named.
+//! Servers from other programs' settings: those of MCP clients and of plugin packages, read with their variables and quirks. Nothing is
+//! started, and what cannot be imported is reported.
 //!
 //! ```text
 //! places.rs ── files ──► document.rs ── entries ──► entry.rs, with texts.rs ──► Candidate ──► servers::edit
@@ -30,70 +30,70 @@ use texts::Context;
 
 pub use permissions::Rules;
 
-/// What a user says about an import.
+/// The options of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// Other names, by the names in the settings that are read.
+    /// New names, by the names in the settings that are read.
     pub rename: BTreeMap<String, String>,
-    /// Whether secrets that stand in those settings as they are may be copied.
+    /// Whether secrets that those settings hold in plain text may be copied.
     pub copy_secrets: bool,
-    /// Whether the processes reach what this machine reaches.
+    /// Whether the processes get unrestricted network access.
     pub network: bool,
 }
 
 /// A server that was found.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Its name where it was found.
+    /// Its name in the settings that it was found in.
     pub original: String,
-    /// Whose settings it stands in.
+    /// The client that these settings belong to.
     pub client: &'static str,
     /// The file.
     pub file: PathBuf,
-    /// What it is for haft; none where it cannot be that.
+    /// The server as haft would configure it; `None` if that is not possible.
     pub server: Option<NewServer>,
-    /// What is not carried over, or is another on the way.
+    /// What is not imported, or differs after the import.
     pub notes: Vec<String>,
-    /// Why it is not taken.
+    /// Why it is not imported.
     pub refused: Option<String>,
 }
 
-/// All that was found.
+/// Everything that was found.
 #[derive(Debug, Clone, Default)]
 pub struct Imports {
     /// The files that were read.
     pub files: Vec<PathBuf>,
     /// The servers, in the order of the files.
     pub servers: Vec<Candidate>,
-    /// Rules about tools of servers.
+    /// Rules about the tools of servers.
     pub rules: Rules,
-    /// What is to be known beside that.
+    /// Other notes for the user.
     pub notes: Vec<String>,
-    /// Servers of Claude Code that are turned off in another place than their own.
+    /// Servers of Claude Code that are turned off somewhere other than in their own entry.
     turned_off: BTreeSet<String>,
 }
 
-/// A file or package, and whose it is.
+/// A file or package, and the client that it belongs to.
 #[derive(Debug, Clone)]
 struct Source<'a> {
     client: &'static str,
     file: &'a Path,
-    /// The folder of the package that it belongs to.
+    /// The folder of the package that contains it.
     package: Option<&'a Path>,
 }
 
 impl Candidate {
-    /// Whether it is to be added.
+    /// Returns whether it is to be imported.
     pub fn is_taken(&self) -> bool {
         self.server.is_some() && self.refused.is_none()
     }
 
-    /// Says why it is not taken.
+    /// Records why it is not imported.
     pub fn refuse(&mut self, why: impl Into<String>) {
         self.refused.get_or_insert_with(|| why.into());
     }
 
-    /// Whether it is haft itself, put there by `haft mcp install`.
+    /// Returns whether it is haft itself, added by `haft mcp install`.
     fn is_haft(&self) -> bool {
         match self.server.as_ref().map(|server| &server.reach) {
             Some(Reach::Command { program, args, .. }) => {
@@ -109,11 +109,10 @@ impl Candidate {
     }
 }
 
-/// Looks at one file or package, or at the settings of all clients that haft knows. Files of the workspace are read where it is
-/// trusted.
+/// Reads one file or package, or the settings of all clients that haft knows. Files of the workspace are read only if it is trusted.
 ///
 /// # Errors
-/// What is named cannot be read or is not understood, or a name is to be another one that no server can have.
+/// The named file cannot be read or parsed, or a new name is not a valid server name.
 pub fn look(
     at: &Site,
     settings: &Settings,
@@ -154,7 +153,7 @@ fn one(at: &Site, path: &Path, wishes: &Wishes, into: &mut Imports) -> Result<()
     Ok(())
 }
 
-/// What cannot be read of the files that nobody named is said, and the others are read.
+/// Reads all known files. One that cannot be read is noted, as the user did not name it.
 fn all(at: &Site, settings: &Settings, wishes: &Wishes, into: &mut Imports) {
     for place in places::all(at) {
         if !place.file.exists() {
@@ -181,7 +180,7 @@ fn all(at: &Site, settings: &Settings, wishes: &Wishes, into: &mut Imports) {
     installed::read(at, wishes, into);
 }
 
-/// Turns what a file says into candidates and rules.
+/// Converts the contents of a file into candidates and rules.
 fn take(at: &Site, source: &Source<'_>, wishes: &Wishes, entries: Entries, into: &mut Imports) {
     into.files.push(source.file.to_owned());
     into.notes.extend(entries.notes);
@@ -201,7 +200,7 @@ fn take(at: &Site, source: &Source<'_>, wishes: &Wishes, entries: Entries, into:
     into.rules.add(entries.rules);
 }
 
-/// Gives each its name in haft: the one it has, without what haft cannot take, or the one that was chosen.
+/// Sets each candidate's name in haft: the one that the user chose, or its own without invalid characters.
 fn settle_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
     let mut taken: BTreeMap<String, NewServer> = BTreeMap::new();
     let mut used = BTreeSet::new();
@@ -252,7 +251,7 @@ fn settle_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
     imports.rules.rename(&imports.servers);
 }
 
-/// The name without what haft cannot take.
+/// Replaces the characters of a name that haft does not allow.
 fn plain_name(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {

@@ -1,6 +1,6 @@
 //! haft as a library: the application behind the command line and the server.
 //!
-//! A program makes a [`Haft`] and calls tools in runs: under a policy, recorded, within limits, with those asked who may decide.
+//! A program creates a [`Haft`] and makes calls in runs: under a policy, recorded, within limits, with approvals where needed.
 //!
 //! ```
 //! use haft::{Decision, Policy, Principal, Profile, Status, ToolCall, tool};
@@ -33,7 +33,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! It is the same application as that of the command line, which makes it from settings:
+//! The command line uses the same application and creates it from settings:
 //!
 //! ```text
 //! Site (workspace, state folder, variables) ─► Settings ─► App ─► a run ─► calls
@@ -42,8 +42,8 @@
 //!                                                           └──► view: runs, requests, tools, policy, health as data
 //! ```
 //!
-//! An [`App`](app::App) is assembled from [`Settings`](config::Settings): policy, tools, sandbox, archive, stores, executor.
-//! What a person or program sees of it comes from [`view`], the same for the command line, the HTTP API and the console.
+//! An [`App`](app::App) is assembled from [`Settings`](config::Settings): policy, tools, sandbox, archive, stores, executor. [`view`] turns
+//! its state into data, the same for the command line, the HTTP API and the console.
 
 pub mod access;
 pub mod agent;
@@ -98,7 +98,7 @@ pub use embed::{Haft, HaftBuilder, Standard, enter, main};
 pub use host::WhenAsked;
 pub use problem::Problem;
 
-/// The guide's page on agents in programs, compiled and run.
+/// The guide's page on embedding agents, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/from-rust.md")]
 struct FromRust;

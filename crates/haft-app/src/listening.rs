@@ -1,4 +1,4 @@
-//! `Listening`: where the servers of a state folder listen, so that no command is connected to what decides about it.
+//! `Listening`: notes on the addresses that the servers of a state folder listen on, so that no command connects to what decides about it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -10,10 +10,10 @@ use haft_builtins::web::network::OwnListeners;
 
 use crate::plain_file;
 
-/// The folder of these notes in the state folder: a file a port, locked as long as a server listens at it.
+/// The folder of the notes in the state folder: one file per port, locked while a server listens on it.
 const FOLDER: &str = "listening";
 
-/// A server's note; ends with the value.
+/// A server's note; dropped, it is removed.
 #[derive(Debug)]
 pub struct Listening {
     file: Option<File>,
@@ -21,7 +21,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Notes that a server of this state folder listens at this address.
+    /// Notes that a server of this state folder listens on this address.
     ///
     /// # Errors
     /// The note cannot be written or locked.
@@ -43,7 +43,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         drop(self.file.take());
-        // Another server may listen at the same port of another address.
+        // Another server may listen on the same port of another address.
         if matches!(is_held(&self.path), Ok(false)) {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -73,13 +73,13 @@ impl OwnListeners for Listeners {
         match is_held(&self.0.join(address.port().to_string())) {
             Ok(false) => false,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            // Also where it cannot be known: a command that reaches the console could decide about itself.
+            // Also if it is unknown: a command that reaches the console could approve itself.
             Ok(true) | Err(_) => is_of_this_machine(address.ip()),
         }
     }
 }
 
-/// Whether this machine has the address: only then can it be bound.
+/// Returns whether this machine has the address: only then can it be bound.
 fn is_of_this_machine(address: IpAddr) -> bool {
     address.is_loopback() || address.is_unspecified() || UdpSocket::bind((address, 0)).is_ok()
 }

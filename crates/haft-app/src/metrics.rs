@@ -1,4 +1,4 @@
-//! `Metrics`: counts of the calls of this process since it began, in the text format of Prometheus (0.0.4).
+//! `Metrics`: counts of the calls of this process since it started, in the Prometheus text format (0.0.4).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use haft::result::Status;
 use parking_lot::Mutex;
 
-/// Upper bounds of the buckets of durations, in seconds.
+/// Upper bounds of the duration buckets, in seconds.
 const DURATIONS: [f64; 10] = [0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0, 600.0];
-/// Upper bounds of the buckets of waits, in seconds.
+/// Upper bounds of the wait buckets, in seconds.
 const WAITS: [f64; 8] = [1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0];
-/// Tools that are counted by name.
+/// Maximum number of tools that are counted by name.
 const TOOLS: usize = 500;
-/// What calls of further tools are counted under.
+/// The name under which calls of further tools are counted.
 const OTHER: &str = "(other)";
 
 /// The counts.
@@ -27,7 +27,7 @@ struct Counts {
     waits: Histogram<8>,
 }
 
-/// Counts by upper bound; what is above all of them counts in the total alone.
+/// Counts by upper bound; values above all bounds count only towards the total.
 #[derive(Debug, Clone, Copy)]
 struct Histogram<const N: usize> {
     buckets: [u64; N],
@@ -80,7 +80,7 @@ impl<const N: usize> Histogram<N> {
 }
 
 impl Metrics {
-    /// Counts a call that ended.
+    /// Counts a call that has ended.
     pub(crate) fn count_call(&self, tool: &str, status: Status, took: Duration) {
         let mut counts = self.0.lock();
         let is_known = counts.durations.contains_key(tool);
@@ -97,12 +97,12 @@ impl Metrics {
         durations.add(&DURATIONS, took.as_secs_f64());
     }
 
-    /// Counts how long a user took about a call.
+    /// Counts how long an approval request waited for its decision.
     pub(crate) fn count_wait(&self, waited: Duration) {
         self.0.lock().waits.add(&WAITS, waited.as_secs_f64());
     }
 
-    /// Writes the counts.
+    /// Writes all metrics.
     pub(crate) fn write(&self, out: &mut String) {
         let counts = self.0.lock();
         head(
@@ -150,12 +150,12 @@ impl Metrics {
     }
 }
 
-/// Writes what stands before a metric's lines.
+/// Writes the header lines of a metric.
 pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// A label's value, with its escapes.
+/// Escapes a label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

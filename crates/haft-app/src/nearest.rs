@@ -1,9 +1,9 @@
-//! The known word that a misspelt one was probably meant to be.
+//! Suggestions for misspelled words.
 
-/// The least likeness (Jaro-Winkler, 0 to 1) at which a word is worth suggesting: a wrong suggestion costs more than none.
+/// The minimum similarity (Jaro-Winkler, 0 to 1) of a suggestion: a wrong one costs more than none.
 const LIKE_ENOUGH: f64 = 0.8;
 
-/// Returns the word that is most like `wrong`, if one is like enough.
+/// Returns the word that is most similar to `wrong`, if one is similar enough.
 ///
 /// ```
 /// use haft_app::nearest::nearest;
@@ -22,7 +22,7 @@ pub fn nearest<'a>(wrong: &str, words: &[&'a str]) -> Option<&'a str> {
         .map(|(_, word)| word)
 }
 
-/// The letters and digits of a word, in lower case: case and dashes do not make another word.
+/// Returns a word in lower case without dashes and underscores, which make no difference.
 fn plain(word: &str) -> String {
     let letters = word.chars().filter(|c| !matches!(c, '_' | '-'));
     letters.flat_map(char::to_lowercase).collect()

@@ -1,9 +1,9 @@
-//! `Notices`: where the application says what went wrong beside what it was asked for.
+//! `Notices`: where the application reports problems besides the one that it returns.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes warnings for a person: a terminal prints them, a server logs them. Clones share the receiver.
+/// Receives warnings for the user: a terminal prints them, a server logs them. Clones share the receiver.
 #[derive(Clone)]
 pub struct Notices(Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -13,14 +13,14 @@ impl Notices {
         Self(Arc::new(receive))
     }
 
-    /// Sends a warning. The text may hold what tools or models wrote: who shows it makes control characters visible.
+    /// Sends a warning. The text may contain output of tools or models: the receiver must make control characters visible.
     pub fn warn(&self, text: &str) {
         (self.0)(text);
     }
 }
 
 impl Default for Notices {
-    /// Warnings go to the log (`tracing`).
+    /// Logs warnings (`tracing`).
     fn default() -> Self {
         Self::new(|text| tracing::warn!("{text}"))
     }

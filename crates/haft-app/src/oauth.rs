@@ -1,5 +1,5 @@
-//! `ResourceServer`: access tokens of an OAuth 2.1 authorization server, checked here and mapped to views. A token says who calls and is
-//! passed on to nobody.
+//! `ResourceServer`: validates access tokens of an OAuth 2.1 authorization server and maps them to views. A token only identifies the
+//! caller; haft never passes it on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,43 +15,43 @@ pub(crate) mod jwks;
 mod jwk;
 mod jwt;
 
-/// Where the metadata of a protected resource stands (RFC 9728).
+/// The path of the metadata of a protected resource (RFC 9728).
 pub const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The word that maps a scope to all tools.
 pub(crate) const ALL: &str = "*";
-/// Longest subject.
+/// Maximum length of a subject, in bytes.
 const MAX_SUBJECT: usize = 255;
 
-/// What settings say of it (`serve.oauth.*`).
+/// The settings (`serve.oauth.*`).
 #[derive(Debug, Clone)]
 pub(crate) struct OAuthTerms {
-    /// Who makes the tokens: as their `iss` says it.
+    /// The issuer of the tokens, as in their `iss`.
     pub(crate) issuer: String,
-    /// This server's own name: as their `aud` says it, the URL of its MCP endpoint.
+    /// This server's own name, as in their `aud`: the URL of its MCP endpoint.
     pub(crate) audience: String,
-    /// Scopes, each with the view that it stands for; all tools where there is none.
+    /// The scopes, each with its view; `None` for all tools.
     pub(crate) scopes: BTreeMap<String, Option<String>>,
-    /// The tenant of those who come.
+    /// The tenant of the callers.
     pub(crate) tenant: Arc<str>,
 }
 
-/// Checks tokens.
+/// Validates access tokens.
 #[derive(Debug)]
 pub struct ResourceServer {
     terms: OAuthTerms,
     keys: KeySet,
 }
 
-/// Why a token does not count.
+/// Why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// It is none that was made for this server, or it has expired.
+    /// It was not issued for this server, or it has expired.
     #[error("the access token is not valid: {0}")]
     Invalid(String),
-    /// It is valid and has no scope that stands for tools.
+    /// It is valid, but none of its scopes maps to tools.
     #[error("the access token does not reach: {0}")]
     Scope(String),
-    /// It could not be checked.
+    /// It could not be validated.
     #[error("the access token cannot be checked now: {0}")]
     Unavailable(String),
 }
@@ -61,10 +61,10 @@ impl ResourceServer {
         Self { terms, keys }
     }
 
-    /// Who sends this token, and which view they have.
+    /// Returns the caller that this token identifies, with its view.
     ///
     /// # Errors
-    /// [`TokenError`] where it is not valid for this server, has no scope that stands for tools, or cannot be checked.
+    /// [`TokenError`] if the token is not valid for this server, none of its scopes maps to tools, or it cannot be validated.
     pub async fn person(&self, token: &str) -> Result<Person, TokenError> {
         let jwt = Jwt::parse(token).map_err(TokenError::Invalid)?;
         let key = self.keys.find(jwt.kid(), jwt.algorithm()).await;
@@ -83,8 +83,8 @@ impl ResourceServer {
         })
     }
 
-    /// Issuer and subject: of the operator's own tenant, so that the operator sees what is asked. No issuer has a `#`, so no two have
-    /// the same name.
+    /// Returns the principal, named by issuer and subject, in the operator's own tenant, so that the operator sees its approval requests.
+    /// No issuer contains a `#`, so no two principals have the same name.
     fn principal(&self, claims: &Claims) -> Result<Principal, TokenError> {
         let subject = claims.subject();
         let sound = !subject.is_empty()
@@ -98,7 +98,7 @@ impl ResourceServer {
         Ok(Principal::new(Arc::clone(&self.terms.tenant), named))
     }
 
-    /// The view of the token's scopes; none where they stand for all tools.
+    /// Returns the view of the token's scopes; `None` if they map to all tools.
     fn view(&self, claims: &Claims) -> Result<Option<String>, TokenError> {
         let mut views: Vec<&Option<String>> = claims
             .scopes()
@@ -123,13 +123,13 @@ impl ResourceServer {
         }
     }
 
-    /// The scopes that stand for tools, as a challenge names them.
+    /// Returns the scopes that map to tools, as a challenge names them.
     pub fn scopes(&self) -> String {
         let scopes: Vec<&str> = self.terms.scopes.keys().map(String::as_str).collect();
         scopes.join(" ")
     }
 
-    /// What clients read to find the authorization server (RFC 9728).
+    /// Returns the metadata from which clients find the authorization server (RFC 9728).
     pub fn metadata(&self) -> Value {
         let scopes: Vec<&String> = self.terms.scopes.keys().collect();
         json!({
@@ -141,33 +141,33 @@ impl ResourceServer {
         })
     }
 
-    /// Where they read it: its path stands between the host and the path of the audience.
+    /// Returns the URL of the metadata: its path goes between the host and the path of the audience.
     pub fn metadata_url(&self) -> String {
         let (origin, path) = split(&self.terms.audience);
         format!("{origin}{WELL_KNOWN}{path}")
     }
 
-    /// The path alone.
+    /// Returns only the path of that URL.
     pub fn metadata_path(&self) -> String {
         let (_, path) = split(&self.terms.audience);
         format!("{WELL_KNOWN}{path}")
     }
 
-    /// Who makes the tokens.
+    /// Returns the issuer of the tokens.
     pub fn issuer(&self) -> &str {
         &self.terms.issuer
     }
 
-    /// Whether the issuer's keys are there; asks for them where they were not read yet.
+    /// Returns the number of keys of the issuer; fetches them if they were not read yet.
     ///
     /// # Errors
-    /// Why there are none, as a sentence's end.
+    /// Why there are none, as the end of a sentence.
     pub async fn keys(&self) -> Result<usize, String> {
         self.keys.count().await
     }
 }
 
-/// A URL's origin, and its path without a slash at its end.
+/// Splits a URL into its origin and its path, without a trailing slash.
 pub(crate) fn split(url: &str) -> (&str, &str) {
     let after = url.find("://").map_or(0, |at| at + 3);
     let rest = url.get(after..).unwrap_or_default();
@@ -176,7 +176,7 @@ pub(crate) fn split(url: &str) -> (&str, &str) {
     (origin, path.trim_end_matches('/'))
 }
 
-/// Now, in seconds since 1970; where the clock cannot be read, a time at which every token has ended.
+/// Returns the current time in seconds since 1970; if the clock cannot be read, a time at which every token has expired.
 fn seconds() -> i64 {
     i64::try_from(haft::clock::now() / 1_000_000_000).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Runs of other processes that share the database, as the index knows them: passed on to the clients that watch this one.
+//! Runs of other processes that share the database: passes their changes in the index on to the clients that watch this one.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use haft::clock;
 
 use crate::app::App;
 
-/// How often the index is asked for what other processes noted, while there are watchers.
+/// How often the index is read for changes by other processes, while there are watchers.
 const LOOK: Duration = Duration::from_secs(1);
-/// Nanoseconds by which the clocks of processes that share a database may differ, and that a note may take.
+/// Nanoseconds by which the clocks of processes that share a database may differ, plus the time that a note may take.
 const OVERLAP: i128 = 5_000_000_000;
-/// Changed runs of other processes that watchers hear of at a time.
+/// Maximum number of changed runs of other processes per read.
 const OTHERS: u32 = 200;
 
-/// Tells watchers of the runs of other processes, too, as the index knows them; ends with the future.
+/// Tells watchers about the runs of other processes in the index, until the future is dropped.
 pub async fn follow_other_processes(app: App) {
     let mut since = clock::now();
     let mut known: HashMap<RunId, (RunState, u64)> = HashMap::new();

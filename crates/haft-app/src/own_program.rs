@@ -1,14 +1,14 @@
-//! `own_program`: the path of the program that runs, for what starts it again.
+//! `own_program`: the path of the running program, for code that starts it again.
 
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What Linux writes behind the path of a program whose file was replaced or removed (`proc_pid_exe(5)`).
+/// The suffix that Linux appends to the path of a program whose file was replaced or removed (`proc_pid_exe(5)`).
 const REPLACED: &[u8] = b" (deleted)";
 
-/// The program's file: the new one where it was replaced while it ran; none where no file is there any more.
+/// Returns the program's file: the new one if it was replaced while running; `None` if there is no file any more.
 pub(crate) fn own_program() -> Option<PathBuf> {
     installed(&env::current_exe().ok()?)
 }

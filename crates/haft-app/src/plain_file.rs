@@ -1,4 +1,4 @@
-//! Small files of haft's own: read whole within a bound and never from a device or FIFO; written all or not at all.
+//! Small files of haft's own: read whole, up to a limit and never from a device or FIFO; written completely or not at all.
 
 use haft::text::hex;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 /// # Errors
 /// The file is missing, not a regular file, too large, or not UTF-8.
 pub fn read(path: &Path, most: u64) -> io::Result<String> {
-    // Without O_NONBLOCK a FIFO would hold the open until somebody writes.
+    // Without O_NONBLOCK, opening a FIFO would block until a process writes to it.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
@@ -23,10 +23,10 @@ pub fn read(path: &Path, most: u64) -> io::Result<String> {
     whole(file, most)
 }
 
-/// Reads the same kind of file below a folder that others may write to: no symbolic link on the way is followed.
+/// Reads such a file below a folder that others may write to: no symbolic link in the path is followed.
 ///
 /// # Errors
-/// As for [`read`], and where a link is on the way.
+/// As for [`read`], and if the path contains a link.
 pub fn read_beneath(folder: &Path, name: &str, most: u64) -> io::Result<String> {
     let root = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(folder, root, Mode::empty())?;
@@ -72,10 +72,10 @@ pub fn bounded(from: impl Read, most: u64) -> io::Result<String> {
     })
 }
 
-/// What of a file differs once it was written or replaced: device, inode, length, and when content and entry changed.
+/// What differs in a file's metadata after it was written or replaced: device, inode, length, and times of content and entry changes.
 pub(crate) type Stamp = [i128; 5];
 
-/// What of a file differs now; none where there is no file.
+/// Returns the file's current stamp; `None` if there is no file.
 pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     let meta = std::fs::metadata(path).ok()?;
     let nanoseconds =
@@ -89,23 +89,23 @@ pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     ])
 }
 
-/// Puts `text` where `path` is, readable by its owner alone; somebody who reads sees the old or the new, whole.
+/// Writes `text` to `path`, readable only by the owner; readers see either the old text or the new one, complete.
 ///
 /// # Errors
-/// The file cannot be written beside `path` or renamed to it.
+/// The file cannot be written next to `path` or renamed to it.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let draft = folder.join(format!(".{name}.{}", random_hex(8)?));
     let written = create_private(&draft, text).and_then(|()| std::fs::rename(&draft, path));
     if written.is_err() {
-        // The draft may not exist; the write's own error is the one to tell.
+        // The draft may not exist; the error of the write is the one to report.
         let _ = std::fs::remove_file(&draft);
     }
     written
 }
 
-/// Makes a file of mode 0600 that did not exist.
+/// Creates a new file with mode 0600.
 ///
 /// # Errors
 /// The file exists, or cannot be written.
@@ -119,21 +119,21 @@ pub fn create_private(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes a folder and its parents for the owner alone.
+/// Creates a folder and its parents, accessible only to the owner.
 ///
 /// # Errors
-/// A folder cannot be made.
+/// A folder cannot be created.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// How long another process may hold a folder or file.
+/// How long to wait for another process to release a folder or file.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often to look whether it has let go.
+/// How often to check whether it is released.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Holds a folder, or a file that is replaced whole, against other processes of haft until the lock is dropped.
+/// Locks a folder, or a file that is only ever replaced whole, against other haft processes until the lock is dropped.
 ///
 /// # Errors
 /// It cannot be opened or locked, or another process holds it for half a minute.
@@ -162,8 +162,8 @@ pub fn lock_folder(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes drafts of a file that an earlier process left when it was killed: the name with a dot before it and random hex behind it.
-/// Only for the holder of the folder's lock.
+/// Removes drafts of a file that a killed process left behind: the name with a leading dot and a random hex suffix. The caller must hold
+/// the folder's lock.
 pub fn sweep_drafts(folder: &Path, name: &str) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
@@ -177,16 +177,16 @@ pub fn sweep_drafts(folder: &Path, name: &str) {
     };
     for entry in entries.flatten() {
         if entry.file_name().to_str().is_some_and(is_draft) {
-            // Best effort: what stays does no harm.
+            // Best effort: a draft that remains does no harm.
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-/// So many random bytes of the operating system, as hex.
+/// Returns `bytes` random bytes from the operating system, as hex.
 ///
 /// # Errors
-/// The operating system gives no random bytes.
+/// The operating system provides no random bytes.
 pub fn random_hex(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! `Problem`: an error for a person in three parts: what happened, where, what to do; and of which kind it is.
+//! `Problem`: an error for the user in three parts: what happened, where, and what to do; with its kind.
 
 use std::fmt;
 use std::path::Path;
@@ -8,27 +8,27 @@ use haft::audit::redact::Redactor;
 /// A place in a text that the user wrote: a settings file, a variable, an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file as it should be shown, or the variable's or option's own text.
+    /// The file as it is displayed, or the text of the variable or option.
     pub source: String,
-    /// Line and column from 1, and the line itself; `None` where the source is no file.
+    /// The position; `None` if the source is not a file.
     pub spot: Option<Spot>,
 }
 
-/// Where in a file.
+/// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     pub column: usize,
-    /// How many characters are meant; at least 1.
+    /// Number of characters that it covers; at least 1.
     pub width: usize,
-    /// The line, without its end; empty where it is not to be shown.
+    /// The line, without its line break; empty if it must not be shown.
     pub text: String,
 }
 
 impl Place {
-    /// Somewhere that is not a file: `-c key=value`, a variable's name.
+    /// Returns a place that is not in a file: `-c key=value`, a variable's name.
     pub fn named(source: impl Into<String>) -> Self {
         Self {
             source: source.into(),
@@ -36,7 +36,7 @@ impl Place {
         }
     }
 
-    /// The bytes `range` of `text`, which was read from `source`.
+    /// Returns the place of the bytes `range` of `text`, which was read from `source`.
     pub fn in_text(source: &str, text: &str, range: std::ops::Range<usize>) -> Self {
         let start = floor(text, range.start);
         let end = floor(text, range.end.max(range.start));
@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    /// The same without the line's text.
+    /// Removes the line's text.
     pub fn without_quote(mut self) -> Self {
         if let Some(spot) = &mut self.spot {
             spot.text.clear();
@@ -63,13 +63,13 @@ impl Place {
         self
     }
 
-    /// The place of a file as a whole.
+    /// Returns the place of a file as a whole.
     pub fn file(path: &Path) -> Self {
         Self::named(path.display().to_string())
     }
 }
 
-/// The nearest character boundary at or before `at`.
+/// Returns the nearest character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -87,17 +87,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// What kind of problem it is: what a command makes an exit code of, and a server a status.
+/// The kind of a problem, from which a command derives its exit code and a server its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// What was asked for is wrong or cannot be done: an unknown name, malformed arguments, a request that is decided already.
+    /// The request is wrong or impossible: an unknown name, malformed arguments, a request that is already decided.
     Usage,
     /// The settings or the policy are wrong.
     Settings,
-    /// A rule, a guard or a person refuses it, or nobody decided in time.
+    /// A rule, a guard or the user denies it, or the decision did not come in time.
     Denied,
-    /// This machine could not do it: a file, a database, a process failed.
+    /// This machine failed to do it: a file, a database or a process.
     Failed,
 }
 
@@ -122,7 +122,7 @@ struct Parts {
 }
 
 impl Problem {
-    /// A problem of this kind.
+    /// Returns a problem of this kind.
     pub fn new(kind: ProblemKind, what: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             what: what.into(),
@@ -132,34 +132,34 @@ impl Problem {
         }))
     }
 
-    /// Wrong usage.
+    /// Returns a problem of wrong usage.
     pub fn usage(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Usage, what)
     }
 
-    /// Wrong settings or a wrong policy.
+    /// Returns a problem of wrong settings or a wrong policy.
     pub fn settings(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Settings, what)
     }
 
-    /// Something this machine could not do.
+    /// Returns the problem that this machine failed.
     pub fn failed(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Failed, what)
     }
 
-    /// Adds where.
+    /// Adds where it happened.
     pub fn at(mut self, place: Place) -> Self {
         self.0.place = Some(place);
         self
     }
 
-    /// Adds what to do.
+    /// Adds what to do about it.
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.0.advice = Some(advice.into());
         self
     }
 
-    /// The same without secrets.
+    /// Redacts secrets.
     pub fn redacted(mut self, redactor: &Redactor) -> Self {
         self.0.what = redactor.redact(&self.0.what).into_owned();
         if let Some(advice) = &mut self.0.advice {
@@ -168,22 +168,22 @@ impl Problem {
         self
     }
 
-    /// Of which kind it is.
+    /// Returns its kind.
     pub fn kind(&self) -> ProblemKind {
         self.0.kind
     }
 
-    /// What happened, alone.
+    /// Returns what happened, without place and advice.
     pub fn what(&self) -> &str {
         &self.0.what
     }
 
-    /// Where.
+    /// Returns where it happened.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
     }
 
-    /// What to do.
+    /// Returns what to do about it.
     pub fn advice(&self) -> Option<&str> {
         self.0.advice.as_deref()
     }
