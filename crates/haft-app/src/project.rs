@@ -1,4 +1,4 @@
-//! What a folder holds: languages, build tools and their commands, found by a walk that is bounded; and the settings that fit.
+//! What a folder contains: languages, build tools and their commands, found by a bounded walk; and the settings that fit.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use crate::plain_file;
 
 pub mod starter;
 
-/// Most folder entries that a scan looks at: enough for the roots of a large monorepo.
+/// Maximum number of folder entries that a scan visits: enough for the roots of a large monorepo.
 const MAX_ENTRIES: usize = 20_000;
 
-/// How deep below the root packages are looked for.
+/// Maximum depth below the root at which packages are searched for.
 const MAX_DEPTH: usize = 3;
 
-/// Most manifests that are read.
+/// Maximum number of manifests that are read.
 const MAX_MANIFESTS: usize = 200;
 
-/// Largest manifest read.
+/// Maximum size of a manifest that is read, in bytes.
 const MAX_BYTES: u64 = 512 * 1024;
 
-/// Folders that hold what was installed or built.
+/// Folders that hold installed dependencies or build output.
 const SKIPPED: [&str; 10] = [
     "node_modules",
     "target",
@@ -35,7 +35,7 @@ const SKIPPED: [&str; 10] = [
     "coverage",
 ];
 
-/// Scripts of a package.json that a developer's day consists of. Those that publish or start servers are not among them.
+/// Scripts of a package.json that developers run daily. Those that publish or start servers are left out.
 const SCRIPTS: [&str; 8] = [
     "test",
     "build",
@@ -47,12 +47,12 @@ const SCRIPTS: [&str; 8] = [
     "compile",
 ];
 
-/// Targets of a Makefile, likewise.
+/// Targets of a Makefile that developers run daily.
 const TARGETS: [&str; 5] = ["test", "build", "check", "lint", "all"];
 
-/// Commands of cargo. What an allow rule covers is applied unasked, and an argument can make most of these tools start any program
-/// (`--config`, `-exec`, `--script-shell`, `-p PLUGIN`): so a rule says the whole command, and where arguments are let in, the options
-/// that start programs are asked about.
+/// Cargo commands. Calls covered by an allow rule need no approval, and an argument can make most of these tools start any program
+/// (`--config`, `-exec`, `--script-shell`, `-p PLUGIN`): so a rule states the whole command, and where it allows arguments, the options
+/// that start programs need approval.
 const CARGO: [&str; 12] = [
     "cargo build",
     "cargo build --release",
@@ -68,7 +68,7 @@ const CARGO: [&str; 12] = [
     "cargo fmt --check",
 ];
 
-/// Options of cargo with which it starts what the line names, or reads a package from elsewhere.
+/// Cargo options that make it start a program named in the command line, or read a package from elsewhere.
 const CARGO_OPTIONS: [&str; 4] = [
     "cargo * --config*",
     "cargo * --manifest-path*",
@@ -76,7 +76,7 @@ const CARGO_OPTIONS: [&str; 4] = [
     "cargo * -Z*",
 ];
 
-/// Commands of go.
+/// Go commands.
 const GO: [&str; 8] = [
     "go build",
     "go build ./...",
@@ -88,7 +88,7 @@ const GO: [&str; 8] = [
     "go vet ./...",
 ];
 
-/// What publishes commits, also behind git's own options (`git -C DIR push`).
+/// Commands that publish commits, also with git's own options before them (`git -C DIR push`).
 const PUBLISHING: [&str; 4] = [
     "git push *",
     "git -* push *",
@@ -99,20 +99,20 @@ const PUBLISHING: [&str; 4] = [
 /// A rule that fits a folder, and why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FittingRule {
-    /// As haft.toml has it.
+    /// The rule as written in haft.toml.
     pub rule: String,
     /// The reason, in a few words.
     pub why: String,
 }
 
-/// What a folder holds.
+/// What a folder contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Project {
-    /// What was found, for people: `Rust`, `Node (pnpm)`.
+    /// The kinds of projects, for display: `Rust`, `Node (pnpm)`.
     pub kinds: BTreeSet<String>,
-    /// How many packages (folders with a manifest) were found.
+    /// Number of packages (folders with a manifest).
     pub packages: usize,
-    /// Whether it is a git repository.
+    /// Whether the folder is a git repository.
     pub git: bool,
     /// Commands that may run without approval, in the jail.
     pub allow: Vec<FittingRule>,
@@ -121,7 +121,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Looks at the folder and the folders below it. What cannot be read counts as not there.
+    /// Scans the folder and the folders below it. What cannot be read is ignored.
     pub fn scan(root: &Path) -> Self {
         let mut scan = Scan::default();
         scan.walk(root);
@@ -129,18 +129,18 @@ impl Project {
     }
 }
 
-/// A scan under way.
+/// A scan in progress.
 #[derive(Debug, Default)]
 struct Scan {
     project: Project,
-    /// Why each rule fits; the first reason counts.
+    /// The reason for each rule; the first one found is kept.
     rules: BTreeMap<String, String>,
     folders: BTreeSet<PathBuf>,
     manifests: usize,
     node: NodeTool,
 }
 
-/// What installs Node packages here.
+/// The package manager of Node packages here.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum NodeTool {
     #[default]
@@ -160,7 +160,7 @@ impl NodeTool {
         }
     }
 
-    /// By the lock file at the root.
+    /// Determines it from the lock file at the root.
     fn of(root: &Path) -> Self {
         let has = |name: &str| root.join(name).is_file();
         if has("pnpm-lock.yaml") || has("pnpm-workspace.yaml") {
@@ -176,7 +176,7 @@ impl NodeTool {
 }
 
 impl Scan {
-    /// Breadth first, so that the bound leaves out what lies deepest.
+    /// Walks breadth first, so that the bound leaves out the deepest entries.
     fn walk(&mut self, root: &Path) {
         self.node = NodeTool::of(root);
         self.project.git = root.join(".git").exists();

@@ -1,4 +1,4 @@
-//! Messages that were refused before they became a call leave a line in the record of their run.
+//! Records messages that were refused before they became calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use haft::session::Session;
 use crate::app::App;
 
 impl App {
-    /// Records a message that was refused. `number` tells it from others of the process.
+    /// Records a refused message in its run. `number` distinguishes it from others of the process.
     pub fn record_refusal(&self, session: &Session, number: u64, reason: &str) {
         let record = CallRecord {
             call: CallId::new(format!("refused-{number}")),

@@ -1,4 +1,4 @@
-//! Settings and rules that change while haft serves: looked for, loaded and put in force, or named and left alone.
+//! Settings and rules that change while haft serves: detects changes, reloads and applies them, or reports what it cannot apply.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,39 +27,38 @@ mod files;
 
 use files::Files;
 
-/// How often the files are looked at.
+/// How often the files are checked.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How long they lie still before they are loaded.
+/// How long the files must stay unchanged before they are loaded.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Most keys that a notice names.
+/// Maximum number of keys that a notice names.
 const NAMED: usize = 8;
 
-/// Reads all settings anew.
+/// Reads all settings again.
 pub type Load = Box<dyn Fn() -> Result<Settings, Problem> + Send>;
 
-/// What became of a change of the settings' files.
+/// The outcome of a change to the settings files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reload {
-    /// These keys are in force from now on.
+    /// These keys are now in force.
     Taken(Vec<String>),
-    /// The files do not load; what was in force stays.
+    /// The files do not load; the previous settings stay in force.
     Refused(String),
-    /// They load again, and say what is in force.
+    /// The files load again and match what is in force.
     Recovered,
 }
 
 impl App {
-    /// Why the settings' files, changed since the start, do not load, where they do not: what was in force stays.
+    /// Returns why the changed settings files do not load, if they don't; the previous settings stay in force.
     pub fn settings_fault(&self) -> Option<String> {
         self.0.settings_fault.get()
     }
 
-    /// Puts changed settings in force: policy, tools, servers behind haft with what is pinned of them, limits of the runs that
-    /// start from now on. Nothing changes where one of them cannot be. The names of the servers of which something else was
-    /// pinned are returned.
+    /// Applies changed settings: policy, tools, external servers with their pins, limits of runs that start from now on. If one of them
+    /// cannot be applied, nothing changes. Returns the names of the servers whose pins changed.
     ///
     /// # Errors
-    /// A rule, a name or a limit is wrong.
+    /// A rule, a name or a limit is invalid.
     pub fn take_settings(&self, settings: &Settings) -> Result<Vec<String>, Problem> {
         let parts = &self.0;
         let at = &parts.site;
@@ -79,7 +78,7 @@ impl App {
             jail: &parts.code,
             journal: &parts.journal,
         };
-        // The toolset of skills holds those that were on at the start.
+        // The skill toolset contains those that were on at the start.
         let off = SKILL_TOOLS.iter().filter(|name| !on.contains(**name));
         let off: Vec<&str> = off.copied().collect();
         let tools = if off.is_empty() {
@@ -98,7 +97,7 @@ impl App {
         };
         let served = served::tools(kit, &base, &tools)?;
         parts.redactor.learn(&settings.secrets.values);
-        // First the policy: no tool is offered under the old rules that the new ones take away.
+        // The policy goes first, so that no tool is offered under old rules that the new ones tighten.
         parts.rules.policy.replace(Arc::clone(&policy));
         parts.executor.replace_policy(Arc::clone(&policy));
         parts.offered.replace(tools);
@@ -112,7 +111,7 @@ impl App {
         Ok(pinned)
     }
 
-    /// The servers that changed settings name; those of which nothing has changed are the same ones.
+    /// Creates the servers that changed settings name; unchanged ones are reused.
     fn servers_again(&self, settings: &Settings, policy: &Arc<Policy>) -> Result<Servers, Problem> {
         let parts = &self.0;
         let ground = Ground {
@@ -130,14 +129,14 @@ impl App {
         basis.servers(Some(&self.servers()))
     }
 
-    /// Whether other servers than those there are come of these settings and of what is pinned now.
+    /// Returns whether these settings and the current pins result in other servers than the present ones.
     fn have_servers_changed(&self, settings: &Settings) -> Result<bool, Problem> {
         let now = self.servers_again(settings, &self.0.executor.policy())?;
         Ok(!now.is_same(&self.servers()))
     }
 
-    /// The servers that cannot be in force before haft starts anew: from the start on tools are kept away from the files with
-    /// their secrets, and nothing is started from the folders that they change.
+    /// Returns the servers that can only be applied by a restart: only at the start does haft keep tools away from the files with their
+    /// secrets, and refuse to start anything from the folders that they write to.
     fn waiting_servers(&self, settings: &Settings, hidden: &[PathBuf]) -> BTreeSet<String> {
         let places = &self.0.confined.places;
         let is_new = |file: &PathBuf| !hidden.contains(file);
@@ -166,13 +165,13 @@ pub struct Reloader {
     app: App,
     settings: Settings,
     files: Files,
-    /// The files of the settings; `files` holds those of what was pinned besides.
+    /// The settings files; `files` also contains those of the pins.
     sources: BTreeSet<PathBuf>,
-    /// Those that said something when they were last loaded.
+    /// The files that were not empty when last loaded.
     spoken: BTreeSet<PathBuf>,
     /// The files with secrets that tools are kept away from.
     hidden: Vec<PathBuf>,
-    /// Changed keys that need a new start, as they were last said.
+    /// Changed keys that need a restart, as last reported.
     later: BTreeSet<String>,
     load: Loader,
 }
@@ -186,9 +185,9 @@ impl std::fmt::Debug for Loader {
 }
 
 impl Reloader {
-    /// For an application that was built with these settings. `config` is the file that was named beside the usual ones;
-    /// `load` reads all settings as the start did, without asking anyone. They are loaded once in any case: they may have
-    /// changed since the start.
+    /// Returns a reloader for an application that was built with these settings. `config` is the file named in addition to the usual ones;
+    /// `load` reads all settings as at the start, without asking the user. The first look always loads them: they may have changed since
+    /// the start.
     pub fn new(app: &App, settings: &Settings, config: Option<&Path>, load: Load) -> Self {
         let sources = files_of(app.site(), settings, config);
         let files = Files::new(with_pins(&sources, app));
@@ -204,7 +203,7 @@ impl Reloader {
         }
     }
 
-    /// Looks at the files from time to time, and says through the application's notices what became of changes; ends never.
+    /// Checks the files periodically and reports the outcome of changes through the application's notices; never returns.
     pub async fn watch(mut self) {
         loop {
             let changing = self.files.are_changing();
@@ -223,8 +222,8 @@ impl Reloader {
         }
     }
 
-    /// Takes what has changed, once the files lie still from one look to the next; none where nothing has, or where they are
-    /// being written.
+    /// Applies changes once the files stay the same from one look to the next; returns `None` if nothing has changed, or the files are
+    /// still being written.
     pub fn look(&mut self) -> Option<Reload> {
         if !self.files.have_changed() {
             return None;
@@ -257,7 +256,7 @@ impl Reloader {
         }
     }
 
-    /// A file that said something and holds nothing now was emptied by an accident: who wants its rules gone deletes it.
+    /// A file that had settings and is now empty was emptied by accident: to drop its rules, the user deletes it.
     fn refuse_emptied(&self, settings: &Settings) -> Result<(), Problem> {
         let mut emptied = settings.files.iter().filter(|file| file.empty);
         let Some(file) = emptied.find(|file| self.spoken.contains(&file.path)) else {
@@ -273,7 +272,7 @@ impl Reloader {
         Err(Problem::settings(what).advise("delete the file to lift it"))
     }
 
-    /// Puts in force what can be while haft runs.
+    /// Applies the changes that are possible while haft runs.
     fn take(&mut self, loaded: Settings) -> Result<Vec<String>, Problem> {
         let changed = self.settings.differences(&loaded);
         let waiting = self.app.waiting_servers(&loaded, &self.hidden);
@@ -298,7 +297,7 @@ impl Reloader {
         }
         let learned = now.iter().all(|path| *path == ["policy", "allow"]);
         if learned && before == rules_of(&self.app) {
-            // What this process kept itself, with an approval.
+            // Rules that this process saved itself, with an approval.
             self.settings = settings;
             return Ok(Vec::new());
         }
@@ -339,13 +338,13 @@ impl Reloader {
     }
 }
 
-/// What is wrong, where, and what to do.
+/// Returns what is wrong, where, and what to do.
 fn in_full(problem: &Problem) -> String {
     let advice = problem.advice().map(|advice| format!("; {advice}"));
     format!("{problem}{}", advice.unwrap_or_default())
 }
 
-/// The rules in force, without what is said with them.
+/// Returns the rules in force, without their reasons.
 fn rules_of(app: &App) -> Vec<(List, String, String)> {
     let rules = app.executor().policy().view().rules.into_iter();
     let mut rules: Vec<_> = rules
@@ -364,8 +363,8 @@ fn list(keys: &[&str]) -> String {
     }
 }
 
-/// Whether a changed key is put in force while haft runs. All others count from the next start on: they decide what tools,
-/// stores and connections are made of.
+/// Returns whether a changed key takes effect while haft runs. All others take effect at the next start: tools, stores and connections are
+/// built from them.
 fn is_live(path: &[String]) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
@@ -379,7 +378,7 @@ fn is_live(path: &[String]) -> bool {
             "untrusted_content",
         ]
         .contains(key),
-        // What is filled in may hold a secret that nothing redacts yet.
+        // A bound argument may contain a secret that nothing redacts yet.
         ["tools", _, key] => *key != "bind",
         ["limits", key] => *key != "inline_media_bytes",
         ["chain", key] => *key != "engine",
@@ -388,7 +387,7 @@ fn is_live(path: &[String]) -> bool {
     }
 }
 
-/// Every file that settings may come from, there or not.
+/// Returns every file that settings may come from, whether it exists or not.
 fn files_of(site: &Site, settings: &Settings, config: Option<&Path>) -> BTreeSet<PathBuf> {
     let workspace = site.workspace.to_string_lossy();
     let usual = [
@@ -405,14 +404,14 @@ fn files_of(site: &Site, settings: &Settings, config: Option<&Path>) -> BTreeSet
     paths.collect()
 }
 
-/// The files of the settings, and those of what is pinned of the servers behind haft.
+/// Returns the settings files and the files of the external servers' pins.
 fn with_pins(sources: &BTreeSet<PathBuf>, app: &App) -> BTreeSet<PathBuf> {
     let servers = app.servers();
     let sources = sources.iter().cloned();
     sources.chain(servers.pin_files()).collect()
 }
 
-/// The files of these settings that say something.
+/// Returns the files of these settings that are not empty.
 fn spoken(settings: &Settings) -> BTreeSet<PathBuf> {
     let files = settings.files.iter().filter(|file| !file.empty);
     files.map(|file| file.path.clone()).collect()

@@ -1,4 +1,4 @@
-//! Memories that a user adds, edits and removes: accepted at once, for no agent proposes them.
+//! Memories that a user adds, edits and removes: accepted at once, since no agent proposes them.
 
 use haft::memory::{
     Asker, Change, Draft, MemoryError, MemoryId, Provenance, Record, Scope, Shelf, State,
@@ -6,19 +6,19 @@ use haft::memory::{
 
 use crate::app::App;
 
-/// What a memory becomes.
+/// The new contents of a memory.
 #[derive(Debug, Clone, Default)]
 pub struct Text {
-    /// The text; as it is where none is given.
+    /// The text; `None` leaves it as it is.
     pub content: Option<String>,
-    /// Words to find it by; as they are where none are given.
+    /// Tags to find it by; `None` leaves them as they are.
     pub tags: Option<Vec<String>>,
 }
 
-/// Adds a memory to the user's own shelf or to that of the workspace.
+/// Adds a memory to the user's own shelf or to the workspace's.
 ///
 /// # Errors
-/// [`MemoryError::Invalid`] where the scope is neither, the text is empty or something is too long; otherwise what the store says.
+/// [`MemoryError::Invalid`] if the scope is neither, the text is empty or something is too long; otherwise an error of the store.
 pub async fn add(app: &App, scope: Scope, text: Text, by: &str) -> Result<Record, MemoryError> {
     let shelf = match scope {
         Scope::User => Shelf::user(),
@@ -44,10 +44,10 @@ pub async fn add(app: &App, scope: Scope, text: Text, by: &str) -> Result<Record
     app.memory().put(&Asker::now(app.principal()), draft).await
 }
 
-/// Changes a memory's text or tags. Of two who change the same revision one succeeds.
+/// Changes a memory's text or tags. If two users change the same revision, only one succeeds.
 ///
 /// # Errors
-/// [`MemoryError::NotFound`], [`MemoryError::Changed`] where it is not at `revision` any more, or what the store says.
+/// [`MemoryError::NotFound`], [`MemoryError::Changed`] if it is no longer at `revision`, or an error of the store.
 pub async fn edit(
     app: &App,
     id: &MemoryId,
@@ -67,10 +67,10 @@ pub async fn edit(
     memory.update(&asker, id.clone(), revision, change).await
 }
 
-/// Removes a memory with its history; returns it as it was.
+/// Removes a memory with its history and returns its last version.
 ///
 /// # Errors
-/// [`MemoryError::NotFound`], [`MemoryError::Changed`] where it is not at `revision` any more, or what the store says.
+/// [`MemoryError::NotFound`], [`MemoryError::Changed`] if it is no longer at `revision`, or an error of the store.
 pub async fn remove(
     app: &App,
     id: &MemoryId,
@@ -81,7 +81,7 @@ pub async fn remove(
     app.memory().delete(&asker, id.clone(), revision).await
 }
 
-/// The revision to change: the one that was seen, else the present one.
+/// Returns the revision to change: the one that the user saw, or else the current one.
 async fn at(
     app: &App,
     asker: &Asker,

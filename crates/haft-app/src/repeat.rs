@@ -1,4 +1,4 @@
-//! A call of a command that was made before and suspended: made again, it goes on in the run that it had.
+//! Repeated commands: a call that was suspended before resumes in its own run when it is made again.
 
 use haft::approval::inbox::RequestStatus;
 use haft::approval::suspended::SuspendedCall;
@@ -11,8 +11,8 @@ use crate::problem::Problem;
 use crate::run::{RunHandle, RunOptions};
 
 impl App {
-    /// Starts the run for a command's one call, and gives the call: the run and the id that it had where it was suspended before and
-    /// no other process resumes it, else a new one. The outcome of one that has ended is told by the executor, in a run of its own.
+    /// Starts the run for a command's only call and returns both: the earlier run and call id if the call was suspended before and no other
+    /// process resumes it, new ones otherwise. If the earlier call has ended, the executor reports its outcome in a run of its own.
     ///
     /// # Errors
     /// The run cannot be started.
@@ -29,16 +29,16 @@ impl App {
         Ok((self.runs().start(options).await?, call))
     }
 
-    /// The newest call like this one that was suspended in a run for it alone, and that can be resumed.
+    /// Returns the newest suspended call like this one that was alone in its run and can be resumed.
     pub(crate) async fn suspended_before(&self, call: &ToolCall) -> Option<SuspendedCall> {
         let tools = self.tools().snapshot();
         let entry = tools.entry(&call.name)?;
         let executor = self.executor();
-        // Settings may let it run, or deny it, that had it asked about: then it is a call of its own.
+        // Settings may now allow or deny it without asking: then it is a new call.
         let explained = executor.explain(entry, &call.arguments);
         let asks = explained.is_ok_and(|explained| explained.verdict == Verdict::Ask);
         let key = executor.key(entry, self.principal(), self.workspace(), &call.arguments)?;
-        // Where it cannot be looked up the executor says so.
+        // If the lookup fails, the executor reports the error.
         let found = executor.suspended().find(&key).await.ok()?;
         for call in found
             .into_iter()
@@ -50,7 +50,7 @@ impl App {
                 RequestStatus::Approved => !entry.claimed,
                 _ => false,
             });
-            // A script goes on whatever became of the call in it: it hears that.
+            // A script resumes whatever happened to the call in it, and receives that outcome.
             if (waits && asks) || call.within {
                 return Some(call);
             }

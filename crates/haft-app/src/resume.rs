@@ -1,4 +1,4 @@
-//! Resuming a run: what was decided in it is acted on, else its interrupted chain is run again from its journal.
+//! Resuming a run: acts on the decisions in it, or else reruns its interrupted chain from the journal.
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
@@ -15,18 +15,18 @@ use crate::run::RunOptions;
 use crate::view::approvals::visit;
 use crate::view::runs as view;
 
-/// What came of resuming a run.
+/// The outcome of resuming a run.
 #[derive(Debug)]
 pub enum Resumed {
-    /// The call that was decided about, or the chain that was interrupted, ran to this outcome.
+    /// The call that was decided, or the chain that was interrupted, ran to this outcome.
     Ran(Box<Outcome>),
     /// Nothing ran: this request is still pending.
     Pending(ApprovalId),
 }
 
 impl App {
-    /// Resumes a run that is suspended, or that was interrupted when its process ended. `stop` cancels an interrupted chain that is run
-    /// again; its outcome says so.
+    /// Resumes a run that is suspended, or that was interrupted when its process ended. `stop` cancels a rerun of an interrupted chain,
+    /// which its outcome then says.
     ///
     /// # Errors
     /// There is no such run, it is finished or of another workspace, another process holds it, its request expired, or nothing in it can
@@ -72,8 +72,8 @@ impl App {
     /// Acts on the decision about one request, in its run, which is resumed for the principal that it was started for.
     ///
     /// # Errors
-    /// There is no such request, it is not decided, over, of another workspace or acted on already; or its call would not do here what was
-    /// approved. Nothing ran then, and the decision holds as before.
+    /// There is no such request, it is undecided, over, of another workspace or already acted on; or its call would not do here what was
+    /// approved. Nothing ran then, and the decision still holds.
     pub async fn resume_request(
         &self,
         id: &ApprovalId,
@@ -98,7 +98,7 @@ impl App {
         }
     }
 
-    /// Acts on what was decided in this run. None where no request of the run is left.
+    /// Acts on a decision in this run. Returns `None` if no request of the run is left.
     async fn resume_decided(
         &self,
         run: &RunId,
@@ -135,7 +135,7 @@ impl App {
         if let Some(entry) = of(RequestStatus::Pending).next() {
             return Ok(Some(Resumed::Pending(entry.request.id.clone())));
         }
-        // A chain is told that no decision came when it is resumed; a direct call has nothing to resume.
+        // A resumed chain learns that no decision came; a direct call has nothing to resume.
         let direct = |entry: &&StoredApproval| entry.request.parent.is_none();
         if let Some(entry) = of(RequestStatus::Expired).find(direct) {
             let id = &entry.request.id;
@@ -147,7 +147,7 @@ impl App {
         Ok(None)
     }
 
-    /// Why there is no chain: a call that cannot be resumed may have run, or nothing was interrupted.
+    /// Returns why there is no chain: a call that cannot be resumed may have run, or nothing was interrupted.
     async fn nothing_to_resume(&self, run: &RunId) -> Result<Problem, Problem> {
         let holder = runs::holder(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
         if holder != Holder::Free {
@@ -173,7 +173,7 @@ impl App {
     }
 }
 
-/// Whether a request is decided, and no call has run on it.
+/// Checks that a request is decided and that no call has run on it.
 fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
     let id = &entry.request.id;
     let what = match entry.status {
@@ -200,7 +200,7 @@ fn busy(error: &JournalError) -> Problem {
     Problem::usage(error.to_string()).advise("end that process, or wait for it")
 }
 
-/// Refuses to resume what belongs to a coding agent.
+/// Returns the refusal to resume what belongs to a coding agent.
 fn agents(what: &str) -> Problem {
     Problem::usage(format!(
         "{what} of a coding agent, which runs its calls itself"

@@ -1,4 +1,4 @@
-//! Rules that people chose "always" for: kept in haft's state folder, one file a workspace, a layer of the settings.
+//! Rules for which the user chose "always": stored in haft's state folder, one file per workspace, as a layer of the settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,34 +21,34 @@ mod file;
 pub use edit::{Change, KeptRule};
 use file::RuleFile;
 
-/// The folder below haft's state folder.
+/// The folder in haft's state folder.
 const FOLDER: &str = "rules";
-/// The longest rule.
+/// Maximum length of a rule, in bytes.
 const LONGEST: usize = 4096;
 
-/// The file of a workspace's rules.
+/// Returns the path of the file with a workspace's rules.
 pub fn file(home: &Path, workspace: &str) -> PathBuf {
     let digest = Sha256::digest(workspace.as_bytes());
     let name = hex(digest.get(..8).unwrap_or_default());
     home.join(FOLDER).join(format!("{name}.toml"))
 }
 
-/// What says whether a rule may be kept with an approval.
+/// Checks whether a rule may be saved with an approval.
 #[derive(Debug, Clone)]
 pub struct RuleCheck {
     /// The policy in force.
     pub(crate) policy: PolicyInForce,
-    /// Every tool there is, on or off.
+    /// Every tool, on or off.
     pub(crate) tools: Arc<dyn Toolset>,
-    /// The host's own, which no caller sees.
+    /// The host's own tools, which no caller sees.
     pub(crate) internal: Arc<dyn Toolset>,
-    /// The names of tools, also of those that are made elsewhere.
+    /// The names of tools, including those created elsewhere.
     pub(crate) names: Arc<[String]>,
 }
 
 impl RuleCheck {
-    /// Why a rule cannot be kept, however it comes; none where it can. At the start rules are read by the same code, and the
-    /// names in them held against the same tools.
+    /// Returns why a rule cannot be saved, whatever its origin; `None` if it can. At the start, rules are parsed by the same code, and
+    /// their names checked against the same tools.
     pub fn refuse(&self, rule: &RuleText) -> Option<String> {
         if rule.rule.len() > LONGEST || rule.rule.contains(['\n', '\r']) {
             return Some("a rule is one line of at most 4,096 bytes".to_owned());
@@ -72,8 +72,8 @@ impl RuleCheck {
         ))
     }
 
-    /// Why an approval of the request for good cannot keep this rule, or the suggested ones where none is written; none where
-    /// it can: the rule is one, and under it the same call would run unasked.
+    /// Returns why an approval of the request for good cannot save this rule, or the suggested ones if it is `None`; returns `None` if it
+    /// can: the rule is valid, and under it the same call would need no approval.
     pub fn problem(&self, request: &ApprovalRequest, rule: Option<&str>) -> Option<String> {
         if request.is_over_budget() {
             return Some(
@@ -109,12 +109,12 @@ impl RuleCheck {
     }
 }
 
-/// The files of all workspaces' rules, below haft's state folder.
+/// The rule files of all workspaces, in haft's state folder.
 #[derive(Debug)]
 pub struct RuleFiles {
     /// haft's state folder.
     pub(crate) home: PathBuf,
-    /// Which rules may be kept.
+    /// Checks which rules may be saved.
     pub(crate) check: RuleCheck,
 }
 

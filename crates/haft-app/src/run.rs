@@ -1,4 +1,4 @@
-//! The life of runs: each is started or resumed here, and suspended or finished here, whichever entry point it belongs to.
+//! Starts, resumes, suspends and finishes runs, for every entry point.
 //!
 //! ```text
 //! prepare ──► prepared ──start──► running ──finish──► finished
@@ -8,8 +8,8 @@
 //!     a process that died ──► suspended or interrupted
 //! ```
 //!
-//! A [`RunHandle`] is what an MCP session, an API slot, a command or an embedding program holds. Releasing it (or dropping it) suspends or
-//! finishes the run, once; [`suspend`](RunHandle::suspend) and [`finish`](RunHandle::finish) say which, and how that went.
+//! A [`RunHandle`] is held by an MCP session, an API slot, a command or an embedding program. Releasing it (or dropping it) suspends or
+//! finishes the run, once; [`suspend`](RunHandle::suspend) and [`finish`](RunHandle::finish) choose one and report errors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,38 +52,37 @@ mod narrowed;
 pub(crate) mod phase;
 pub(crate) mod tally;
 
-/// How a run is started or resumed.
+/// The options with which a run is started or resumed.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// The entry point, as the record names it: `call`, `mcp http`, …
+    /// The entry point, as recorded: `call`, `mcp http`, …
     pub entry: &'static str,
-    /// For whom, where the entry point has checked that; the user of this process otherwise.
+    /// The principal, if the entry point has authenticated one; otherwise the user of this process.
     pub principal: Option<Principal>,
-    /// Whose share of bounded resources it uses.
+    /// The class whose share of bounded resources it uses.
     pub class: Class,
-    /// The client's own name, where there is one: shown, never trusted.
+    /// The client's own name, if it gave one: displayed, never trusted.
     pub client: Option<String>,
-    /// What the client pipes into the command that it runs.
+    /// Input that the client pipes into the command that it runs.
     pub input: Option<Arc<CallInput>>,
-    /// What shows progress.
+    /// The sink that displays progress.
     pub progress: Option<Arc<dyn ProgressSink>>,
-    /// Whether its calls wait for decisions.
+    /// How long its calls wait for decisions.
     pub wait: ApprovalWait,
-    /// The only tools that it has; those of the application otherwise.
+    /// The only tools of the run; `None` for those of the application.
     pub tools: Option<Arc<dyn Toolset>>,
-    /// The application's tools as its client is served them, where that is another list of the same.
+    /// The application's tools as served to its client, if that is a different list of the same tools.
     pub served: Option<Arc<dyn Toolset>>,
-    /// Ends it with this token, as [`Session::cancel`] does.
+    /// A token that ends the run, as [`Session::cancel`] does.
     pub cancellation: Option<CancellationToken>,
-    /// The finished run that this one goes on with: it has that run's tools, and what that run has read and
-    /// used of the budgets counts here, too.
+    /// The finished run that this one continues: it has that run's tools, and what that run read and used of the budgets counts here, too.
     pub continues: Option<RunId>,
-    /// Another program runs its tools: how long they take together is not limited here.
+    /// Whether another program runs its tools, in which case their total time is not limited here.
     pub is_foreign: bool,
 }
 
 impl RunOptions {
-    /// A run of the operator's, whose calls wait for decisions as long as settings say, without progress.
+    /// Returns the options of a run of the operator, whose calls wait for decisions as long as the settings say, without progress.
     pub fn new(entry: &'static str) -> Self {
         Self {
             entry,
@@ -101,40 +100,40 @@ impl RunOptions {
         }
     }
 
-    /// Whether the run is for one call alone.
+    /// Returns whether the run is for a single call.
     fn is_for_one_call(&self) -> bool {
         matches!(self.entry, "call" | "chain")
     }
 }
 
-/// What holds for one call of a run, where it is not what holds for all of them.
+/// Terms of one call that differ from those of its run.
 #[derive(Debug, Default)]
 pub(crate) struct CallTerms {
-    /// How long it waits for a decision.
+    /// How long the call waits for a decision.
     pub(crate) wait: Option<Duration>,
-    /// Who is asked, too.
+    /// Another approver to ask.
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// The earlier run that asked about the same call: what was decided there holds.
+    /// The earlier run that asked about the same call, whose decision holds.
     pub(crate) asked_in: Option<RunId>,
 }
 
-/// Whether the calls of a run wait for decisions.
+/// How long the calls of a run wait for decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApprovalWait {
-    /// As long as settings say.
+    /// As long as the settings say.
     #[default]
     Limit,
-    /// For so long.
+    /// This long.
     For(Duration),
-    /// Not at all: they are suspended at once.
+    /// They don't wait: they are suspended at once.
     Never,
 }
 
-/// The parts that a run's life needs.
+/// The components that runs need.
 #[derive(Debug)]
 pub(crate) struct RunParts {
     pub(crate) executor: Executor,
-    /// What callers see.
+    /// The tools that callers see.
     pub(crate) tools: Arc<dyn Toolset>,
     pub(crate) archive: Arc<Archive>,
     pub(crate) index: Arc<dyn RunIndex>,
@@ -142,19 +141,19 @@ pub(crate) struct RunParts {
     pub(crate) feed: Arc<Feed>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) notices: Notices,
-    /// What is said of tools that are off.
+    /// Explains why a tool is unavailable.
     pub(crate) absent: Arc<dyn UnknownToolHint>,
     pub(crate) terms: RwLock<Arc<Terms>>,
 }
 
 impl RunParts {
-    /// What settings say of every run, now.
+    /// Returns the current settings for every run.
     pub(crate) fn terms(&self) -> Arc<Terms> {
         Arc::clone(&self.terms.read())
     }
 }
 
-/// What settings say of every run.
+/// The settings that apply to every run.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
     pub(crate) principal: Principal,
@@ -162,11 +161,11 @@ pub(crate) struct Terms {
     pub(crate) profile: String,
     pub(crate) limits: RunLimits,
     pub(crate) pace: Pace,
-    /// Tokens of a run's active skills.
+    /// Maximum number of tokens of a run's active skills.
     pub(crate) skill_tokens: usize,
     /// Whether the inbox outlives the process.
     pub(crate) durable: bool,
-    /// What becomes of a call about which no decision came in time.
+    /// What happens to a call that is not decided in time.
     pub(crate) on_timeout: WaitMode,
 }
 
@@ -174,7 +173,7 @@ pub(crate) struct Terms {
 #[derive(Debug, Clone)]
 pub struct Runs {
     parts: Arc<RunParts>,
-    /// Runs whose handles were dropped, on their way to being suspended or finished.
+    /// Tasks that suspend or finish runs whose handles were dropped.
     releasing: Arc<Mutex<JoinSet<()>>>,
 }
 
@@ -186,16 +185,16 @@ impl Runs {
         }
     }
 
-    /// Changes what holds for the runs that start from now on.
+    /// Changes the terms of runs that start from now on.
     pub(crate) fn change_terms(&self, change: impl FnOnce(&mut Terms)) {
         let mut terms = self.parts.terms.write();
         change(Arc::make_mut(&mut *terms));
     }
 
-    /// Prepares a run in memory: nothing is kept of it unless it is started.
+    /// Prepares a run in memory: nothing is stored unless it is started.
     ///
     /// # Errors
-    /// The options do not fit together, or the run that this one goes on with cannot be read.
+    /// The options contradict each other, or the run that this one continues cannot be read.
     pub fn prepare(&self, options: RunOptions) -> Result<RunHandle, Problem> {
         let mut options = options;
         let mut read = Vec::new();
@@ -222,7 +221,7 @@ impl Runs {
         Ok(run)
     }
 
-    /// Starts a run: its record and its line in the index.
+    /// Starts a run: creates its record and its entry in the index.
     ///
     /// # Errors
     /// The record or the index cannot be written.
@@ -232,11 +231,11 @@ impl Runs {
         Ok(run)
     }
 
-    /// Resumes a run that is suspended, or that was interrupted when its process ended. `least` is the highest number that its
-    /// calls are known to have, beside those in its record. The run keeps its principal.
+    /// Resumes a run that is suspended, or that was interrupted when its process ended. `least` is the highest known number of its calls,
+    /// besides those in its record. The run keeps its principal.
     ///
     /// # Errors
-    /// The record or the index cannot be read, the run is finished or another principal's than `options` name, or another process
+    /// The record or the index cannot be read, the run is finished or belongs to another principal than `options` name, or another process
     /// holds it.
     pub async fn resume(
         &self,
@@ -255,7 +254,7 @@ impl Runs {
         }
         let builder = self.builder(options);
         if !folder.is_dir() {
-            // Another machine keeps the run's record; what happens here is recorded here, under the same name.
+            // Another machine has the run's record; what happens here is recorded here, under the same id.
             let elsewhere = UntrustedSource::recorded("a record that is kept on another machine");
             let builder = builder
                 .with_run(run.clone())
@@ -285,7 +284,7 @@ impl Runs {
         Ok(handle)
     }
 
-    /// Gathers what is said of a run that is resumed, from what was noted of it.
+    /// Starts to gather figures about a resumed run, from those noted before.
     fn tally_on(&self, run: &RunId, known: Option<RunEntry>) {
         let started = known.as_ref().map(|entry| entry.started.parse());
         let started = started.and_then(|time: Result<jiff::Timestamp, _>| time.ok());
@@ -296,30 +295,30 @@ impl Runs {
             .begin(run, started, notes.unwrap_or_default());
     }
 
-    /// How long a call may take that a run of now makes.
+    /// Returns the time limit of a call in a run that starts now.
     pub(crate) fn call_limit(&self) -> Duration {
         self.parts.terms().limits.call_timeout
     }
 
-    /// The state of a run that is running here.
+    /// Returns the session of a run of this process.
     pub fn session(&self, run: &RunId) -> Option<Session> {
         let life = self.parts.live.get(run)?;
         Some(life.session.clone())
     }
 
-    /// How many runs are running here.
+    /// Returns the number of runs of this process.
     pub fn running(&self) -> usize {
         self.parts.live.all().len()
     }
 
-    /// Ends all waits for decisions: the calls are suspended; what they asked stays pending, and is there when haft serves again.
+    /// Ends all waits for decisions: the calls are suspended, and their requests stay pending until haft serves again.
     pub fn stop_waiting(&self) {
         for life in self.parts.live.all() {
             life.session.suspend();
         }
     }
 
-    /// Suspends or finishes every run that is running here, and waits until each is.
+    /// Suspends or finishes every run of this process, and waits until that is done.
     pub async fn release_all(&self) {
         let dropped = std::mem::take(&mut *self.releasing.lock());
         dropped.join_all().await;
@@ -356,7 +355,7 @@ impl Runs {
         let narrowed = options.tools.is_some();
         let tools = options.tools.or(options.served);
         let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));
-        // Who may load no skill is shown none.
+        // A run that cannot load skills is shown none.
         let without_skills = narrowed && !has_skills(&*tools);
         let principal = options.principal.unwrap_or_else(|| terms.principal.clone());
         let mut builder = Session::builder(tools)
@@ -392,13 +391,13 @@ impl Runs {
     }
 }
 
-/// Whether any of these tools is over skills.
+/// Returns whether any of these tools depends on skills.
 fn has_skills(tools: &dyn Toolset) -> bool {
     let tools = tools.snapshot();
     SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }
 
-/// For whom a run that is resumed was started; `asked` where the index does not know the run.
+/// Returns the principal that a resumed run was started for; `asked` if the index does not know the run.
 fn principal_of(
     run: &RunId,
     known: Option<&RunEntry>,
@@ -415,7 +414,7 @@ fn principal_of(
     Ok(Some(owner))
 }
 
-/// The names of the tools that the run was started with, where it has not all.
+/// Returns the names of the tools that the run was restricted to, if it was.
 fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
     narrowed::names(folder).map_err(|e| {
         Problem::failed(format!("read which tools run {run} has: {e}"))
@@ -423,7 +422,7 @@ fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> 
     })
 }
 
-/// A run that this process holds: what an MCP session, an API slot or a command has. Dropping it suspends or finishes the run.
+/// A run held by this process: for an MCP session, an API slot or a command. Dropping it suspends or finishes the run.
 #[derive(Debug)]
 pub struct RunHandle {
     runs: Runs,
@@ -431,15 +430,15 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    /// The run's state in memory.
+    /// Returns the run's session.
     pub fn session(&self) -> &Session {
         &self.life.session
     }
 
-    /// Starts a run that was prepared. One that is running stays as it is.
+    /// Starts a prepared run. Does nothing if it is running.
     ///
     /// # Errors
-    /// The record or the index cannot be written: nothing is run then, and it may be tried again.
+    /// The record or the index cannot be written: then nothing runs, and the caller may try again.
     pub async fn start(&self) -> Result<(), Problem> {
         let mut phase = self.life.phase.lock().await;
         if *phase == Phase::Running {
@@ -457,7 +456,7 @@ impl RunHandle {
             let tools = session.tools();
             let known = parts.tools.snapshot();
             let names = tools.entries().iter();
-            // What a served list has beside them is no tool to resume with.
+            // Tools that only a served list has cannot be used to resume.
             let names = names
                 .map(|entry| entry.spec().name.as_str())
                 .filter(|name| known.entry(name).is_some());
@@ -482,12 +481,12 @@ impl RunHandle {
         Ok(())
     }
 
-    /// The run's id.
+    /// Returns the run's id.
     pub fn id(&self) -> &RunId {
         self.life.session.run()
     }
 
-    /// The folder of its record, which is there once the run was started.
+    /// Returns the folder of its record, which exists once the run is started.
     pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
         let home = self.runs.parts.archive.home();
         runs::run_dir(home, self.id().as_str()).map_err(|e| Problem::failed(e.to_string()))
@@ -499,13 +498,13 @@ impl RunHandle {
         executor.execute(&self.life.session, call).await
     }
 
-    /// Settles what stands in a call's way, and runs nothing: see [`Executor::ask_ahead`].
+    /// Obtains the decision about a call without running it: see [`Executor::ask_ahead`].
     pub(crate) async fn ask_ahead(&self, call: ToolCall) -> Outcome {
         let executor = &self.runs.parts.executor;
         executor.ask_ahead(&self.life.session, call).await
     }
 
-    /// Makes a call in the run, on terms of its own.
+    /// Makes a call in the run, on its own terms.
     pub(crate) async fn call_on(&self, call: ToolCall, terms: CallTerms) -> Outcome {
         let mut session = self.life.session.clone();
         if let Some(limit) = terms.wait {
@@ -520,29 +519,28 @@ impl RunHandle {
         self.runs.parts.executor.execute(&session, call).await
     }
 
-    /// Makes the calls of one reply of a model: those that are safe beside others side by side, the rest in their order. The outcomes
-    /// come in the order of the calls.
+    /// Makes the calls of one model reply: those that are safe to run in parallel at the same time, the others in order. Returns the
+    /// outcomes in the order of the calls.
     pub async fn call_all(&self, calls: Vec<ToolCall>) -> Vec<Outcome> {
         let executor = &self.runs.parts.executor;
         executor.execute_all(&self.life.session, calls).await
     }
 
     /// Ends this process's part in the run, and waits until that is recorded: a run with pending requests or with a call that can be
-    /// resumed is suspended, any other is finished for good. What cannot be recorded is a warning of the application.
+    /// resumed is suspended, any other is finished. If that cannot be recorded, the application warns.
     pub async fn release(self) {
         release(&self.runs.parts, &self.life).await;
     }
 
-    /// Suspends the run, so that it can be resumed, here or in another process. A run of which nothing can be resumed is finished.
+    /// Suspends the run, so that it can be resumed, here or in another process. A run with nothing to resume is finished.
     ///
     /// # Errors
-    /// That could not be recorded.
+    /// The suspension could not be recorded.
     pub async fn suspend(self) -> Result<(), Problem> {
         Ok(end(&self.runs.parts, &self.life, LetGo::Release).await?)
     }
 
-    /// Finishes the run for good: calls that run are cancelled, requests that are pending or not acted on are withdrawn, the record is
-    /// sealed.
+    /// Finishes the run for good: cancels running calls, withdraws requests that are pending or not acted on, and seals the record.
     ///
     /// # Errors
     /// The record could not be sealed.
@@ -550,13 +548,13 @@ impl RunHandle {
         Ok(end(&self.runs.parts, &self.life, LetGo::Finish).await?)
     }
 
-    /// Begins the record. Its first line is safe before anyone else knows of the run.
+    /// Creates the record. Its first line is on disk before anything else refers to the run.
     async fn record(&self, phase: &mut Phase) -> Result<(), Problem> {
         let (parts, session) = (&self.runs.parts, &self.life.session);
         parts.executor.open(session).map_err(not_started)?;
         let held = parts.archive.holds(session.run()).await;
         if held.is_err() {
-            // Another process has it: this one forgets that it tried.
+            // Another process holds it: this one withdraws its attempt.
             let _ = parts.archive.suspend(session.run()).await;
         }
         held.map_err(not_started)?;

@@ -1,7 +1,7 @@
-//! Servers that run over this state folder: each keeps a record while it lives, by which other processes find its console.
+//! Servers that run on this state folder: each keeps a record while it runs, by which other processes find its console.
 //!
-//! A record is a file whose lock its server holds. The system frees the lock when the process ends, however it ends, so a
-//! record that can be locked is of a server that is gone.
+//! A record is a file that its server holds a lock on. The system releases the lock when the process ends, however it ends, so a record
+//! that can be locked belongs to a server that has exited.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -24,39 +24,39 @@ pub mod login;
 pub mod upstream;
 pub mod watched;
 
-/// The folder below haft's state folder.
+/// The folder in haft's state folder.
 const FOLDER: &str = "servers";
-/// How a record's name ends.
+/// The suffix of a record's name.
 const RECORD: &str = ".json";
-/// The largest record that is read, in bytes.
+/// Maximum size of a record, in bytes.
 const LARGEST: u64 = 64 << 10;
-/// Most records that are looked at.
+/// Maximum number of records that are read.
 const MOST: usize = 256;
-/// Age of a record that was never finished at which it is removed.
+/// The age at which an incomplete record is removed.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// haft's version.
     pub version: String,
-    /// What browsers write to reach its console, without a slash at its end.
+    /// The address of its console for browsers, without a trailing slash.
     pub url: String,
-    /// The folder that it serves; none for the server in the background, which has no folder.
+    /// The folder that it serves; `None` for the background server, which has no folder.
     pub workspace: Option<String>,
-    /// Which database it shows; see [`store`].
+    /// The database that it shows; see [`store`].
     pub store: String,
-    /// Its process, for people: it may be one of another container.
+    /// Its process id, for display only: it may be from another container.
     pub pid: u32,
-    /// Nanoseconds since 1970, UTC, when it was ready.
+    /// When it became ready, in nanoseconds since 1970, UTC.
     pub began: i128,
 }
 
-/// Names the database of approvals that settings choose: servers with the same name show the same requests.
+/// Names the database of approvals that the settings choose: servers with the same name show the same requests.
 pub fn store(settings: &Settings) -> String {
     match settings.text("store.url") {
         None => "home".to_owned(),
-        // A URL may hold a password.
+        // A URL may contain a password.
         Some(url) => {
             let digest = Sha256::digest(url.as_bytes());
             hex(digest.get(..16).unwrap_or_default())
@@ -64,7 +64,7 @@ pub fn store(settings: &Settings) -> String {
     }
 }
 
-/// A record that stands as long as this value lives.
+/// A record that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Announced {
     path: PathBuf,
@@ -86,14 +86,14 @@ impl Announced {
         let path = folder.join(format!("{name}{RECORD}"));
         let published = publish(&draft, &path, record);
         if published.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = fs::remove_file(&draft);
         }
         let file = published.map_err(place)?;
         Ok(Self { path, file })
     }
 
-    /// Whether the record still stands: removing it is how a server in the background is asked to end.
+    /// Returns whether the record still exists: removing it is how the background server is asked to stop.
     pub fn stands(&self) -> bool {
         let (Ok(there), Ok(ours)) = (fs::symlink_metadata(&self.path), self.file.metadata()) else {
             return false;
@@ -105,13 +105,13 @@ impl Announced {
 impl Drop for Announced {
     fn drop(&mut self) {
         if self.stands() {
-            // Without it the record is that of a server that is gone, which is found out.
+            // If this fails, the record is that of a server that has exited, which readers detect.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Locked before it has its name: nobody finds one that is not.
+/// Writes a record. It is locked before it gets its name, so that no process finds it unlocked.
 fn publish(draft: &Path, path: &Path, record: &Record) -> io::Result<File> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -125,25 +125,25 @@ fn publish(draft: &Path, path: &Path, record: &Record) -> io::Result<File> {
     Ok(file)
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
-    /// What it says of itself.
+    /// Its description of itself.
     pub record: Record,
     path: PathBuf,
     file: File,
 }
 
 impl Server {
-    /// Whether it is the one in the background.
+    /// Returns whether it is the background server.
     pub fn is_background(&self) -> bool {
         self.record.workspace.is_none()
     }
 
-    /// Takes its record away, which ends a server in the background, and waits until it is gone. Blocks.
+    /// Removes its record, which stops a background server, and waits until it has exited. Blocks.
     ///
     /// # Errors
-    /// The record cannot be removed, or the server has not ended within this time.
+    /// The record cannot be removed, or the server has not exited within this time.
     pub fn stop(self, within: Duration) -> Result<(), Problem> {
         match fs::remove_file(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
@@ -163,7 +163,7 @@ impl Server {
     }
 }
 
-/// Waits until a lock is free, at most this long.
+/// Waits until a lock is free, up to `within`.
 fn waits_for(file: &File, within: Duration) -> bool {
     const LOOK: Duration = Duration::from_millis(20);
     let looks = within.as_millis() / LOOK.as_millis();
@@ -176,7 +176,7 @@ fn waits_for(file: &File, within: Duration) -> bool {
     false
 }
 
-/// The servers that run, the newest first. Removes the records of those that are gone. Blocks for as long as the disk takes.
+/// Returns the running servers, newest first. Removes the records of those that have exited. Blocks on disk access.
 ///
 /// # Errors
 /// The folder of records cannot be read.
@@ -201,11 +201,11 @@ pub fn servers(home: &Home) -> Result<Vec<Server>, Problem> {
     Ok(found)
 }
 
-/// The server of a record, if it lives and says what this haft understands.
+/// Returns the server of a record, if it is running and this haft understands the record.
 fn living(path: PathBuf) -> Option<Server> {
     let file = File::open(&path).ok()?;
     if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-        // Whoever looks at the same time does the same.
+        // Another process may remove it at the same time.
         let _ = fs::remove_file(&path);
         return None;
     }
@@ -219,7 +219,7 @@ fn living(path: PathBuf) -> Option<Server> {
     is_address(&server.record.url).then_some(server)
 }
 
-/// Removes a record whose server ended before it was finished.
+/// Removes a record whose server exited before completing it.
 fn remove_abandoned(path: &Path) {
     let age = fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| time.elapsed().ok());
@@ -230,7 +230,7 @@ fn remove_abandoned(path: &Path) {
     }
 }
 
-/// Of the servers that show this database: that of this folder, else the one in the background, else the newest.
+/// Chooses among the servers that show this database: the one of this folder, else the one in the background, else the newest.
 pub fn choose(servers: Vec<Server>, workspace: &str, store: &str) -> Option<Server> {
     let rank = |server: &Server| match &server.record.workspace {
         Some(folder) if folder == workspace => 0,
@@ -240,7 +240,7 @@ pub fn choose(servers: Vec<Server>, workspace: &str, store: &str) -> Option<Serv
     let shows = servers
         .into_iter()
         .filter(|server| server.record.store == store);
-    // The first of those of the same rank is the newest.
+    // Of equal rank, the first is the newest.
     shows.min_by_key(rank)
 }
 

@@ -1,8 +1,7 @@
-//! MCP servers behind haft (`mcp.servers`): which there are, how each is reached, and what was pinned of it.
+//! External MCP servers (`mcp.servers`): their settings, how each is reached, and what is pinned of it.
 //!
-//! A server that nobody has pinned is not started and offers nothing. What was pinned holds for one command line or
-//! address: another one is another server. Settings and pins that change make other [`Servers`]; those of which nothing has
-//! changed go on with the connection they have.
+//! A server that is not pinned is not started and offers nothing. A pin is for one command line or address: with another one, it is another
+//! server. When settings or pins change, new [`Servers`] are built; unchanged servers keep their connection.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,81 +31,81 @@ pub mod login;
 pub(crate) mod process;
 pub(crate) mod sign_in;
 
-/// The largest manifest that is read.
+/// Maximum size of a manifest, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// How a server is spoken to.
+/// How haft connects to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// It is a process of ours.
+    /// haft runs it as a process.
     Stdio,
-    /// It answers at an address.
+    /// It is reached over HTTP.
     Http,
-    /// The same, and it speaks the HTTP+SSE of 2024-11-05: seen when it was pinned.
+    /// It is reached over HTTP and speaks the HTTP+SSE of 2024-11-05, as seen when it was pinned.
     Sse,
 }
 
-/// How far a server has come in a process.
+/// The state of a server in a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
-    /// Settings turned it off.
+    /// The settings turn it off.
     Disabled,
-    /// Settings name it, and nobody has pinned it: it offers nothing.
+    /// The settings name it, but it is not pinned: it offers nothing.
     Configured,
-    /// It was pinned: its tools are offered.
+    /// It is pinned: its tools are offered.
     Known,
-    /// It is connected, too.
+    /// It is also connected.
     Started,
-    /// A call of one of its tools is under way.
+    /// A call of one of its tools is running.
     InUse,
 }
 
 impl ServerState {
-    /// Whether its tools are offered.
+    /// Returns whether its tools are offered.
     pub fn is_offered(self) -> bool {
         matches!(self, Self::Known | Self::Started | Self::InUse)
     }
 }
 
-/// A server as it is listed (contract §9).
+/// A server in a list (contract §9).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListedServer {
-    /// Its name in settings.
+    /// Its name in the settings.
     pub name: String,
-    /// How it is spoken to.
+    /// How haft connects to it.
     pub transport: Transport,
     /// The command line or the address.
     pub place: String,
-    /// Whether its tools are offered.
+    /// Its state.
     pub state: ServerState,
-    /// The revision of the protocol that it spoke when it was pinned.
+    /// The protocol revision that it spoke when it was pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// Tools that were pinned.
+    /// Number of pinned tools.
     pub tools: usize,
-    /// What is wrong with it.
+    /// The error, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// A server of settings.
+/// A server from the settings.
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) transport: Transport,
-    /// The command line or the address, with references to secrets as they were written.
+    /// The command line or the address, with references to secrets as written.
     pub(crate) place: String,
     pub(crate) enabled: bool,
     pub(crate) terms: UpstreamTerms,
     pub(crate) open: Arc<dyn Open>,
-    /// All that settings say of it.
+    /// All of its settings.
     said: BTreeMap<Vec<String>, toml::Value>,
-    /// Where it answers, where that is an address.
+    /// Its address, if it has one.
     address: Option<Arc<Address>>,
-    /// Where what was pinned is kept.
+    /// The file with its pin.
     file: PathBuf,
-    /// What was pinned, where it could be read.
+    /// The pin, if it could be read.
     pinned: Option<Arc<Upstream>>,
     fault: Option<String>,
 }
@@ -120,7 +119,7 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// A server, as settings want it.
+/// A server, as configured by the settings.
 pub(crate) struct Made {
     pub(crate) name: String,
     pub(crate) transport: Transport,
@@ -128,31 +127,31 @@ pub(crate) struct Made {
     pub(crate) enabled: bool,
     pub(crate) terms: UpstreamTerms,
     pub(crate) open: Arc<dyn Open>,
-    /// All that settings say of it.
+    /// All of its settings.
     pub(crate) said: BTreeMap<Vec<String>, toml::Value>,
     pub(crate) address: Option<Arc<Address>>,
 }
 
-/// All servers of settings, by name.
+/// All servers from the settings, by name.
 #[derive(Debug, Default)]
 pub struct Servers(BTreeMap<String, Arc<Server>>);
 
-/// What a server says of itself now, beside what was pinned.
+/// What a server offers now, compared with its pin.
 #[derive(Debug)]
 pub struct Look {
-    /// What it says now.
+    /// The current manifest.
     pub now: Manifest,
-    /// What was pinned.
+    /// The pinned manifest.
     pub pinned: Option<Manifest>,
-    /// What has changed since; all is new where nothing was pinned.
+    /// The changes since it was pinned; everything is new if it was not.
     pub drift: Drift,
-    /// What a person should look at.
+    /// Findings that the user should review.
     pub findings: Vec<Finding>,
     file: PathBuf,
 }
 
 impl Server {
-    /// A server, with what was pinned of it in this state folder; the one that was there before where nothing of it has changed.
+    /// Returns a server with its pin from this state folder; `before` itself if nothing about it has changed.
     pub(crate) fn new(home: &Home, made: Made, before: Option<&Arc<Self>>) -> Arc<Self> {
         let file = pin_file(home, &made.name, &made.place);
         let before = before.filter(|before| before.said == made.said);
@@ -162,7 +161,7 @@ impl Server {
         };
         let held = before.and_then(|before| before.pinned.as_ref());
         let pinned = match (manifest, held) {
-            // A pin that cannot be read any more is as it was.
+            // If the pin has become unreadable, the previous one stays.
             (None, Some(held)) if fault.is_some() => Some(Arc::clone(held)),
             (Some(now), Some(held)) if now.to_text() == held.manifest().to_text() => {
                 Some(Arc::clone(held))
@@ -198,7 +197,7 @@ impl Server {
         })
     }
 
-    /// Which connection it has.
+    /// Identifies its connection.
     fn upstream(&self) -> Option<*const Upstream> {
         self.pinned.as_ref().map(Arc::as_ptr)
     }
@@ -233,16 +232,16 @@ impl Server {
     }
 }
 
-/// Where what was pinned of a server is kept: it holds for this command line or address.
+/// Returns the file with the pin of a server for this command line or address.
 fn pin_file(home: &Home, name: &str, place: &str) -> PathBuf {
     let digest = hex(&Sha256::digest(place.as_bytes())[..6]);
     home.join("mcp").join(format!("{name}-{digest}.json"))
 }
 
-/// Forgets what was pinned of the servers of this name, whatever they were reached by; the number of those.
+/// Removes the pins of all servers of this name, whatever their command line or address, and returns their number.
 ///
 /// # Errors
-/// The folder cannot be read, or a file not be removed.
+/// The folder cannot be read, or a file cannot be removed.
 pub fn forget_pins(home: &Home, name: &str) -> Result<usize, Problem> {
     let folder = home.join("mcp");
     let failed = |e: std::io::Error| {
@@ -271,7 +270,7 @@ pub fn forget_pins(home: &Home, name: &str) -> Result<usize, Problem> {
     Ok(count)
 }
 
-/// What is in the file; nothing where there is none.
+/// Returns the manifest in the file; `None` if there is no file.
 fn read(file: &std::path::Path) -> Result<Option<Manifest>, String> {
     let told = |why: String| format!("read {}: {why}", file.display());
     match plain_file::read(file, LARGEST) {
@@ -289,23 +288,23 @@ impl Servers {
         Self(servers.into_iter().map(named).collect())
     }
 
-    /// The server of this name.
+    /// Returns the server of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Server>> {
         self.0.get(name)
     }
 
-    /// Whether these are the very same servers.
+    /// Returns whether both contain the same server objects.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let pairs = self.0.values().zip(other.0.values());
         self.0.len() == other.0.len() && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
     }
 
-    /// The files in which what was pinned is kept, whether they are there or not.
+    /// Returns the files with the pins, whether they exist or not.
     pub(crate) fn pin_files(&self) -> impl Iterator<Item = PathBuf> {
         self.0.values().map(|server| server.file.clone())
     }
 
-    /// The names of those that are pinned otherwise than in `before`, while settings say the same of them.
+    /// Returns the names of the servers whose pin differs from that in `before` while their settings are the same.
     pub(crate) fn pinned_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> {
         let is_other = |server: &&Arc<Server>| {
             let old = before.get(&server.name);
@@ -314,8 +313,8 @@ impl Servers {
         self.0.values().filter(is_other).map(|server| &*server.name)
     }
 
-    /// Ends the connections that `now` has not got, and returns them: at once where the server is gone or off, with the calls
-    /// under way where it goes on in another form. Needs a tokio runtime.
+    /// Ends the connections that are not in `now`, and returns them: at once if the server was removed or turned off, after its running
+    /// calls if it stays in another form. Needs a tokio runtime.
     pub(crate) fn retire_without(&self, now: &Self) -> Vec<Weak<Upstream>> {
         let mut retiring = Vec::new();
         for server in self.0.values() {
@@ -333,7 +332,7 @@ impl Servers {
                 Some(_) => server.terms.limits.call,
                 None => Duration::ZERO,
             };
-            // What clients follow of it goes on.
+            // Resource subscriptions of clients move to the new connection.
             if let Some(now) = new.filter(goes_on).and_then(|new| new.pinned.as_ref()) {
                 now.succeeds(&old);
             }
@@ -343,12 +342,12 @@ impl Servers {
         retiring
     }
 
-    /// All of them, by name.
+    /// Lists all servers, by name.
     pub fn list(&self) -> Vec<ListedServer> {
         self.0.values().map(|server| server.listed()).collect()
     }
 
-    /// The tools of those that are known, and a line for each server and each tool that is not offered.
+    /// Returns the tools of the pinned servers, and a line for each server and each tool that is not offered.
     pub(crate) fn tools(&self) -> (Vec<RemoteTool>, Vec<String>) {
         let (mut tools, mut notes) = (Vec::new(), Vec::new());
         for server in self.0.values().filter(|server| server.enabled) {
@@ -375,17 +374,17 @@ impl Servers {
         (tools, notes)
     }
 
-    /// Those that are known, by name.
+    /// Returns the pinned servers, by name.
     pub fn upstreams(&self) -> Vec<Arc<Upstream>> {
         let on = self.0.values().filter(|server| server.enabled);
         on.filter_map(|server| server.pinned.clone()).collect()
     }
 
-    /// The tools by which clients reach what these servers have beside tools: the executor's own, which no caller sees.
+    /// Returns the tools by which clients reach what these servers offer besides tools: the executor's own, which no caller sees.
     pub(crate) fn internal_tools(&self) -> Arc<ToolRegistry> {
         let registry = ToolRegistry::new();
         for upstream in self.upstreams() {
-            // Their names hold the server's, and their schemas are ours.
+            // Their names contain the server's, and haft defines their schemas.
             if let Err(error) = registry.add_all(internal_tools(&upstream)) {
                 tracing::error!(server = upstream.name(), %error, "tools of a server's resources");
             }
@@ -404,18 +403,18 @@ impl Servers {
         })
     }
 
-    /// The command line or address of a server: what [`look`](Self::look) starts or reaches.
+    /// Returns the command line or address of a server: what [`look`](Self::look) starts or connects to.
     ///
     /// # Errors
-    /// Settings have no server of this name.
+    /// The settings have no server of this name.
     pub fn place(&self, name: &str) -> Result<&str, Problem> {
         Ok(&self.find(name)?.place)
     }
 
-    /// Starts or reaches a server, asks it for its tools, and leaves it again.
+    /// Starts or connects to a server, asks it for its tools, and disconnects.
     ///
     /// # Errors
-    /// Settings have no server of this name, it cannot be reached, or what it says is not understood.
+    /// The settings have no server of this name, it cannot be reached, or its response is invalid.
     pub async fn look(&self, name: &str) -> Result<Look, Problem> {
         let server = self.find(name)?;
         let limits = server.terms.limits;
@@ -441,7 +440,7 @@ impl Servers {
         })
     }
 
-    /// Ends the connections there are.
+    /// Closes all connections.
     pub(crate) async fn close(&self) {
         for server in self.0.values() {
             if let Some(known) = &server.pinned {
@@ -452,7 +451,7 @@ impl Servers {
 }
 
 impl Look {
-    /// Pins what was seen: from now on these tools are offered, and no others, also by servers of haft that run already.
+    /// Pins the current manifest: from now on these tools are offered, and no others, also by haft servers that are already running.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! What callers of an application are offered, and who may come with tokens of an authorization server.
+//! What an application offers to callers, and the authorization server whose tokens it accepts.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use crate::oauth::ResourceServer;
 use crate::servers::Servers;
 
 impl App {
-    /// The tools callers see.
+    /// Returns the tools that callers see.
     pub fn tools(&self) -> &Arc<dyn Toolset> {
         &self.0.tools
     }
 
-    /// Every tool, on or off.
+    /// Returns every tool, on or off.
     pub fn all(&self) -> &Arc<Replaceable> {
         self.0.inventory.every()
     }
 
-    /// The MCP servers of settings, as they are now.
+    /// Returns the external MCP servers, as they are now.
     pub fn servers(&self) -> Arc<Servers> {
         Arc::clone(&self.0.inventory.now().servers)
     }
 
-    /// The tools that MCP clients are served: those of a view, where one is named; none where settings know no such view.
+    /// Returns the tools that MCP clients are served: those of a view, if one is named; `None` if the settings have no such view.
     pub fn served(&self, view: Option<&str>) -> Option<Arc<dyn Toolset>> {
         let served = &self.0.served;
         let tools = match view {
@@ -35,12 +35,12 @@ impl App {
         Some(Arc::clone(tools) as _)
     }
 
-    /// The names of the views of settings.
+    /// Returns the names of the views in the settings.
     pub fn views(&self) -> impl Iterator<Item = &str> {
         self.0.served.views.keys().map(String::as_str)
     }
 
-    /// The authorization server whose access tokens count, where settings name one.
+    /// Returns the authorization server whose access tokens are accepted, if the settings name one.
     pub fn oauth(&self) -> Option<&ResourceServer> {
         self.0.oauth.as_ref()
     }

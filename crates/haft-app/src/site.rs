@@ -1,4 +1,4 @@
-//! `Site`: where an application works: the workspace, haft's state folder, the variables of the process.
+//! `Site`: where an application works: the workspace, haft's state folder, the process's variables.
 
 use std::path::{Path, PathBuf};
 
@@ -15,15 +15,15 @@ use crate::trust::Trust;
 /// Where an application works.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// The variables of the process, as it was started.
+    /// The variables of the process at its start.
     pub environment: Environment,
-    /// The workspace's real path.
+    /// The canonical path of the workspace.
     pub workspace: PathBuf,
-    /// The state folder; not made yet.
+    /// The state folder, which may not exist yet.
     pub home: Home,
 }
 
-/// What the user says about settings beside the files and variables that are always read.
+/// Settings that the user gives in addition to the files and variables that are always read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Overrides<'a> {
     /// A settings file (`--config`): trusted.
@@ -35,10 +35,10 @@ pub struct Overrides<'a> {
 }
 
 impl Site {
-    /// Finds the workspace (the current folder where none is named) and the state folder.
+    /// Finds the workspace (by default the current folder) and the state folder.
     ///
     /// # Errors
-    /// The workspace is no folder, is a home folder or holds one; or no state folder can be found.
+    /// The workspace is not a folder, is a home folder or contains one; or no state folder can be found.
     pub fn find(
         workspace: Option<&Path>,
         home: Option<&Path>,
@@ -56,10 +56,10 @@ impl Site {
         })
     }
 
-    /// A site whose parts are known.
+    /// Returns a site of known parts.
     ///
     /// # Errors
-    /// The workspace is no folder, or is a home folder or holds one.
+    /// The workspace is not a folder, or is a home folder or contains one.
     pub fn new(workspace: &Path, home: Home, environment: Environment) -> Result<Self, Problem> {
         let real = real(Some(workspace))?;
         check_workspace(&real)?;
@@ -70,18 +70,18 @@ impl Site {
         })
     }
 
-    /// Whether it works in a folder of the user's: the server in the background stands in one of haft's own, where nothing lies.
+    /// Returns whether it works in a folder of the user: the background server works in an empty folder of haft's own.
     pub fn has_folder(&self) -> bool {
         let home = self.home.path();
         let real = home.canonicalize();
         !self.workspace.starts_with(real.as_deref().unwrap_or(home))
     }
 
-    /// Refuses a home folder, or one that holds it, for what runs tools in the workspace. Other commands may be given there:
-    /// they only look at haft's own state.
+    /// Refuses a home folder, or a folder that contains one, for anything that runs tools in the workspace. Other commands work there: they
+    /// only read haft's own state.
     ///
     /// # Errors
-    /// The workspace is a home folder or holds one.
+    /// The workspace is a home folder or contains one.
     pub fn check_workspace(&self) -> Result<(), Problem> {
         check_workspace(&self.workspace)
     }
@@ -94,7 +94,7 @@ impl Site {
         Trust::load(&self.home)
     }
 
-    /// Reads all settings. `trusted` is whether the workspace's own count in full.
+    /// Reads all settings. `trusted` says whether the workspace's own take full effect.
     ///
     /// # Errors
     /// A file cannot be read, or a key or value in it is wrong.
@@ -112,11 +112,11 @@ impl Site {
         })
     }
 
-    /// Reads the settings of a program that embeds the application. `trusted` is whether the workspace's own count in full, where the
-    /// program wants those of the machine.
+    /// Reads the settings of a program that embeds the application. `trusted` says whether the workspace's own take full effect, if the
+    /// program uses the machine's settings.
     ///
     /// # Errors
-    /// A key or value is wrong, or a file that is to be read cannot be.
+    /// A key or value is wrong, or a file cannot be read.
     pub fn settings_of(&self, program: &Program, trusted: bool) -> Result<Settings, Problem> {
         let always = rules::file(self.home.path(), &self.workspace.to_string_lossy());
         Settings::resolve(&Inputs {
@@ -128,7 +128,7 @@ impl Site {
     }
 }
 
-/// The one place that decides which folder tools may work in.
+/// Decides which folders tools may work in; nothing else does.
 fn check_workspace(folder: &Path) -> Result<(), Problem> {
     let places = Places::default();
     let Some(home) = places.home_within(folder) else {

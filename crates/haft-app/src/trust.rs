@@ -1,4 +1,4 @@
-//! The trust store: folders whose own settings may count, and those a person said no to.
+//! The trust store: folders whose own settings take effect, and those that the user declined to trust.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use crate::problem::{Place, Problem};
 pub(crate) const FILE: &str = "trust.json";
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What people said about folders, by their real paths.
+/// The user's answers about folders, by their canonical paths.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trust {
@@ -24,22 +24,22 @@ pub struct Trust {
     declined: BTreeSet<PathBuf>,
 }
 
-/// What a person says about a folder.
+/// The user's answer about a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Its own settings and skills may count.
+    /// Its own settings and skills take effect.
     Trust,
-    /// They may not, and nobody is to be asked again.
+    /// They do not, and the user is not asked again.
     Decline,
-    /// As if nobody had been asked.
+    /// As if the user had never been asked.
     Forget,
 }
 
 impl Trust {
-    /// Reads the store; an absent one is empty, a damaged one an error: guessing would trust or distrust wrongly.
+    /// Reads the store. An absent one is empty; a damaged one is an error, as guessing would trust or distrust wrongly.
     ///
     /// # Errors
-    /// A [`Problem`] where the file is damaged or cannot be read.
+    /// A [`Problem`] if the file is damaged or cannot be read.
     pub fn load(home: &Home) -> Result<Self, Problem> {
         let path = home.join(FILE);
         let told = |what: String| {
@@ -56,24 +56,24 @@ impl Trust {
         }
     }
 
-    /// Whether a folder is trusted.
+    /// Returns whether a folder is trusted.
     pub fn trusts(&self, folder: &Path) -> bool {
         real(folder).is_some_and(|folder| self.trusted.contains(&folder))
     }
 
-    /// Whether a person was asked and said no.
+    /// Returns whether the user declined to trust a folder.
     pub fn declined(&self, folder: &Path) -> bool {
         real(folder).is_some_and(|folder| self.declined.contains(&folder))
     }
 
-    /// Remembers what a person said about a folder; whether the folder was trusted before. The store is read and written under a
-    /// lock: of two processes that change it at once, none loses what the other said.
+    /// Stores the user's answer about a folder, and returns whether the folder was trusted before. The store is read and written under a
+    /// lock, so that no change is lost if two processes make one at the same time.
     ///
     /// # Errors
-    /// A [`Problem`] where the folder cannot be found or kept, or the store cannot be read or written.
+    /// A [`Problem`] if the folder cannot be found or stored, or the store cannot be read or written.
     pub fn change(home: &Home, folder: &Path, answer: Answer) -> Result<bool, Problem> {
         let folder = match answer {
-            // A folder that is gone is known by the path it had.
+            // A folder that no longer exists is known by the path that it had.
             Answer::Forget => real(folder).unwrap_or_else(|| folder.to_owned()),
             Answer::Trust | Answer::Decline => Self::check(folder)?,
         };
@@ -93,10 +93,10 @@ impl Trust {
         Ok(was)
     }
 
-    /// The real path of a folder that can be trusted.
+    /// Returns the canonical path of a folder that can be trusted.
     ///
     /// # Errors
-    /// A [`Problem`] where the folder cannot be found, or its path is not UTF-8: the store could not hold it.
+    /// A [`Problem`] if the folder cannot be found, or its path is not UTF-8, which the store cannot hold.
     pub fn check(folder: &Path) -> Result<PathBuf, Problem> {
         let real = folder
             .canonicalize()

@@ -1,4 +1,4 @@
-//! The undo of what a run changed: planned, shown, and performed in a run of its own.
+//! Undoes what a run changed: the undo is planned, shown, and performed in a run of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,34 +53,34 @@ pub struct Step {
 pub struct UndoPlan {
     /// What is moved, removed and restored.
     pub steps: Vec<Step>,
-    /// What belongs to a repository's `.git`, which only git changes back.
+    /// Changes inside a repository's `.git`, which only git can undo.
     pub left_alone: Vec<String>,
-    /// The SHA-256 of the steps with what they restore.
+    /// The SHA-256 of the steps and what they restore.
     pub digest: String,
 }
 
-/// Why nothing can be undone.
+/// Why the undo is refused.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The error, with the first conflicts in words.
+    /// The error, with the first conflicts in its message.
     pub error: ToolError,
     /// What prevents the undo.
     pub conflicts: Vec<Conflict>,
 }
 
-/// The undo of what a run, or one call of it, changed.
+/// The undo of a run, or of one call of it.
 #[derive(Debug)]
 pub struct Undo {
     tool: UndoChanges,
     input: UndoInput,
 }
 
-/// The person who has seen the plan and approves it.
+/// The user who has seen the plan and approves it.
 #[derive(Debug)]
 pub struct Person {
     /// Their name.
     pub by: String,
-    /// From where they said so.
+    /// Where the approval came from.
     pub from: String,
 }
 
@@ -88,7 +88,7 @@ impl Undo {
     /// Prepares the undo of changes that were made in this workspace.
     ///
     /// # Errors
-    /// The run began in another workspace, or what calls change is not recorded here.
+    /// The run started in another workspace, or changes are not recorded here.
     pub async fn new(app: &App, of: &Selection) -> Result<Self, Problem> {
         check_workspace(app, &of.run, "undo").await?;
         Ok(Self {
@@ -101,13 +101,13 @@ impl Undo {
         })
     }
 
-    /// Whether files that were changed since are set aside instead of preventing the undo.
+    /// Sets whether files that were changed since are set aside instead of preventing the undo.
     pub fn with_force(mut self, force: bool) -> Self {
         self.input.force = force;
         self
     }
 
-    /// Plans the undo. Touches nothing.
+    /// Plans the undo. Changes nothing.
     ///
     /// # Errors
     /// There are conflicts, there is nothing to undo, or the files cannot be read.
@@ -127,7 +127,7 @@ impl Undo {
         }
     }
 
-    /// Starts a run of its own for the undo, whose only tool undoes.
+    /// Starts a run for the undo, with the undo tool as its only tool.
     ///
     /// # Errors
     /// The run cannot be started.
@@ -148,7 +148,7 @@ impl Undo {
     }
 }
 
-/// An undo whose run was started.
+/// An undo whose run is started.
 #[derive(Debug)]
 pub struct StartedUndo {
     /// The run.
@@ -157,7 +157,7 @@ pub struct StartedUndo {
 }
 
 impl StartedUndo {
-    /// Performs the undo, approved by this person. Deny rules of the policy still hold.
+    /// Performs the undo, approved by this user. Deny rules of the policy still apply.
     pub async fn perform(&self, app: &App, person: Person) -> Outcome {
         let executor = app.executor().clone().with_approver(Approval(person));
         let call = ToolCall::new("undo_changes", self.arguments.clone());
@@ -165,7 +165,7 @@ impl StartedUndo {
     }
 }
 
-/// Answers the question that the person has answered already.
+/// An approver that returns the approval that the user has already given.
 #[derive(Debug)]
 struct Approval(Person);
 
@@ -205,10 +205,10 @@ fn to_undo_plan(plan: &Plan) -> UndoPlan {
     }
 }
 
-/// The SHA-256 of what a plan does: two plans with the same one do the same.
+/// Returns the SHA-256 of what a plan does: plans with the same digest do the same.
 fn digest(plan: &Plan) -> String {
     let mut bytes = Vec::new();
-    // Each part with its length: no two plans give the same bytes.
+    // Each part is prefixed with its length, so that different plans give different bytes.
     let mut add = |part: &[u8]| {
         bytes.extend(part.len().to_le_bytes());
         bytes.extend(part);
@@ -230,7 +230,7 @@ fn digest(plan: &Plan) -> String {
                 content: Content::Bytes(bytes),
                 mode,
             } => (format!("file {mode:?}"), sha256(bytes)),
-            // An undo restores from what is saved; nothing else stands in its plan.
+            // An undo only restores saved content, so its plan has no other files.
             Target::File { mode, .. } => (format!("other file {mode:?}"), String::new()),
         };
         add(path.as_os_str().as_encoded_bytes());

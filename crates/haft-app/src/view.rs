@@ -1,4 +1,4 @@
-//! What screens show, as data: the command line, the HTTP API and the console print the same.
+//! The data behind screens: the command line, the HTTP API and the console show the same.
 
 pub mod approvals;
 pub mod argument;

@@ -1,4 +1,4 @@
-//! `Webhook`: an address that hears of every request, and whose signed reply decides about that one request, once.
+//! `Webhook`: an address that receives every approval request, and whose signed reply decides that one request, once.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -21,14 +21,14 @@ use haft::text::hex;
 
 /// The signature of a body: `sha256=` and the HMAC-SHA-256 as hex.
 pub const SIGNATURE: &str = "x-haft-signature";
-/// The shortest secret, in bytes.
+/// The minimum length of the secret, in bytes.
 const SHORTEST: usize = 16;
-/// How long the address may take to take a request in.
+/// How long the address may take to accept a request.
 const TAKES: Duration = Duration::from_secs(10);
-/// The largest answer that is read; what it says does not matter.
+/// Maximum size of its response, in bytes; the content does not matter.
 const ANSWER: usize = 64 * 1024;
 
-/// An address that is told, and the secret it shares with haft.
+/// A webhook's address, and the secret that it shares with haft.
 #[derive(Clone)]
 pub struct Webhook(Arc<Inner>);
 
@@ -37,7 +37,7 @@ struct Inner {
     url: String,
     secret: String,
     redactor: Redactor,
-    /// Where replies go, once something listens here.
+    /// The server's base URL, to which replies go, once it listens.
     base: OnceLock<String>,
 }
 
@@ -50,10 +50,10 @@ impl std::fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// The webhook that settings name, if they do.
+    /// Returns the webhook that the settings name, if they do.
     ///
     /// # Errors
-    /// A [`Problem`] where the address is not valid or the secret is missing.
+    /// A [`Problem`] if the address is invalid or the secret is too short or missing.
     pub fn of(settings: &Settings) -> Result<Option<Self>, Problem> {
         let Some(url) = settings.text("approval.webhook.url") else {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Webhook {
             ..FetchLimits::default()
         };
         Ok(Some(Self(Arc::new(Inner {
-            // The operator named the address: one of this network is as good as another.
+            // The operator named the address, so one in the local network is fine.
             http: Http::trusted()
                 .with_limits(limits)
                 .with_upstream(upstream(settings)?),
@@ -82,13 +82,13 @@ impl Webhook {
         }))))
     }
 
-    /// Replies are taken at this server.
+    /// Sets the base URL of the server that receives replies.
     pub fn listens(&self, base: String) {
-        // Said once: a listener is bound once.
+        // Set once: a listener is bound once.
         let _ = self.0.base.set(base);
     }
 
-    /// What a reply about this request must carry: nobody without the secret can make it, and it fits no other request.
+    /// Returns the nonce that a reply about this request must include: it cannot be created without the secret, and fits no other request.
     pub fn nonce(&self, request: &ApprovalRequest) -> String {
         let bound = format!(
             "{}\n{}\n{}",
@@ -97,7 +97,7 @@ impl Webhook {
         hex(&self.mac(&[b"nonce\n", bound.as_bytes()]))
     }
 
-    /// Whether a reply was signed by whoever has the secret, for this request.
+    /// Returns whether a reply to this request was signed with the secret.
     pub fn signed(&self, request: &ApprovalRequest, signature: &str, body: &[u8]) -> bool {
         let nonce = self.nonce(request);
         let expected = self.signature(&[nonce.as_bytes(), b"\n", body]);
@@ -109,7 +109,7 @@ impl Webhook {
     }
 
     fn mac(&self, parts: &[&[u8]]) -> Vec<u8> {
-        // HMAC takes a key of any length.
+        // HMAC accepts keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.0.secret.as_bytes()) else {
             return Vec::new();
         };
@@ -157,14 +157,14 @@ impl Webhook {
     }
 }
 
-/// Whether two texts are the same, in a time that does not tell where they differ, nor how long they are.
+/// Compares two texts in a time that reveals neither where they differ nor how long they are.
 fn is_same(given: &str, expected: &str) -> bool {
     let digest = |text: &str| Sha256::digest(text.as_bytes());
     bool::from(digest(given).ct_eq(&digest(expected)))
 }
 
 impl Approver for Webhook {
-    /// Says nothing: the answer comes by the inbox.
+    /// Never answers: the answer comes through the inbox.
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async { Answer::Nobody })
     }

@@ -1,4 +1,4 @@
-//! Parts made from settings, a file each; none of them knows the application that they become.
+//! Components built from settings, one file each; none of them knows the application that they become part of.
 
 pub(crate) mod absent;
 pub(crate) mod approvals;

@@ -1,4 +1,4 @@
-//! `Approvals`: the requests of an embedded application, listed and decided.
+//! `Approvals`: lists and decides the approval requests of an embedded application.
 
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Decision, listing};
@@ -7,10 +7,10 @@ use crate::app::App;
 use crate::decide::Refused;
 use crate::problem::Problem;
 
-/// Most requests of one list.
+/// Maximum number of requests in a list.
 const MOST: usize = 10_000;
 
-/// The requests of an application.
+/// The approval requests of an application.
 #[derive(Debug, Clone, Copy)]
 pub struct Approvals<'a> {
     app: &'a App,
@@ -21,7 +21,7 @@ impl<'a> Approvals<'a> {
         Self { app }
     }
 
-    /// The pending requests of the tenant `local`, oldest first.
+    /// Returns the pending requests of the tenant `local`, oldest first.
     ///
     /// # Errors
     /// The inbox cannot be read.
@@ -29,7 +29,7 @@ impl<'a> Approvals<'a> {
         self.pending_of(&self.app.principal().tenant).await
     }
 
-    /// The pending requests of a tenant, oldest first.
+    /// Returns the pending requests of a tenant, oldest first.
     ///
     /// # Errors
     /// The inbox cannot be read.
@@ -47,20 +47,20 @@ impl<'a> Approvals<'a> {
         Ok(found)
     }
 
-    /// A request, whatever became of it.
+    /// Returns a request, whatever its status.
     ///
     /// # Errors
-    /// There is none with this id, or the inbox cannot be read.
+    /// There is no request with this id, or the inbox cannot be read.
     pub async fn get(self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
         self.app.entry(id).await
     }
 
-    /// Decides about a pending request. A call that waits for it goes on; one that was suspended is resumed by
+    /// Decides a pending request. A call that waits for it continues; one that was suspended is resumed by
     /// [`Haft::resume`](crate::Haft::resume), or by a program that [follows](crate::Haft::follow) decisions.
     ///
     /// # Errors
-    /// There is no such request, it is decided or over already, what was changed does not fit, or the call would not do here what the
-    /// request shows. Nothing is decided then.
+    /// There is no such request, it is already decided or over, an edit is invalid, or the call would not do here what the request shows.
+    /// Nothing is decided then.
     pub async fn decide(self, id: &ApprovalId, decision: Decision) -> Result<(), Problem> {
         let decided = self.app.decide(id, decision).await;
         decided.map(|_| ()).map_err(Refused::problem)

@@ -1,4 +1,4 @@
-//! `HaftBuilder`: what a program says of its application, once each.
+//! `HaftBuilder`: configures and creates an embedded application.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,8 +24,8 @@ use crate::plain_file;
 use crate::problem::{Place, Problem};
 use crate::site::Site;
 
-/// Makes a [`Haft`]. What is not said has a safe default: no tools, no one is asked and what would be is denied, the profile `workspace`,
-/// no settings of the machine, state in a private folder that goes with the application.
+/// Builds a [`Haft`]. The defaults are safe: no tools, no approver and so calls that need approval are denied, the profile `workspace`, no
+/// settings of the machine, state in a private folder that is removed with the application.
 #[derive(Default)]
 #[must_use]
 pub struct HaftBuilder {
@@ -33,7 +33,7 @@ pub struct HaftBuilder {
     state: Option<PathBuf>,
     standard: Standard,
     tools: Vec<Arc<dyn Tool>>,
-    /// The first tool that is none.
+    /// The first error in adding a tool.
     wrong: Option<RegistryError>,
     policy: Option<PolicyParts>,
     approver: Option<Arc<dyn Approver>>,
@@ -57,13 +57,13 @@ impl fmt::Debug for HaftBuilder {
 }
 
 impl HaftBuilder {
-    /// A tool of the program's: a `#[tool]` function by its name, a [`TypedTool`](haft::TypedTool), or a tool in an `Arc`.
+    /// Adds a tool of the program: a `#[tool]` function by its name, a [`TypedTool`](haft::TypedTool), or a tool in an `Arc`.
     pub fn tool<Form>(mut self, tool: impl IntoTool<Form>) -> Self {
         self.add(tool.into_dyn_tool().map(|tool| vec![tool]));
         self
     }
 
-    /// Several tools of the program's: a value with `#[tools]` methods, an `Arc` of it, or a list of tools.
+    /// Adds several tools of the program: a value with `#[tools]` methods, an `Arc` of it, or a list of tools.
     pub fn tools<Form>(mut self, tools: impl IntoTools<Form>) -> Self {
         self.add(tools.into_dyn_tools());
         self
@@ -78,40 +78,40 @@ impl HaftBuilder {
         }
     }
 
-    /// The folder that tools work in: said here once, for tools, policy, lists, sandbox and what approvals are bound to. It must be there.
-    /// Tools of the program's own need none.
+    /// Sets the folder that tools work in, which must exist. It applies to tools, policy, lists and sandbox, and approvals are bound to it.
+    /// A program's own tools need none.
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.workspace = Some(folder.into());
         self
     }
 
-    /// The folder for records, requests, artifacts and memory, which no tool reads or changes, also where it lies in the workspace. It is
-    /// made where it is missing. Without one all of that goes with the application.
+    /// Sets the folder for records, requests, artifacts and memory, which no tool reads or changes, even inside the workspace. It is
+    /// created if missing. Without one, all of that is removed with the application.
     pub fn state(mut self, folder: impl Into<PathBuf>) -> Self {
         self.state = Some(folder.into());
         self
     }
 
-    /// The standard tools, by bundle: none where this is not said.
+    /// Selects the standard tools, by bundle; the default is none.
     pub fn standard(mut self, wanted: Standard) -> Self {
         self.standard = wanted;
         self
     }
 
-    /// The policy: a profile, or a [`Policy::builder`](haft::Policy::builder) with rules and guards. Its workspace is the application's.
+    /// Sets the policy: a profile, or a [`Policy::builder`](haft::Policy::builder) with rules and guards, for the application's workspace.
     pub fn policy(mut self, policy: impl Into<PolicyBuilder>) -> Self {
         self.policy = Some(policy.into().into_parts());
         self
     }
 
-    /// Who is asked about calls that need approval: a queue of the program's ([`haft::approval::channel`]), or an approver of its own.
+    /// Sets the approver for calls that need approval: a queue of the program ([`haft::approval::channel`]), or a custom one.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
         self
     }
 
-    /// A function that decides about calls that need approval, in place of a person or on their behalf. It must not block; an approver
-    /// that asks and waits is for [`approver`](Self::approver), and so are questions of tools, which no function answers.
+    /// Sets a function that decides about calls that need approval, in place of a person or on their behalf. It must not block; an approver
+    /// that asks and waits belongs in [`approver`](Self::approver), as do tools' questions, which no function answers.
     pub fn decide(
         self,
         decide: impl Fn(&ApprovalRequest) -> Decision + Send + Sync + 'static,
@@ -119,43 +119,42 @@ impl HaftBuilder {
         self.approver(Deciding(decide))
     }
 
-    /// What becomes of calls that need approval: they wait where there is an approver, and are denied at once otherwise, unless this says
-    /// something else.
+    /// Sets what happens to calls that need approval. By default they wait if there is an approver, and are denied at once otherwise.
     pub fn when_asked(mut self, when: WhenAsked) -> Self {
         self.when_asked = Some(when);
         self
     }
 
-    /// A setting, by its key in `haft.toml`: `set("limits.max_calls", 50)`. The last one wins; lists add up.
+    /// Sets a setting by its key in `haft.toml`: `set("limits.max_calls", 50)`. The last value wins; lists are combined.
     pub fn set(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.settings = self.settings.set(key, value);
         self
     }
 
-    /// Has the settings of the machine count, too: `/etc/haft`, the user's file, the workspace's `haft.toml` as far as the folder is
-    /// trusted, `HAFT_…` variables. What the program says wins over them; a deny rule in any of them stands.
+    /// Also applies the settings of the machine: `/etc/haft`, the user's file, the workspace's `haft.toml` as far as the folder is trusted,
+    /// `HAFT_…` variables. The program's settings override them; a deny rule in any of them holds.
     pub fn machine_settings(mut self) -> Self {
         self.settings = self.settings.with_machine();
         self
     }
 
-    /// The variables that commands, interpreters and settings see, instead of this process's.
+    /// Sets the variables that commands, interpreters and settings see, instead of this process's.
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
         self
     }
 
-    /// Where warnings go, instead of the log.
+    /// Sets the receiver of warnings, instead of the log.
     pub fn notices(mut self, notices: Notices) -> Self {
         self.notices = notices;
         self
     }
 
-    /// Makes the application. Needs a tokio runtime.
+    /// Creates the application. Needs a tokio runtime.
     ///
     /// # Errors
-    /// A tool is none or has the name of another, a folder is missing or not fit, a rule or setting is wrong, or requests are to outlive
-    /// a process without a state folder.
+    /// A tool is invalid or has the name of another, a folder is missing or unsuitable, a rule or setting is wrong, or requests are to
+    /// outlive the process without a state folder.
     pub fn build(mut self) -> Result<Haft, Problem> {
         if let Some(wrong) = self.wrong.take() {
             return Err(Problem::usage(format!(
@@ -183,7 +182,7 @@ impl HaftBuilder {
             tools: self.tools,
             guards: self.policy.map(|policy| policy.guards).unwrap_or_default(),
             notices: self.notices,
-            // What a program shows to its users is its own.
+            // How a program notifies its users is up to the program.
             desktop: false,
         };
         let app = App::build(&site, &settings, host)?;
@@ -203,7 +202,7 @@ impl HaftBuilder {
         })
     }
 
-    /// Where the application works.
+    /// Returns the site that the application works at.
     fn site(&mut self) -> Result<Site, Problem> {
         let environment = self.environment.take().unwrap_or_else(Environment::read);
         let home = match &self.state {
@@ -232,7 +231,7 @@ impl HaftBuilder {
         Ok(site)
     }
 
-    /// A folder without files, for tools of the program's own. It is always the same for a state folder: approvals are bound to it.
+    /// Creates a folder without files, for a program's own tools. It is always the same for a state folder: approvals are bound to it.
     fn empty_workspace(&self, home: &Home) -> Result<PathBuf, Problem> {
         let works_in_one = Standard::FILES | Standard::COMMANDS | Standard::SKILLS;
         if self.standard.intersects(works_in_one) {
@@ -246,7 +245,7 @@ impl HaftBuilder {
         Ok(folder)
     }
 
-    /// All that was said, as settings. Those of the program's own come last: they win.
+    /// Converts the builder's options to settings. Those that the program set itself come last, so that they win.
     fn program(&mut self, when_asked: WhenAsked) -> Result<Program, Problem> {
         let mode = if when_asked == WhenAsked::Deny {
             "deny"
@@ -279,7 +278,7 @@ impl HaftBuilder {
     }
 }
 
-/// Rules as a setting's value.
+/// Converts rules to a setting's value.
 fn written(rules: &[RuleText]) -> Result<Vec<Value>, Problem> {
     let rule = |rule: &RuleText| {
         if *rule == RuleText::new(rule.rule.as_str()) {

@@ -1,9 +1,9 @@
-//! `Deciding`: a function of the program's as the approver.
+//! `Deciding`: a function of the program as an approver.
 
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::future::BoxFuture;
 
-/// Answers each request by a function. Questions to a person are not for it.
+/// Decides each request with a function. Does not answer questions to the user.
 pub(super) struct Deciding<F>(pub(super) F);
 
 impl<F> Approver for Deciding<F>

@@ -1,4 +1,4 @@
-//! How a program with an application begins: the sandbox's processes first, then the runtime.
+//! The start of a program that embeds an application: the sandbox's processes first, then the runtime.
 
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -8,9 +8,9 @@ use haft_builtins::web::reader;
 
 use crate::problem::Problem;
 
-/// Does what a process is for that the sandbox started. The jail's supervisor and the reader of pages and PDF files are the program's own
-/// binary, executed again: this must come first in `main`, before there is a thread. It returns an exit code where the process has done
-/// its work, and does not return at all as a supervisor.
+/// Does the work of a process that the sandbox started. The jail's supervisor and the reader of pages and PDF files are the program's own
+/// binary, executed again: this must come first in `main`, before any thread starts. Returns an exit code if the process has done its work;
+/// as a supervisor, it never returns.
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub fn enter() -> Option<ExitCode> {
         .then(reader::worker)
 }
 
-/// Runs a program: [`enter`], then `app` on a runtime of several threads. An error is said on stderr, with what to do about it.
+/// Runs a program: [`enter`], then `app` on a multi-threaded runtime. Prints an error to stderr, with what to do about it.
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -60,7 +60,7 @@ where
     let ended = match builder.enable_all().build() {
         Ok(runtime) => {
             let ended = runtime.block_on(app()).map_err(Into::into);
-            // A thread may still wait for a line that no one types; it ends with the process.
+            // A thread may still wait for input that never comes; it ends with the process.
             runtime.shutdown_background();
             ended
         }
@@ -75,18 +75,18 @@ where
     }
 }
 
-/// Writes an error on stderr, and what to do about it.
+/// Writes an error to stderr, with what to do about it.
 fn say(error: &(dyn Error + Send + Sync + 'static)) {
     let mut lines = format!("error: {}\n", visible(&error.to_string()));
     let advice = error.downcast_ref::<Problem>().and_then(Problem::advice);
     if let Some(advice) = advice {
         lines = format!("{lines}  {}\n", visible(advice));
     }
-    // The caller is gone: a failure cannot be reported.
+    // If stderr is closed, the failure cannot be reported.
     let _ = io::stderr().write_all(lines.as_bytes());
 }
 
-/// A text without control characters, which a terminal would act on.
+/// Replaces control characters, which a terminal would act on.
 fn visible(text: &str) -> String {
     let plain = |c: char| match c {
         '\n' | '\t' => c,

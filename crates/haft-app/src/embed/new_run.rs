@@ -1,4 +1,4 @@
-//! `NewRun`: a run that a program is about to start.
+//! `NewRun`: the options of a run that a program is about to start.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::embed::Haft;
 use crate::problem::Problem;
 use crate::run::{ApprovalWait, RunHandle, RunOptions};
 
-/// The entry point of a program's runs, as their records name it.
+/// The entry point of a program's runs, as recorded.
 pub(super) const ENTRY: &str = "library";
 
-/// A run that is started when it is awaited: `haft.run(principal).await?`.
+/// A run that starts when awaited: `haft.run(principal).await?`.
 #[derive(Debug)]
 #[must_use = "a run starts when it is awaited"]
 pub struct NewRun {
@@ -35,38 +35,38 @@ impl NewRun {
         }
     }
 
-    /// Ends with this token: cancelling it cancels the run's calls, and not the other way round.
+    /// Cancels the run's calls when this token is cancelled, but not the other way round.
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
         self.options.cancellation = Some(token);
         self
     }
 
-    /// Sends the live output of its tools here.
+    /// Sends the live output of its tools to this sink.
     pub fn progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
         self.options.progress = Some(sink);
         self
     }
 
-    /// Has these tools alone: a view of [`Haft::tools`]. The run is resumed with them, too, by their names; they are kept with its record,
-    /// so resume such a run where its record is.
+    /// Restricts the run to these tools: a view of [`Haft::tools`]. It is also resumed with only these, by their names, which are stored
+    /// with its record, so resume such a run where its record is.
     pub fn tools(mut self, tools: Arc<dyn Toolset>) -> Self {
         self.options.tools = Some(tools);
         self
     }
 
-    /// Waits for decisions like this, instead of as the builder and settings say.
+    /// Sets how its calls wait for decisions, instead of what the builder and the settings say.
     pub fn wait(mut self, wait: ApprovalWait) -> Self {
         self.options.wait = wait;
         self
     }
 
-    /// Calls itself this way in the record, instead of `library`.
+    /// Sets the entry point in the record, instead of `library`.
     pub fn entry(mut self, entry: &'static str) -> Self {
         self.options.entry = entry;
         self
     }
 
-    /// Shows this name to those who decide: the program's client, shown and never trusted.
+    /// Sets the name of the program's client, which is displayed with approval requests but never trusted.
     pub fn client(mut self, name: impl Into<String>) -> Self {
         self.options.client = Some(name.into());
         self

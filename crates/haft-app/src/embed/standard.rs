@@ -1,9 +1,9 @@
-//! `Standard`: which of the standard tools a program wants.
+//! `Standard`: the bundles of standard tools that a program selects.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
-/// Which of the standard tools a program wants, by bundle; `|` joins them.
+/// A set of bundles of standard tools; `|` combines them.
 ///
 /// ```
 /// use haft_app::Standard;
@@ -32,40 +32,40 @@ const WORDS: [(Standard, &str, &[&str]); 9] = [
 ];
 
 impl Standard {
-    /// None of them: the program's own tools alone.
+    /// No standard tools, only the program's own.
     pub const NONE: Self = Self(0);
-    /// Files of the workspace: reading, writing, patching, finding, pictures.
+    /// Files of the workspace: read, write, patch, find, view images.
     pub const FILES: Self = Self(1);
     /// Commands in the jail.
     pub const COMMANDS: Self = Self(1 << 1);
-    /// Pages of the web, and searching it where `web.search.provider` names a service.
+    /// Web pages, and web search if `web.search.provider` names a service.
     pub const WEB: Self = Self(1 << 2);
-    /// What is remembered across runs.
+    /// Memory across runs.
     pub const MEMORY: Self = Self(1 << 3);
-    /// Skills of the workspace and of the user.
+    /// Skills of the workspace and the user.
     pub const SKILLS: Self = Self(1 << 4);
-    /// Searching for tools.
+    /// Search for tools.
     pub const DISCOVER: Self = Self(1 << 5);
-    /// Scripts that call tools (`tool_chain`), where there is a `python3`.
+    /// Scripts that call tools (`tool_chain`), if there is a `python3`.
     pub const SCRIPTS: Self = Self(1 << 6);
     /// The run's to-do list.
     pub const TODO: Self = Self(1 << 7);
     /// Questions to the user, and rules proposed to them (`ask_user`, `propose_rule`).
     pub const QUESTIONS: Self = Self(1 << 8);
-    /// All of them, as the command line has them.
+    /// All bundles, as on the command line.
     pub const ALL: Self = Self((1 << 9) - 1);
 
-    /// Whether all of `other` is wanted.
+    /// Returns whether all bundles of `other` are selected.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any of `other` is wanted.
+    /// Returns whether any bundle of `other` is selected.
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The words of settings for what is not wanted. `read_artifact` comes with any of the bundles: their results may be large.
+    /// Returns the settings words of the bundles that are not selected. `read_artifact` comes with any bundle: their results may be large.
     pub(crate) fn unwanted(self) -> Vec<&'static str> {
         let others = WORDS.iter().filter(|(one, _, _)| !self.contains(*one));
         let mut words: Vec<&str> = others

@@ -8,7 +8,7 @@ use haft::workspace::Workspace;
 
 use crate::change_texts::{ReportLimits, Texts};
 
-/// Counts what a run changed; none where it changed nothing or its log cannot be read.
+/// Counts what a run changed; returns `None` if it changed nothing or its log cannot be read.
 pub(crate) fn changes(workspace: &Workspace, log: &ChangeLog, run: &RunId) -> Option<ChangeCount> {
     let sets = log.read(run).ok()?;
     let nets = net_changes(&sets);

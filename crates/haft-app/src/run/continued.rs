@@ -1,4 +1,4 @@
-//! Which finished run a run goes on with: kept beside its record, so that what the earlier one has read counts in the later one, too.
+//! Links a run to the finished run that it continues, next to its record, so that what the earlier one read also counts in the later one.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -12,14 +12,14 @@ use haft::untrusted::UntrustedSource;
 
 use crate::plain_file;
 
-/// The file in the run's folder: the earlier run's id.
+/// The file in the run's folder, with the earlier run's id.
 const FILE: &str = "continues";
-/// Most bytes of it.
+/// Maximum size of the file, in bytes.
 const MOST: u64 = 4096;
-/// Most runs that are followed back.
+/// Maximum number of earlier runs that are followed.
 const LONGEST: usize = 1_000;
 
-/// Keeps which run this one goes on with in the folder of its record.
+/// Stores the id of the continued run in the folder of this run's record.
 pub(super) fn keep(folder: &Path, earlier: &RunId) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
@@ -28,7 +28,7 @@ pub(super) fn keep(folder: &Path, earlier: &RunId) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What a run and those that it goes on with have used of the budgets of effects. Of a record that is gone nothing is known.
+/// Returns the budget use of a run and those that it continues. A run whose record is missing, and any before it, is not counted.
 pub(super) fn uses(home: &Path, run: &RunId) -> Result<Uses, RunsError> {
     let mut all = runs::uses(home, run.as_str())?;
     let mut at = run.clone();
@@ -47,8 +47,8 @@ pub(super) fn uses(home: &Path, run: &RunId) -> Result<Uses, RunsError> {
     Ok(all)
 }
 
-/// What a run and those that it goes on with have read that strangers may have written. A record that is gone, or that cannot be
-/// followed, counts as such a source itself.
+/// Returns the sources that a run and those that it continues have read and that strangers may have written. A missing record, or one that
+/// cannot be followed, counts as such a source itself.
 pub(super) fn untrusted(home: &Path, run: &RunId) -> Result<Vec<UntrustedSource>, RunsError> {
     let mut all = runs::untrusted(home, run.as_str())?;
     let mut at = run.clone();

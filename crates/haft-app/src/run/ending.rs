@@ -1,4 +1,4 @@
-//! How a process lets go of a run: suspended, so that it can be resumed, or finished for good; once.
+//! How a process releases a run: suspended, so that it can be resumed, or finished; once.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,30 +14,30 @@ use crate::run::RunParts;
 use crate::run::live::Life;
 use crate::run::phase::{Event, Phase};
 
-/// How long the calls of a run that is suspended may take to note that they wait.
+/// How long the calls of a suspended run may take to note that they are pending.
 const NOTE: Duration = Duration::from_millis(500);
 
-/// How long the calls of a run that is finished may take to end.
+/// How long the calls of a finished run may take to end.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// Most requests of a run that are read at a time.
+/// Maximum number of requests of a run that are read at a time.
 const PAGE: usize = 1_000;
 
-/// How to let go of a run.
+/// How to release a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LetGo {
-    /// It is suspended where something of it can be resumed, and finished otherwise.
+    /// Suspends it if something in it can be resumed, and finishes it otherwise.
     Release,
-    /// It is finished, and what it asked is withdrawn.
+    /// Finishes it and withdraws its requests.
     Finish,
 }
 
-/// A run ended, and that could not be recorded.
+/// A run's end that could not be recorded.
 #[derive(Debug)]
 pub(crate) enum Unrecorded {
-    /// Its suspension.
+    /// The run was suspended.
     Suspended(RunId, String),
-    /// That it is finished.
+    /// The run was finished.
     Finished(RunId, String),
 }
 
@@ -66,13 +66,13 @@ pub(crate) async fn release(parts: &RunParts, life: &Life) {
     }
 }
 
-/// Lets go of a run, once: who comes second waits for the first.
+/// Releases a run, once: a second caller waits for the first.
 pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(), Unrecorded> {
     let session = &life.session;
     let mut phase = life.phase.lock().await;
     let (event, done) = match *phase {
         Phase::Suspended | Phase::Finished => return Ok(()),
-        // No one has heard of it.
+        // A prepared run has no record.
         Phase::Prepared => {
             session.cancel();
             (Event::Finish, Ok(()))
@@ -99,10 +99,10 @@ pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(),
     done
 }
 
-/// Suspends a run with pending requests or with a call that can be resumed; none where it has neither.
+/// Suspends a run with pending requests or with a call that can be resumed; returns `None` if it has neither.
 async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrecorded>> {
     session.suspend();
-    // Waits end at once; a call that runs has its own time.
+    // Waiting calls end at once; a running call gets more time below.
     let _ = tokio::time::timeout(NOTE, session.idle()).await;
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
     let none = pending.as_ref().is_ok_and(Vec::is_empty);
@@ -124,7 +124,7 @@ async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrec
     Some(noted.map_err(|why| Unrecorded::Suspended(session.run().clone(), why)))
 }
 
-/// The requests of a run on which a call could still run.
+/// Returns the filter for the requests of a run on which a call could still run.
 fn left(session: &Session, limit: usize) -> Filter {
     Filter {
         tenant: session.principal().tenant.to_string(),
@@ -135,7 +135,7 @@ fn left(session: &Session, limit: usize) -> Filter {
     }
 }
 
-/// Withdraws what a run asked: it is about to be finished, and no call of it can run after.
+/// Withdraws the requests of a run that is about to be finished, after which no call of it can run.
 async fn withdraw(parts: &RunParts, session: &Session) {
     let inbox = parts.executor.inbox();
     let mut requests = Vec::new();
@@ -155,10 +155,10 @@ async fn withdraw(parts: &RunParts, session: &Session) {
     }
 }
 
-/// Finishes a run: cancels what runs, seals its record, notes that in the index.
+/// Finishes a run: cancels running calls, seals its record and updates the index.
 async fn finish(parts: &RunParts, session: &Session) -> Result<(), Unrecorded> {
     let ended = parts.executor.close(session);
-    // A cancelled call ends at once unless it hangs where nothing can reach it; then it stays in doubt.
+    // A cancelled call ends at once, unless it hangs where nothing can reach it; then it stays in doubt.
     let settled = tokio::time::timeout(SETTLE, session.settled()).await;
     if settled.is_err() {
         tracing::warn!(run = %session.run(), "a call did not end");

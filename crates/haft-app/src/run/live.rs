@@ -1,4 +1,4 @@
-//! `Live`: the runs that are running in this process, and the state of other runs.
+//! `Live`: the runs of this process, and the state of other runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::run::phase::Phase;
 pub(crate) struct Life {
     /// The run's state in memory.
     pub(crate) session: Session,
-    /// It has not all tools: which it has is kept with its record.
+    /// Whether its tools are restricted; their names are stored with its record.
     pub(crate) narrowed: bool,
-    /// The client's own name, where it gave one.
+    /// The client's own name, if it gave one.
     pub(crate) client: Option<String>,
-    /// The finished run that it goes on with.
+    /// The finished run that it continues.
     pub(crate) continues: Option<RunId>,
-    /// Held while the run goes from one phase to the next.
+    /// Held while the run changes from one phase to the next.
     pub(crate) phase: AsyncMutex<Phase>,
 }
 
 impl Life {
-    /// A run that is prepared.
+    /// Returns a run that is prepared.
     pub(crate) fn new(session: Session, narrowed: bool) -> Self {
         Self {
             session,
@@ -43,17 +43,17 @@ impl Life {
     }
 }
 
-/// The runs that are running here.
+/// The runs of this process.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// haft's state folder, which lives at least as long as its runs.
+    /// haft's state folder, which must outlive its runs.
     home: Home,
     journal: Arc<dyn Journal>,
     runs: Mutex<HashMap<RunId, Arc<Life>>>,
 }
 
 impl Live {
-    /// No run is running yet.
+    /// Returns an empty set of runs.
     pub(crate) fn new(home: Home, journal: Arc<dyn Journal>) -> Self {
         Self {
             home,
@@ -66,23 +66,23 @@ impl Live {
         self.runs.lock()
     }
 
-    /// A run that is running here.
+    /// Returns a run of this process.
     pub(crate) fn get(&self, run: &RunId) -> Option<Arc<Life>> {
         self.runs().get(run).cloned()
     }
 
-    /// All runs that are running here.
+    /// Returns all runs of this process.
     pub(crate) fn all(&self) -> Vec<Arc<Life>> {
         self.runs().values().cloned().collect()
     }
 
-    /// Notes that a run is running here.
+    /// Adds a run to this process's runs.
     pub(crate) fn add(&self, life: &Arc<Life>) {
         let run = life.session.run().clone();
         self.runs().insert(run, Arc::clone(life));
     }
 
-    /// Notes that a run is no longer running here.
+    /// Removes a run from this process's runs.
     pub(crate) fn remove(&self, run: &RunId) {
         self.runs().remove(run);
     }
@@ -94,7 +94,7 @@ impl OtherRuns for Live {
         match (resumed_here, runs::holder(self.home.path(), run.as_str())) {
             (Some(true), _) | (None, Ok(Holder::Resumer)) => return OtherRun::Resumed,
             (None, Ok(Holder::Free)) => {}
-            // A run without a folder here is another machine's, which may be at it.
+            // A run without a folder here belongs to another machine, which may be running it.
             (Some(false), _) | (None, Ok(Holder::Owner) | Err(_)) => return OtherRun::InUse,
         }
         let closed = runs::run_dir(self.home.path(), run.as_str()).map(|dir| runs::closed(&dir));

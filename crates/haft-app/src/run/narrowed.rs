@@ -1,4 +1,4 @@
-//! The names of the tools of a run that has not all of them: kept beside its record, so that it is resumed with these alone.
+//! The names of the tools of a run with restricted tools: stored next to its record, so that it is resumed with only these.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -9,10 +9,10 @@ use crate::plain_file;
 
 /// The file in the run's folder.
 const FILE: &str = "tools.json";
-/// Most bytes of it: a hundred thousand long names.
+/// Maximum size of the file, in bytes: a hundred thousand long names.
 const MOST: u64 = 16 << 20;
 
-/// Keeps the names of a run's tools in the folder of its record.
+/// Stores the names of a run's tools in the folder of its record.
 pub(super) fn keep<'n>(folder: &Path, names: impl Iterator<Item = &'n str>) -> io::Result<()> {
     let names = serde_json::to_vec(&names.collect::<Vec<_>>())?;
     let mut options = OpenOptions::new();
@@ -22,7 +22,7 @@ pub(super) fn keep<'n>(folder: &Path, names: impl Iterator<Item = &'n str>) -> i
     file.sync_all()
 }
 
-/// The names that were kept; `None` where the run has all tools.
+/// Returns the stored names; `None` if the run has all tools.
 pub(super) fn names(folder: &Path) -> io::Result<Option<Vec<String>>> {
     let text = match plain_file::read(&folder.join(FILE), MOST) {
         Ok(text) => text,

@@ -1,11 +1,11 @@
-//! Where a run is in its life, and what can happen to it there.
+//! The phases of a run, and the events that change them.
 
-/// Where a run is in its life, as the process that holds it knows.
+/// The phase of a run, as seen by the process that holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// In memory alone: nothing is recorded.
+    /// Only in memory: nothing is recorded.
     Prepared,
-    /// Its record has begun; the index may not know it yet.
+    /// Its record exists; the index may not contain it yet.
     Recorded,
     /// It takes calls.
     Running,
@@ -15,21 +15,21 @@ pub(crate) enum Phase {
     Finished,
 }
 
-/// What happens to a run.
+/// An event in the life of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Its record begins, or is opened again.
+    /// Its record is created or reopened.
     Record,
-    /// The index knows it.
+    /// The index contains it.
     Start,
-    /// Its process lets go of it, and it can be resumed.
+    /// Its process releases it, and it can be resumed.
     Suspend,
     /// It is over.
     Finish,
 }
 
 impl Phase {
-    /// The phase after an event; none where the event cannot happen.
+    /// Returns the phase after an event; `None` if the event cannot happen in this phase.
     fn after(self, event: Event) -> Option<Self> {
         match (self, event) {
             (Self::Prepared, Event::Record) => Some(Self::Recorded),
@@ -42,7 +42,7 @@ impl Phase {
         }
     }
 
-    /// Goes to the phase after an event. One that cannot happen changes nothing: a run that is over stays over.
+    /// Moves to the phase after an event. An impossible event changes nothing: a run that is over stays over.
     pub(crate) fn go(&mut self, event: Event) {
         if let Some(next) = self.after(event) {
             *self = next;

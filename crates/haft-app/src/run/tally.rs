@@ -1,4 +1,4 @@
-//! `Tally`: what lists and charts say of runs, gathered from their events and noted in the index a moment later; no call waits for it.
+//! `Tally`: figures about runs for lists and charts, gathered from events and written to the index shortly after; no call waits for it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
@@ -22,23 +22,23 @@ use crate::metrics::Metrics;
 use crate::run::change_count as count;
 use crate::view::argument;
 
-/// How long events are gathered before they are noted.
+/// How long events are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(250);
-/// Nanoseconds of an hour.
+/// Nanoseconds per hour.
 const HOUR: i128 = 3_600_000_000_000;
-/// Different tools of one run that are counted by name.
+/// Maximum number of tools of one run that are counted by name.
 const TOOLS: usize = 64;
-/// Characters of a tool's name.
+/// Maximum number of characters of a tool's name.
 const NAME: usize = 200;
-/// Decisions of one run that are looked up at a time.
+/// Maximum number of decisions of one run that are looked up at a time.
 const DECISIONS: usize = 1_000;
 
-/// What calls of further tools are counted under.
+/// The name under which calls of further tools are counted.
 const OTHER: &str = "(other)";
-/// What calls of tools that do not exist are counted under.
+/// The name under which calls of unknown tools are counted.
 const UNKNOWN: &str = "(unknown)";
 
-/// What the tally asks and writes.
+/// The dependencies of the tally.
 pub(crate) struct TallyParts {
     pub(crate) index: Arc<dyn RunIndex>,
     pub(crate) redactor: Redactor,
@@ -46,11 +46,11 @@ pub(crate) struct TallyParts {
     pub(crate) workspace: Workspace,
 }
 
-/// Gathers what is said of the runs of this process.
+/// Gathers figures about the runs of this process.
 pub(crate) struct Tally {
     parts: TallyParts,
     metrics: Metrics,
-    /// Where it is looked up how long a decision took.
+    /// The inbox in which decisions are looked up to see how long they took.
     inbox: OnceLock<Arc<dyn Inbox>>,
     runs: Mutex<HashMap<RunId, RunTally>>,
     changed: Arc<Notify>,
@@ -65,21 +65,21 @@ impl std::fmt::Debug for Tally {
 /// A key of the counts: hour, tool, status.
 type Cell = (i64, String, &'static str);
 
-/// What is gathered of one run.
+/// What is gathered about one run.
 #[derive(Debug, Default)]
 struct RunTally {
     started: i128,
-    /// When this process began with it.
+    /// When this process started or resumed it.
     part: i128,
     notes: RunNotes,
     counts: BTreeMap<Cell, Counted>,
     /// The tools that are counted by name.
     tools: BTreeSet<String>,
-    /// Calls about which a user decided, whose waits are not looked up yet.
+    /// Calls that a user decided about, whose waits are not looked up yet.
     decided: Vec<(Cell, ApprovalId)>,
-    /// Something is not noted yet.
+    /// Whether anything is not written yet.
     dirty: bool,
-    /// Calls ended since the changes were counted.
+    /// Whether calls ended since the changes were last counted.
     may_have_changed: bool,
 }
 
@@ -91,7 +91,7 @@ struct Counted {
 }
 
 impl Tally {
-    /// Begins to gather; what is gathered is noted from now on, where there is a runtime.
+    /// Returns a tally that writes what it gathers from now on, if there is a runtime.
     pub(crate) fn new(parts: TallyParts) -> Arc<Self> {
         let tally = Arc::new(Self {
             parts,
@@ -107,18 +107,18 @@ impl Tally {
         tally
     }
 
-    /// The counts of this process.
+    /// Returns the counts of this process.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Looks decisions up in this inbox from now on.
+    /// Looks up decisions in this inbox from now on.
     pub(crate) fn look_up_in(&self, inbox: Arc<dyn Inbox>) {
         // Set once, when the application is assembled.
         let _ = self.inbox.set(inbox);
     }
 
-    /// Gathers what a run does in this process: one that was started at this time, of which `notes` are known.
+    /// Gathers what a run does in this process. The run was started at `started`; `notes` are the figures so far.
     pub(crate) fn begin(&self, run: &RunId, started: i128, notes: RunNotes) {
         let tally = RunTally {
             started,
@@ -131,7 +131,7 @@ impl Tally {
         self.changed.notify_one();
     }
 
-    /// Notes what was gathered of a run, which leaves this process.
+    /// Writes what was gathered about a run that leaves this process.
     pub(crate) async fn end(&self, run: &RunId) {
         if let Some(tally) = self.runs.lock().get_mut(run) {
             tally.dirty = true;
@@ -140,7 +140,7 @@ impl Tally {
         self.runs.lock().remove(run);
     }
 
-    /// Notes all that was gathered.
+    /// Writes everything that was gathered.
     pub(crate) async fn flush(&self) {
         let is_dirty = |(run, tally): (&RunId, &RunTally)| tally.dirty.then(|| run.clone());
         let dirty: Vec<RunId> = self.runs.lock().iter().filter_map(is_dirty).collect();
@@ -159,13 +159,13 @@ impl Tally {
             };
             tally.entry()
         };
-        // The archive holds it all: a list that says less is no failure of the run.
+        // The archive has it all: an incomplete list is no failure of the run.
         if let Err(error) = self.parts.index.note(run, &entry).await {
             tracing::warn!(%run, %error, "note what a run does");
         }
     }
 
-    /// Adds how long users took about calls.
+    /// Adds how long users took to decide.
     async fn add_waits(&self, run: &RunId) {
         let Some(inbox) = self.inbox.get() else {
             return;
@@ -195,7 +195,7 @@ impl Tally {
         }
     }
 
-    /// Counts what the run changed, where calls of it ended since that was counted.
+    /// Counts what the run changed, if calls of it ended since the last count.
     async fn count_changes(&self, run: &RunId) {
         let may_have_changed = {
             let mut runs = self.runs.lock();
@@ -216,7 +216,7 @@ impl Tally {
     }
 }
 
-/// Notes what was gathered, again and again, as long as the tally lives.
+/// Writes what was gathered, repeatedly, until the tally is dropped.
 async fn note_changes(tally: Weak<Tally>, changed: Arc<Notify>) {
     loop {
         changed.notified().await;
@@ -233,7 +233,7 @@ impl Drop for Tally {
 }
 
 impl RunTally {
-    /// What is to be noted now; it counts as noted.
+    /// Returns what is to be written now, and marks it as written.
     fn entry(&mut self) -> NoteEntry {
         self.dirty = false;
         let part = self.part;
@@ -256,7 +256,7 @@ impl RunTally {
         }
     }
 
-    /// Takes in a call that begins, or that ends without having begun.
+    /// Records a call that starts, or that ends without having started.
     fn begin_call(&mut self, call: &CallRecord, redactor: &Redactor) {
         if self.notes.first.is_some() || call.parent.is_some() {
             return;
@@ -269,7 +269,7 @@ impl RunTally {
         });
     }
 
-    /// Takes in a call that ended.
+    /// Records a call that ended.
     fn end_call(&mut self, at: i128, call: &CallRecord, end: &CallEnd) {
         self.dirty = true;
         self.may_have_changed = true;
@@ -301,7 +301,7 @@ impl RunTally {
         });
     }
 
-    /// The name under which a tool's calls are counted.
+    /// Returns the name under which a tool's calls are counted.
     fn counted_name(&mut self, tool: &str) -> String {
         let name: String = tool.chars().take(NAME).collect();
         if self.tools.contains(&name) {
@@ -315,7 +315,7 @@ impl RunTally {
     }
 }
 
-/// The name under which a call is counted: callers may name tools that do not exist.
+/// Returns the name under which a call is counted: callers may name tools that do not exist.
 fn name_of<'a>(call: &'a CallRecord, end: &CallEnd) -> &'a str {
     let is_not_found = |(kind, _): &(ErrorKind, String)| *kind == ErrorKind::NotFound;
     if call.verdict.is_none() && end.error.as_ref().is_some_and(is_not_found) {

@@ -1,4 +1,4 @@
-//! The server in the background: started where none runs, once, with its console on loopback alone.
+//! The background server: started if none is running, only once, with its console on loopback only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -18,24 +18,24 @@ use crate::problem::{Place, Problem};
 use crate::running::{Server, cannot, choose, folder, servers, store};
 use crate::site::Site;
 
-/// Held by whoever starts the server: two that come at the same time start one.
+/// Held by the process that starts the server: of two at the same time, only one starts it.
 const START: &str = "start.lock";
-/// Held by the server as long as it lives.
+/// Held by the server while it runs.
 const ALONE: &str = "background.lock";
-/// What the server says; below the state folder.
+/// The server's log, in the state folder.
 const LOG: &str = "console.log";
-/// The folder that the server works in: nothing lies there.
+/// The empty folder that the server works in.
 const NOWHERE: &str = "console";
-/// Bytes of the log at which it begins anew, the old one kept beside it.
+/// Size in bytes at which the log is rotated.
 const LONGEST_LOG: u64 = 1 << 20;
 /// Bytes of the log that an error shows.
 const TAIL: usize = 600;
-/// How long a server may take until it answers.
+/// How long a server may take until it responds.
 const TAKES: Duration = Duration::from_secs(30);
-/// How often it is looked for meanwhile.
+/// How often to check for it meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where a console is wanted, and whether one may be started there.
+/// Where a console is needed, and whether one may be started there.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     site: Site,
@@ -43,7 +43,7 @@ pub struct Wanted {
     starts: bool,
 }
 
-/// A server, and whether it was started just now.
+/// A running server, and whether it was just started.
 #[derive(Debug)]
 pub struct Reached {
     /// The server.
@@ -53,7 +53,7 @@ pub struct Reached {
 }
 
 impl Wanted {
-    /// As settings of this site say (`console.start`, `store.url`).
+    /// Reads the settings of this site (`console.start`, `store.url`).
     pub fn new(site: &Site, settings: &Settings) -> Self {
         Self {
             site: site.clone(),
@@ -62,7 +62,7 @@ impl Wanted {
         }
     }
 
-    /// The same, where nobody asked for a console: on a build machine no one could look at it.
+    /// Starts no server on a build machine, where nobody could look at it: for a console that the user did not ask for.
     #[must_use]
     pub fn unasked(mut self) -> Self {
         let ci = self.site.environment.get("CI").unwrap_or_default();
@@ -70,24 +70,24 @@ impl Wanted {
         self
     }
 
-    /// The same, where none is started.
+    /// Never starts a server.
     #[must_use]
     pub fn without_start(mut self) -> Self {
         self.starts = false;
         self
     }
 
-    /// Which database of approvals it shows; see [`store`].
+    /// Returns which database of approvals it shows; see [`store`].
     pub fn store(&self) -> &str {
         &self.store
     }
 
-    /// Whether one is started where none runs.
+    /// Returns whether a server is started if none is running.
     pub fn starts(&self) -> bool {
         self.starts
     }
 
-    /// The lock that only one server in the background has; none where another one has it.
+    /// Takes the lock that only one background server holds; returns `None` if another one holds it.
     ///
     /// # Errors
     /// The state folder cannot be written.
@@ -96,7 +96,7 @@ impl Wanted {
         lock(home, ALONE).map_err(|e| cannot("start a server in the background", &folder(home), &e))
     }
 
-    /// The server that runs and shows the requests of this site, if there is one. Blocks.
+    /// Returns the running server that shows the requests of this site, if there is one. Blocks.
     ///
     /// # Errors
     /// The state folder cannot be read.
@@ -106,10 +106,10 @@ impl Wanted {
         Ok(choose(all, &workspace, &self.store))
     }
 
-    /// The server that runs, or one that is started; `fresh` is whether it was. Blocks until it answers.
+    /// Returns the running server, or starts one, which `fresh` tells. Blocks until it responds.
     ///
     /// # Errors
-    /// None runs and settings start none; the approvals of this folder are in a database of its own; or the server does not start.
+    /// None is running and the settings forbid starting one; this folder's approvals are in its own database; or starting it fails.
     pub fn find_or_start(&self) -> Result<Reached, Problem> {
         let home = &self.site.home;
         if self.starts {
@@ -128,7 +128,7 @@ impl Wanted {
         }
         self.check_store()?;
         let until = Instant::now() + TAKES;
-        // Freed with this process, however it ends.
+        // Released when this process exits, however that happens.
         let _turn = wait_for(home, START, until)?;
         if let Some(server) = self.find()? {
             return Ok(Reached {
@@ -136,7 +136,7 @@ impl Wanted {
                 fresh: false,
             });
         }
-        // One that is ending has no record any more.
+        // A server that is exiting has already removed its record.
         drop(wait_for(home, ALONE, until)?);
         let started = self.start().map_err(|e| {
             let path = home.join(LOG);
@@ -145,7 +145,7 @@ impl Wanted {
         self.appears(&started, until)
     }
 
-    /// Starts the server where none runs and none is being started, without waiting until it answers. False where none was started.
+    /// Starts the server if none is running or starting, without waiting for it. Returns whether it started one.
     ///
     /// # Errors
     /// The state folder cannot be written, or the server cannot be started.
@@ -166,7 +166,7 @@ impl Wanted {
         let Some(_turn) = lock(home, START).map_err(cannot_start)? else {
             return Ok(false);
         };
-        // One that runs or ends has it; of two that are started the second ends by itself.
+        // A running or exiting server holds it; if two are started, the second exits by itself.
         let Some(alone) = lock(home, ALONE).map_err(cannot_start)? else {
             return Ok(false);
         };
@@ -175,8 +175,8 @@ impl Wanted {
         Ok(true)
     }
 
-    /// The server in the background reads the settings of the user and of no folder: it shows the approvals of a folder that
-    /// keeps them elsewhere no more than those of another home.
+    /// Checks that the background server would show this folder's approvals. It reads the user's settings but no folder's: it cannot show
+    /// approvals that a folder stores elsewhere, nor those of another state folder.
     fn check_store(&self) -> Result<(), Problem> {
         let site = Site {
             workspace: nowhere(&self.site.home),
@@ -210,7 +210,7 @@ impl Wanted {
             .detach()
     }
 
-    /// Waits until the server answers.
+    /// Waits until the server responds.
     fn appears(&self, started: &Detached, until: Instant) -> Result<Reached, Problem> {
         loop {
             let ended = started.ended_within(LOOK);
@@ -238,7 +238,7 @@ impl Wanted {
     }
 }
 
-/// Stops the server in the background; false where there is none. Blocks until it is gone.
+/// Stops the background server and waits until it has exited; returns `false` if there is none.
 ///
 /// # Errors
 /// The state folder cannot be changed, or the server does not end.
@@ -252,7 +252,7 @@ pub fn stop(home: &Home) -> Result<bool, Problem> {
     Ok(true)
 }
 
-/// Begins the log of the server in the background anew where it has grown long.
+/// Rotates the log of the background server once it is too long.
 pub fn trim_log(home: &Home) {
     let path = home.join(LOG);
     let long = fs::metadata(&path).is_ok_and(|meta| meta.len() > LONGEST_LOG);
@@ -260,7 +260,7 @@ pub fn trim_log(home: &Home) {
         return;
     }
     let kept = fs::copy(&path, home.join("console.log.1"));
-    // Whoever writes it appends: the next line is the first.
+    // The server opens it for appending, so its next line goes to the start.
     let emptied = OpenOptions::new().write(true).truncate(true).open(&path);
     if let Err(error) = kept.and(emptied) {
         tracing::warn!(%error, "begin the log anew");
@@ -283,12 +283,12 @@ fn tail(log: &Path) -> String {
     text.trim().replace('\n', " · ")
 }
 
-/// The folder of the server in the background.
+/// Returns the folder of the background server.
 fn nowhere(home: &Home) -> PathBuf {
     home.join(NOWHERE)
 }
 
-/// A lock of this name below the state folder, once no other process has it. Blocks until then.
+/// Takes the lock of this name in the state folder, waiting until no other process holds it.
 fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
     loop {
         let wrong = |e: io::Error| cannot("start a server in the background", &folder(home), &e);
@@ -307,7 +307,7 @@ fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
     }
 }
 
-/// A lock of this name below the state folder; none where another process has it.
+/// Takes the lock of this name in the state folder; returns `None` if another process holds it.
 fn lock(home: &Home, name: &str) -> io::Result<Option<File>> {
     plain_file::private_folder(&folder(home))?;
     let file = OpenOptions::new()

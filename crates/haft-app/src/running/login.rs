@@ -1,4 +1,4 @@
-//! Links that log a browser in, asked of a running server with the operator's token.
+//! Links that log a browser in, requested from a running server with the operator's token.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::plain_file;
 use crate::problem::{Place, Problem};
 use crate::running::Server;
 
-/// How long a server may take to answer.
+/// How long a server may take to respond.
 const TAKES: Duration = Duration::from_secs(10);
-/// The largest answer that is read, in bytes.
+/// Maximum size of the response, in bytes.
 const ANSWER: usize = 64 << 10;
-/// The largest token, in bytes.
+/// Maximum size of the token, in bytes.
 const TOKEN: u64 = 4096;
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Link {
     url: String,
 }
 
-/// The operator's token of the servers over a state folder.
+/// Reads the operator's token of the servers of a state folder.
 pub(super) fn operator_token(home: &Home) -> Result<String, Problem> {
     let path = home.join("operator-token");
     let token = plain_file::read(&path, TOKEN).map_err(|e| {
@@ -34,11 +34,11 @@ pub(super) fn operator_token(home: &Home) -> Result<String, Problem> {
 }
 
 impl Server {
-    /// A link to its console that logs in, once, within 5 minutes. `opens` is whether it opens a browser of this user on this
-    /// machine: other users may read it in the list of processes then, and it is of no use to them.
+    /// Returns a link to its console that logs in once, within 5 minutes. `opens` says whether it opens a browser of this user on this
+    /// machine: then other users may see it in the process list, and cannot use it.
     ///
     /// # Errors
-    /// The operator's token cannot be read, or the server does not answer or gives no link.
+    /// The operator's token cannot be read, or the server does not respond or returns no link.
     pub async fn login_link(&self, home: &Home, opens: bool) -> Result<String, Problem> {
         let token = operator_token(home)?;
         let limits = FetchLimits {
@@ -50,7 +50,7 @@ impl Server {
         let url = format!("{}/api/v1/login-link", self.record.url);
         let bearer = format!("Bearer {token}");
         let headers = [("authorization", &*bearer)];
-        // Where a proxy encrypts, the connection that the server sees is the proxy's.
+        // Behind a TLS proxy, the server sees the proxy's connection, not the user's.
         let same_user = opens && self.record.url.starts_with("http://");
         let body = format!("{{\"same_user\":{same_user}}}");
         let reply = http.post_json(&url, &headers, body).await;

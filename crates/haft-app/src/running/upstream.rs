@@ -1,4 +1,4 @@
-//! The MCP servers behind a haft that runs, asked of it with the operator's token: only it knows which of them it has started.
+//! The external MCP servers of a running haft, requested with the operator's token: only that haft knows which of them it has started.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::running::login::operator_token;
 use crate::running::{Server, servers};
 use crate::servers::ListedServer;
 
-/// How long a server may take to answer.
+/// How long a server may take to respond.
 const TAKES: Duration = Duration::from_secs(2);
-/// The largest answer that is read, in bytes.
+/// Maximum size of the response, in bytes.
 const ANSWER: usize = 4 << 20;
 
 impl Server {
-    /// The MCP servers behind it, as they are there.
+    /// Returns its external MCP servers, with their state there.
     ///
     /// # Errors
-    /// The operator's token cannot be read, or the server does not answer or answers something else.
+    /// The operator's token cannot be read, or the server does not respond or its response is invalid.
     pub async fn upstream(&self, home: &Home) -> Result<Vec<ListedServer>, Problem> {
         let limits = FetchLimits {
             max_bytes: ANSWER,
@@ -42,8 +42,8 @@ impl Server {
     }
 }
 
-/// The servers of `list`, as far as those have come that serve the same folder: started or in use there, or left alone after
-/// a failure. A haft that does not answer says nothing of them.
+/// Updates the servers in `list` with their state in the running hafts of the same folder: started, in use, or given up after a failure. A
+/// haft that does not respond is ignored.
 pub async fn with_running(
     mut list: Vec<ListedServer>,
     home: &Home,

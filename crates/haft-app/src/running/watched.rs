@@ -1,5 +1,5 @@
-//! Whether a person looks at what waits: a lock that processes hold together, each while a page of its console is seen or its
-//! inbox is open at a terminal.
+//! Whether a user is watching the pending requests: processes hold a shared lock while a page of their console is visible or their inbox is
+//! open in a terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,17 +13,17 @@ use crate::plain_file;
 use crate::running::folder;
 
 const FILE: &str = "watched.lock";
-/// How often a lock is tried that somebody looks at in this very moment.
+/// How often to try for a lock that another process holds for an instant while it checks.
 const TRIES: usize = 20;
 
-/// What waits is looked at by way of this process, as long as this value lives.
+/// Marks this process as showing pending requests until dropped.
 #[derive(Debug)]
 pub struct Watching {
     _lock: File,
 }
 
 impl Watching {
-    /// Says so to the processes that share the state folder.
+    /// Tells the processes that share the state folder.
     ///
     /// # Errors
     /// The state folder cannot be written.
@@ -46,7 +46,7 @@ impl Watching {
     }
 }
 
-/// Whether what waits is looked at by way of any process.
+/// Returns whether any process is showing the pending requests to a user.
 pub fn is_watched(home: &Home) -> bool {
     let Ok(file) = File::open(folder(home).join(FILE)) else {
         return false;

@@ -1,4 +1,4 @@
-//! What waits for an approval, as it is shown and decided: the same for the command and the HTTP API.
+//! Approval requests as data: the same for the command line and the HTTP API.
 
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::listing;
@@ -14,10 +14,10 @@ pub mod alone;
 pub mod fact;
 pub mod whole;
 
-/// Most requests listed.
+/// Maximum number of requests in a list.
 const MOST: usize = 10_000;
 
-/// A request as it is listed (contract §9, and what a card needs).
+/// A request in a list (contract §9, plus what a card needs).
 #[derive(Debug, Serialize)]
 pub struct Item {
     /// Its id.
@@ -35,29 +35,29 @@ pub struct Item {
     reason: String,
     rule: String,
     args_digest: String,
-    /// How the call came to the executor: `host`, `model`, `chain` or `mcp`.
+    /// How the call reached the executor: `host`, `model`, `chain` or `mcp`.
     pub origin: &'static str,
     /// The entry point of its run.
     pub door: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<String>,
     workspace: String,
-    /// What it is about, in a line.
+    /// What it is about, in one line.
     pub fact: Fact,
-    /// When it was filed: RFC 3339, UTC.
+    /// The time of creation: RFC 3339, UTC.
     pub created: String,
     expires: String,
     /// Its status in the inbox.
     pub status: String,
     attended: bool,
-    /// Why it is not approved together with others; absent where it may be, and where it is no longer pending.
+    /// Why it cannot be approved together with others; absent if it can, and once it is no longer pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     alone: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decided>,
 }
 
-/// A decision as it is shown.
+/// A decision in a list.
 #[derive(Debug, Serialize)]
 struct Decided {
     choice: &'static str,
@@ -77,7 +77,7 @@ struct Decided {
 }
 
 impl Item {
-    /// An entry of the inbox, for somebody who may see it.
+    /// Converts an entry of the inbox, for a user who may see it.
     pub fn of(app: &App, entry: &StoredApproval) -> Self {
         let request = &entry.request;
         let kind = if request.is_question() {
@@ -148,7 +148,7 @@ impl Decided {
 /// Visits the user's requests, oldest first.
 ///
 /// # Errors
-/// A [`Problem`] where the inbox cannot be read.
+/// A [`Problem`] if the inbox cannot be read.
 pub async fn visit(
     app: &App,
     filter: Filter,
@@ -163,7 +163,7 @@ pub async fn visit(
     visited.map_err(|e| Problem::failed(e.to_string()))
 }
 
-/// The filter for requests with this status.
+/// Returns the filter for requests with this status.
 pub fn with_status(status: RequestStatus) -> Filter {
     Filter {
         status: vec![status],

@@ -1,30 +1,30 @@
-//! The argument of a call that says most, on one line: what stands beside a tool's name in lists and bars.
+//! The most telling argument of a call, on one line: shown next to the tool's name in lists and bars.
 
 use haft::audit::redact::Redactor;
 use serde_json::Value;
 
-/// The members that say most, the best first.
+/// The most telling argument names, best first.
 const TELLING: [&str; 19] = [
     "command", "argv", "path", "paths", "from", "url", "urls", "pattern", "query", "q", "skill",
     "ref", "task", "title", "rule", "name", "id", "code", "patch",
 ];
-/// Characters that are shown.
+/// Maximum number of characters that are shown.
 const LONGEST: usize = 160;
-/// Bytes of the arguments that are looked at.
+/// Maximum number of bytes of the arguments that are read.
 const LOOKED_AT: usize = 64 << 10;
 
-/// The argument that says most of these arguments, without secrets; none where there is none.
+/// Returns the most telling argument, redacted; `None` if there is none.
 pub fn of_text(arguments: &str, redactor: &Redactor) -> Option<String> {
     let line = match serde_json::from_str::<Value>(arguments) {
         Ok(arguments) => of(&arguments)?,
-        // The record holds a beginning of long arguments.
+        // The record only contains the beginning of long arguments.
         Err(_) => line(arguments.get(..LOOKED_AT).unwrap_or(arguments)),
     };
     let line = redactor.redact(&line).into_owned();
     (!line.is_empty()).then_some(line)
 }
 
-/// The argument that says most, as it was given.
+/// Returns the most telling argument, as given.
 fn of(arguments: &Value) -> Option<String> {
     let Value::Object(members) = arguments else {
         return (!arguments.is_null()).then(|| line(&arguments.to_string()));
@@ -51,7 +51,7 @@ fn of(arguments: &Value) -> Option<String> {
     })
 }
 
-/// A text on one line, cut where it is long.
+/// Returns a text on one line, cut to the maximum length.
 fn line(text: &str) -> String {
     let mut line = String::new();
     let mut count = 0_usize;

@@ -14,7 +14,7 @@ pub use report::{FileReport, FileTexts, Report, ReportLimits, report, texts};
 pub struct Selection {
     /// The run.
     pub run: RunId,
-    /// The call; the whole run if there is none.
+    /// The call; `None` for the whole run.
     pub call: Option<String>,
 }
 

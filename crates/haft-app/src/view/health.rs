@@ -1,4 +1,4 @@
-//! What works here, found by trying; each check says what to do if it does not.
+//! Checks of what works on this machine; each one says what to do if it fails.
 
 mod access;
 mod agents;
@@ -31,7 +31,7 @@ use crate::wiring::{chain, upstream};
 
 pub use agents::agents;
 
-/// What haft can do without.
+/// Checks that may fail without breaking haft.
 const OPTIONAL: [&str; 13] = [
     "agent",
     "console",
@@ -48,7 +48,7 @@ const OPTIONAL: [&str; 13] = [
     "oauth",
 ];
 
-/// One line (contract §9).
+/// A line of the report (contract §9).
 #[derive(Debug, Serialize)]
 pub struct Check {
     /// What is checked: `settings`, `home`, `sandbox`, …
@@ -57,31 +57,31 @@ pub struct Check {
     pub ok: bool,
     /// What was found.
     pub detail: String,
-    /// What to do; empty where it works.
+    /// What to do; empty if it works.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub advice: String,
 }
 
-/// What works here.
+/// The result of all checks.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The checks, in the order in which they are shown.
+    /// The checks, in display order.
     pub checks: Vec<Check>,
-    /// What confines commands.
+    /// The sandbox that confines commands.
     pub sandbox: Strength,
 }
 
-/// What confines commands, and how strongly.
+/// The sandbox backend and its strength.
 #[derive(Debug, Serialize)]
 pub struct Strength {
     /// `jail` or `passthrough`.
     pub backend: &'static str,
-    /// The strength's word in settings.
+    /// The strength, as in the settings.
     pub strength: &'static str,
 }
 
 impl Report {
-    /// Whether something does not work that haft cannot do without.
+    /// Returns whether a check failed that haft depends on.
     pub fn is_broken(&self) -> bool {
         self.checks
             .iter()
@@ -90,7 +90,7 @@ impl Report {
 }
 
 impl Report {
-    /// Says that the settings do not load, and why.
+    /// Adds that the settings do not load, and why.
     pub fn note_settings(&mut self, problem: &Problem) {
         let detail = problem.to_string();
         let advice = problem.advice().unwrap_or("correct the settings");
@@ -110,7 +110,7 @@ fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) 
     }
 }
 
-/// Tries everything.
+/// Runs all checks.
 pub async fn report(app: &App) -> Report {
     let at = app.site();
     let mut checks = vec![
@@ -140,7 +140,7 @@ pub async fn report(app: &App) -> Report {
     Report { checks, sandbox }
 }
 
-/// What is in force; a server says here, too, why it has not taken what was written since.
+/// Reports the profile in force; in a server, also why it has not applied changed settings.
 fn settings(app: &App) -> Check {
     let profile = format!("profile {}", app.profile());
     if let Some(fault) = app.settings_fault() {
@@ -177,7 +177,7 @@ fn workspace(at: &Site) -> Check {
     }
 }
 
-/// Whether state can be written, by its owner alone.
+/// Checks that the state folder is writable, and only by its owner.
 fn home(at: &Site) -> Check {
     let path = at.home.path();
     let probe = at.home.join(".doctor");
@@ -198,7 +198,7 @@ fn home(at: &Site) -> Check {
     }
 }
 
-/// Whether servers can be checked, and whether a search service is configured.
+/// Checks that root certificates are found, and reports whether a search service is configured.
 async fn web(app: &App) -> Check {
     let search = match app.all().snapshot().entry("web_search") {
         Some(_) => "web_search is configured",
@@ -220,7 +220,7 @@ async fn web(app: &App) -> Check {
     }
 }
 
-/// Whether the proxy of settings takes connections, or that one which variables name is not used.
+/// Checks that the configured proxy accepts connections, or reports that one set in variables is not used.
 async fn proxy(app: &App) -> Option<Check> {
     let http = Http::trusted().with_upstream(app.upstream().cloned());
     match http.check_upstream().await {
@@ -292,7 +292,7 @@ fn skills(app: &App) -> Check {
     check("skills", broken == 0, detail, advice)
 }
 
-/// Where requests wait for people.
+/// Checks the inbox of approval requests.
 async fn inbox(app: &App) -> Check {
     let durable = app.executor().inbox().is_durable();
     let mut waiting = 0;
@@ -329,7 +329,7 @@ async fn memory(app: &App) -> Check {
     }
 }
 
-/// The jail, tried by doing; what is missing from the full strength as lines of its own.
+/// Checks the jail by running it; reports what is missing for full strength on lines of its own.
 async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
     if sandbox.config().backend == Backend::Passthrough {
         return unconfined(sandbox.config().require);
@@ -340,7 +340,7 @@ async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
     let advice = format!("run_command needs {need}: see below, or lower sandbox.require");
     let mut checks = vec![check("sandbox", enough, probe.detail(), &advice)];
     for missing in &probe.missing {
-        // Above the floor it is a detail, not a fault.
+        // If the strength suffices, what is missing is a detail, not a fault.
         let detail = format!("{}: {}", missing.what, missing.why);
         let mut line = check("jail part", enough, detail, &missing.fix);
         line.advice.clone_from(&missing.fix);
@@ -353,7 +353,7 @@ async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
     (checks, strength)
 }
 
-/// `passthrough` is never in order: it confines nothing, or the floor refuses it.
+/// Reports `passthrough`, which always fails: it confines nothing, or the required strength rules it out.
 fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
     let strength = haft_sandbox::Strength::None.word();
     let (detail, advice) = if require > haft_sandbox::Strength::None {
@@ -375,7 +375,7 @@ fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
     (vec![check], Strength { backend, strength })
 }
 
-/// Where the changes of commands go, tried by running one on a copy of the workspace.
+/// Checks how changes of commands are applied, by running one on a copy of the workspace.
 fn changes(changes: &CommandChanges) -> Check {
     let copy = "copy: what a command changed is judged and applied when it has ended";
     let review = "review: all that a command changed needs approval";
@@ -396,7 +396,7 @@ fn changes(changes: &CommandChanges) -> Check {
     }
 }
 
-/// What commands reach; whether the jail here can hold them to it.
+/// Checks the network access of commands, and whether the jail here can enforce it.
 fn network(app: &App, sandbox: &Strength) -> Check {
     let network = app.network();
     let (word, meaning) = (network.word(), network.meaning());
@@ -418,7 +418,7 @@ fn network(app: &App, sandbox: &Strength) -> Check {
     check("network", enough, format!("{word}: {meaning}"), advice)
 }
 
-/// The interpreter that scripts get, tried by running it in the jail.
+/// Checks the interpreter for scripts, by running it in the jail.
 async fn scripts(at: &Site, app: &App) -> Check {
     if !chain::has_python(&at.environment) {
         return check("scripts", false, "there is no python3", chain::NO_PYTHON);

@@ -1,4 +1,4 @@
-//! The counts of this process, with what is pending and running now, as Prometheus reads them.
+//! Metrics of this process, plus what is pending and running now, in the Prometheus format.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use crate::view::approvals;
 /// The content type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The metrics of an application, with what is pending and running now.
+/// Returns the metrics of an application, plus what is pending and running now.
 ///
 /// # Errors
-/// A [`Problem`] where the inbox cannot be read.
+/// A [`Problem`] if the inbox cannot be read.
 pub async fn text(app: &App) -> Result<String, Problem> {
     app.flush().await?;
     let mut pending = 0_u64;

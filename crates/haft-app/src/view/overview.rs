@@ -1,5 +1,5 @@
-//! The overview: what failed, calls by hour, how long clients waited for users, which clients are connected. All of it is read from the
-//! index, whose sums grow with hours and not with runs.
+//! The overview: failures, calls by hour, how long clients waited for users, connected clients. All of it is read from the index, whose
+//! sums grow with hours and not with runs.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,23 +16,23 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::view::runs::{self, Listed};
 
-/// Nanoseconds of an hour.
+/// Nanoseconds per hour.
 const HOUR: i128 = 3_600_000_000_000;
-/// Hours of the chart.
+/// Number of hours in the chart.
 const HOURS: i128 = 24;
-/// Failed runs that are listed.
+/// Maximum number of failed runs that are listed.
 const FAILED_RUNS: u32 = 8;
-/// Open runs that are looked at for connected clients.
+/// Maximum number of open runs that are checked for connected clients.
 const OPEN_RUNS: u32 = 200;
 
-/// What the first page shows.
+/// The data of the console's first page.
 #[derive(Debug, Serialize)]
 pub struct Overview {
-    /// The hours of the chart, oldest first; the last one is the present.
+    /// The hours of the chart, oldest first; the last one is the current hour.
     pub hours: Vec<Hour>,
-    /// The calls since the time that was asked for.
+    /// The calls since the requested time.
     pub today: Totals,
-    /// The newest runs of that time with a call that failed, timed out or was denied.
+    /// The newest runs since then with a call that failed, timed out or was denied.
     pub failed: Vec<Listed>,
     /// Clients whose runs are open now.
     pub clients: Vec<Client>,
@@ -41,30 +41,30 @@ pub struct Overview {
 /// The calls of one hour.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Hour {
-    /// Its beginning: RFC 3339, UTC.
+    /// The start of the hour: RFC 3339, UTC.
     pub start: String,
     /// Calls that ended.
     pub calls: u64,
-    /// Those that failed or timed out.
+    /// Calls that failed or timed out.
     pub failed: u64,
-    /// Those that were denied.
+    /// Calls that were denied.
     pub denied: u64,
 }
 
-/// The calls of a time.
+/// The calls of a period.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Since when: RFC 3339, UTC; a whole hour.
+    /// The start of the period: RFC 3339, UTC; a whole hour.
     pub since: String,
     /// Calls that ended.
     pub calls: u64,
-    /// Those that failed or timed out.
+    /// Calls that failed or timed out.
     pub failed: u64,
-    /// Those that were denied.
+    /// Calls that were denied.
     pub denied: u64,
     /// Calls about which a user decided.
     pub decided: u64,
-    /// Milliseconds that these waited on average.
+    /// How long these waited on average, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_wait_ms: Option<u64>,
 }
@@ -74,22 +74,22 @@ pub struct Totals {
 pub struct Client {
     /// Its run.
     pub run: String,
-    /// Its own name, where it gave one.
+    /// Its own name, if it gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// The entry point.
     pub door: String,
-    /// Since when: RFC 3339, UTC.
+    /// When it started: RFC 3339, UTC.
     pub since: String,
     /// The folder that it works in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
 
-/// The overview, with `since` (nanoseconds since 1970) as the beginning of today.
+/// Returns the overview, with `since` (nanoseconds since 1970) as the start of today.
 ///
 /// # Errors
-/// A [`Problem`] where the index cannot be read.
+/// A [`Problem`] if the index cannot be read.
 pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
     app.flush().await?;
     let unread = |e| Problem::failed(format!("read the overview: {e}"));
@@ -112,7 +112,7 @@ pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
     })
 }
 
-/// The hours of the chart, and the sums from `today` on.
+/// Returns the hours of the chart, and the totals since `today`.
 fn summed(
     activity: Vec<HourCount>,
     chart: RangeInclusive<i128>,
@@ -150,10 +150,10 @@ fn summed(
     (hours.into_values().collect(), totals)
 }
 
-/// The clients whose runs a process holds now, the newest first.
+/// Returns the clients whose runs a process holds now, newest first.
 ///
 /// # Errors
-/// A [`Problem`] where the index cannot be read.
+/// A [`Problem`] if the index cannot be read.
 pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
     let filter = RunFilter {
         state: Some(RunState::Open),
@@ -164,7 +164,7 @@ pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
     let home = app.home().to_owned();
     let held = move || {
         let mut open = open;
-        // One without a holder was interrupted.
+        // A run without a holder was interrupted.
         open.retain(|entry| is_held(&home, &entry.run));
         open
     };

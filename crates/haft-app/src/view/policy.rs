@@ -1,4 +1,4 @@
-//! The effective policy, and why a call is judged as it is.
+//! The effective policy, and explanations of verdicts.
 
 use haft::clock;
 use haft::error::ErrorKind;
@@ -22,44 +22,44 @@ pub mod rules;
 
 use rules::ShownRule;
 
-/// The effective policy with the limits that settings put beside it.
+/// The effective policy with related limits from the settings.
 #[derive(Debug, Serialize)]
 pub struct Overview {
     /// The profile.
     pub profile: Profile,
-    /// The rules of all layers, in the order they are read; those that decide nothing are marked.
+    /// The rules of all layers, in the order in which they are read; those that decide nothing are marked.
     pub rules: Vec<ShownRule>,
-    /// What stands over the rules.
+    /// The guards that override the rules.
     pub guards: Vec<GuardView>,
-    /// What becomes of calls on files that hold secrets by their names.
+    /// What happens to calls on files whose names suggest secrets.
     pub secret_files: SecretFiles,
-    /// Those names, the last that fits decides.
+    /// Those names; the last match decides.
     pub secret_names: Vec<String>,
     /// Rules whose text matches nothing.
     pub findings: Vec<Finding>,
-    /// How many recent calls were looked at to count what rules decided.
+    /// Number of recent calls from which the rules' decisions were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked_at: Option<usize>,
-    /// When the oldest of them was: RFC 3339, UTC.
+    /// The time of the oldest of them: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked_since: Option<String>,
-    /// The floor under commands.
+    /// The minimum confinement of commands.
     pub sandbox: MinimumVerdict,
-    /// The skills that ask for rules or narrow the run they are loaded into. They grant nothing.
+    /// The skills that ask for rules or restrict the run that they are loaded into. They grant nothing.
     pub skills: Vec<SkillRequest>,
 }
 
-/// What a skill says of tools.
+/// What a skill says about tools.
 #[derive(Debug, Serialize)]
 pub struct SkillRequest {
     /// The skill.
     pub name: String,
-    /// Rules it asks for; shown, never granted.
+    /// The rules that it asks for; shown, never granted.
     pub requests: Vec<String>,
-    /// The only rules a call may fall under while it is active.
+    /// The only rules that a call may match while it is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restricts_to: Option<Vec<String>>,
-    /// Rules no call may fall under while it is active.
+    /// Rules that no call may match while it is active.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excludes: Vec<String>,
 }
@@ -76,7 +76,7 @@ impl SkillRequest {
         })
     }
 
-    /// Says it in a line.
+    /// Describes it in one line.
     pub fn to_line(&self) -> String {
         let mut parts = Vec::new();
         if !self.requests.is_empty() {
@@ -100,12 +100,12 @@ impl SkillRequest {
     }
 }
 
-/// The floor under commands.
+/// The minimum confinement of commands.
 #[derive(Debug, Serialize)]
 pub struct MinimumVerdict {
     /// The weakest confinement that they may run in.
     pub require: &'static str,
-    /// What they reach.
+    /// Their network access.
     pub network: &'static str,
 }
 
@@ -141,10 +141,10 @@ pub fn overview(app: &App) -> Overview {
     }
 }
 
-/// Adds what each rule decided among recent calls, for whoever may read all records.
+/// Adds how many recent calls each rule decided, for a user who may read all records.
 ///
 /// # Errors
-/// A [`Problem`] where the records cannot be read.
+/// A [`Problem`] if the records cannot be read.
 pub async fn count(app: &App, shown: &mut Overview) -> Result<(), Problem> {
     let calls = runs::recent_calls(app, rules::COUNTED).await?;
     rules::count(&mut shown.rules, &calls);
@@ -153,10 +153,10 @@ pub async fn count(app: &App, shown: &mut Overview) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Says why a call would be allowed, asked about or denied.
+/// Explains why a call would be allowed, denied or need approval.
 ///
 /// # Errors
-/// There is no such tool, or the arguments are none of its.
+/// There is no such tool, or the arguments do not fit its schema.
 pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Problem> {
     let (shown, all) = (app.tools().snapshot(), app.all().snapshot());
     let on = shown.entry(tool);
@@ -212,27 +212,27 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
     Ok(explanation)
 }
 
-/// What the test of the rules' own examples found.
+/// The result of testing the rules' own examples.
 #[derive(Debug)]
 pub struct Check {
-    /// Every rule whose example is judged otherwise than it says, that cannot be read or that names no tool.
+    /// Every rule whose example is judged differently than it says, that cannot be parsed or that names no tool.
     pub report: CheckReport,
-    /// Names of tools that only a server could have, which none has now.
+    /// Tool names that only an external server could have, but none has now.
     pub warnings: Vec<String>,
-    /// Why the tools cannot be wired as settings say. The names were compared all the same.
+    /// Why the tools cannot be wired as the settings say. The names were still compared.
     pub fault: Option<Problem>,
 }
 
-/// Tests the rules' own examples; needs no application, for wrong rules would stop it from being assembled.
+/// Tests the rules' own examples; needs no application, since wrong rules prevent assembling one.
 ///
 /// # Errors
-/// The settings of the rules cannot be read at all.
+/// The settings of the rules cannot be read.
 pub fn check(site: &Site, settings: &Settings) -> Result<Check, Problem> {
     let written = written(site, settings)?;
     let mut report = written.rules.check(&written.places);
     let (unknown, fault) = match names(site, settings) {
         Ok(names) => (names.unknown, names.fault),
-        // Rules that cannot be read are reported already, and hold no names.
+        // Rules that cannot be parsed are already reported, and have no names.
         Err(_) if !report.ok => (Vec::new(), None),
         Err(problem) => return Err(problem),
     };
@@ -244,7 +244,7 @@ pub fn check(site: &Site, settings: &Settings) -> Result<Check, Problem> {
             continue;
         }
         report.ok = false;
-        // That no tool has the name says more than that the rule never matches.
+        // That no tool has the name is more informative than that the rule never matches.
         report.failures.retain(|failure| failure.rule != name.rule);
         report.failures.push(Failure::from(name));
     }

@@ -1,12 +1,12 @@
-//! Ids by their beginnings: one that only one id has is as good as the id.
+//! Abbreviated ids: a prefix that only one id has stands for it.
 
 use crate::problem::Problem;
 
-/// Ids that an ambiguous beginning lists.
+/// Maximum number of ids that an ambiguous prefix lists.
 const LISTED: usize = 5;
 
-/// Returns the id that is `typed` or alone begins with it; `typed` itself where none does, so that its reader says what is wrong.
-/// `what` is the plural word for such ids.
+/// Returns the id that equals `typed`, or the only one that starts with it; if there is none, `typed` itself, so that its reader reports
+/// the error. `what` is the plural noun for these ids.
 ///
 /// ```
 /// use haft_app::view::prefix::find;
@@ -19,7 +19,7 @@ const LISTED: usize = 5;
 /// ```
 ///
 /// # Errors
-/// Several ids begin with it.
+/// Several ids start with it.
 pub fn find(
     what: &str,
     typed: &str,
@@ -41,7 +41,7 @@ pub fn find(
     }
 }
 
-/// The problem that several ids begin with what was typed; it lists them.
+/// Returns the problem that several ids start with what the user typed, with a list of them.
 pub fn ambiguous(what: &str, typed: &str, alike: &[String]) -> Problem {
     let mut listed = alike[..alike.len().min(LISTED)].join(", ");
     if alike.len() > LISTED {

@@ -1,4 +1,4 @@
-//! What a rule would have allowed: tried on a request and on recent calls before it is kept.
+//! Tries a rule on a request and on recent calls before it is saved.
 
 use haft::approval::inbox::StoredApproval;
 use haft::policy::RuleText;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::app::App;
 use crate::view::{argument, runs};
 
-/// How many recent calls a rule is tried on.
+/// Number of recent calls that a rule is tried on.
 const TRIED: usize = 500;
-/// How many of those it matched are shown in a line each.
+/// Maximum number of matching calls that are printed, one line each.
 const FEW: usize = 5;
-/// How many of those it matched are shown.
+/// Maximum number of matching calls that are returned.
 const SHOWN: usize = 50;
 
 /// What a rule would have allowed among recent calls.
@@ -26,7 +26,7 @@ pub struct Tried {
     covers: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     matched: Vec<Matched>,
-    /// How many of those that were looked at it would have covered.
+    /// How many of the recent calls it would have covered.
     covered: usize,
     looked_at: usize,
 }
@@ -41,7 +41,7 @@ struct Matched {
     at: String,
 }
 
-/// Says in lines for people which recent calls a proposed rule would have covered.
+/// Returns lines about the recent calls that a proposed rule would have covered.
 pub async fn past(app: &App, entry: &StoredApproval) -> Vec<String> {
     let Some(rule) = entry.request.proposal() else {
         return Vec::new();
@@ -96,7 +96,7 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
     tried
 }
 
-/// Whether a rule speaks of a call.
+/// Returns whether a rule matches a call.
 fn speaks(app: &App, tool: &str, arguments: &str, rule: &str) -> bool {
     let tools = app.all().snapshot();
     let Some(entry) = tools.entry(tool) else {

@@ -1,4 +1,4 @@
-//! Runs as they are listed, their records, whether they verify.
+//! Runs as data: lists, records, verification.
 
 use haft::audit::index::RunFilter;
 use haft::audit::runs::{self as archive, RunsError};
@@ -18,15 +18,15 @@ mod pages;
 pub use listed::Listed;
 pub use pages::{MOST, list, list_of, page};
 
-/// Runs that are looked through for recent calls.
+/// Maximum number of runs that are searched for recent calls.
 const RECENT_RUNS: u32 = 200;
-/// The most lines of a run shown.
+/// Maximum number of lines of a run that are shown.
 const MOST_LINES: usize = 100_000;
 
-/// Returns the id of the run that `typed` is, or alone begins.
+/// Returns the id of the run that equals `typed`, or of the only one that starts with it.
 ///
 /// # Errors
-/// Several runs begin with it, or the runs cannot be listed.
+/// Several runs start with it, or the runs cannot be listed.
 pub async fn find(app: &App, typed: &str) -> Result<String, Problem> {
     let folder = archive::run_dir(app.home(), typed).map_err(|e| problem(&e))?;
     if folder.exists() {
@@ -36,10 +36,10 @@ pub async fn find(app: &App, typed: &str) -> Result<String, Problem> {
     prefix::find("runs", typed, ids)
 }
 
-/// The record's lines.
+/// Returns the lines of a run's record.
 ///
 /// # Errors
-/// A [`Problem`] where there is no such run or its record cannot be read.
+/// A [`Problem`] if there is no such run or its record cannot be read.
 pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     app.flush().await?;
     let (home, run) = (app.home().to_owned(), run.to_owned());
@@ -55,20 +55,20 @@ pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
         .map_err(|e| problem(&e))
 }
 
-/// The ends of a run's calls.
+/// Returns the end events of a run's calls.
 ///
 /// # Errors
-/// A [`Problem`] where there is no such run or its record cannot be read.
+/// A [`Problem`] if there is no such run or its record cannot be read.
 pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     let mut events = events(app, run).await?;
     events.retain(|event| event.get("type").and_then(Value::as_str) == Some("call_ended"));
     Ok(events)
 }
 
-/// The last calls of the newest runs, newest run first.
+/// Returns the last calls of the newest runs, newest run first.
 ///
 /// # Errors
-/// A [`Problem`] where the runs cannot be listed.
+/// A [`Problem`] if the runs cannot be listed.
 pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem> {
     let mut found = Vec::new();
     for run in page(app, RunFilter::newest(RECENT_RUNS)).await? {
@@ -83,10 +83,10 @@ pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem>
     Ok(found)
 }
 
-/// Whether a run's record is sound.
+/// Verifies a run's record.
 ///
 /// # Errors
-/// A [`Problem`] where there is no such run or its record cannot be read.
+/// A [`Problem`] if there is no such run or its record cannot be read.
 pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
     let folder = archive::run_dir(app.home(), run).map_err(|e| problem(&e))?;
     let known = app.index().get(&RunId::new(run)).await;
@@ -102,10 +102,10 @@ pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
         .map_err(|e| Problem::failed(format!("verify the run: {e}")))
 }
 
-/// Checks that a run began in this workspace: its files are those that it began among.
+/// Checks that a run was started in this workspace, so that its files are the ones here.
 ///
 /// # Errors
-/// A [`Problem`] where it began in another one; it names both.
+/// A [`Problem`] if it was started in another one; it names both.
 pub async fn check_workspace(app: &App, run: &RunId, action: &str) -> Result<(), Problem> {
     let known = app.index().get(run).await;
     let known = known.map_err(|e| Problem::failed(format!("look the run up: {e}")))?;
@@ -117,7 +117,7 @@ pub async fn check_workspace(app: &App, run: &RunId, action: &str) -> Result<(),
     }
 }
 
-/// A failure to read a record, as a problem.
+/// Converts a failure to read a record into a problem.
 pub fn problem(error: &RunsError) -> Problem {
     match error {
         RunsError::BadId(_) | RunsError::NotFound(_) => {

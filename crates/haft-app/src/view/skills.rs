@@ -1,4 +1,4 @@
-//! Skills as they are listed, and one whole.
+//! Skills as data: lists and details.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::nearest::nearest;
 use crate::problem::Problem;
 
-/// A skill as it is listed (contract §9); `valid` is whether it loads.
+/// A skill in a list (contract §9); `valid` says whether it loads.
 #[derive(Debug, Serialize)]
 pub struct Listed<'a> {
     /// Its name.
@@ -48,17 +48,17 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// Every skill found, also those that do not load.
+/// Lists every skill found, including those that do not load.
 pub fn list(found: &Catalogue) -> Vec<Listed<'_>> {
     let usable = found.skills().iter().map(Listed::usable);
     let broken = found.broken().iter().map(Listed::broken);
     usable.chain(broken).collect()
 }
 
-/// A skill as JSON, whole; `body` is what it says, for whoever shows it as a page.
+/// Returns a skill as JSON with all details; `body` has its instructions for display as a page.
 ///
 /// # Errors
-/// A [`Problem`] where there is no such skill or it cannot be read.
+/// A [`Problem`] if there is no such skill or it cannot be read.
 pub fn find_whole(app: &App, name: &str) -> Result<Value, Problem> {
     let found = app.skills().current();
     let skill = found.find(name).ok_or_else(|| unknown(&found, name))?;
@@ -69,7 +69,7 @@ pub fn find_whole(app: &App, name: &str) -> Result<Value, Problem> {
     Ok(whole)
 }
 
-/// There is no such skill: why, and which name is near.
+/// Returns the problem that there is no such skill: why, and which name is similar.
 pub fn unknown(found: &Catalogue, name: &str) -> Problem {
     let problem = Problem::usage(format!("no skill `{name}`"));
     if let Some(broken) = found.broken().iter().find(|broken| broken.name == name) {
@@ -87,7 +87,7 @@ pub fn unknown(found: &Catalogue, name: &str) -> Problem {
     }
 }
 
-/// All there is to say, as JSON.
+/// Returns all details as JSON.
 pub fn whole(skill: &Skill, instructions: &str, resources: &Resources) -> Value {
     let front = skill.front();
     let files = resources.files.iter();
@@ -106,7 +106,7 @@ pub fn whole(skill: &Skill, instructions: &str, resources: &Resources) -> Value 
         "requests": skill.requests(), "restricts_to": skill.restricts_to(), "excludes": skill.excludes(),
         "problems": problems, "resources": files, "instructions": instructions,
     });
-    // What is not there is left out, never null.
+    // Absent values are omitted, never null.
     if let Value::Object(members) = &mut whole {
         members.retain(|_, value| !value.is_null());
     }

@@ -1,4 +1,4 @@
-//! A run's calls as they lie in time: when each began and ended, in which it was made, how long a person took.
+//! The timeline of a run's calls: when each started and ended, which call made it, how long the user took to decide.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::view::{approvals, argument, runs};
 
-/// What a call's row takes over from its lines.
+/// The fields of a call's lines that its row copies.
 const TAKEN: [&str; 15] = [
     "parent",
     "tool",
@@ -30,10 +30,10 @@ const TAKEN: [&str; 15] = [
     "error",
 ];
 
-/// The calls of a run, in the order in which they came.
+/// Returns the calls of a run, in the order in which they were made.
 ///
 /// # Errors
-/// A [`Problem`] where there is no such run or its record cannot be read.
+/// A [`Problem`] if there is no such run or its record cannot be read.
 pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     let waits = waits(app, run).await;
     let mut order: Vec<String> = Vec::new();
@@ -48,7 +48,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
         }
         let row = rows.entry(call.to_owned()).or_default();
         row.insert("call".into(), json!(call));
-        // What stands beside the tool's name.
+        // Shown next to the tool's name.
         let arguments = text("arguments").unwrap_or_default();
         if let Some(argument) = argument::of_text(arguments, app.redactor()) {
             row.insert("argument".into(), json!(argument));
@@ -64,7 +64,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
             row.entry("started").or_insert(began);
             row.insert("ended".into(), ts);
         } else {
-            // A call that was suspended and goes on runs again.
+            // A suspended call that is resumed is running again.
             for name in [
                 "ended",
                 "status",
@@ -85,7 +85,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     Ok(rows.map(Value::Object).collect())
 }
 
-/// When a call came in whose beginning has no line: it was stopped before it ran.
+/// Returns the start of a call whose record has no start event: it was stopped before it ran.
 fn began(line: &Value) -> Option<Value> {
     let ended: Timestamp = line.get("ts")?.as_str()?.parse().ok()?;
     let took = line.get("duration_ms")?.as_f64()?;
@@ -93,7 +93,7 @@ fn began(line: &Value) -> Option<Value> {
     Some(json!(format!("{began:.3}")))
 }
 
-/// How long a person took about each call, in milliseconds.
+/// Returns how long the user took to decide about each call, in milliseconds.
 async fn waits(app: &App, run: &str) -> HashMap<String, f64> {
     let filter = Filter {
         run: Some(RunId::new(run)),
@@ -109,7 +109,7 @@ async fn waits(app: &App, run: &str) -> HashMap<String, f64> {
         ))
     };
     let mut waits = HashMap::new();
-    // Without them the timeline is still worth showing.
+    // Without them the timeline is still useful.
     let _ = approvals::visit(app, filter, |entry| waits.extend(waited(entry))).await;
     waits
 }

@@ -1,4 +1,4 @@
-//! Tools in the shape of contract §9.
+//! Tools as data (contract §9).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::problem::Problem;
 
-/// All tools that callers may be told of, deferred ones too, in the shape of contract §9.
+/// Describes all tools that callers may know of, including deferred ones (contract §9).
 pub fn describe_all(tools: &Snapshot) -> Vec<Value> {
     tools
         .findable()
@@ -17,7 +17,7 @@ pub fn describe_all(tools: &Snapshot) -> Vec<Value> {
         .collect()
 }
 
-/// One tool in the shape of contract §9.
+/// Describes a tool (contract §9).
 pub fn describe(spec: &ToolSpec) -> Value {
     let mut shown = json!({
         "name": spec.name,
@@ -53,18 +53,18 @@ pub fn find<'a>(app: &App, tools: &'a Snapshot, name: &str) -> Result<&'a ToolEn
     })
 }
 
-/// A tool that fits a search and is off.
+/// A tool that matches a search and is off.
 #[derive(Debug, Clone)]
 pub struct OffHit {
-    /// It.
+    /// The tool's specification.
     pub spec: Arc<ToolSpec>,
-    /// Its place among all tools that fit, on or off, from 0.
+    /// Its rank among all matching tools, on or off, from 0.
     pub rank: usize,
-    /// What turns it on.
+    /// How to turn it on.
     pub advice: String,
 }
 
-/// Returns the tools that fit a query and are off, best first, at most `most`; `on` are those that are on.
+/// Returns up to `most` tools that match a query and are off, best first; `on` are those that are on.
 pub fn search_off(app: &App, on: &Snapshot, query: &str, most: usize) -> Vec<OffHit> {
     let all = app.all().snapshot();
     let hits = all.search(query, None, most);

@@ -1,10 +1,10 @@
-//! Times and sizes for people: `3 min ago`, `4.2 MiB`.
+//! Times and sizes for display: `3 min ago`, `4.2 MiB`.
 
 use haft::clock;
 
 const SECOND: i128 = 1_000_000_000;
 
-/// How long ago an RFC 3339 time was; the text itself when it is none.
+/// Formats how long ago an RFC 3339 time was; returns the text itself if it is not a time.
 pub fn ago(rfc3339: &str) -> String {
     match rfc3339.parse::<jiff::Timestamp>() {
         Ok(time) => since(clock::now() - time.as_nanosecond()),
@@ -24,7 +24,7 @@ fn since(nanoseconds: i128) -> String {
     }
 }
 
-/// A size in B, KiB, MiB, GiB.
+/// Formats a size in B, KiB, MiB, GiB or TiB.
 pub fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
     let mut amount = bytes as f64;
@@ -43,7 +43,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A duration in ms or s.
+/// Formats a duration in ms or s.
 pub fn duration(milliseconds: f64) -> String {
     if milliseconds < 1000.0 {
         format!("{milliseconds:.1} ms")

@@ -1,16 +1,16 @@
-//! Which requests are decided on their own card alone, and why: the others may be approved together once somebody has seen each.
+//! Which requests must be decided on their own, and why: the others may be approved together once the user has seen each.
 
 use haft::approval::ApprovalRequest;
 use haft::permission::{Effect, PathClaim};
 use haft::policy::{Policy, protected, protected_from_commands};
 use haft::spec::Risk;
 
-/// The condition that says what a command reaches.
+/// The condition that states a command's network access.
 const NETWORK: &str = "network";
-/// How it ends where every connection that no rule allows is asked about by itself.
+/// The suffix of its value if every connection that no rule allows needs its own approval.
 const JUDGED: &str = "connection is judged";
 
-/// Why this request is not approved together with others; none where it may be.
+/// Returns why this request cannot be approved together with others; `None` if it can.
 pub fn reason(policy: &Policy, request: &ApprovalRequest) -> Option<&'static str> {
     if request.is_question() {
         return Some("a question is answered on its own");
@@ -65,7 +65,7 @@ fn of_path(policy: &Policy, path: &str, changes: bool, by_command: bool) -> Opti
     }
 }
 
-/// The path as it is written, and where links lead.
+/// Returns the path as written, and the target of its links.
 fn sides(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
 }

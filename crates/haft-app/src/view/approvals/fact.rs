@@ -1,4 +1,4 @@
-//! `Fact`: what a request is about, in one bounded line: the command, the file, the address.
+//! `Fact`: what a request is about, in one line of limited length: the command, the file, the address.
 
 use std::fmt::Write as _;
 
@@ -10,20 +10,20 @@ use serde_json::{Map, Value};
 
 use crate::view::coverage::coverage;
 
-/// The longest line, in bytes.
+/// Maximum length of the line, in bytes.
 const LONGEST: usize = 400;
 
-/// The deciding fact.
+/// The fact that matters most for a decision.
 #[derive(Debug, Serialize)]
 pub struct Fact {
-    /// What sort of fact: `command`, `diff`, `url`, `arguments`, `question`.
+    /// Its kind: `command`, `diff`, `url`, `arguments`, `question`.
     pub kind: &'static str,
     /// The line, secrets redacted.
     pub text: String,
 }
 
 impl Fact {
-    /// The fact of a request.
+    /// Returns the fact of a request.
     pub fn of(request: &ApprovalRequest, redactor: &Redactor) -> Self {
         let (kind, text) = headline(request);
         let text = redactor.redact_within(&text, LONGEST).into_owned();
@@ -71,7 +71,7 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     ("url", connections.join(" · "))
 }
 
-/// The address, and where it leads where that is private.
+/// Returns the address, and the private address that it leads to, if any.
 fn connection(effect: &Effect) -> Option<String> {
     let Effect::Connect { url, leads_to, .. } = effect else {
         return None;
@@ -82,7 +82,7 @@ fn connection(effect: &Effect) -> Option<String> {
     })
 }
 
-/// The command line as it was given, for the parts that are judged may be several, and every other argument of the call.
+/// Returns the command line as given, since only its parts may be judged, and every other argument of the call.
 fn whole_command(arguments: &str, first: String) -> String {
     let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
     let given = arguments.get("command").and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! `Whole`: a request with everything that whoever decides needs in view.
+//! `Whole`: a request with everything needed for a decision.
 
 use haft::approval::Choice;
 use haft::approval::form::Form;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::view::approvals::Item;
 
-/// A request, whole.
+/// A request with all details.
 #[derive(Debug, Serialize)]
 pub struct Whole {
     #[serde(flatten)]
@@ -37,21 +37,21 @@ pub struct Whole {
     outcome: Option<Box<RawValue>>,
 }
 
-/// One effect.
+/// An effect of the call.
 #[derive(Debug, Serialize)]
 struct Permission {
     kind: String,
     value: String,
-    /// Where links lead, when that is another path; the private addresses that the name of a host leads to.
+    /// The target of the links in a path, if it differs; the private addresses that a host name resolves to.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     risk: String,
-    /// What the policy says of it by itself.
+    /// The policy's verdict on this effect alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
 }
 
-/// Where an effect leads beside what it names.
+/// Returns where an effect leads, if that is not what it names.
 fn target(effect: &Effect) -> Option<String> {
     match effect {
         Effect::Connect { leads_to, .. } if !leads_to.is_empty() => {
@@ -62,7 +62,7 @@ fn target(effect: &Effect) -> Option<String> {
     }
 }
 
-/// The rules that can be offered for good: as long as the request is open, those under which the same call would run unasked.
+/// Returns the rules to suggest for good: while the request is open, only if the same call would need no approval under them.
 fn offered(app: &App, entry: &StoredApproval) -> Vec<String> {
     let request = &entry.request;
     if entry.is_open() && app.rule_check().problem(request, None).is_some() {
@@ -72,7 +72,7 @@ fn offered(app: &App, entry: &StoredApproval) -> Vec<String> {
 }
 
 impl Whole {
-    /// An entry of the inbox, for somebody who may see it.
+    /// Converts an entry of the inbox, for a user who may see it.
     pub fn of(app: &App, entry: &StoredApproval) -> Self {
         let redactor = app.redactor();
         let redacted = |text: &str| redactor.redact(text).into_owned();

@@ -14,9 +14,9 @@ use crate::problem::Problem;
 #[derive(Debug, Serialize)]
 pub struct Report {
     run: String,
-    /// For each file from before the first change to after the last.
+    /// The net change of each file, from before the first change to after the last.
     pub changes: Vec<FileReport>,
-    /// Those that the list leaves out: new and modified files first.
+    /// Number of changes left out of the list: new and modified files are left out first.
     #[serde(skip_serializing_if = "is_zero")]
     more_changes: usize,
 }
@@ -45,7 +45,7 @@ pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Re
     })
 }
 
-/// The text files that a run, or one call of it, changed, before and after; files that are no text or too long are left out.
+/// Returns the text files that a run, or one call of it, changed, before and after; leaves out files that are too long or not text.
 ///
 /// # Errors
 /// The run's change log cannot be read.
@@ -60,7 +60,7 @@ pub fn texts(
     Ok(listed.filter_map(|net| texts.sides(net)).collect())
 }
 
-/// Each file's change from before the first to after the last.
+/// Returns each file's net change, from before the first change to after the last.
 fn nets(app: &App, of: &Selection) -> Result<Vec<NetChange>, Problem> {
     let sets = change_sets(app.changes()?, &of.run, of.call.as_deref());
     let sets =
@@ -68,7 +68,7 @@ fn nets(app: &App, of: &Selection) -> Result<Vec<NetChange>, Problem> {
     Ok(net_changes(&sets))
 }
 
-/// So many changes, in their order. New and modified files are left out first.
+/// Returns up to `most` changes, in order. New and modified files are left out first.
 fn listed(nets: &[NetChange], most: usize) -> Vec<&NetChange> {
     let is_ordinary = |net: &NetChange| matches!(net.action(), Action::Create | Action::Modify);
     let others = nets.iter().filter(|net| !is_ordinary(net)).count();

@@ -1,4 +1,4 @@
-//! Who may come with tokens of their own: access tokens, and the authorization server of settings.
+//! Checks of access: access tokens, and the authorization server from the settings.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{Check, check};
 use crate::access::AccessTokens;
 use crate::app::App;
 
-/// A line about access tokens where there are any, and one about the authorization server where there is one.
+/// Returns a line about access tokens if there are any, and one about the authorization server if there is one.
 pub(super) async fn checks(app: &App) -> Vec<Check> {
     tokens(app).into_iter().chain(oauth(app).await).collect()
 }

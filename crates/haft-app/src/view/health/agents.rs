@@ -1,4 +1,4 @@
-//! Coding agents on this machine: whether their calls come before haft, and what passes it by.
+//! Coding agents on this machine: whether haft governs their calls, and what bypasses it.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::{Check, check};
 use crate::hook_settings::status::{self, AgentStatus, Governed};
 use crate::site::Site;
 
-/// A line for each agent that is here. Their programs are asked for their versions. Blocks.
+/// Returns a line for each installed agent. Runs their programs to get their versions. Blocks.
 pub fn agents(site: &Site, places: &Places) -> Vec<Check> {
     let here = status::all(site, places).into_iter();
     here.filter(AgentStatus::is_here)
@@ -59,7 +59,7 @@ fn describe(status: &AgentStatus, detail: &mut String) {
     }
 }
 
-/// What passes haft by, where it is registered.
+/// Returns what bypasses haft, if the agent's hooks are installed.
 fn gaps(status: &AgentStatus) -> Option<Check> {
     let is_said = !status.files.is_empty() && !status.gaps.is_empty();
     let detail = format!(

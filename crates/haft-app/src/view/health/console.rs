@@ -1,11 +1,11 @@
-//! Where requests can be decided in a browser, and whether the desktop tells of them.
+//! Where requests can be decided in a browser, and whether there are desktop notices.
 
 use super::{Check, check};
 use crate::app::App;
 use crate::desktop::DesktopState;
 use crate::running::Server;
 
-/// A line for the console and one for the notices.
+/// Returns a line for the console and one for the notices.
 pub(super) async fn checks(app: &App) -> [Check; 2] {
     let wanted = app.wanted_console().clone();
     let found = tokio::task::spawn_blocking(move || wanted.find()).await;

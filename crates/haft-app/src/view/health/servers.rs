@@ -1,10 +1,10 @@
-//! The MCP servers of settings: whether their tools are offered. None is started for it.
+//! Checks of external MCP servers: whether their tools are offered. Starts none of them.
 
 use super::{Check, check};
 use crate::app::App;
 use crate::servers::{ListedServer, ServerState};
 
-/// A line for each server that is on.
+/// Returns a line for each server that is on.
 pub(super) fn checks(app: &App) -> Vec<Check> {
     let servers = app.servers().list().into_iter();
     let on = servers.filter(|server| server.state != ServerState::Disabled);

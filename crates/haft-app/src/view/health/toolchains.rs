@@ -1,14 +1,14 @@
-//! The toolchains that commands see, what is refused of them, and what settings name in vain.
+//! Checks of toolchains: those that commands see, those refused, and configured paths that do not exist.
 
 use std::fmt::Write as _;
 
 use super::{Check, check};
 use crate::app::App;
 
-/// Most refused paths that are named.
+/// Maximum number of refused paths that are listed.
 const NAMED: usize = 8;
 
-/// A line for what was found, and one for each path that is not shown.
+/// Returns a line for the toolchains found, and one for each path that is hidden from commands.
 pub(super) fn checks(app: &App) -> Vec<Check> {
     let around = app.surroundings();
     let found = around

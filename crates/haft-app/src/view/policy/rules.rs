@@ -1,4 +1,4 @@
-//! The rules in force as they are shown: how many recent calls each decided, and which of them decide nothing.
+//! The rules in force as data: how many recent calls each decided, and which of them decide nothing.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,23 @@ use serde_json::Value;
 
 use crate::app::App;
 
-/// Recent calls on which it is counted what rules decided.
+/// Number of recent calls from which the rules' decisions are counted.
 pub(super) const COUNTED: usize = 1_000;
-/// How far back the counted calls must go, unless there are [`COUNTED`] of them, for a rule to be called unused.
+/// Minimum age of the oldest counted call, unless there are [`COUNTED`] of them, for a rule to be called unused.
 const UNUSED_DAYS: i64 = 30;
-/// Nanoseconds of a day.
+/// Nanoseconds per day.
 const DAY: i128 = 86_400_000_000_000;
 
-/// A rule with what is known of its use.
+/// A rule with statistics on its use.
 #[derive(Debug, Serialize)]
 pub struct ShownRule {
     /// The rule.
     #[serde(flatten)]
     pub rule: RuleView,
-    /// How many of the recent calls it decided; none where they were not looked at.
+    /// Number of recent calls that it decided; `None` if they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<usize>,
-    /// Why it decides nothing, where that is so.
+    /// Why it decides nothing, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead: Option<Mark>,
 }
@@ -35,26 +35,26 @@ pub struct ShownRule {
 /// Why a rule decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mark {
-    /// In a word.
+    /// The cause.
     pub cause: Cause,
-    /// In a sentence.
+    /// The cause in a sentence.
     pub problem: String,
     /// What to do.
     pub advice: String,
-    /// The position of the rule that decides in its place.
+    /// The position of the rule that decides instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<usize>,
 }
 
-/// Why a rule decides nothing, in a word.
+/// The cause for which a rule decides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Its text matches nothing.
     NeverMatches,
-    /// A rule of an earlier list decides all that it covers.
+    /// A rule of an earlier list decides everything that it covers.
     Shadowed,
-    /// The same rule stands before it.
+    /// The same rule appears before it.
     Repeated,
     /// It allows paths outside the workspace.
     Outside,
@@ -67,7 +67,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The word on screens.
+    /// Returns the name on screens.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NeverMatches => "never matches",
@@ -98,7 +98,7 @@ impl From<DeadRule> for Mark {
     }
 }
 
-/// The rules, marked as far as rules and tools tell; no call was looked at.
+/// Returns the rules, marked as far as rules and tools tell, without counting calls.
 pub(super) fn marked(app: &App, rules: Vec<RuleView>) -> Vec<ShownRule> {
     let mut dead: HashMap<usize, Mark> = app
         .executor()
@@ -120,7 +120,7 @@ pub(super) fn marked(app: &App, rules: Vec<RuleView>) -> Vec<ShownRule> {
     .collect()
 }
 
-/// Names of servers' tools in rules that no server has now. Other unknown names are errors at load, or of tools that settings would bring.
+/// Returns servers' tool names in rules that no server has now. Other unknown names are load errors, or of tools that settings can enable.
 fn unknown_names(app: &App) -> Vec<UnknownName> {
     let specs = app.all().snapshot().specs();
     let mut unknown = app.executor().policy().unknown_names(&specs, &[]);
@@ -142,7 +142,7 @@ fn of_unknown(rule: &RuleView, unknown: &[UnknownName]) -> Option<Mark> {
     })
 }
 
-/// An allow rule of a tool that is off. Denials of such a tool stay useful: it may be turned on.
+/// Marks an allow rule for a tool that is off. A deny rule for such a tool stays useful: the tool may be turned on.
 fn of_tool_off(app: &App, rule: &RuleView) -> Option<Mark> {
     let name = rule.rule.split('(').next().unwrap_or_default().trim();
     let (shown, all) = (app.tools().snapshot(), app.all().snapshot());
@@ -156,8 +156,8 @@ fn of_tool_off(app: &App, rule: &RuleView) -> Option<Mark> {
     })
 }
 
-/// Notes how many of these calls each rule decided: of those written alike in one list, the first did. An allow rule that decided none
-/// is marked where the calls are many or go back far; a denial that was never needed is none too many.
+/// Counts how many of these calls each rule decided: of identical rules in one list, the first did. Marks an allow rule that decided none
+/// if the calls are many or go back far; a deny rule that was never needed is not marked.
 pub(super) fn count(rules: &mut [ShownRule], calls: &[Value]) {
     let text = |call: &Value, name: &str| {
         let text = call.get(name).and_then(Value::as_str);
@@ -180,14 +180,14 @@ pub(super) fn count(rules: &mut [ShownRule], calls: &[Value]) {
     }
 }
 
-/// When the oldest of these calls was, in nanoseconds since 1970.
+/// Returns the time of the oldest of these calls, in nanoseconds since 1970.
 pub(super) fn oldest(calls: &[Value]) -> Option<i128> {
     let times = calls.iter().filter_map(|call| call.get("ts")?.as_str());
     let times = times.filter_map(|time| time.parse::<Timestamp>().ok());
     times.map(Timestamp::as_nanosecond).min()
 }
 
-/// The mark of a rule that decided none of so many calls; none where these say too little.
+/// Returns the mark of a rule that decided none of these calls; `None` if they are too few to tell.
 fn unused(calls: usize, oldest: i128) -> Option<Mark> {
     let days = (clock::now() - oldest) / DAY;
     if calls < COUNTED && days < i128::from(UNUSED_DAYS) {

@@ -1,4 +1,4 @@
-//! A run as it is listed.
+//! A run in a list.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,43 +13,43 @@ use serde_json::Value;
 
 use crate::view::argument;
 
-/// The most lines of a record that are read for a run of which nothing is noted.
+/// Maximum number of lines of a record that are read for a run without notes.
 const MOST_LINES: usize = 2_000;
 
-/// A run as it is listed (contract §9).
+/// A run in a list (contract §9).
 #[derive(Debug, Serialize)]
 pub struct Listed {
     /// Its id.
     pub run: String,
     /// Open, suspended or closed.
     pub state: RunState,
-    /// When it began: RFC 3339, UTC.
+    /// When it started: RFC 3339, UTC.
     pub started: String,
     /// When it was closed: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// Milliseconds from its beginning to its end.
+    /// Milliseconds from its start to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<i64>,
-    /// How many calls it had.
+    /// Number of calls.
     pub calls: u64,
     /// The entry point that started it.
     pub door: String,
-    /// The profile that was in force.
+    /// The profile in force when it started.
     pub profile: String,
-    /// The folder that it works in, where that is known.
+    /// The folder that it works in, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The client's own name, where it gave one.
+    /// The client's own name, if it gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// Its first call, with the argument that says most.
+    /// Its first call, with its most telling argument.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstCall>,
-    /// How its last call ended; calls that a script made do not count.
+    /// How its last call ended; calls made by scripts do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Status>,
-    /// How many calls ended with each status.
+    /// Number of calls by status.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
     /// What it changed in the workspace.
@@ -58,10 +58,10 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Takes over what the index knows better than the archive.
+    /// Merges in what the index knows better than the archive.
     pub(super) fn learn(&mut self, entry: RunEntry) {
         if entry.closed.is_some() {
-            // A sealed run stays sealed, whatever became of its files.
+            // A sealed run stays sealed, whatever happened to its files.
             self.state = entry.state;
             self.calls = entry.calls;
         } else if self.state == RunState::Open {
@@ -135,7 +135,7 @@ impl From<RunEntry> for Listed {
     }
 }
 
-/// What a record says of its calls, as far as it is read.
+/// Returns what the lines that are read of a record say about its calls.
 fn read_notes(home: &Path, run: &str, redactor: &Redactor) -> Option<RunNotes> {
     let mut notes = RunNotes::default();
     for line in archive::events(home, run).ok()?.take(MOST_LINES) {

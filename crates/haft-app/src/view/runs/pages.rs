@@ -1,4 +1,4 @@
-//! Lists of runs, newest first: what the index says, with the archives that it does not know.
+//! Lists of runs, newest first: from the index, plus archives that it does not contain.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -13,15 +13,15 @@ use super::{Listed, problem};
 use crate::app::App;
 use crate::problem::Problem;
 
-/// The most runs listed.
+/// Maximum number of runs in a list.
 pub const MOST: u32 = 10_000;
-/// The most folders of a page that are looked for in the index.
+/// Maximum number of folders per page that are looked up in the index.
 const LOOKED_UP: usize = 1_000;
 
-/// All runs, newest first: what the archives hold, with what the index knows better.
+/// Returns all runs, newest first: those in the archives, with what the index knows better.
 ///
 /// # Errors
-/// A [`Problem`] where the runs cannot be listed.
+/// A [`Problem`] if the runs cannot be listed.
 pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
     app.flush().await?;
     let home = app.home().to_owned();
@@ -44,11 +44,11 @@ pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
     Ok(all)
 }
 
-/// A page of the runs that the filter wants, newest first. Archives that the index does not know are among them, unless the filter is about
-/// calls, states or principals.
+/// Returns a page of the runs that match the filter, newest first. It includes archives that the index does not contain, unless the filter
+/// is about calls, states or principals.
 ///
 /// # Errors
-/// A [`Problem`] where the runs cannot be listed.
+/// A [`Problem`] if the runs cannot be listed.
 pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<Listed>, Problem> {
     app.flush().await?;
     let after = filter.after.clone();
@@ -74,10 +74,10 @@ pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<Listed>, Probl
     .await
 }
 
-/// These runs alone, newest first; no other is looked at. All, where none is named.
+/// Returns only these runs, newest first, without reading others; all runs if `None`.
 ///
 /// # Errors
-/// A [`Problem`] where a run's record cannot be read.
+/// A [`Problem`] if a run's record cannot be read.
 pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<Listed>, Problem> {
     let Some(only) = only else {
         return list(app).await;
@@ -97,7 +97,7 @@ pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<Listed>,
     Ok(found)
 }
 
-/// Archives that belong on a page and that the index does not know: copied here, or older than the database. Ids sort by time.
+/// Returns archives that belong on a page but are not in the index: copied here, or older than the database. Ids sort by time.
 async fn unknown_to_index(
     app: &App,
     filter: &RunFilter,
@@ -142,7 +142,7 @@ async fn unknown_to_index(
     Ok(found)
 }
 
-/// The names of runs' folders from `oldest` on and before `newest`, the newest first.
+/// Returns the names of runs' folders from `oldest` up to but excluding `newest`, newest first.
 fn names_between(
     home: &Path,
     oldest: &str,
@@ -158,7 +158,7 @@ fn names_between(
     names.into_iter()
 }
 
-/// Whether the conditions on time and folder hold.
+/// Returns whether a run matches the filter's time and folder.
 fn fits(filter: &RunFilter, entry: &RunEntry) -> bool {
     let started = nanoseconds(&entry.started);
     let is_late = filter.since.is_none_or(|since| started >= Some(since));
@@ -178,14 +178,14 @@ async fn look_up(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
     found.map_err(|e| Problem::failed(format!("list the runs: {e}")))
 }
 
-/// A run as its archive says; none without one, or with an id that could lead elsewhere.
+/// Returns a run as archived; `None` if it has no archive, or its id could lead elsewhere.
 async fn archived(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
     let (home, run) = (app.home().to_owned(), run.clone());
     let read = blocking(move || archive::entry(&home, run.as_str())).await?;
     read.map_err(|e| problem(&e))
 }
 
-/// When a run began that the index does not know.
+/// Returns when a run started that is not in the index.
 async fn began(app: &App, run: &RunId) -> Result<Option<i128>, Problem> {
     let entry = archived(app, run).await?;
     Ok(entry.and_then(|entry| nanoseconds(&entry.started)))
