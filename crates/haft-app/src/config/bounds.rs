@@ -1,4 +1,4 @@
-//! Bounds between settings: no call outlives its run, no wait for a person outlives the call in a script.
+//! Bounds between settings: no call outlives its run, no wait for a decision outlives the call in a script.
 
 use toml::Value;
 
@@ -7,7 +7,7 @@ use crate::config::value;
 use crate::config::{Settings, Source};
 use crate::problem::Problem;
 
-/// The first may be at most the second; with the third, it must be less.
+/// The first may be at most the second; if the flag is set, it must be less.
 const PAIRS: [(&str, &str, bool); 4] = [
     ("limits.call_timeout_s", "limits.total_timeout_s", false),
     ("limits.approval_timeout_s", "limits.total_timeout_s", false),
@@ -15,10 +15,10 @@ const PAIRS: [(&str, &str, bool); 4] = [
     ("chain.approval_timeout_s", "chain.call_timeout_s", true),
 ];
 
-/// Checks all pairs. A value that nobody set follows its bound, one that somebody set is told.
+/// Checks all pairs. A built-in value is lowered to its bound; one that the user set is an error.
 ///
 /// # Errors
-/// A [`Problem`] names the two settings that contradict each other.
+/// A [`Problem`] that names the two settings that contradict each other.
 pub fn check(settings: &mut Settings) -> Result<(), Problem> {
     for (lesser, greater, strictly) in PAIRS {
         let (Some(low), Some(high)) = (number(settings, lesser), number(settings, greater)) else {
@@ -52,7 +52,7 @@ fn place(settings: &Settings, dotted: &str) -> Option<crate::problem::Place> {
     settings.at(dotted)?.sources.first()?.place.clone()
 }
 
-/// Puts a built-in value down to its bound; false where somebody set it.
+/// Lowers a built-in value to its bound; returns `false` if the user set it.
 fn follow(settings: &mut Settings, dotted: &str, bound: f64) -> bool {
     let path: Vec<String> = dotted.split('.').map(str::to_owned).collect();
     let Some(entry) = settings.entries.get_mut(&path) else {

@@ -1,4 +1,4 @@
-//! A settings text taken apart: each known key with its value and its place; what is not known is an error there.
+//! Parses a settings text: each known key with its value and position; an unknown key is an error at its position.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -7,37 +7,37 @@ use crate::config::keys::{Key, KeyLookup, Kind, find, nearest};
 use crate::config::value;
 use crate::problem::{Place, Problem};
 
-/// Settings files are small; what is larger is not one.
+/// Maximum size of a settings file, in bytes: anything larger is not one.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// One key as one layer gives it.
+/// A key as given by one layer.
 #[derive(Debug, Clone)]
 pub struct Given {
-    /// The concrete path, names put in.
+    /// The concrete path, with names in place of `*`.
     pub path: Vec<String>,
-    /// Its row in the table.
+    /// The key's row in the table.
     pub key: &'static Key,
     /// The value as written, of the right type.
     pub value: toml::Value,
-    /// Where the value stands.
+    /// The position of the value.
     pub place: Place,
-    /// For a list: where each item stands.
+    /// For a list: the position of each item.
     pub items: Vec<Place>,
 }
 
-/// A text and what to call it.
+/// A text and its name.
 #[derive(Debug, Clone, Copy)]
 struct Reader<'a> {
     source: &'a str,
     text: &'a str,
-    /// Errors quote the text.
+    /// Whether errors quote the text.
     quotes: bool,
 }
 
 /// Reads a whole settings file.
 ///
 /// # Errors
-/// A [`Problem`] with line and column where the text is not TOML.
+/// A [`Problem`] with line and column if the text is not TOML.
 pub fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
     Reader {
         source,
@@ -47,10 +47,10 @@ pub fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
     .read()
 }
 
-/// Reads a settings file that is not trusted: neither this nor a later error about its keys quotes a line of it.
+/// Reads a settings file that is not trusted: neither this nor a later error about its keys quotes its lines.
 ///
 /// # Errors
-/// A [`Problem`] with line and column where the text is not TOML.
+/// A [`Problem`] with line and column if the text is not TOML.
 pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
     Reader {
         source,
@@ -60,10 +60,10 @@ pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
     .read()
 }
 
-/// Reads one value given outside a file; `source` says where, a text that is no TOML value stands for itself.
+/// Reads a value given outside a file; `source` names its origin. A text that is not a TOML value is taken literally.
 ///
 /// # Errors
-/// A [`Problem`] where the key cannot be read.
+/// A [`Problem`] if the key cannot be parsed.
 pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given, Problem> {
     let place = Place::named(source);
     let key = known(&path, &place)?;
@@ -72,7 +72,7 @@ pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given
     let value = match (key.kind, parsed) {
         (Kind::Text | Kind::Choice(_), Some(toml::Value::String(s))) => toml::Value::String(s),
         (Kind::Text | Kind::Choice(_), _) => literal(),
-        // One rule or name may be given without brackets.
+        // A single rule or name may be given without brackets.
         (Kind::Items | Kind::Rules, None) => toml::Value::Array(vec![literal()]),
         (Kind::Items | Kind::Rules, Some(toml::Value::String(s))) => {
             toml::Value::Array(vec![toml::Value::String(s)])
@@ -83,7 +83,7 @@ pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given
     from_value(source, path, value)
 }
 
-/// Takes one value given as such; `source` says where.
+/// Takes a parsed value; `source` names its origin.
 ///
 /// # Errors
 /// The key is unknown, or the value does not fit it.
@@ -101,7 +101,7 @@ pub fn from_value(source: &str, path: Vec<String>, value: toml::Value) -> Result
     })
 }
 
-/// The key of a path.
+/// Returns the key of a path.
 fn known(path: &[String], place: &Place) -> Result<&'static Key, Problem> {
     match find(path) {
         KeyLookup::Key(key) => Ok(key),
@@ -115,7 +115,7 @@ fn known(path: &[String], place: &Place) -> Result<&'static Key, Problem> {
     }
 }
 
-/// The path that a dotted TOML key writes: `tools."server.tool".enabled`.
+/// Parses a dotted TOML key into its path: `tools."server.tool".enabled`.
 pub fn dotted(text: &str) -> Option<Vec<String>> {
     if text.contains(['\n', '\r', '#']) {
         return None;
@@ -242,7 +242,7 @@ fn mismatch(path: &[String], wrong: &value::Wrong, place: Place) -> Problem {
     ))
 }
 
-/// A value without its spans.
+/// Returns a value without its spans.
 fn plain(value: &DeValue<'_>) -> toml::Value {
     match value {
         DeValue::String(text) => toml::Value::String(text.to_string()),

@@ -1,4 +1,4 @@
-//! `${env:X}` and `${file:PATH}`: secrets put in from outside the settings, and remembered so that records can hide them.
+//! `${env:X}` and `${file:PATH}`: inserts secrets from outside the settings, and remembers them so that records can hide them.
 
 use std::path::{Path, PathBuf};
 
@@ -10,37 +10,37 @@ use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::Problem;
 
-/// A secret is a key or a token; what is larger is a mistake.
+/// Maximum size of a secret, in bytes: secrets are keys or tokens, so a larger one is a mistake.
 const MAX_SECRET: u64 = 64 * 1024;
 
-/// What expansion learnt: values to hide, files to guard.
+/// The results of expansion: values to hide, files to guard.
 #[derive(Debug, Default, Clone)]
 pub struct Secrets {
-    /// The values put in.
+    /// The inserted values.
     pub values: Vec<String>,
-    /// The files they came from.
+    /// The files that they were read from.
     pub files: Vec<PathBuf>,
 }
 
-/// Where references lead.
+/// The sources of references.
 #[derive(Debug, Clone, Copy)]
 pub struct Expander<'a> {
     /// The process's environment.
     pub environment: &'a Environment,
-    /// What relative paths are relative to: the settings file's folder.
+    /// The folder that relative paths refer to: that of the settings file.
     pub base: &'a Path,
 }
 
 impl Expander<'_> {
-    /// The value with its references replaced.
+    /// Returns the value with its references replaced.
     ///
     /// # Errors
-    /// A [`Problem`] names the variable or file that cannot be read.
+    /// A [`Problem`] that names the variable or file that cannot be read.
     pub fn expand(&self, given: &Given, secrets: &mut Secrets) -> Result<Value, Problem> {
         let mut used = Secrets::default();
         let expanded = self.value(&given.value, &mut used).and_then(|value| {
             learn_logins(given, &value, &mut used);
-            // Rules are shown whole: in denials, explanations and records.
+            // Rules are shown in full: in denials, explanations and records.
             if given.key.kind == Kind::Rules && !used.values.is_empty() {
                 return Err("a rule takes no secret: rules are shown as they are".to_owned());
             }
@@ -72,7 +72,7 @@ impl Expander<'_> {
         })
     }
 
-    /// `${word:rest}` is a reference; `${NAME}` and `${NAME:-default}` are left for whoever reads the value.
+    /// Expands `${word:rest}`; leaves `${NAME}` and `${NAME:-default}` to the program that uses the value.
     fn text(&self, text: &str, secrets: &mut Secrets) -> Result<String, String> {
         let mut out = String::new();
         let mut rest = text;
@@ -127,7 +127,7 @@ fn keep(secrets: &mut Secrets, value: &str) {
     keep_login(secrets, value);
 }
 
-/// The login of a URL, and its password alone, are secrets by themselves, too.
+/// The login in a URL and its password alone are also secrets by themselves.
 fn keep_login(secrets: &mut Secrets, url: &str) {
     let login = url
         .split_once("://")
@@ -136,7 +136,7 @@ fn keep_login(secrets: &mut Secrets, url: &str) {
         && let Some((_, password)) = login.split_once(':')
     {
         for secret in [login, password] {
-            // Neither is a URL.
+            // Neither is a URL, so there is no recursion.
             if !secret.is_empty() && !secrets.values.iter().any(|known| known == secret) {
                 secrets.values.push(secret.to_owned());
             }
@@ -144,7 +144,7 @@ fn keep_login(secrets: &mut Secrets, url: &str) {
     }
 }
 
-/// Words in the name of a header or a variable whose value is a secret, also where it is written out.
+/// Words in names of headers or variables whose values are secrets, even in plain text.
 const TELLING: [&str; 8] = [
     "auth",
     "cookie",
@@ -156,8 +156,8 @@ const TELLING: [&str; 8] = [
     "token",
 ];
 
-/// What the whole value holds: the login of a URL that references stand in; of a server's headers and variables those that
-/// log in, without the scheme (`Bearer`, `Basic`) before them.
+/// Learns secrets from the whole value: the login of a URL that contains references; from a server's headers and variables, those that log
+/// in, without the scheme (`Bearer`, `Basic`) before them.
 fn learn_logins(given: &Given, value: &Value, used: &mut Secrets) {
     if let (Value::String(url), false) = (value, used.values.is_empty()) {
         keep_login(used, url);
@@ -183,7 +183,7 @@ fn learn_logins(given: &Given, value: &Value, used: &mut Secrets) {
     }
 }
 
-/// Whether a value under a telling name is more than a word, a number or a path, which ordinary text holds, too.
+/// Returns whether a value with such a name is more than a word, a number or a path, which ordinary text also contains.
 fn may_be_login(value: &str) -> bool {
     value.len() >= 8 && !value.starts_with('/') && !value.bytes().all(|b| b.is_ascii_digit())
 }

@@ -2,17 +2,17 @@
 
 use parking_lot::Mutex;
 
-/// Why changed settings do not load, as long as they do not.
+/// Why changed settings do not load; `None` while they do.
 #[derive(Debug, Default)]
 pub(crate) struct SettingsFault(Mutex<Option<String>>);
 
 impl SettingsFault {
-    /// Why they do not; none where they do.
+    /// Returns the reason; `None` if they load.
     pub(crate) fn get(&self) -> Option<String> {
         self.0.lock().clone()
     }
 
-    /// Puts another in its place; the one before is returned.
+    /// Replaces the reason and returns the previous one.
     pub(crate) fn replace(&self, fault: Option<String>) -> Option<String> {
         std::mem::replace(&mut *self.0.lock(), fault)
     }

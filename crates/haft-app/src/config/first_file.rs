@@ -1,11 +1,11 @@
-//! The first haft.toml that `haft config init` writes: every key with its meaning, all commented out.
+//! The first haft.toml, written by `haft config init`: every key with its meaning, all commented out.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::config::keys::{KEYS, Key, Kind};
 
-/// The text.
+/// Returns the text.
 pub fn text() -> String {
     let mut out = String::from(
         "# Settings of haft for this folder; they count once the folder is trusted (`haft trust`).\n\
@@ -18,7 +18,7 @@ pub fn text() -> String {
     for key in alone {
         line(&mut out, key, key.path);
     }
-    // A section is begun once, wherever its keys stand in the list.
+    // Each section starts once, wherever its keys are in the list.
     let mut sections: Vec<(&str, Vec<(&Key, &str)>)> = Vec::new();
     for key in plain.into_iter().chain(named) {
         let (head, leaf) = key.path.rsplit_once('.').unwrap_or(("", key.path));
@@ -33,7 +33,7 @@ pub fn text() -> String {
     for (head, keys) in sections {
         let shown = head.replace('*', "read_file");
         let mark = if head.contains('*') { "# " } else { "" };
-        // A String takes any text.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(out, "\n{mark}[{shown}]");
         for (key, leaf) in keys {
             line(&mut out, key, leaf);

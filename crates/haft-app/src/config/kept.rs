@@ -1,5 +1,5 @@
-//! The file of the rules kept with approvals, read: as a layer of the settings, and as what is listed and changed. A rule in
-//! it that does not load covers nothing and stops nothing.
+//! The file of the rules saved with approvals: read as a layer of the settings, and as entries to list and change. A rule in it that does
+//! not load covers nothing and blocks nothing.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::config::layer::{Layer, SettingsFile, Sheet};
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// What earlier versions left behind when the last rule was removed: rules that were added after it made the file unreadable.
+/// What earlier versions wrote when the last rule was removed: rules added after it made the file unreadable.
 const EMPTY_LIST: &str = "allow = []";
 
-/// Reads the file; empty where there is none.
+/// Reads the file; returns an empty table if there is none.
 ///
 /// # Errors
 /// It cannot be read, or is not TOML.
@@ -40,7 +40,7 @@ fn text_of(path: &Path, shown: &str) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The text, without the empty list that earlier versions wrote before the rules.
+/// Removes the empty list that earlier versions wrote before the rules.
 fn mend(text: String) -> String {
     if text.parse::<Table>().is_ok() {
         return text;
@@ -67,13 +67,13 @@ fn in_file(problem: Problem) -> Problem {
     )
 }
 
-/// The entries of its list, as they are written.
+/// Returns the entries of its list, as written.
 pub(crate) fn entries(table: &Table) -> &[Value] {
     let allow = table.get("policy").and_then(|policy| policy.get("allow"));
     allow.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// An entry as a rule, or why it is none: read by the code that reads rules at the start.
+/// Parses an entry as a rule, with the code that parses rules at the start; or returns why it is invalid.
 pub(crate) fn rule(entry: &Value, places: &Places) -> Result<RuleText, String> {
     let read: Result<RuleText, _> = entry.clone().try_into();
     let rule = read.map_err(|e: toml::de::Error| format!("read a rule: {}", e.message()))?;
@@ -96,10 +96,10 @@ pub(crate) fn rule(entry: &Value, places: &Places) -> Result<RuleText, String> {
     }
 }
 
-/// The file as a layer, without the entries that do not load; a line for each of those.
+/// Reads the file as a layer, without the entries that do not load; returns a line about each of those.
 ///
 /// # Errors
-/// The file cannot be read, is not TOML, or holds another setting that is wrong.
+/// The file cannot be read, is not TOML, or contains another setting that is wrong.
 pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<String>)>, Problem> {
     let shown = path.display().to_string();
     let Some(text) = text_of(path, &shown)? else {
@@ -115,7 +115,7 @@ pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<S
             false
         }
     };
-    // What has not even the form of a rule must not hide the others.
+    // An entry without even the form of a rule must not hide the others.
     let mut given = match document::parse(&shown, &text) {
         Ok(given) => given,
         Err(problem) => {

@@ -3,43 +3,43 @@
 use Kind::{Amount, Anything, Choice, Flag, Items, Map, Rules, Seconds, Text, Whole};
 use Untrusted::{Adds, Ignored, Only, Stricter};
 
-/// One known key.
+/// A known key.
 #[derive(Debug)]
 pub struct Key {
-    /// Dotted; `*` stands for a name of the user's, `**` at the end for any depth.
+    /// Its dotted path; `*` stands for a user-defined name, `**` at the end for any depth.
     pub path: &'static str,
-    /// What values it takes.
+    /// The values that it takes.
     pub kind: Kind,
-    /// The built-in value as TOML; empty when there is none.
+    /// The built-in value as TOML; empty if there is none.
     pub default: &'static str,
-    /// One line for people.
+    /// A one-line description for the user.
     pub doc: &'static str,
-    /// What a folder that is not trusted may do with it.
+    /// What an untrusted folder may do with it.
     pub untrusted: Untrusted,
 }
 
-/// What values a key takes.
+/// The values that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `true` or `false`.
     Flag,
-    /// A whole number of at least this.
+    /// A whole number that is at least this.
     Whole(i64),
-    /// A time in seconds above zero; a fraction is fine.
+    /// A time in seconds above zero; fractions are allowed.
     Seconds,
-    /// A number of at least zero; a fraction is fine.
+    /// A number that is at least zero; fractions are allowed.
     Amount,
     /// Any text.
     Text,
-    /// One of these, mildest first where the order means something.
+    /// One of these words, loosest first if the order matters.
     Choice(&'static [&'static str]),
-    /// A list of texts; the lists of all layers add up.
+    /// A list of texts; the lists of all layers are combined.
     Items,
-    /// A list of rules: texts, or tables with `rule`, `match`, `no_match`, `reason`; the lists of all layers add up.
+    /// A list of rules: texts, or tables with `rule`, `match`, `no_match`, `reason`; the lists of all layers are combined.
     Rules,
     /// A table of texts.
     Map,
-    /// Whatever the part that it belongs to understands.
+    /// Any value that the component it belongs to understands.
     Anything,
 }
 
@@ -50,7 +50,7 @@ pub enum Untrusted {
     Ignored,
     /// Add to the list.
     Adds,
-    /// Give this one value, as TOML.
+    /// Set this value, written as TOML.
     Only(&'static str),
     /// Lower a number, or choose a later one of the choices.
     Stricter,
@@ -72,10 +72,10 @@ const fn key(
     }
 }
 
-/// The profiles, the loosest first.
+/// The profiles, loosest first.
 pub const PROFILES: &[&str] = &["trusted", "workspace", "read-only"];
 
-/// How strong a sandbox must be, the weakest first: docs/guide/files-and-commands.md, "What each strength holds".
+/// The required strengths of a sandbox, weakest first: docs/guide/files-and-commands.md, "What each strength holds".
 const STRENGTHS: &[&str] = &["none", "landlock+seccomp", "no-proc", "full"];
 
 /// All keys, in the order in which `config show` prints them.
@@ -233,7 +233,7 @@ pub const KEYS: &[Key] = &[
     key("locale", Text, "", Ignored, "the language of descriptions and messages: `de`, `zh-CN`"),
 ];
 
-/// What a path of segments is in the table.
+/// What a path is in the table.
 #[derive(Debug, Clone, Copy)]
 pub enum KeyLookup {
     /// A key.
@@ -244,7 +244,7 @@ pub enum KeyLookup {
     Unknown,
 }
 
-/// Looks a path up.
+/// Looks up a path.
 pub fn find(path: &[String]) -> KeyLookup {
     let mut section = false;
     for key in KEYS {
@@ -284,7 +284,7 @@ fn fits(pattern: &str, path: &[String]) -> Fit {
     }
 }
 
-/// The known key nearest to an unknown one, with the user's own names put in.
+/// Returns the known key most similar to an unknown one, with the user's own names filled in.
 pub fn nearest(path: &[String]) -> Option<String> {
     let wrong = path.join(".");
     let candidate = |key: &Key| {
@@ -304,7 +304,7 @@ pub fn nearest(path: &[String]) -> Option<String> {
     let mut best = (0.0, None);
     for key in KEYS {
         let known = candidate(key);
-        // A right last word without its section is near: `profile` for `policy.profile`.
+        // A correct last word without its section is similar: `profile` for `policy.profile`.
         let section_left_out = path.len() == 1
             && !key.path.contains('*')
             && known.rsplit('.').next() == path.last().map(String::as_str);

@@ -1,4 +1,4 @@
-//! `Layer`: where settings come from, weakest first, and how each is read.
+//! `Layer`: the sources of settings, weakest first, and how each is read.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// A source of settings; a later one wins key by key.
+/// A source of settings; a later one overrides earlier ones, key by key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
     /// Compiled in.
@@ -20,11 +20,11 @@ pub enum Layer {
     System,
     /// `$XDG_CONFIG_HOME/haft/config.toml`.
     User,
-    /// `haft.toml` of a folder that is not trusted: it may only tighten.
+    /// `haft.toml` of a folder that is not trusted: it may only make settings stricter.
     Untrusted,
     /// `haft.toml` of a trusted folder.
     Workspace,
-    /// What people chose "always" for in this workspace: a file of haft's own state folder.
+    /// The rules for which the user chose "always" in this workspace: a file in haft's state folder.
     Always,
     /// `--config FILE`.
     File,
@@ -39,7 +39,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// The word in `config explain` and `policy explain`.
+    /// Returns the name in `config explain` and `policy explain`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
@@ -66,14 +66,14 @@ impl fmt::Display for Layer {
 /// A file that settings were read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// Absolute: guards compare it with what tools are asked to open.
+    /// The absolute path: guards compare it with what tools are asked to open.
     pub path: PathBuf,
-    /// Whether it holds nothing but blanks.
+    /// Whether it is blank.
     pub empty: bool,
 }
 
 impl SettingsFile {
-    /// The file at this path, with what it holds.
+    /// Returns the file at this path, with its contents.
     pub(crate) fn new(path: &Path, text: &str) -> Self {
         Self {
             path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
@@ -82,24 +82,24 @@ impl SettingsFile {
     }
 }
 
-/// Whether a text holds nothing but blanks and a mark of its encoding.
+/// Returns whether a text is blank, apart from a byte order mark.
 pub(crate) fn is_empty(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
-/// What a layer holds.
+/// The contents of a layer.
 #[derive(Debug)]
 pub struct Sheet {
-    /// Which.
+    /// The layer.
     pub layer: Layer,
-    /// The file, where it is one.
+    /// The file, if it is one.
     pub file: Option<SettingsFile>,
     /// Its keys.
     pub given: Vec<Given>,
 }
 
 impl Sheet {
-    /// What the references in it are relative to.
+    /// Returns the folder that references in it are relative to.
     pub fn base<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         self.file
             .as_ref()
@@ -108,20 +108,20 @@ impl Sheet {
     }
 }
 
-/// Reads a settings file; `None` when there is none.
+/// Reads a settings file; returns `None` if there is none.
 ///
 /// # Errors
-/// A [`Problem`] names the place, the key and what it takes.
+/// A [`Problem`] that names the position, the key and the values it takes.
 pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>, Problem> {
     let text = plain_file::read(path, MAX_BYTES);
     sheet(layer, path, shown, text)
 }
 
-/// Reads the settings file of the workspace. The folder may be somebody else's: no link in it is followed, and where it is not
-/// trusted no error quotes the file, now or when its keys are looked at.
+/// Reads the settings file of the workspace. The folder may belong to someone else: no link in it is followed, and if it is not trusted, no
+/// error quotes the file, now or when its keys are checked later.
 ///
 /// # Errors
-/// A [`Problem`] names the place, the key and what it takes.
+/// A [`Problem`] that names the position, the key and the values it takes.
 pub fn from_workspace(layer: Layer, workspace: &Path) -> Result<Option<Sheet>, Problem> {
     let text = plain_file::read_beneath(workspace, FILE_NAME, MAX_BYTES);
     sheet(layer, &workspace.join(FILE_NAME), FILE_NAME, text)
@@ -135,7 +135,7 @@ fn sheet(
 ) -> Result<Option<Sheet>, Problem> {
     let text = match text {
         Ok(text) => text,
-        // Under a home that is a file there can be no settings.
+        // If the home is a file, there can be no settings in it.
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -155,10 +155,10 @@ fn sheet(
     }))
 }
 
-/// Reads the variables `HAFT_SECTION__KEY`; others are not ours.
+/// Reads the variables `HAFT_SECTION__KEY`; ignores others.
 ///
 /// # Errors
-/// A [`Problem`] names the place, the key and what it takes.
+/// A [`Problem`] that names the position, the key and the values it takes.
 pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
     let mut given = Vec::new();
     for (name, value) in environment.iter() {
@@ -181,7 +181,7 @@ pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
 /// Reads the options `-c key=value`.
 ///
 /// # Errors
-/// A [`Problem`] names the place, the key and what it takes.
+/// A [`Problem`] that names the position, the key and the values it takes.
 pub fn from_options(options: &[String]) -> Result<Sheet, Problem> {
     let mut given = Vec::new();
     for option in options {
@@ -199,7 +199,7 @@ pub fn from_options(options: &[String]) -> Result<Sheet, Problem> {
     })
 }
 
-/// The key up to the first `=` that is outside its quotes.
+/// Splits an option at the first `=` outside quotes.
 fn split(option: &str) -> Option<(Vec<String>, &str)> {
     option.match_indices('=').find_map(|(at, _)| {
         let path = document::dotted(option[..at].trim())?;
@@ -210,7 +210,7 @@ fn split(option: &str) -> Option<(Vec<String>, &str)> {
 /// Reads `--profile`.
 ///
 /// # Errors
-/// A [`Problem`] names the place, the key and what it takes.
+/// A [`Problem`] that names the position, the key and the values it takes.
 pub fn from_profile(profile: &str) -> Result<Sheet, Problem> {
     if !PROFILES.contains(&profile) {
         let near = PROFILES

@@ -1,4 +1,4 @@
-//! `Program`: settings that the program gives which embeds the application, in memory.
+//! `Program`: settings given in memory by the program that embeds the application.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use crate::config::document::{self, Given};
 use crate::config::layer::{Layer, Sheet};
 use crate::problem::Problem;
 
-/// Settings of the program that embeds the application. They are the strongest layer, and the only one but for what users chose
-/// "always" for, unless the program wants those of the machine, too.
+/// Settings of the program that embeds the application. They are the strongest layer. Besides them, only the rules for which users chose
+/// "always" apply, unless the program also wants the machine's settings.
 ///
 /// ```
 /// use haft_app::config::program::Program;
@@ -35,32 +35,32 @@ impl fmt::Debug for Program {
 }
 
 impl Program {
-    /// The same with this setting: a key as in `haft.toml`, and its value. It wins over one that was set before; lists add up. Whether
-    /// the key is known and takes such a value is checked when the settings are resolved.
+    /// Sets a value for a key, written as in `haft.toml`. It overrides an earlier value; lists are combined. Whether the key is known and
+    /// takes such a value is checked when the settings are resolved.
     pub fn set(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.given.push((key.into(), value.into()));
         self
     }
 
-    /// The same, over the settings of the machine: `/etc/haft`, the user's file, the workspace's `haft.toml` and `HAFT_…` variables.
+    /// Also applies the machine's settings: `/etc/haft`, the user's file, the workspace's `haft.toml` and `HAFT_…` variables.
     pub fn with_machine(mut self) -> Self {
         self.machine = true;
         self
     }
 
-    /// Whether the machine's settings count, too.
+    /// Returns whether the machine's settings also apply.
     pub fn reads_machine(&self) -> bool {
         self.machine
     }
 
-    /// These settings, then those: where both give a key, those win.
+    /// Appends other settings, which override these.
     pub(crate) fn then(mut self, other: Self) -> Self {
         self.given.extend(other.given);
         self.machine |= other.machine;
         self
     }
 
-    /// The settings as layers, in their order: each may give a key again.
+    /// Returns the settings as layers, in order: each may set a key again.
     pub(crate) fn sheets(&self) -> Result<Vec<Sheet>, Problem> {
         let sheet = |(key, value): &(String, Value)| {
             Ok(Sheet {

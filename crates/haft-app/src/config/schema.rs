@@ -1,10 +1,10 @@
-//! The JSON Schema of haft.toml, made from the table of keys, for editors.
+//! The JSON Schema of haft.toml for editors, generated from the table of keys.
 
 use serde_json::{Map, Value, json};
 
 use crate::config::keys::{KEYS, Key, Kind};
 
-/// The schema (2020-12).
+/// Returns the schema (2020-12).
 pub fn schema() -> Value {
     let mut root = object();
     root.insert(

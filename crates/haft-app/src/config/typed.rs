@@ -1,4 +1,4 @@
-//! Settings that always have a value, each with its type. The defaults stand in the table of keys and nowhere else.
+//! Settings that always have a value, each with its type. Their defaults are in the table of keys and nowhere else.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::config::{Settings, Source, value};
 /// A setting that always has a value of this type: the table of keys has a default for it.
 #[derive(Debug)]
 pub struct Setting<T> {
-    /// Its key, dotted.
+    /// Its dotted key.
     pub key: &'static str,
     kind: PhantomData<fn() -> T>,
 }
@@ -23,9 +23,9 @@ impl<T> Clone for Setting<T> {
 
 impl<T> Copy for Setting<T> {}
 
-/// What a setting's value may be.
+/// A type that a setting's value can have.
 pub trait FromValue: Default {
-    /// Reads a value; none where it is of another type.
+    /// Reads a value; returns `None` if it has another type.
     fn from_value(value: &Value) -> Option<Self>;
 }
 
@@ -41,7 +41,7 @@ impl FromValue for u64 {
     }
 }
 
-/// The largest there is, where a number is beyond what this machine counts to.
+/// A number too large for this machine becomes the maximum.
 impl FromValue for usize {
     fn from_value(value: &Value) -> Option<Self> {
         let number = u64::from_value(value)?;
@@ -55,7 +55,7 @@ impl FromValue for Duration {
     }
 }
 
-/// A text, or a choice's word.
+/// A text, or the word of a choice.
 impl FromValue for String {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_str().map(str::to_owned)
@@ -63,7 +63,7 @@ impl FromValue for String {
 }
 
 impl Settings {
-    /// The value of a setting that always has one.
+    /// Returns the value of a setting that always has one.
     ///
     /// ```
     /// use haft_app::config::program::Program;
@@ -89,13 +89,13 @@ impl Settings {
         given.or_else(|| default_of(setting)).unwrap_or_default()
     }
 
-    /// These settings with another word for one that always has one.
+    /// Returns these settings with another word for a setting that always has one.
     pub fn with_text(mut self, setting: Setting<String>, text: &str) -> Self {
         self.put_value(setting.key, Value::String(text.to_owned()));
         self
     }
 
-    /// Where a setting's value comes from.
+    /// Returns the origin of a setting's value.
     pub fn source<T>(&self, setting: Setting<T>) -> Option<&Source> {
         self.at(setting.key)?.sources.first()
     }

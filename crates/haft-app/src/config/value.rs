@@ -1,30 +1,30 @@
-//! Types of settings: whether a value is what its key takes, and which of two is the stricter.
+//! Types of settings: whether a value fits its key, and which of two values is stricter.
 
 use haft::text::clip;
 use toml::Value;
 
 use crate::config::keys::{Key, Kind, Untrusted};
 
-/// Most characters of a value that a message shows.
+/// Maximum number of characters of a value that a message shows.
 const SHOWN: usize = 60;
 
-/// How a value fails its key's type.
+/// How a value violates its key's type.
 #[derive(Debug)]
 pub struct Wrong {
     /// What the key takes.
     pub expected: String,
-    /// What was given.
+    /// The value that was given.
     pub got: String,
-    /// What kind of value was given, without the value.
+    /// The type of the given value, without the value.
     pub got_kind: String,
-    /// The item of a list that is wrong.
+    /// The index of the list item that is wrong.
     pub item: Option<usize>,
 }
 
 /// Checks a value against its key's type.
 ///
 /// # Errors
-/// [`Wrong`] says what the key takes.
+/// [`Wrong`], with what the key takes.
 pub fn check(key: &Key, value: &Value) -> Result<(), Wrong> {
     let fits = match (key.kind, value) {
         (Kind::Flag, Value::Boolean(_)) | (Kind::Text, Value::String(_)) | (Kind::Anything, _) => {
@@ -67,7 +67,7 @@ fn wrong(key: &Key, value: &Value, item: Option<usize>) -> Wrong {
     }
 }
 
-/// A rule: a text, or a table with `rule` and nothing but its examples and reason beside it.
+/// Returns whether a value is a rule: a text, or a table with `rule` and nothing besides its examples and reason.
 fn is_rule(value: &Value) -> bool {
     let texts = |value: &Value| {
         value
@@ -88,13 +88,13 @@ fn is_rule(value: &Value) -> bool {
     }
 }
 
-/// A time above zero in seconds, at most ten years: what is more is a slip.
+/// Returns a time above zero in seconds, at most ten years: more is a mistake.
 pub fn seconds(value: &Value) -> Option<f64> {
     const TEN_YEARS: f64 = 10.0 * 365.0 * 86_400.0;
     number(value).filter(|seconds| *seconds > 0.0 && *seconds <= TEN_YEARS)
 }
 
-/// A number of at least zero, at most 10^12: what is more is a slip.
+/// Returns a number that is at least zero and at most 10^12: more is a mistake.
 pub fn amount(value: &Value) -> Option<f64> {
     number(value).filter(|amount| (0.0..=1e12).contains(amount))
 }
@@ -111,7 +111,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// What a kind takes, in words.
+/// Describes what a kind takes.
 pub fn expected(kind: Kind) -> String {
     match kind {
         Kind::Flag => "true or false".to_owned(),
@@ -135,7 +135,7 @@ fn quoted(words: &[&str]) -> String {
     quoted.join(", ")
 }
 
-/// `an integer`, `a string`.
+/// Adds the article: `an integer`, `a string`.
 pub fn article(kind: &str) -> String {
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
         "an"
@@ -145,7 +145,7 @@ pub fn article(kind: &str) -> String {
     format!("{article} {kind}")
 }
 
-/// Whether an untrusted folder may put `new` where `old` stands.
+/// Returns whether an untrusted folder may replace `old` with `new`.
 pub fn may_tighten(key: &Key, old: Option<&Value>, new: &Value) -> bool {
     match key.untrusted {
         Untrusted::Ignored => false,

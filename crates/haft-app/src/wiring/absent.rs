@@ -1,4 +1,4 @@
-//! What is said of tools that are off: which setting turns them on.
+//! Advice for tools that are off: which setting turns them on.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use haft_chain::TOOL_CHAIN;
 use crate::site::Site;
 use crate::wiring::{chain, memory, selection};
 
-/// A tool that is only switched off is told so.
+/// Advises how to turn on a tool that is merely off.
 #[derive(Debug)]
 struct SwitchedOff {
     all: Arc<dyn Toolset>,
@@ -28,7 +28,7 @@ impl UnknownToolHint for SwitchedOff {
     }
 }
 
-/// What is said of tools that are off.
+/// Returns the advice for tools that are off.
 pub(crate) fn hint(at: &Site, all: Arc<dyn Toolset>) -> Arc<dyn UnknownToolHint> {
     Arc::new(SwitchedOff {
         all,

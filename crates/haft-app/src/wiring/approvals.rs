@@ -1,4 +1,4 @@
-//! Who is asked: nobody, the rules' automatic yes up to a risk, the person at this terminal.
+//! Who decides about calls: no one, automatic approval up to a risk, the user at this terminal.
 
 use std::sync::Arc;
 
@@ -28,18 +28,18 @@ use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::inventory::Inventory;
 use crate::wiring::{changes, names, parts};
 
-/// Says yes up to a risk, asks the person about the rest, tells the webhook and the desktop.
+/// Approves calls up to a risk, asks the user about the rest, and notifies the webhook and the desktop.
 #[derive(Debug)]
 struct RiskApprover {
     yes_up_to: Option<Risk>,
     person: Option<Arc<dyn Approver>>,
     webhook: Option<Webhook>,
-    /// Tells it on the desktop, where no person is asked by this process.
+    /// Shows desktop notices, if this process asks no user.
     desktop: Option<Desktop>,
 }
 
 impl RiskApprover {
-    /// Whether it has anything to say or anyone to tell.
+    /// Returns whether it can decide, ask or notify at all.
     fn asks_anyone(&self) -> bool {
         self.yes_up_to.is_some()
             || self.person.is_some()
@@ -55,7 +55,7 @@ impl Approver for RiskApprover {
 
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         if let Some(webhook) = self.webhook.clone() {
-            // Nobody waits for it: what it says comes by the inbox.
+            // Nothing waits for it: its reply comes through the inbox.
             let request = request.clone();
             tokio::spawn(async move { webhook.notify(&request).await });
         }
@@ -80,19 +80,19 @@ impl Approver for RiskApprover {
     }
 }
 
-/// Who answers when the policy asks (`approval.mode`).
+/// Who decides when the policy asks (`approval.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// A person.
+    /// The user.
     Ask,
-    /// Nobody: what would be asked about is denied.
+    /// No one: calls that need approval are denied.
     Deny,
-    /// haft itself, up to a risk; a person about the rest, where one is at the terminal.
+    /// haft itself, up to a risk; for the rest, the user, if one is at the terminal.
     Auto(Risk),
 }
 
 impl Mode {
-    /// The one reading of the setting; a word that is none of its choices asks nobody.
+    /// Reads the setting; an unknown word means no one.
     fn of(settings: &Settings) -> Self {
         match settings.get(APPROVAL_MODE).as_str() {
             "ask" => Self::Ask,
@@ -103,44 +103,44 @@ impl Mode {
     }
 }
 
-/// What the executor is made of.
+/// The components that the executor is built from.
 pub(crate) struct Wiring<'a> {
     pub(crate) policy: PolicyInForce,
-    /// Every tool there is, to judge rules by that people choose for good.
+    /// Every tool, to check rules that users save for good.
     pub(crate) tools: &'a Inventory,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
-    /// What commands run in.
+    /// The confinement that commands run in.
     pub(crate) confined: &'a parts::Confinement,
     pub(crate) archive: &'a Arc<Archive>,
     pub(crate) feed: &'a Arc<Feed>,
     pub(crate) tally: &'a Arc<Tally>,
-    /// What becomes of calls that the policy asks about, where it is the host that says so.
+    /// What happens to calls that need approval, if the host decides that.
     pub(crate) when_asked: Option<WhenAsked>,
-    /// Whether requests are told on the desktop, and how; none where the host wants no notices.
+    /// Whether and how desktop notices are shown; `None` if the host wants none.
     pub(crate) desktop: Option<&'a DesktopState>,
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) suspended: Arc<dyn SuspendedCalls>,
 }
 
-/// How people are asked.
+/// How approvals are obtained.
 #[derive(Debug)]
 pub(crate) struct Asks {
-    /// Whether a rule may be kept with a decision.
+    /// Checks whether a rule may be saved with a decision.
     pub(crate) rules: RuleCheck,
-    /// Whether what is asked outlives the process.
+    /// Whether requests outlive the process.
     pub(crate) durable: bool,
-    /// Who else hears of it.
+    /// The webhook that is notified.
     pub(crate) webhook: Option<Webhook>,
-    /// What becomes of a call about which no decision came in time.
+    /// What happens to a call that is not decided in time.
     pub(crate) on_timeout: WaitMode,
 }
 
-/// What says whether a rule may be kept.
+/// Returns the check of whether a rule may be saved.
 fn rule_check(wiring: &Wiring<'_>) -> Result<RuleCheck, Problem> {
     Ok(RuleCheck {
         policy: wiring.policy.clone(),
         tools: Arc::clone(wiring.tools.every()) as _,
-        // Those of servers are among the tools.
+        // The tools of servers are already in the registry.
         names: names::known(&wiring.tools.now().all)
             .into_iter()
             .map(str::to_owned)
@@ -149,7 +149,7 @@ fn rule_check(wiring: &Wiring<'_>) -> Result<RuleCheck, Problem> {
     })
 }
 
-/// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
+/// Builds the executor with its approver, and returns how approvals are obtained.
 pub(crate) fn executor(
     at: &Site,
     settings: &Settings,
@@ -199,7 +199,7 @@ pub(crate) fn executor(
     if asked.asks_anyone() {
         executor = executor.with_approver(asked);
     }
-    // Where no one is to be asked, or the host's approver alone, nothing is kept for others.
+    // If no one or only the host's approver is asked, no request is stored for others.
     let durable = mode == Mode::Ask && wiring.when_asked.is_none_or(WhenAsked::is_durable);
     if durable {
         executor = executor
@@ -219,7 +219,7 @@ pub(crate) fn executor(
     Ok((executor, asks))
 }
 
-/// What becomes of a call about which no decision came in time.
+/// Returns what happens to a call that is not decided in time.
 fn on_timeout(settings: &Settings, durable: bool) -> WaitMode {
     match settings.text("policy.on_approval_timeout") {
         Some("suspend") | None if durable => WaitMode::WaitThenSuspend,

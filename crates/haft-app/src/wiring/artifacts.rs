@@ -1,4 +1,4 @@
-//! Large results: in the folder, bucket or memory that `artifacts.url` names, else in a folder under home.
+//! The store of large results: the folder, bucket or memory that `artifacts.url` names, by default a folder in the state folder.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -17,19 +17,19 @@ use crate::site::Site;
 #[cfg(feature = "s3")]
 use crate::wiring::upstream;
 
-/// How often artifacts that expired are looked for.
+/// How often expired artifacts are removed.
 const DAY: Duration = Duration::from_hours(24);
 
-/// Most bytes of artifacts in memory, whatever settings say.
+/// Maximum total size of artifacts in memory, in bytes, whatever the settings say.
 const MEMORY: u64 = 1 << 30;
 
-/// The store as settings want it; what expired goes, at most once a day.
+/// Builds the store that the settings ask for; expired artifacts are removed, at most once a day.
 pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn ArtifactStore>, Problem> {
     let quota = settings.get(ARTIFACT_BYTES);
     let root = match settings.text("artifacts.url") {
         None => at.home.join("artifacts"),
         Some("memory:") => {
-            // What is in memory is not worth as much of it.
+            // The quota is meant for disks: memory gets less.
             let quota = quota.min(MEMORY);
             return Ok(Arc::new(MemoryArtifacts::new().with_quota(quota)));
         }
@@ -40,7 +40,7 @@ pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn Artifa
         },
     };
     let store = Arc::new(DirArtifacts::new(root).with_quota(quota));
-    // A command that ends first leaves it to the next. The task ends with the store, or with the runtime.
+    // A command that exits earlier leaves it to the next one. The task ends with the store, or with the runtime.
     tokio::spawn(sweep_daily(Arc::downgrade(&store)));
     Ok(store)
 }
@@ -55,7 +55,7 @@ async fn sweep_daily(store: Weak<DirArtifacts>) {
     }
 }
 
-/// A bucket, with the credentials of haft's own environment: it is haft's store, and no tool's.
+/// Builds a bucket store with the credentials in haft's own environment: it belongs to haft, not to any tool.
 #[cfg(feature = "s3")]
 fn bucket(
     at: &Site,
@@ -83,7 +83,7 @@ fn bucket(
     Err(refused("this haft was built without buckets"))
 }
 
-/// The folder that `artifacts.url` names.
+/// Returns the folder that `artifacts.url` names.
 pub(crate) fn folder(url: &str) -> Option<PathBuf> {
     let path = url.strip_prefix("file://")?;
     path.starts_with('/').then(|| {
@@ -92,7 +92,7 @@ pub(crate) fn folder(url: &str) -> Option<PathBuf> {
     })
 }
 
-/// The value may hold a password: it is not shown, nor is its line.
+/// Neither the value nor its line is shown, since the value may contain a password.
 fn refused(why: &str) -> Problem {
     Problem::settings(format!("`artifacts.url`: {why}"))
         .advise("write file:///PATH, s3://BUCKET/PREFIX or memory:, or take it out")

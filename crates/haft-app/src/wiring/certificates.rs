@@ -1,7 +1,7 @@
-//! Which certificates the programs of commands trust: those that this machine trusts.
+//! The certificates that programs run by commands trust: those that this machine trusts.
 //!
-//! A tunnel is not opened on its way, so programs see the servers' own certificates, or those of a company's proxy. Many bring a
-//! list of authorities of their own; these variables name the machine's.
+//! Tunnels stay encrypted end to end, so programs see the servers' own certificates, or those of a company's proxy. Many ship their own
+//! list of authorities; these variables point them to the machine's.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ const BUNDLES: &[&str] = &[
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
 ];
-/// What of `/etc` every jail shows.
+/// The folders with certificates that every jail shows.
 const SHOWN: &[&str] = &["/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pki", "/usr"];
-/// Each names a file with authorities: for OpenSSL and uv, Python's requests, pip, Node, cargo, git, curl, Deno.
+/// Variables that name a file of authorities: for OpenSSL and uv, Python's requests, pip, Node, cargo, git, curl, Deno.
 const VARIABLES: &[&str] = &[
     "SSL_CERT_FILE",
     "REQUESTS_CA_BUNDLE",
@@ -30,7 +30,7 @@ const VARIABLES: &[&str] = &[
     "DENO_CERT",
 ];
 
-/// The variables, and the files outside the system's folders that they name.
+/// Returns the variables, and the files outside the system's folders that they name.
 pub(crate) fn variables(
     environment: &Environment,
     places: &Places,

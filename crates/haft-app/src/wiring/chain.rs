@@ -1,4 +1,4 @@
-//! Code mode from settings: the interpreters, the limits of a script, `tool_chain` among the tools.
+//! Code mode from settings: the interpreters, the limits of a script, and `tool_chain` among the tools.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::offer::Offer;
 
-/// The bundle, and the category of its tools.
+/// The bundle of `tool_chain`, also its category.
 pub(crate) const CHAIN: &str = "chain";
-/// What `haft doctor` says and callers of an absent tool hear.
+/// Advice in `haft doctor` and for callers of the missing tool.
 pub(crate) const NO_PYTHON: &str =
     "scripts need python3: install it (Debian and Ubuntu: `apt install python3`)";
 
-/// `tool_chain`, for settings to switch: there where there is an interpreter.
+/// Returns the offer of `tool_chain`, if there is an interpreter.
 pub(crate) fn offers(environment: &Environment) -> impl Iterator<Item = Offer> {
     has_python(environment)
         .then(|| Offer {
@@ -38,7 +38,7 @@ pub(crate) fn offers(environment: &Environment) -> impl Iterator<Item = Offer> {
         .into_iter()
 }
 
-/// Whether there is a `python3` to try. Whether it works in the jail is found out when the first script wants it.
+/// Returns whether there is a `python3` to try. Whether it works in the jail turns out when the first script runs.
 pub(crate) fn has_python(environment: &Environment) -> bool {
     let path = environment.get("PATH").unwrap_or_default();
     let folders = std::env::split_paths(path).chain(["/usr/bin".into(), "/usr/local/bin".into()]);
@@ -51,7 +51,7 @@ fn runs_here(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Where scripts get their interpreters from; nothing is started yet.
+/// Returns the source of interpreters for scripts; starts nothing yet.
 pub(crate) fn jail(settings: &Settings, sandbox: &Sandbox) -> Result<CodeJail, Problem> {
     match settings.get(typed::CHAIN_ENGINE).as_str() {
         "auto" | "python" => {}
@@ -68,7 +68,7 @@ pub(crate) fn jail(settings: &Settings, sandbox: &Sandbox) -> Result<CodeJail, P
     Ok(CodeJail::new(sandbox, config))
 }
 
-/// The bounds of a script.
+/// Reads the limits of a script.
 pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
     let limits = RunLimits {
         max_calls: settings.get(typed::CHAIN_MAX_CALLS),
@@ -88,14 +88,14 @@ pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
     Ok(limits)
 }
 
-/// What scripts run in, and where is noted what they did.
+/// The interpreters of scripts, and the journal of what scripts did.
 #[derive(Clone, Copy)]
 pub(crate) struct Scripts<'a> {
     pub(crate) jail: &'a CodeJail,
     pub(crate) journal: &'a Arc<dyn Journal>,
 }
 
-/// These tools and `tool_chain`, which lets a script call them.
+/// Adds `tool_chain`, which lets a script call the other tools, to these tools.
 pub(crate) fn tools(
     at: &Site,
     settings: &Settings,

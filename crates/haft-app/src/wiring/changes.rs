@@ -1,4 +1,4 @@
-//! What becomes of the changes of commands, from settings.
+//! How changes made by commands are handled, from settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::config::{Settings, typed};
 use crate::problem::Problem;
 use crate::site::Site;
 
-/// How often what commands left is looked for.
+/// How often leftovers of commands are removed.
 const DAY: Duration = Duration::from_hours(24);
 
-/// How what commands change is judged and applied.
+/// Builds what judges and applies the changes of commands.
 pub(crate) fn changes(
     at: &Site,
     settings: &Settings,
@@ -31,7 +31,7 @@ pub(crate) fn changes(
 ) -> CommandChanges {
     let options = ChangeOptions {
         mode: mode(settings),
-        // Each key takes two words; of any other the strictest stands for it.
+        // Each key takes two words; any other word means the strictest.
         on_partial: match settings.get(typed::ON_PARTIAL).as_str() {
             "apply" => OnPartial::Apply,
             _ => OnPartial::Discard,
@@ -44,9 +44,9 @@ pub(crate) fn changes(
     CommandChanges::new(options, workspace.clone(), sandbox.clone())
 }
 
-/// Removes what commands left and nobody uses any more, now and every day, if no other process did.
+/// Removes unused leftovers of commands, now and every day, unless another process did.
 pub(crate) fn sweep(changes: &CommandChanges) -> AbortHandle {
-    // A command that ends first leaves it to the next. The task ends with the runtime.
+    // A command that exits earlier leaves it to the next one. The task ends with the runtime.
     tokio::spawn(sweep_daily(changes.clone())).abort_handle()
 }
 
@@ -69,7 +69,7 @@ fn mode(settings: &Settings) -> ChangeMode {
     }
 }
 
-/// When the profile `workspace` asks about a command.
+/// Returns when the profile `workspace` asks about a command.
 pub(crate) fn commands(settings: &Settings) -> policy::Commands {
     match settings.get(typed::COMMANDS).as_str() {
         "copy" => policy::Commands::Copy,
@@ -77,7 +77,7 @@ pub(crate) fn commands(settings: &Settings) -> policy::Commands {
     }
 }
 
-/// The executor's own tools.
+/// Returns the executor's own tools.
 pub(crate) fn own_tools(
     changes: &CommandChanges,
     network: &CommandNetwork,

@@ -1,4 +1,4 @@
-//! What is found besides tools, and how: skills, and embeddings where settings name a service.
+//! Tool discovery: also finds skills, and uses embeddings if the settings name a service.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::config::Settings;
 use crate::problem::Problem;
 use crate::wiring::upstream::upstream;
 
-/// From `search.*` and the skills there are.
+/// Reads the options from `search.*`, for these skills.
 pub(crate) fn options(
     settings: &Settings,
     skills: &Arc<SkillSet>,
@@ -28,7 +28,7 @@ fn embedder(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>, Problem> {
     let Some(url) = settings.text("search.embeddings.url") else {
         return Ok(None);
     };
-    // The URL of the interface is taken for that of its embeddings.
+    // The base URL of the API is accepted in place of the URL of its embeddings.
     let url = match url.trim_end_matches('/') {
         base if base.ends_with("/v1") => format!("{base}/embeddings"),
         whole => whole.to_owned(),

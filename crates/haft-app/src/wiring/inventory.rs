@@ -1,4 +1,4 @@
-//! `Inventory`: every tool there is and the servers behind haft as they are now, for parts that outlive a change of them.
+//! `Inventory`: the current tools and external servers, for components that outlive a change of them.
 
 use std::sync::{Arc, Weak};
 
@@ -11,26 +11,26 @@ use crate::notices::Notices;
 use crate::servers::Servers;
 use crate::wiring::parts::ToolCatalogue;
 
-/// Every tool, on or off, and the MCP servers behind haft.
+/// Every tool, on or off, and the external MCP servers.
 #[derive(Debug)]
 pub(crate) struct Inventory {
-    /// All but the tools of servers.
+    /// All tools except those of servers.
     own: ToolCatalogue,
     now: RwLock<Arc<Stock>>,
-    /// The tools of the stock that is in force.
+    /// The tools of the stock in force.
     every: Arc<Replaceable>,
-    /// Those by which clients reach what its servers have beside tools.
+    /// The tools by which clients reach what its servers offer besides tools.
     internal: Arc<Replaceable>,
-    /// Connections of earlier stocks over which calls may still be under way.
+    /// Connections of earlier stocks that may still have running calls.
     retiring: Mutex<Vec<Weak<Upstream>>>,
 }
 
-/// The servers of some settings, and every tool there is with theirs.
+/// The servers of some settings, and every tool, including theirs.
 #[derive(Debug)]
 pub(crate) struct Stock {
     pub(crate) all: ToolCatalogue,
     pub(crate) servers: Arc<Servers>,
-    /// A line for each server and each tool of theirs that is not offered.
+    /// A line for each server and each of their tools that is not offered.
     notes: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Stock {
         }
     }
 
-    /// Tells what was not told of the stock before.
+    /// Reports the notes that the previous stock did not have.
     fn tell(&self, before: &[String], notices: &Notices) {
         for note in self.notes.iter().filter(|note| !before.contains(note)) {
             notices.warn(note);
@@ -60,7 +60,7 @@ impl Stock {
 }
 
 impl Inventory {
-    /// These tools, and those of these servers.
+    /// Creates the inventory of these tools and servers.
     pub(crate) fn new(own: ToolCatalogue, servers: Servers, notices: &Notices) -> Self {
         let stock = Stock::new(&own, servers);
         stock.tell(&[], notices);
@@ -75,22 +75,22 @@ impl Inventory {
         }
     }
 
-    /// What is in force.
+    /// Returns the stock in force.
     pub(crate) fn now(&self) -> Arc<Stock> {
         Arc::clone(&self.now.read())
     }
 
-    /// Every tool, live.
+    /// Returns every tool, live.
     pub(crate) fn every(&self) -> &Arc<Replaceable> {
         &self.every
     }
 
-    /// The tools by which clients reach what servers have beside tools, live.
+    /// Returns the tools by which clients reach what servers offer besides tools, live.
     pub(crate) fn internal(&self) -> &Arc<Replaceable> {
         &self.internal
     }
 
-    /// What it would be with other servers.
+    /// Returns the stock with other servers.
     pub(crate) fn with(&self, servers: Servers) -> Stock {
         Stock::new(&self.own, servers)
     }
@@ -107,7 +107,7 @@ impl Inventory {
         retiring.extend(before.servers.retire_without(&stock.servers));
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub(crate) async fn close(&self) {
         let retiring = std::mem::take(&mut *self.retiring.lock());
         for old in retiring.iter().filter_map(Weak::upgrade) {

@@ -1,4 +1,4 @@
-//! The memory from settings: store, write mode, and what the memory tools may know of runs.
+//! Memory from settings: the store, the write mode, and what the memory tools may know about runs.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use crate::site::Site;
 use crate::wiring::memory_server;
 use crate::wiring::stores::Stores;
 
-/// Tools that the settings of the memory take away, whatever `tools.enable` says.
+/// Tools that the memory settings remove, whatever `tools.enable` says.
 const TOOLS: [&str; 3] = ["recall_memory", "write_memory", "memory"];
 
-/// The agent's name where nobody knows the run.
+/// The agent's name if the run is unknown.
 const NOBODY: &str = "library";
 
-/// Calls of this tool are no memory of the session: every search would find itself.
+/// Calls of this tool are excluded from session memory: every search would find itself.
 const NOT_RECALLED: &[&str] = &["recall_memory"];
 
-/// What keeps the memory.
+/// Where memory is kept.
 pub(crate) enum MemoryKeeper {
-    /// haft itself.
+    /// haft itself keeps it.
     Here(Memory),
-    /// A server behind it.
+    /// An external server keeps it.
     Server(MemoryServer),
 }
 
-/// The memory, unless settings switch it off. A provider that there is not is refused.
+/// Builds the memory, unless the settings turn it off. An unknown provider is an error.
 pub(crate) fn build(
     at: &Site,
     settings: &Settings,
@@ -67,17 +67,17 @@ pub(crate) fn build(
     }))))
 }
 
-/// How what tools write comes into memory.
+/// Reads how writes by tools enter memory.
 fn mode(settings: &Settings) -> WriteMode {
     match settings.get(typed::MEMORY_WRITE_MODE).as_str() {
         "external" => WriteMode::External,
         "candidate" => WriteMode::Candidate,
-        // The key takes three words; were there a fourth, nothing is written.
+        // The key takes three words; any other word means that nothing is written.
         _ => WriteMode::Disabled,
     }
 }
 
-/// What `haft doctor` says of the settings.
+/// Describes the settings for `haft doctor`.
 pub(crate) fn describe(settings: &Settings) -> String {
     if !settings.get(typed::MEMORY_ENABLED) {
         return "off (memory.enabled)".to_owned();
@@ -89,14 +89,14 @@ pub(crate) fn describe(settings: &Settings) -> String {
     format!("write mode {mode}")
 }
 
-/// What would bring a memory tool that is not there.
+/// Returns how to get a memory tool that is missing.
 pub(crate) fn absent(name: &str) -> Option<String> {
     TOOLS.contains(&name).then(|| {
         format!("`{name}` needs memory.enabled = true, and to write memory.write_mode = \"candidate\" or \"external\"")
     })
 }
 
-/// What the memory tools may know of runs.
+/// What the memory tools may know about runs.
 #[derive(Debug)]
 struct Notes {
     archive: Arc<Archive>,
@@ -107,7 +107,7 @@ impl RunNotes for Notes {
     fn agent<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<String, ToolError>> {
         Box::pin(async move {
             let found = self.index.get(run).await.map_err(|e| gone("the run", e))?;
-            // `mcp http` and `mcp stdio` are one agent by two transports.
+            // `mcp http` and `mcp stdio` are the same agent over two transports.
             let entry_point = found.map(|entry| entry.start.entry_point);
             let word = entry_point
                 .as_deref()

@@ -1,28 +1,28 @@
-//! The memory of an MCP server (`memory.provider = "mcp:NAME"`): which tools of the server the memory tools stand for.
+//! Memory in an MCP server (`memory.provider = "mcp:NAME"`): the server's tools that the memory tools stand for.
 
 use haft_builtins::memory::server::{MemoryServer, ServerTool, TextArgument};
 
 use crate::config::{Settings, typed};
 use crate::problem::Problem;
 
-/// What a provider begins with that is a server.
+/// The prefix of a provider that is a server.
 const PREFIX: &str = "mcp:";
 
-/// The tool of the reference server that takes entities, not a text.
+/// The tool of the reference server that takes entities instead of a text.
 const ENTITIES: &str = "create_entities";
 
-/// What is described by rules of the policy, in settings.
+/// The settings with rules of the policy.
 const RULES: [&str; 3] = ["policy.allow", "policy.ask", "policy.deny"];
 
-/// The tools that stand for others: a rule about them would hold for nothing.
+/// The tools that stand for others: a rule about them would never apply.
 const STAND_INS: [&str; 2] = ["recall_memory", "write_memory"];
 
-/// The server of this provider's name, where it is one.
+/// Returns the server that a provider names, if it names one.
 pub(crate) fn name(provider: &str) -> Option<&str> {
     provider.strip_prefix(PREFIX)
 }
 
-/// The server that keeps the memory, as settings describe it.
+/// Builds the server memory that the settings describe.
 pub(crate) fn build(settings: &Settings, server: &str) -> Result<MemoryServer, Problem> {
     let named = |key: &str| settings.entry(&["mcp", "servers", server, key]).is_some();
     if !named("command") && !named("url") {
@@ -76,7 +76,7 @@ pub(crate) fn build(settings: &Settings, server: &str) -> Result<MemoryServer, P
     })
 }
 
-/// Refuses a rule about a tool that stands for another: it looks as if it held.
+/// Refuses a rule about a tool that stands for another: it would seem to apply but never does.
 fn check_rules(
     settings: &Settings,
     recall: &ServerTool,
@@ -105,7 +105,7 @@ fn check_rules(
     Ok(())
 }
 
-/// What `haft doctor` says of it.
+/// Describes it for `haft doctor`.
 pub(crate) fn describe(settings: &Settings, server: &str) -> String {
     match build(settings, server) {
         Ok(memory) => {

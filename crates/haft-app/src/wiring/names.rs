@@ -1,4 +1,4 @@
-//! The names in rules, held against the tools that there are.
+//! Checks the names in rules against the existing tools.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::wiring::parts::{self, Knowledge, ToolCatalogue};
 use crate::wiring::policy::{Ground, build, problem};
 use crate::wiring::{selection, skills};
 
-/// Rules about tools that none is called: a misspelt name is an error, the name of a server's tool a line to be warned with.
+/// Checks for rules whose tool does not exist: a misspelt name is an error, the name of a server's tool a warning.
 pub(crate) fn check_names(
     policy: &Policy,
     settings: &Settings,
     tools: &ToolCatalogue,
 ) -> Result<Vec<String>, Problem> {
     let unknown = of_catalogue(policy, tools);
-    // A kept rule only allows: where it names nothing, it covers nothing.
+    // A saved rule only allows: if it names no tool, it covers nothing.
     let is_kept =
         |name: &UnknownName| name.list == List::Allow && name.layer == Layer::Always.as_str();
     let wrong = unknown
@@ -40,11 +40,11 @@ pub(crate) fn check_names(
     Ok(unknown.iter().map(line).collect())
 }
 
-/// What `policy check` finds in the names of rules, and beside them.
+/// What `policy check` finds in the names of rules, and an error in the settings besides.
 pub(crate) struct Names {
-    /// Names that no standard tool has, whether it is on or off.
+    /// Names that no standard tool has, on or off.
     pub(crate) unknown: Vec<UnknownName>,
-    /// Why the tools cannot be wired as settings say. The names were compared all the same.
+    /// Why the tools cannot be wired as the settings say. The names were still compared.
     pub(crate) fault: Option<Problem>,
 }
 
@@ -74,7 +74,7 @@ fn of_catalogue(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
     policy.unknown_names(&tools.registry.snapshot().specs(), &known(tools))
 }
 
-/// The names of all tools, and of those that other settings would bring.
+/// Returns the names of all tools, including those that other settings would add.
 pub(crate) fn known(tools: &ToolCatalogue) -> Vec<&str> {
     let mut names: Vec<&str> = tools.names().collect();
     for name in selection::elsewhere() {

@@ -1,4 +1,4 @@
-//! What commands reach over the network, from settings: the mode, its hosts, and where packages of this workspace are.
+//! The network access of commands, from settings: the mode, its hosts, and the folder for this workspace's packages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::upstream::upstream;
 
-/// What commands reach.
+/// Builds the network access of commands.
 pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, Problem> {
     let word = settings.get(SANDBOX_NETWORK);
     let word = word.as_str();
@@ -35,7 +35,7 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
     };
     let network = match word {
         "none" => CommandNetwork::default(),
-        // Without a jail no connection can be held; `haft doctor` says so.
+        // Without a jail no connection can be held back; `haft doctor` reports that.
         "ask" if passthrough => CommandNetwork::default(),
         "ask" => CommandNetwork::ask(proxy(&[])?),
         "allow-list" => CommandNetwork::allow_list(proxy(&[])?),
@@ -56,7 +56,7 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
     })
 }
 
-/// These hosts and those of settings; one that can never be reached is an error where it stands.
+/// Combines these hosts with those from the settings; one that can never be reached is an error at its position.
 fn allowed(settings: &Settings, built_in: &[&str]) -> Result<AllowList, Problem> {
     let items = settings.items("sandbox.allow_hosts");
     let mut hosts = built_in.to_vec();
@@ -75,7 +75,7 @@ fn allowed(settings: &Settings, built_in: &[&str]) -> Result<AllowList, Problem>
     AllowList::read(hosts).map_err(|error| Problem::settings(error.to_string()))
 }
 
-/// The folder of this workspace's packages: in the user's cache, for it can be filled again.
+/// Returns the folder for this workspace's packages: in the user's cache, since it can be recreated.
 pub(crate) fn packages(at: &Site) -> Option<PathBuf> {
     let cache = at.environment.folder("XDG_CACHE_HOME");
     let cache = cache.or_else(|| Some(at.environment.folder("HOME")?.join(".cache")))?;

@@ -1,4 +1,4 @@
-//! `serve.oauth.*`: whose access tokens count, checked and put together.
+//! `serve.oauth.*`: the authorization server whose access tokens are accepted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::problem::Problem;
 use crate::wiring::served;
 use crate::wiring::upstream::upstream;
 
-/// The keys that must be there where one of them is.
+/// Keys that are required if any key is set.
 const NEEDED: [&str; 2] = ["serve.oauth.issuer", "serve.oauth.audience"];
 
-/// The resource server that settings describe; none where they say nothing of one.
+/// Builds the resource server that the settings describe; `None` if they describe none.
 pub(crate) fn resource_server(
     settings: &Settings,
     tenant: &Arc<str>,
@@ -57,7 +57,7 @@ pub(crate) fn resource_server(
     Ok(Some(ResourceServer::new(terms, keys)))
 }
 
-/// A URL that is encrypted, or on this machine.
+/// Checks that a URL is encrypted or local.
 fn url(key: &str, text: &str) -> Result<String, Problem> {
     let wrong = |what: &str| {
         Problem::settings(format!("`{key}` is `{text}`: {what}"))
@@ -79,7 +79,7 @@ fn url(key: &str, text: &str) -> Result<String, Problem> {
     Ok(text.to_owned())
 }
 
-/// Scopes and the views that they stand for.
+/// Reads the scopes, each with its view.
 fn scopes(settings: &Settings) -> Result<BTreeMap<String, Option<String>>, Problem> {
     let entry = settings.entry(&["serve", "oauth", "scopes"]);
     let table = entry.and_then(|entry| entry.value.as_table());

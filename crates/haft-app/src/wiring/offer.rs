@@ -1,12 +1,12 @@
-//! `Offer`: a tool that settings may switch on or off.
+//! `Offer`: a tool that settings can turn on or off.
 
-/// A tool that could be on.
+/// A tool that can be on.
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
     /// Its name.
     pub(crate) name: String,
-    /// The bundle it belongs to; empty for none.
+    /// The bundle it belongs to; empty if none.
     pub(crate) bundle: &'static str,
-    /// Whether it is on when nobody says anything.
+    /// Whether it is on by default.
     pub(crate) default: bool,
 }

@@ -1,4 +1,4 @@
-//! Tools with pages of their own, one for each file of a folder: for tests alone, as no tool of haft's has a page.
+//! Tools with UI pages, one for each file of a folder: only for tests, as no tool of haft's own has a page.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use haft::tool::Tool;
 use haft_builtins::Builtin;
 use serde_json::json;
 
-/// Gives the file, as it is when somebody looks, as its page.
+/// Serves the current contents of the file as its page.
 struct Paged {
     spec: Arc<ToolSpec>,
     file: PathBuf,
@@ -45,7 +45,7 @@ impl Tool for Paged {
     }
 }
 
-/// A tool for each file, by the name of the file without its ending.
+/// Returns a tool for each file, named after the file without its extension.
 pub(crate) fn tools(folder: &str) -> Vec<Builtin> {
     let files = std::fs::read_dir(Path::new(folder)).into_iter().flatten();
     let tool = |file: PathBuf| {

@@ -1,4 +1,4 @@
-//! Single parts from settings: limits, the view of tools, sandbox, the principal.
+//! Components built from settings: limits, the view of tools, sandbox, principal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -41,10 +41,10 @@ use crate::wiring::policy::Ground;
 use crate::wiring::selection;
 use crate::wiring::{chain, changes, discover, network, skills, surroundings, web};
 
-/// Most bytes of one progress event, whatever settings say.
+/// Maximum size of a progress event, in bytes, whatever the settings say.
 const LONGEST_EVENT: usize = 1 << 20;
 
-/// The bounds of a run.
+/// Reads the limits of a run.
 pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
     let limits = RunLimits {
         max_calls: settings.get(typed::MAX_CALLS),
@@ -61,7 +61,7 @@ pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
     Ok(limits)
 }
 
-/// How live output is gathered.
+/// Reads how live output is batched.
 pub(crate) fn pace(settings: &Settings) -> Pace {
     Pace {
         gather: Duration::from_millis(settings.get(typed::FLUSH_MS)),
@@ -69,7 +69,7 @@ pub(crate) fn pace(settings: &Settings) -> Pace {
     }
 }
 
-/// What confines commands.
+/// Builds the sandbox of commands.
 fn sandbox(settings: &Settings, places: Places) -> Result<Sandbox, Problem> {
     let backend = match settings.get(typed::SANDBOX_BACKEND).as_str() {
         "auto" | "jail" => Backend::Jail,
@@ -79,7 +79,7 @@ fn sandbox(settings: &Settings, places: Places) -> Result<Sandbox, Problem> {
     sandbox_with(settings, backend, places)
 }
 
-/// What confines an MCP server. Settings that choose no jail for it choose no strength, either, unless they say one for all.
+/// Builds the sandbox of an MCP server. If its settings choose no jail, no strength is required, unless the settings require one for all.
 pub(crate) fn sandbox_of_server(
     settings: &Settings,
     backend: Backend,
@@ -109,7 +109,7 @@ fn sandbox_with(settings: &Settings, backend: Backend, places: Places) -> Result
     }))
 }
 
-/// What no jail shows, and what tools may change: nothing there is started outside a jail.
+/// Returns the paths that no jail shows, and those that tools may change: nothing there is started outside a jail.
 fn places(at: &Site, workspace: &Workspace, written: &[PathBuf]) -> Places {
     let writable = [Some(workspace.root().to_path_buf()), network::packages(at)];
     let hidden = workspace.hidden().iter().cloned();
@@ -117,16 +117,16 @@ fn places(at: &Site, workspace: &Workspace, written: &[PathBuf]) -> Places {
     Places::declared(hidden, writable.chain(written.iter().cloned()))
 }
 
-/// The standard tools and the host's own, on or off; with those of servers where there are some.
+/// The standard tools and the host's own, on or off, plus those of servers, if any.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolCatalogue {
-    /// All of them.
+    /// All tools.
     pub(crate) registry: Arc<ToolRegistry>,
     offers: Vec<Offer>,
 }
 
 impl ToolCatalogue {
-    /// Adds a tool of an MCP server; one whose schema cannot be used hides itself alone, and why is returned.
+    /// Adds a tool of an MCP server; if its schema is unusable, only this tool is left out, and the reason is returned.
     pub(crate) fn add_remote(&mut self, tool: RemoteTool) -> Option<String> {
         let name = tool.spec().name.to_string();
         let clashes = selection::is_tool(&self.offers, &name);
@@ -144,38 +144,38 @@ impl ToolCatalogue {
         None
     }
 
-    /// All that settings switch on and off.
+    /// Returns everything that settings can turn on and off.
     pub(crate) fn offers(&self) -> &[Offer] {
         &self.offers
     }
 
-    /// The names of all of them, and of those that are made elsewhere.
+    /// Returns the names of all tools, including those created elsewhere.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.offers.iter().map(|offer| offer.name.as_str())
     }
 }
 
-/// What commands run in.
+/// The confinement that commands run in.
 #[derive(Debug)]
 pub(crate) struct Confinement {
-    /// What confines them.
+    /// The sandbox.
     pub(crate) sandbox: Sandbox,
-    /// What no jail shows, and from where nothing is started outside of one.
+    /// The paths that no jail shows, and those from which nothing is started outside a jail.
     pub(crate) places: Places,
-    /// What they reach.
+    /// Their network access.
     pub(crate) network: CommandNetwork,
-    /// What they find beside the workspace.
+    /// What they see besides the workspace.
     pub(crate) surroundings: CommandSurroundings,
-    /// What settings name of that and this machine does not have.
+    /// Configured surroundings that this machine does not have.
     pub(crate) absent: Vec<PathBuf>,
-    /// Where what calls change is recorded.
+    /// The log of changes made by calls.
     pub(crate) log: Arc<ChangeLog>,
-    /// What becomes of what they change.
+    /// How their changes are judged and applied.
     pub(crate) changes: CommandChanges,
 }
 
 impl Confinement {
-    /// What settings choose.
+    /// Builds the confinement that the settings choose.
     pub(crate) fn of(at: &Site, settings: &Settings, ground: &Ground) -> Result<Self, Problem> {
         let base = places(at, &ground.workspace, &[]);
         let written = surroundings::written(at, settings, ground, &base)?;
@@ -198,14 +198,14 @@ impl Confinement {
     }
 }
 
-/// What there is beyond the workspace: the skills that are found, memory where it is on, the tools of the host.
+/// What exists beyond the workspace: the skills found, memory if it is on, the host's tools.
 pub(crate) struct Knowledge<'a> {
     pub(crate) skills: &'a Arc<SkillSet>,
     pub(crate) memory: Option<MemoryKeeper>,
     pub(crate) own: &'a [Arc<dyn Tool>],
 }
 
-/// Every tool there is, on the workspace; without those of servers.
+/// Returns every tool on this workspace, without those of servers.
 pub(crate) fn standard(
     at: &Site,
     settings: &Settings,
@@ -235,7 +235,7 @@ pub(crate) fn standard(
     catalogue(at, &builtins, knowledge.own)
 }
 
-/// The standard tools for their names alone, where what settings wire them to is wrong.
+/// Returns the standard tools just for their names, when what the settings wire them to is wrong.
 pub(crate) fn unwired(at: &Site, workspace: &Workspace) -> Result<ToolCatalogue, Problem> {
     let mut builtins = Builtins::new(workspace.clone());
     builtins.sandbox = Some(Sandbox::new(Config::default()));
@@ -284,7 +284,7 @@ fn catalogue(
     })
 }
 
-/// `files.check`: a table of patterns, each with a command as words.
+/// Reads `files.check`: a table of patterns, each with a command as a list of words.
 fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> {
     let Some(entry) = settings.entry(&["files", "check"]) else {
         return Ok(Vec::new());
@@ -307,19 +307,19 @@ fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> 
     })
 }
 
-/// Names in settings that only a server could have, which none has now.
+/// Returns a line for each name in the settings that only a server's tool could have, but none has now.
 pub(crate) fn of_servers(all: &ToolCatalogue, settings: &Settings) -> Vec<String> {
     selection::of_servers(&all.offers, settings)
 }
 
-/// The names of the tools that are on.
+/// Returns the names of the tools that are on.
 pub(crate) fn on(all: &ToolCatalogue, settings: &Settings) -> Result<BTreeSet<String>, Problem> {
     selection::enabled(&all.offers, settings)
 }
 
-/// The tools that are on, as settings want them described, bound and limited; those of skills among them while there are skills.
+/// Returns the tools that are on, described, bound and limited as the settings say; skill tools only appear while there are skills.
 ///
-/// A tool that a deny rule without specifier names is in no list; called all the same, it is denied by that rule.
+/// A tool that a deny rule without a specifier names is not listed; if it is called anyway, that rule denies it.
 pub(crate) fn view(
     all: &ToolCatalogue,
     on: &BTreeSet<String>,
@@ -329,7 +329,7 @@ pub(crate) fn view(
     let settings = wishes.settings;
     let mut own = wishes.of(on);
     for name in selection::deferred(&all.offers, on, settings)? {
-        // A tool that a rule takes away stays away: no search finds it.
+        // A tool that a rule removes stays removed: no search finds it.
         let tool = own.entry(name).or_default();
         tool.exposure = tool.exposure.or(Some(Exposure::Deferred));
     }
@@ -349,7 +349,7 @@ fn unbound(error: impl std::fmt::Display) -> Problem {
         .advise("`haft tools NAME` shows the arguments there are")
 }
 
-/// What speaks of single tools: settings, and deny rules without specifier.
+/// What configures individual tools: settings, and deny rules without a specifier.
 #[derive(Clone, Copy)]
 pub(crate) struct Wishes<'a> {
     pub(crate) settings: &'a Settings,
@@ -357,7 +357,7 @@ pub(crate) struct Wishes<'a> {
 }
 
 impl Wishes<'_> {
-    /// What they make of the tools that are on.
+    /// Returns their configuration of the tools that are on.
     fn of(self, on: &BTreeSet<String>) -> BTreeMap<String, ToolSettings> {
         let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
         for (path, entry) in self.settings.iter() {
@@ -376,7 +376,7 @@ impl Wishes<'_> {
     }
 }
 
-/// The same tools, and `tool_chain` over them where it is on.
+/// Adds `tool_chain` on top of the same tools, if it is on.
 pub(crate) fn with_chain(
     at: &Site,
     wishes: Wishes<'_>,
@@ -385,7 +385,7 @@ pub(crate) fn with_chain(
     scripts: Scripts<'_>,
 ) -> Result<Arc<dyn Toolset>, Problem> {
     let settings = wishes.settings;
-    // Sound limits are a matter of the settings, also where the tool is off.
+    // Invalid limits are an error in the settings even if the tool is off.
     chain::limits(settings)?;
     if !on.contains(TOOL_CHAIN) {
         return Ok(base);
@@ -434,7 +434,7 @@ fn json_object(value: &toml::Value) -> Map<String, Value> {
     }
 }
 
-/// The user of this machine who started the process.
+/// Returns the user of this machine who started the process.
 pub(crate) fn principal(environment: &Environment) -> Principal {
     let named = ["USER", "LOGNAME"]
         .iter()

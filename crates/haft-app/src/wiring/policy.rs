@@ -1,4 +1,4 @@
-//! The policy from settings: profile, the rules of all layers with their layers, the guards' places.
+//! The policy from settings: the profile, the rules of all layers with their layers, the guards' paths.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::site::Site;
 use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::{changes, stores};
 
-/// The rules as written and where they are read.
+/// The rules as written, and the folders that their paths refer to.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
-    /// Rules of all layers.
+    /// The rules of all layers.
     pub(crate) rules: RuleSet,
     /// What `//` and `~/` mean in them.
     pub(crate) places: Places,
@@ -61,7 +61,7 @@ fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
     Ok(rule)
 }
 
-/// The workspace, with what is haft's own hidden.
+/// Opens the workspace, with haft's own files hidden.
 fn workspace(at: &Site, settings: &Settings) -> Result<Workspace, Problem> {
     let opened = Workspace::open(&at.workspace);
     let opened = opened.map_err(|e| Problem::failed(format!("open the workspace: {e}")))?;
@@ -69,7 +69,7 @@ fn workspace(at: &Site, settings: &Settings) -> Result<Workspace, Problem> {
     Ok(opened.with_secret_names(secret_names(settings)?))
 }
 
-/// Which files hold secrets by their names: the built-in list, and what settings add.
+/// Returns which file names suggest secrets: the built-in list plus those that the settings add.
 fn secret_names(settings: &Settings) -> Result<SecretNames, Problem> {
     let mut names = SecretNames::default();
     for (value, source) in settings.items("policy.secret_names") {
@@ -84,33 +84,33 @@ fn secret_names(settings: &Settings) -> Result<SecretNames, Problem> {
     Ok(names)
 }
 
-/// What becomes of calls on those files.
+/// Reads what happens to calls on those files.
 fn secret_files(settings: &Settings) -> SecretFiles {
     match settings.get(SECRET_FILES).as_str() {
         "allow" => SecretFiles::Allow,
         "ask" => SecretFiles::Ask,
-        // The key takes three words; were there a fourth, the strictest stands for it.
+        // The key takes three words; any other word means the strictest.
         _ => SecretFiles::Deny,
     }
 }
 
-/// What stands between what strangers wrote and the world; nothing where settings say so.
+/// Returns the guard between untrusted content and the outside world; `None` if the settings turn it off.
 fn untrusted_content(settings: &Settings) -> Option<UntrustedContent> {
     let verdict = match settings.get(UNTRUSTED_CONTENT).as_str() {
         "off" => return None,
         "ask" => Verdict::Ask,
-        // The key takes three words; were there a fourth, the strictest stands for it.
+        // The key takes three words; any other word means the strictest.
         _ => Verdict::Deny,
     };
     Some(UntrustedContent::new(verdict).commands_reach_out(commands_reach_out(settings)))
 }
 
-/// Whether what commands reach is not judged connection by connection, so that a command stands for all of it.
+/// Returns whether commands have network access that is not judged per connection, so that a command itself counts as reaching out.
 fn commands_reach_out(settings: &Settings) -> bool {
     !matches!(settings.get(SANDBOX_NETWORK).as_str(), "none" | "ask")
 }
 
-/// How much calls may use up before a person is asked.
+/// Reads how much calls may use before the user is asked.
 fn budgets(at: &Site, settings: &Settings) -> Budgets {
     let limits = |period: &str| {
         let count = |what: &str| settings.whole(&format!("budgets.{period}.{what}"));
@@ -128,18 +128,18 @@ fn budgets(at: &Site, settings: &Settings) -> Budgets {
         .commands_reach_out(commands_reach_out(settings))
 }
 
-/// What calls stand on: one workspace, and the policy over it.
+/// What calls are based on: one workspace, and the policy for it.
 pub(crate) struct Ground {
     /// The folder, with its hidden paths, for tools and skills.
     pub(crate) workspace: Workspace,
     /// The policy in force.
     pub(crate) policy: Arc<Policy>,
-    /// The same, for tools that outlive it.
+    /// The same policy, for tools that outlive it.
     pub(crate) in_force: PolicyInForce,
 }
 
-/// Opens the workspace and reads the rules. One that cannot be read or breaks its own example is an error where it stands. `guards` are
-/// the host's.
+/// Opens the workspace and reads the rules. A rule that cannot be parsed or contradicts its own example is an error at its position.
+/// `guards` are the host's.
 pub(crate) fn build(
     at: &Site,
     settings: &Settings,
@@ -154,7 +154,7 @@ pub(crate) fn build(
     })
 }
 
-/// The policy that changed settings make, over the workspace as it was opened.
+/// Builds the policy from changed settings, for the workspace as it was opened.
 pub(crate) fn again(
     at: &Site,
     settings: &Settings,
@@ -190,7 +190,7 @@ fn over(
     Ok(Arc::new(policy.with_budgets(budgets(at, settings))))
 }
 
-/// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.
+/// Returns the paths that no tool touches: haft's state, settings, secret files and certificate key. The workspace's haft.toml may be read.
 pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let readable = at.workspace.join(FILE_NAME);
     let home = at.home.path().to_owned();
@@ -205,7 +205,7 @@ pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The certificate and the key that `serve.tls` names.
+/// Returns the certificate and the key that `serve.tls` names.
 fn tls_files(settings: &Settings) -> impl Iterator<Item = PathBuf> {
     ["serve.tls.cert", "serve.tls.key"]
         .into_iter()
@@ -213,17 +213,17 @@ fn tls_files(settings: &Settings) -> impl Iterator<Item = PathBuf> {
         .filter_map(|path| std::path::absolute(path).ok())
 }
 
-/// The verdict where no rule matches.
+/// Reads the profile: the verdict if no rule matches.
 pub(crate) fn profile(settings: &Settings) -> Profile {
     match settings.get(PROFILE).as_str() {
         "trusted" => Profile::Trusted,
         "workspace" => Profile::Workspace,
-        // The key takes three words; were there a fourth, the strictest stands for it.
+        // The key takes three words; any other word means the strictest.
         _ => Profile::ReadOnly,
     }
 }
 
-/// A fault of a rule, at its place.
+/// Converts an error in a rule into a problem, at the rule's position.
 pub(crate) fn problem(error: &RulesError, settings: &Settings) -> Problem {
     let (rule, list) = match error {
         RulesError::Unreadable { rule, list, .. } | RulesError::Example { rule, list, .. } => {
@@ -239,7 +239,7 @@ pub(crate) fn problem(error: &RulesError, settings: &Settings) -> Problem {
     }
 }
 
-/// Where a rule stands.
+/// Returns the position of a rule.
 fn place(settings: &Settings, key: &str, rule: &str) -> Option<Place> {
     let items = settings.items(key);
     let text = |value: &toml::Value| {

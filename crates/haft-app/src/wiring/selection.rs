@@ -1,5 +1,5 @@
-//! Which tools are on: the default set, `tools.enable`, `tools.disable`, `tools.NAME.enabled`, in this order. What a program switches
-//! off stays off, whatever other layers say.
+//! Which tools are on: the default set, `tools.enable`, `tools.disable`, `tools.NAME.enabled`, in this order. What an embedding program
+//! turns off stays off, whatever other layers say.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ use crate::wiring::offer::Offer;
 /// Tools that come with `run_command`.
 const WITH_COMMANDS: [&str; 2] = ["await_command", "kill_command"];
 
-/// Bundles: a category of tools by one name.
+/// Bundles: the names of tool categories.
 const BUNDLES: [&str; 7] = [
     "files", "commands", "web", "memory", "skills", "discover", "chain",
 ];
 
-/// Standard tools that later releases bring, or other settings take away: naming them is no mistake.
+/// Standard tools that later releases add, or other settings remove: naming them is not an error.
 const LATER: [&str; 4] = [
     "recall_memory",
     "write_memory",
@@ -29,7 +29,7 @@ const LATER: [&str; 4] = [
     "compress_history",
 ];
 
-/// Tools that are there once settings name what they work with: naming them before is no mistake.
+/// Tools that exist once the settings configure what they need: naming them earlier is not an error.
 const CONFIGURED: [(&str, &str); 2] = [
     (
         "web_search",
@@ -38,7 +38,7 @@ const CONFIGURED: [(&str, &str); 2] = [
     (TOOL_CHAIN, NO_PYTHON),
 ];
 
-/// The names of the tools that are on.
+/// Returns the names of the tools that are on.
 pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {
     check_tables(all, settings)?;
     let mut on: BTreeSet<String> = all
@@ -66,7 +66,7 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
             None => false,
         };
     }
-    // Waiting for a command and ending it make no sense without starting one, and the other way round.
+    // Waiting for a command and killing it make no sense without starting one, and vice versa.
     let with_commands = on.contains("run_command");
     for offer in all
         .iter()
@@ -81,8 +81,7 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
     Ok(on)
 }
 
-/// The tools that the program around the application does not want: what it says of one by name it says itself, and no other layer
-/// switches it on.
+/// Returns the tools that the embedding program turns off: only the program itself can turn one back on by name, no other layer.
 fn barred(all: &[Offer], settings: &Settings) -> BTreeSet<String> {
     let words = settings.items("tools.disable").into_iter();
     let words = words.filter(|(_, source)| source.layer == Layer::Program);
@@ -91,10 +90,10 @@ fn barred(all: &[Offer], settings: &Settings) -> BTreeSet<String> {
         .collect()
 }
 
-/// What finds deferred tools and has them listed: never deferred itself.
+/// The tools that find and expand deferred tools: never deferred themselves.
 const FINDERS: [&str; 2] = ["tool_search", "tool_expand_tools"];
 
-/// The names of those tools that are found and expanded before they are listed.
+/// Returns the names of the tools that must be found and expanded before they are listed.
 pub(crate) fn deferred(
     all: &[Offer],
     on: &BTreeSet<String>,
@@ -116,17 +115,17 @@ pub(crate) fn deferred(
     )))
 }
 
-/// Tools as a list of settings names them, also those that come later: of a server, of a skill.
+/// Tools named by a list in the settings, including future ones of a server or skill.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chosen {
     all: bool,
     names: BTreeSet<String>,
-    /// What a dotted name begins with: `docs.` for `docs.*`.
+    /// Prefixes of dotted names: `docs.` for `docs.*`.
     prefixes: Vec<String>,
 }
 
 impl Chosen {
-    /// Whether a tool of this name is one of them.
+    /// Returns whether a tool of this name is among them.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all
             || self.names.contains(name)
@@ -134,7 +133,7 @@ impl Chosen {
     }
 }
 
-/// The tools that a list of names, classes, bundles and `SERVER.*` means.
+/// Returns the tools that a list of names, classes, bundles and `SERVER.*` stands for.
 pub(crate) fn chosen(all: &[Offer], settings: &Settings, key: &str) -> Result<Chosen, Problem> {
     let mut chosen = Chosen {
         names: named(all, settings, key)?.into_iter().collect(),
@@ -152,25 +151,25 @@ pub(crate) fn chosen(all: &[Offer], settings: &Settings, key: &str) -> Result<Ch
         } else if word == SKILL_BUNDLE {
             chosen.prefixes.push(SKILL_PREFIX.to_owned());
         } else if word.contains('.') {
-            // Of a server that is not there now, or of a skill.
+            // A tool of a server that is not connected now, or of a skill.
             chosen.names.insert(word.to_owned());
         }
     }
     Ok(chosen)
 }
 
-/// The bundle of the tools over skills, and what the name of a skill's own tool begins with.
+/// The bundle of the skill tools, and the name prefix of a skill's own tool.
 const SKILL_BUNDLE: &str = "skills";
 const SKILL_PREFIX: &str = "skill.";
 
-/// The tools that a list of names, classes and bundles means. An unknown name is an error: a misspelt `disable`
-/// would leave a tool on that the operator wanted off.
+/// Returns the tools that a list of names, classes and bundles stands for. An unknown name is an error: a misspelt `disable` would leave a
+/// tool on that the operator wanted off.
 fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
     let mut out = Vec::new();
     for (item, source) in settings.items(key) {
         let word = item.as_str().unwrap_or_default();
         let found = meant(all, word);
-        // A dotted name may be of a server that is not there now.
+        // A dotted name may belong to a server that is not connected now.
         if found.is_empty() && !known(word) && !word.contains('.') {
             let problem =
                 Problem::settings(format!("unknown tool, class or bundle `{word}` in `{key}`"))
@@ -191,12 +190,12 @@ fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, P
     Ok(out)
 }
 
-/// Names of standard tools that other settings would bring.
+/// Returns the names of standard tools that other settings would add.
 pub(crate) fn elsewhere() -> impl Iterator<Item = &'static str> {
     LATER.into_iter().chain(CONFIGURED.map(|(name, _)| name))
 }
 
-/// A table of settings for a tool that there is not: what it switches off would stay on.
+/// Refuses a settings table for a tool that does not exist: a tool meant to be off would stay on.
 fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
     for (path, entry) in settings.iter() {
         let [section, name, key] = path else {
@@ -205,7 +204,7 @@ fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
         if section != "tools" {
             continue;
         }
-        // `memory` is a tool, too: the other tools of the bundle would stay on.
+        // `memory` is also a tool: the other tools of the bundle would stay on.
         let switches_off = key == "enabled" && entry.value.as_bool() == Some(false);
         let bundle = BUNDLES.contains(&name.as_str());
         if name.contains('.') || (is_tool(all, name) && !(bundle && switches_off)) {
@@ -236,7 +235,7 @@ fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The problem that a tool of the host has the name of another tool.
+/// Returns the problem that a tool of the host has the name of another tool.
 pub(crate) fn clash(name: &str) -> Problem {
     Problem::usage(format!(
         "there is already a tool `{name}`: a standard one, on or off, or one of the program's"
@@ -244,12 +243,12 @@ pub(crate) fn clash(name: &str) -> Problem {
     .advise("rename the program's tool: rules and settings could not tell the two apart")
 }
 
-/// Whether there is such a tool, or would be under other settings.
+/// Returns whether there is such a tool, or would be with other settings.
 pub(crate) fn is_tool(all: &[Offer], name: &str) -> bool {
     all.iter().any(|offer| offer.name == name) || elsewhere().any(|n| n == name)
 }
 
-/// A line for each dotted name in settings that no tool has: it may be of a server that is not there now, or misspelt.
+/// Returns a line for each dotted name in the settings that no tool has: its server may not be connected now, or it is misspelt.
 pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
     let mut named = BTreeSet::new();
     for (path, _) in settings.iter() {
@@ -296,7 +295,7 @@ fn meant(all: &[Offer], word: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a word such as `docs.*` means this tool.
+/// Returns whether a word such as `docs.*` includes this tool.
 fn is_of_server(name: &str, word: &str) -> bool {
     let prefix = word
         .strip_suffix('*')
@@ -321,13 +320,13 @@ fn nearest(all: &[Offer], word: &str) -> Option<String> {
     crate::nearest::nearest(word, &words).map(str::to_owned)
 }
 
-/// What a tool lacks that is not there because nothing for it to work with is configured.
+/// Returns what a tool lacks that is missing because nothing is configured for it to work with.
 pub(crate) fn unconfigured(name: &str) -> Option<&'static str> {
     let (_, lacks) = CONFIGURED.iter().find(|(tool, _)| *tool == name)?;
     Some(lacks)
 }
 
-/// What switches a tool on.
+/// Returns how to turn a tool on.
 pub(crate) fn how_to_enable(name: &str) -> String {
     format!(
         "the tool is off; `tools.enable = [\"{name}\"]` in settings, or -c tools.{name}.enabled=true, turns it on"

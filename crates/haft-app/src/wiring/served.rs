@@ -1,4 +1,4 @@
-//! What MCP clients are served: all tools or few of them listed, whole or by a view of settings.
+//! The tools served to MCP clients: all or only a few of them listed, in full or through a view from the settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::wiring::chain::Scripts;
 use crate::wiring::parts::{self, ToolCatalogue, Wishes};
 use crate::wiring::selection::{self, Chosen};
 
-/// The tool by which the others are found.
+/// The tool that finds the others.
 const FINDER: &str = "tool_search";
-/// The tool that gives schemas; there wherever few tools are listed, on or off.
+/// The tool that returns schemas; present, on or off, wherever only a few tools are listed.
 const DESCRIBES: &str = "describe_tools";
-/// Longest name of a view.
+/// Maximum length of a view's name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// What is served: toolsets in whose place others can be put.
+/// The served toolsets, each replaceable.
 #[derive(Debug)]
 pub(crate) struct Served {
     /// For clients without a view.
     pub(crate) whole: Arc<Replaceable>,
-    /// By the names of views.
+    /// By view name.
     pub(crate) views: BTreeMap<String, Arc<Replaceable>>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct ServedTools {
 }
 
 impl Served {
-    /// These, to begin with.
+    /// Starts with these toolsets.
     pub(crate) fn new(tools: ServedTools) -> Self {
         let replaceable = |tools| Arc::new(Replaceable::new(tools));
         Self {
@@ -54,7 +54,7 @@ impl Served {
         }
     }
 
-    /// Puts others in their places. The views that there are stay the same while the process lives.
+    /// Replaces the toolsets. The set of views stays the same while the process runs.
     pub(crate) fn replace(&self, tools: ServedTools) {
         self.whole.replace(tools.whole);
         for (name, tools) in tools.views {
@@ -65,7 +65,7 @@ impl Served {
     }
 }
 
-/// What the toolsets are made of.
+/// What the toolsets are built from.
 #[derive(Clone, Copy)]
 pub(crate) struct Kit<'a> {
     pub(crate) at: &'a Site,
@@ -75,7 +75,7 @@ pub(crate) struct Kit<'a> {
     pub(crate) scripts: Scripts<'a>,
 }
 
-/// What is served. `base` has the tools that are on, without `tool_chain`; `offered` has that, too.
+/// Builds the served toolsets. `base` has the tools that are on, without `tool_chain`; `offered` includes it.
 pub(crate) fn tools(
     kit: Kit<'_>,
     base: &Arc<dyn Toolset>,
@@ -98,7 +98,7 @@ pub(crate) fn tools(
             Arc::new(Arc::clone(base).matching(move |name| view.has(name)))
         };
         let tools = if kit.is_lazy(&narrow) {
-            // What finds the others finds those of the view alone.
+            // The finder only finds tools of the view.
             let narrow = Arc::clone(base).matching(move |name| name == FINDER || view.has(name));
             kit.lazily(Arc::new(narrow), &pinned)?
         } else {
@@ -114,10 +114,10 @@ pub(crate) fn tools(
     Ok(ServedTools { whole, views })
 }
 
-/// A view as settings say it.
+/// A view in the settings.
 #[derive(Debug, Clone)]
 struct ViewOf {
-    /// All where nothing is said.
+    /// `None` for all tools.
     tools: Option<Chosen>,
     deny: Chosen,
 }
@@ -141,7 +141,7 @@ impl ViewOf {
     }
 }
 
-/// The names of the views of settings.
+/// Returns the names of the views in the settings.
 pub(crate) fn names(settings: &Settings) -> Result<BTreeSet<String>, Problem> {
     let mut names = BTreeSet::new();
     for (path, entry) in settings.iter() {
@@ -171,7 +171,7 @@ pub(crate) fn names(settings: &Settings) -> Result<BTreeSet<String>, Problem> {
 }
 
 impl Kit<'_> {
-    /// Whether few of these tools are to be listed.
+    /// Returns whether only a few of these tools are to be listed.
     fn is_lazy(&self, base: &Arc<dyn Toolset>) -> bool {
         let settings = self.wishes.settings;
         match settings.get(typed::SERVED_TOOLS).as_str() {
@@ -185,7 +185,7 @@ impl Kit<'_> {
         }
     }
 
-    /// These tools, few of them listed, and `tool_chain` where it is on.
+    /// Returns these tools with only a few of them listed, plus `tool_chain` if it is on.
     fn lazily(&self, base: Arc<dyn Toolset>, pinned: &Chosen) -> Result<Arc<dyn Toolset>, Problem> {
         let (settings, policy) = (self.wishes.settings, self.wishes.policy);
         let snapshot = base.snapshot();

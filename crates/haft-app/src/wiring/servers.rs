@@ -1,4 +1,4 @@
-//! `mcp.servers.NAME.*`: what settings say of a server, checked and put together.
+//! `mcp.servers.NAME.*`: checks the settings of external servers and builds the servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -30,22 +30,22 @@ use crate::wiring::policy::Ground;
 use crate::wiring::surroundings::Check;
 use crate::wiring::upstream::upstream;
 
-/// What servers are put together from.
+/// What servers are built from.
 #[derive(Clone, Copy)]
 pub(crate) struct Basis<'a> {
     pub(crate) at: &'a Site,
     pub(crate) settings: &'a Settings,
     pub(crate) ground: &'a Ground,
     pub(crate) confined: &'a Confinement,
-    /// What hides the tokens that signing in gave.
+    /// Redacts the tokens that signing in returned.
     pub(crate) redactor: &'a Redactor,
 }
 
 impl Basis<'_> {
-    /// All servers of settings, with what was pinned of them; those of `before` of which nothing has changed are the same ones.
+    /// Returns all servers from the settings, with their pins; unchanged servers of `before` are reused.
     ///
     /// # Errors
-    /// What settings say of one of them cannot be.
+    /// The settings of a server are invalid.
     pub(crate) fn servers(self, before: Option<&Servers>) -> Result<Servers, Problem> {
         let made: Result<Vec<Made>, Problem> = names(self.settings)
             .into_iter()
@@ -67,7 +67,7 @@ fn names(settings: &Settings) -> BTreeSet<&str> {
     named.collect()
 }
 
-/// One server.
+/// A server.
 struct One<'a> {
     basis: Basis<'a>,
     name: &'a str,
@@ -113,7 +113,7 @@ impl One<'_> {
         })
     }
 
-    /// All that settings say of it, as it is used.
+    /// Returns all of its settings, with values as used.
     fn own_settings(&self) -> BTreeMap<Vec<String>, Value> {
         let own = self.basis.settings.iter().filter(|(path, _)| {
             matches!(path, [mcp, servers, name, ..] if mcp == "mcp" && servers == "servers" && name == self.name)
@@ -143,7 +143,7 @@ impl One<'_> {
         seconds.map_or(otherwise, Duration::from_secs_f64)
     }
 
-    /// A text as it was written: references to secrets stay references.
+    /// Returns a text as written: references to secrets stay references.
     fn written(&self, key: &str) -> String {
         let entry = self.entry(key);
         let text = entry.and_then(|entry| entry.written.as_str());
@@ -204,7 +204,7 @@ impl One<'_> {
         })
     }
 
-    /// What stands before the names of its tools, where settings say it.
+    /// Returns the prefix of its tools' names, if the settings have one.
     fn prefix(&self) -> Result<Option<String>, Problem> {
         let Some(prefix) = self.text("prefix") else {
             return Ok(None);
@@ -219,7 +219,7 @@ impl One<'_> {
         Ok(Some(prefix.to_owned()))
     }
 
-    /// The folders that it is told of: the workspace, or what its jail shows it.
+    /// Returns the folders that it is told about: the workspace, or what its jail shows.
     fn roots(&self) -> Result<Vec<Root>, Problem> {
         let folders = match self.text("roots") {
             Some("none" | "pass") => Vec::new(),
@@ -235,7 +235,7 @@ impl One<'_> {
         Ok(folders.map(|folder| Root::folder(folder)).collect())
     }
 
-    /// The command line for a person, and to tell one server from another.
+    /// Returns the command line for display, and to distinguish servers.
     fn command_line(&self) -> String {
         let mut words = vec![self.written("command")];
         let arguments = self
@@ -244,7 +244,7 @@ impl One<'_> {
         let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
         words.extend(arguments.map(str::to_owned));
         let mut line = join_words(&words);
-        // What it finds in its variables and in its folder can make it another program.
+        // Its variables and its folder can make it a different program.
         for (name, _) in self.pairs("env") {
             line.extend([" ", &name, "=…"]);
         }
@@ -258,7 +258,7 @@ impl One<'_> {
         self.text("sandbox.backend") != Some("passthrough")
     }
 
-    /// Whether its jail has the machine's network.
+    /// Returns whether its jail has the machine's network.
     fn has_network(&self) -> bool {
         self.text("sandbox.network") == Some("host")
     }
@@ -305,7 +305,7 @@ impl One<'_> {
                 .filter(|folder| folder.is_absolute())
                 .collect(),
             spec,
-            // What settings add for commands, their secrets among it, is not for servers.
+            // What the settings add for commands, including secrets, is not for servers.
             surroundings: CommandSurroundings {
                 toolchains: Arc::clone(&confined.surroundings.toolchains),
                 ..CommandSurroundings::default()
@@ -314,7 +314,7 @@ impl One<'_> {
         })
     }
 
-    /// The folder that it starts in.
+    /// Returns the folder that it starts in.
     fn folder(&self, is_jailed: bool) -> Result<PathBuf, Problem> {
         let home = self.basis.at.environment.folder("HOME");
         let folder = match self.text("cwd") {
@@ -345,7 +345,7 @@ impl One<'_> {
     }
 
     fn address(&self, url: &str) -> Result<Address, Problem> {
-        // The value may hold a key: it is not shown.
+        // The value may contain a key, so it is not shown.
         let wrong = |why: &str| {
             self.wrong(&format!("`url`: {why}")).advise(
                 "write https://HOST/PATH, or http://HOST:PORT/PATH for a server of this machine",
@@ -357,7 +357,7 @@ impl One<'_> {
         let http = Http::trusted().with_upstream(proxy.clone());
         let public = Http::guarded().with_upstream(proxy);
         let reach = Reach::new(http.clone(), public, endpoint.host());
-        // A server that wants a key of its own is not signed in at.
+        // haft does not sign in to a server that has its own key.
         let has_key = self
             .pairs("headers")
             .iter()
@@ -374,7 +374,7 @@ impl One<'_> {
         Address::new(http, endpoint, sign_in).map_err(|why| wrong(&why))
     }
 
-    /// What settings say of signing in.
+    /// Reads the settings for signing in.
     fn oauth(&self) -> Result<OAuthTerms, Problem> {
         let text = |key: &str| self.text(key).map(str::to_owned);
         let terms = OAuthTerms {
@@ -383,7 +383,7 @@ impl One<'_> {
             issuer: text("oauth.issuer"),
             scopes: self.items("oauth.scopes"),
         };
-        // The server names who lets haft in: it could name anybody, who would then be sent the secret.
+        // The server names its authorization server: it could name any, to which haft would then send the secret.
         if terms.client_secret.is_some() && terms.issuer.is_none() {
             let why = "has an `oauth.client_secret` and no `oauth.issuer` that it is for";
             return Err(self.wrong(why).advise(

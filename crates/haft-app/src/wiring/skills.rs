@@ -1,4 +1,4 @@
-//! Where skills are looked for, which of them may be used, and the tools over them.
+//! Where skills are discovered, which of them may be used, and the tools for them.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::wiring::offer::Offer;
 /// The user's own folders below `HOME`, after `$XDG_CONFIG_HOME/haft/skills`.
 const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
-/// The tools over skills, for settings to switch: there while there is a skill.
+/// Returns the offers of the skill tools, which appear while there is a skill.
 pub(crate) fn offers() -> impl Iterator<Item = Offer> {
     SKILL_TOOLS.into_iter().map(|name| Offer {
         name: name.to_owned(),
@@ -27,7 +27,7 @@ pub(crate) fn offers() -> impl Iterator<Item = Offer> {
     })
 }
 
-/// The tools over the set, as far as they are on.
+/// Builds the skill tools that are on.
 pub(crate) fn tools(
     settings: &Settings,
     workspace: &Workspace,
@@ -40,7 +40,7 @@ pub(crate) fn tools(
         .map(str::to_owned)
         .collect();
     let options = SkillOptions {
-        // Whoever switches the bundle off wants none of its tools.
+        // A user who turns the bundle off wants none of its tools.
         as_tools: settings.get(SKILLS_AS_TOOLS) && !on.is_empty(),
         on,
         ..SkillOptions::new(workspace.clone())
@@ -49,7 +49,7 @@ pub(crate) fn tools(
         .map_err(|e| Problem::failed(format!("offer the skills: {e}")))
 }
 
-/// The set; nothing is read yet.
+/// Returns the set of skills; nothing is read yet.
 pub(crate) fn set(at: &Site, settings: &Settings) -> SkillSet {
     let filter = Filter {
         allow: texts(settings, "skills.allow"),
@@ -58,7 +58,7 @@ pub(crate) fn set(at: &Site, settings: &Settings) -> SkillSet {
     SkillSet::new(roots(at, settings), filter)
 }
 
-/// The workspace's folders, those of the settings, the user's; the first wins.
+/// Returns the workspace's folders, those from the settings and the user's; the first one wins.
 fn roots(at: &Site, settings: &Settings) -> Vec<Root> {
     let workspace =
         WORKSPACE_FOLDERS.map(|folder| Root::workspace(&at.workspace, folder, settings.trusted));

@@ -17,25 +17,25 @@ use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::artifacts;
 
-/// What `SQLite` keeps beside a database file.
+/// Suffixes of the files that `SQLite` keeps next to a database file.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// The stores, none of them opened yet.
 #[derive(Debug)]
 pub(crate) struct Stores {
-    /// Which runs there are.
+    /// The index of runs.
     pub(crate) index: Arc<dyn RunIndex>,
-    /// What waits for an approval.
+    /// The inbox of approval requests.
     pub(crate) inbox: Arc<dyn Inbox>,
-    /// Which calls were suspended.
+    /// The suspended calls.
     pub(crate) suspended: Arc<dyn SuspendedCalls>,
-    /// What chains did: beside the runs' records, which is the quickest, unless a database is named.
+    /// The journal of chains: next to the runs' records, which is fastest, unless a database is named.
     pub(crate) journal: Arc<dyn Journal>,
-    /// What agents remember: always a file, for it is searched as it is typed.
+    /// The agents' memory: always a file, since it is searched with every keystroke.
     pub(crate) memory: Arc<SqliteStore>,
 }
 
-/// The stores as settings want them.
+/// Builds the stores that the settings ask for.
 pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> {
     let home = at.home.path();
     if let Some(url) = settings.text("store.url").filter(|url| is_postgres(url)) {
@@ -77,7 +77,7 @@ pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> 
     })
 }
 
-/// The files of a database and the folder of artifacts that settings put elsewhere: haft's own, which no tool touches.
+/// Returns the database files and the artifacts folder that the settings place elsewhere: haft's own, which no tool touches.
 pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let artifacts = settings.text("artifacts.url").and_then(artifacts::folder);
     let Some(path) = file(at, settings) else {
@@ -94,7 +94,7 @@ pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The file that `store.url` names; a relative one is below haft's state folder.
+/// Returns the file that `store.url` names; a relative path is below haft's state folder.
 fn file(at: &Site, settings: &Settings) -> Option<PathBuf> {
     let path = settings.text("store.url")?.strip_prefix("sqlite:")?;
     let path = path.strip_prefix("//").unwrap_or(path);
@@ -107,7 +107,7 @@ fn is_postgres(url: &str) -> bool {
         .any(|scheme| url.starts_with(scheme))
 }
 
-/// The value may hold a password: it is not shown.
+/// The value is not shown, since it may contain a password.
 fn refused(why: &str) -> Problem {
     Problem::settings(format!("`store.url`: {why}"))
         .advise("write sqlite:PATH or postgres://USER@HOST/DATABASE, or take it out")

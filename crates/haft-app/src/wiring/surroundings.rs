@@ -1,4 +1,4 @@
-//! What commands find beside the workspace, from settings and from this machine: toolchains, folders, variables.
+//! What commands see besides the workspace, from settings and from this machine: toolchains, folders, variables.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::site::Site;
 use crate::wiring::certificates;
 use crate::wiring::policy::Ground;
 
-/// Variables that decide what runs in every program; settings cannot set them for commands.
+/// Variables that affect every program; settings cannot set them for commands.
 const RESERVED: &[&str] = &["HOME", "PATH", "TMPDIR"];
 
-/// The folders of `sandbox.write` that a jail may show, without those in the workspace or in another of them.
+/// Returns the folders of `sandbox.write` that a jail may show, without those inside the workspace or inside one another.
 pub(crate) fn written(
     at: &Site,
     settings: &Settings,
@@ -38,7 +38,7 @@ pub(crate) fn written(
     Ok(folders)
 }
 
-/// The folders that jailed MCP servers change, each with its server's name: nothing in them is started outside a jail.
+/// Returns the folders that jailed MCP servers write to, each with its server's name: nothing in them is started outside a jail.
 pub(crate) fn written_by_servers<'s>(
     at: &Site,
     settings: &'s Settings,
@@ -62,7 +62,7 @@ pub(crate) fn written_by_servers<'s>(
     })
 }
 
-/// Everything that commands find; `write` is what [`written`] returned.
+/// Returns everything that commands see; `write` is the result of [`written`].
 pub(crate) fn surroundings(
     at: &Site,
     settings: &Settings,
@@ -95,7 +95,7 @@ pub(crate) fn surroundings(
     })
 }
 
-/// The user's toolchains, without those that a deny rule names.
+/// Returns the user's toolchains, without those that a deny rule names.
 fn toolchains(at: &Site, ground: &Ground, places: &Places) -> Toolchains {
     let search = ToolchainSearch {
         home: at.environment.folder("HOME"),
@@ -120,7 +120,7 @@ fn denied(denials: &Denials, path: &Path, changed: bool) -> Option<String> {
     denied.then(|| "is, or holds, what a deny rule names".to_owned())
 }
 
-/// How the paths of one key are read.
+/// How the paths of one key are checked.
 pub(super) struct Check<'a> {
     pub(super) at: &'a Site,
     pub(super) ground: &'a Ground,
@@ -130,20 +130,20 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// The canonical paths that are there, but for those in the workspace, which commands see anyway; one that must not be
-    /// shown is an error where it stands.
+    /// Returns the canonical paths that exist, except those in the workspace, which commands see anyway; one that must not be shown is an
+    /// error at its position.
     fn all(&self, settings: &Settings) -> Result<Vec<PathBuf>, Problem> {
         let mut paths = self.with_workspace(settings)?;
         paths.retain(|path| !path.starts_with(self.ground.workspace.root()));
         Ok(paths)
     }
 
-    /// The same with those in the workspace.
+    /// Returns the same, including those in the workspace.
     pub(super) fn with_workspace(&self, settings: &Settings) -> Result<Vec<PathBuf>, Problem> {
         let mut paths = Vec::new();
         for (value, source) in settings.items(self.key) {
             let path = self.path(value.as_str().unwrap_or_default(), source)?;
-            // The same settings may serve several machines: `haft doctor` names what is absent here.
+            // The same settings may serve several machines: `haft doctor` lists what is missing here.
             if !path.exists() {
                 continue;
             }
@@ -172,7 +172,7 @@ impl Check<'_> {
         Ok(paths)
     }
 
-    /// The folder of haft's own `PATH`, or of haft itself, that commands would change with this one.
+    /// Returns the folder in haft's own `PATH`, or of haft itself, that commands could change along with this one.
     fn programs_in(&self, real: &Path) -> Option<PathBuf> {
         if !self.changed {
             return None;
@@ -210,7 +210,7 @@ impl Check<'_> {
     }
 }
 
-/// What settings name and this machine does not have.
+/// Returns the configured paths that this machine does not have.
 pub(crate) fn absent(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let keys = ["sandbox.read", "sandbox.write", "sandbox.path"];
     let items = keys.iter().flat_map(|key| settings.items(key));

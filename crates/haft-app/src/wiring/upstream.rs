@@ -1,4 +1,4 @@
-//! `network.proxy`: the proxy through which haft's own requests leave, from settings.
+//! `network.proxy`: the proxy for haft's own requests, from settings.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use haft_store::artifacts::{Dial, Dialing, Duplex};
 use crate::config::Settings;
 use crate::problem::Problem;
 
-/// The variables by which other programs are told of a proxy.
+/// The variables that other programs read the proxy from.
 const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
-/// The proxy, where settings name one.
+/// Returns the proxy, if the settings name one.
 ///
 /// # Errors
-/// The URL is not that of a proxy, the settings hold its password in plain text, or an entry of `network.no_proxy` is not a host.
+/// The URL is not that of a proxy, the settings contain its password in plain text, or an entry of `network.no_proxy` is not a host.
 pub(crate) fn upstream(settings: &Settings) -> Result<Option<UpstreamProxy>, Problem> {
     let Some(entry) = settings.entry(&["network", "proxy"]) else {
         return Ok(None);
@@ -38,7 +38,7 @@ pub(crate) fn upstream(settings: &Settings) -> Result<Option<UpstreamProxy>, Pro
     let direct = direct.iter().filter_map(|(value, _)| value.as_str());
     let proxy = UpstreamProxy::new(url, direct).map_err(|error| match error {
         UpstreamError::Direct { .. } => wrong("network.no_proxy", &error.to_string()),
-        // The value may hold a password: neither it nor its line is shown.
+        // Neither the value nor its line is shown, since the value may contain a password.
         _ => wrong("network.proxy", &error.to_string())
             .advise("write http://HOST:PORT or https://HOST:PORT, or take it out"),
     })?;
@@ -55,7 +55,7 @@ fn has_password(written: &str) -> bool {
     let Some((login, _)) = rest.rsplit_once('@') else {
         return false;
     };
-    // References hold colons of their own: only what is written beside them is looked at.
+    // References contain colons of their own: only the text outside them is checked.
     let (mut plain, mut rest) = (String::new(), login);
     while let Some((before, after)) = rest.split_once("${") {
         plain.push_str(before);
@@ -67,12 +67,12 @@ fn has_password(written: &str) -> bool {
         .is_some_and(|(_, password)| !password.is_empty())
 }
 
-/// The variable that names a proxy, which haft does not use by itself.
+/// Returns the variable that names a proxy, which haft does not use by itself.
 pub(crate) fn unused_variable(is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
     VARIABLES.into_iter().find(|name| is_set(name))
 }
 
-/// Opens the connections of a bucket through the proxy; `None` where there is none.
+/// Returns what opens a bucket's connections through the proxy; `None` if there is no proxy.
 #[cfg(feature = "s3")]
 pub(crate) fn dial(settings: &Settings) -> Result<Option<Arc<dyn Dial>>, Problem> {
     let proxy = upstream(settings)?;
@@ -82,7 +82,7 @@ pub(crate) fn dial(settings: &Settings) -> Result<Option<Arc<dyn Dial>>, Problem
     }))
 }
 
-/// Connections through the proxy, or directly to the hosts that it is not used for.
+/// Connections through the proxy, or direct ones to the hosts excluded from it.
 #[cfg(feature = "s3")]
 #[derive(Debug)]
 struct ByProxy(Http);

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::upstream::upstream;
 
-/// The policy asked about hosts that redirects lead to.
+/// Asks the policy about hosts that redirects lead to.
 #[derive(Debug)]
 struct Redirects(PolicyInForce);
 
@@ -27,7 +27,7 @@ impl RedirectRule for Redirects {
     }
 }
 
-/// What the web tools work with.
+/// Builds what the web tools work with.
 pub(crate) fn web(
     settings: &Settings,
     policy: &PolicyInForce,
@@ -45,7 +45,7 @@ pub(crate) fn web(
         let told = |e: HttpError| Problem::settings(format!("`web.user_agent`: {e}"));
         http = http.with_user_agent(agent).map_err(told)?;
     }
-    // What reads HTML and PDF files is this program, executed again in the jail.
+    // The reader of HTML and PDF files is this program, executed again in the jail.
     let reader = own_program().map(|program| {
         let reader = JailedReader::new(sandbox.clone(), program);
         Arc::new(reader) as Arc<dyn PageReader>
@@ -59,7 +59,7 @@ pub(crate) fn web(
     })
 }
 
-/// Web tools that are asked for nothing but their names.
+/// Returns web tools that are only used for their names.
 pub(crate) fn unwired() -> Web {
     Web {
         http: Http::guarded(),
