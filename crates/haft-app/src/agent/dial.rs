@@ -1,4 +1,4 @@
-//! Connections to models through the proxy of the settings.
+//! Connections to models through the configured proxy.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use haft_agent::http_model::dial::{Dial, Io};
 use haft_builtins::web::http::Http;
 use haft_builtins::web::upstream::UpstreamProxy;
 
-/// Connects through the proxy, or directly to the hosts that it is not used for.
+/// Connects through the proxy, or directly to the hosts excluded from it.
 #[derive(Debug)]
 pub(super) struct ByProxy(Http);
 

@@ -1,4 +1,4 @@
-//! The instructions of an agent: haft's own, or those of the settings.
+//! The instructions of an agent: haft's own, or those from the settings.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use crate::config::Settings;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// The largest file of instructions.
+/// Maximum size of a file of instructions, in bytes.
 const MOST: u64 = 256 << 10;
 
-/// The instructions, with the folder that the agent works in.
+/// Returns the instructions, which name the folder that the agent works in.
 pub(super) fn text(app: &App, settings: &Settings) -> Result<String, Problem> {
     match settings.text("agent.system") {
         None => Ok(own(app.workspace())),

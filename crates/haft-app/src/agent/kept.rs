@@ -1,4 +1,4 @@
-//! Where an agent's conversation is kept, and how it is gone on with: in its run, or, where that has ended, in a new one.
+//! Stored conversations of agents: where they are, and how they are resumed: in their run, or, if that is finished, in a new one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -21,28 +21,28 @@ use crate::wiring::{parts, stores};
 
 /// The file in the run's folder.
 const FILE: &str = "conversation.jsonl";
-/// Most bytes of a first prompt that is read for a list.
+/// Maximum number of bytes of a first prompt that are read for a list.
 const FIRST_LINE: u64 = 64 << 10;
-/// Characters of it that are listed.
+/// Maximum number of its characters that are listed.
 const LONGEST_TITLE: usize = 100;
 
-/// Whether a run is an agent's, so that its conversation can be gone on with.
+/// Returns whether a run is an agent's, so that its conversation can be resumed.
 pub fn is_kept(folder: &Path) -> bool {
     folder.join(FILE).is_file()
 }
 
-/// An agent's run, as a list of conversations has it.
+/// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
 pub struct KeptRun {
     /// The run.
     pub run: RunId,
     /// The folder that it works in.
     pub workspace: String,
-    /// When it began, or ended where it has: RFC 3339 UTC.
+    /// When it started, or ended if it has: RFC 3339 UTC.
     pub last: String,
     /// The beginning of the first prompt.
     pub prompt: Option<String>,
-    /// Where its record is.
+    /// The folder of its record.
     pub folder: PathBuf,
 }
 
@@ -51,14 +51,14 @@ pub struct KeptRun {
 pub struct KeptRuns {
     /// The runs.
     pub runs: Vec<KeptRun>,
-    /// The run after which the next page begins, where there is one.
+    /// The run after which the next page starts, if there is one.
     pub next: Option<RunId>,
 }
 
-/// The agents' runs of this process's user on one page of the index.
+/// Returns the agents' runs of this process's user on one page of the index.
 ///
 /// # Errors
-/// The index cannot be read, or settings name none that there is.
+/// The index cannot be read, or the one in the settings is invalid.
 pub async fn kept_runs(
     at: &Site,
     settings: &Settings,
@@ -92,7 +92,7 @@ pub async fn kept_runs(
     Ok(KeptRuns { runs: kept, next })
 }
 
-/// The beginning of the first prompt, where it can be read.
+/// Returns the beginning of the first prompt, if it can be read.
 fn prompt(folder: &Path) -> Option<String> {
     let mut line = String::new();
     let file = File::open(folder.join(FILE)).ok()?.take(FIRST_LINE);
@@ -105,7 +105,7 @@ fn prompt(folder: &Path) -> Option<String> {
 }
 
 impl App {
-    /// A new run, with nothing said yet.
+    /// Starts a new run with an empty conversation.
     pub(super) async fn begin(
         &self,
         options: RunOptions,
@@ -115,7 +115,7 @@ impl App {
         Ok((run, conversation))
     }
 
-    /// The conversation of an earlier run: in that run, resumed, or in a new one where it is finished.
+    /// Opens the conversation of an earlier run: in that run, resumed, or in a new one if it is finished.
     pub(super) async fn go_on_with(
         &self,
         earlier: &RunId,
@@ -171,7 +171,7 @@ fn open(folder: &Path) -> Result<FileConversation, Problem> {
         .map_err(|e| Problem::failed(format!("open the conversation: {e}")))
 }
 
-/// Copies a conversation: whole, or not at all.
+/// Copies a conversation, completely or not at all.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let part = to.join("conversation.part");
     let mut options = OpenOptions::new();

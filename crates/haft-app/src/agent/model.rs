@@ -1,4 +1,4 @@
-//! The model that an agent asks: by its name and settings, a scenario that is served here, or a program's own.
+//! The model that an agent asks: named in the task or settings, a scenario served by this process, or a program's own.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use crate::app::App;
 use crate::config::Settings;
 use crate::problem::Problem;
 
-/// What stands before a scenario's name or file.
+/// The prefix of a scenario's name or file.
 const SCRIPTED: &str = "scripted:";
-/// The dialect in which a scenario is asked.
+/// The provider and model under which a scenario is asked.
 const SCRIPTED_AS: &str = "anthropic:scripted";
-/// The name of the scenario that needs no file.
+/// The name of the built-in scenario.
 const FIRST_TRY: &str = "first-try";
-/// What a name can be beside a provider's model.
+/// Advice on other kinds of names than a provider's model.
 const TRY_SCRIPT: &str =
     "scripted:FILE is a model that follows a script; docs/guide/models.md lists the providers";
-/// How haft is tried without a model.
+/// How to try haft without a model.
 const TRY: &str = "or try haft without a key: --model scripted:first-try";
 
-/// The model, by its name.
+/// A model with its name.
 pub(super) struct ModelChoice {
     pub(super) name: String,
     pub(super) model: Arc<dyn Model>,
-    /// What serves it, as long as it is asked.
+    /// The server of a scenario, which runs until dropped.
     pub(super) served: Option<Server>,
 }
 
 impl App {
-    /// The model that the task or settings name.
+    /// Returns the model that the task or the settings name.
     pub(super) async fn model(
         &self,
         settings: &Settings,
@@ -59,7 +59,7 @@ impl App {
             .parse()
             .map_err(|e: ModelNameError| Problem::usage(e.to_string()).advise(TRY_SCRIPT))?;
         let base_url = task.base_url.clone().or_else(|| {
-            // A key goes to no address that was set for another provider.
+            // A key must not go to an address that was set for another provider.
             let default: Option<ModelName> = default.and_then(|text| text.parse().ok());
             let same = default.is_none_or(|default| default.provider == name.provider);
             let set = settings.text("model.base_url").filter(|_| same);
@@ -67,7 +67,7 @@ impl App {
         });
         let environment = &self.site().environment;
         let keys = name.provider.keys;
-        // No result, record or message shows the key, whoever repeats it.
+        // Results, records and messages hide the key, whatever repeats it.
         self.redactor()
             .learn(keys.iter().filter_map(|key| environment.get(key)));
         let is_set = |key: &&str| {
@@ -91,7 +91,7 @@ impl App {
         })
     }
 
-    /// A scenario by its name or file, served on this machine.
+    /// Returns a scenario by its name or file, served on this machine.
     async fn scripted(&self, scenario: &str) -> Result<ModelChoice, Problem> {
         let read = match scenario {
             FIRST_TRY => Scenario::from_toml(scenarios::FIRST_TRY),

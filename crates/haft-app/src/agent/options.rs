@@ -1,4 +1,4 @@
-//! How an agent asks, from settings: instructions, budgets, prices.
+//! The options of an agent from settings: instructions, budgets, prices.
 
 use haft_agent::{Budget, Options, Prices, Provided};
 
@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::config::{Settings, typed};
 use crate::problem::Problem;
 
-/// The options of an agent that asks the model of this name.
+/// Returns the options of an agent that asks the model of this name.
 pub(super) fn options(
     app: &App,
     settings: &Settings,
@@ -46,7 +46,7 @@ pub(super) fn options(
     })
 }
 
-/// The setting that says how much money there may be, if one does.
+/// Returns the setting that limits the money, if one does.
 fn budget_of_money(settings: &Settings) -> Option<&'static str> {
     const KEYS: [(&str, bool); 3] = [
         ("agent.max_cost", true),
@@ -61,7 +61,7 @@ fn budget_of_money(settings: &Settings) -> Option<&'static str> {
     KEYS.into_iter().find(said).map(|(key, _)| key)
 }
 
-/// The tools that providers define, by their words in settings.
+/// Reads the tools that providers define, by their words in settings.
 fn provided(settings: &Settings) -> Result<Vec<Provided>, Problem> {
     let known = |word: &str| Provided::ALL.into_iter().find(|one| one.as_str() == word);
     let mut all = Vec::new();
@@ -87,7 +87,7 @@ fn whole(settings: &Settings, path: &[&str]) -> Option<u64> {
     u64::try_from(settings.entry(path)?.value.as_integer()?).ok()
 }
 
-/// What the model costs, where settings say what it reads or writes.
+/// Returns the model's prices, if the settings have an input or output price.
 fn prices(settings: &Settings, model: &str) -> Option<Prices> {
     let price = |name| settings.amount(&["models", model, name]);
     let (input, output) = (price("input_price"), price("output_price"));

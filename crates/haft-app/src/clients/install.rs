@@ -1,4 +1,4 @@
-//! haft put into the settings of a client, and taken out: the rest of the file stays as it is, to the byte.
+//! Adds haft to the settings of a client, and removes it: the rest of the file stays the same, byte for byte.
 
 use crate::clients::settings_file::SettingsFile;
 use crate::clients::{Client, Launch, Level};
@@ -15,10 +15,10 @@ pub(crate) mod record;
 pub(crate) mod step;
 pub(crate) mod target;
 
-/// Puts haft into the settings of a client; `dry_run` only says what would become of the file.
+/// Adds haft to the settings of a client; `dry_run` only returns what the file would become.
 ///
 /// # Errors
-/// A [`Problem`] where the client has no such file, or the file cannot be read, understood or written.
+/// A [`Problem`] if the client has no such file, or the file cannot be read, parsed or written.
 pub fn install(
     client: &'static Client,
     level: Level,
@@ -30,8 +30,8 @@ pub fn install(
     target(client, level, site)?.put_in(&site.home, &put, dry_run)
 }
 
-/// Takes haft out of the settings of a client. A file that is as haft wrote it becomes again what it was; in any other haft's
-/// entry alone is removed.
+/// Removes haft from the settings of a client. A file that haft wrote and nobody changed is restored to what it was; from any other file,
+/// only haft's entry is removed.
 ///
 /// # Errors
 /// As for [`install`].

@@ -1,4 +1,4 @@
-//! JSON with comments and trailing commas, edited in place: a member put in or taken out, every other byte left as it is.
+//! Edits JSON with comments and trailing commas in place: adds or removes a member and leaves every other byte as it is.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ pub(crate) use reader::{Step, Wrong};
 mod lists;
 mod reader;
 
-/// Puts `value` at `name` in the object `servers` of the root, making that object where it is missing.
+/// Sets `name` to `value` in the object `servers` of the root, creating that object if it is missing.
 pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
     let after = put_unread(text, servers, name, value)?;
     let mut expected = tree(text)?;
-    // Only an object is a text of its own.
+    // Only an object is a document by itself.
     let mut own = tree(&json!({ name: value }).to_string())?;
     let own = own.entry(name).clone();
     expected.entry(servers).put(name, own);
@@ -43,7 +43,7 @@ fn put_unread(text: &str, servers: &str, name: &str, value: &Value) -> Result<St
     }
 }
 
-/// Takes `name` out of the object `servers` of the root; `None` where it is not there.
+/// Removes `name` from the object `servers` of the root; returns `None` if it is not there.
 pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
     let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
@@ -56,7 +56,7 @@ pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
     check(without(text, &object, nth), &expected, servers).map(Some)
 }
 
-/// Takes the member `name` out of the root where it is an object without members.
+/// Removes the member `name` from the root if it is an object without members.
 pub(crate) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
     let Some(root) = root(text)? else {
         return Ok(text.to_owned());
@@ -75,17 +75,17 @@ pub(crate) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
     check(without(text, &root, nth), &expected, name)
 }
 
-/// Whether the root has this member.
+/// Returns whether the root has this member.
 pub(crate) fn has(text: &str, name: &str) -> bool {
     root(text).is_ok_and(|root| root.is_some_and(|root| matches!(root.find(name), Ok(Some(_)))))
 }
 
-/// What the whole text says; one with nothing in it is an object without members.
+/// Parses the whole text; a blank one is an object without members.
 pub(crate) fn read(text: &str) -> Result<Value, Wrong> {
     Ok(tree(text)?.value())
 }
 
-/// What stands at `name` in the object `servers` of the root.
+/// Returns the value of `name` in the object `servers` of the root.
 pub(super) fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, Wrong> {
     let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
@@ -103,8 +103,8 @@ fn servers_of(text: &str, servers: &str) -> Result<Option<Object>, Wrong> {
         .transpose()
 }
 
-/// Reads what an edit made, and fails unless it says just what it should: a file that a client cannot read, or that says something
-/// else, is never written.
+/// Parses the result of an edit and fails unless it is exactly what it should be: a file that a client cannot read, or with another
+/// meaning, is never written.
 fn check(after: String, expected: &Tree, servers: &str) -> Result<String, Wrong> {
     if tree(&after).as_ref() == Ok(expected) {
         return Ok(after);
@@ -117,7 +117,7 @@ fn check(after: String, expected: &Tree, servers: &str) -> Result<String, Wrong>
     })
 }
 
-/// A text with nothing in it but blanks and comments gets its object at the end.
+/// Appends the object to a text that only has blanks and comments.
 fn fresh(text: &str, document: &Value) -> String {
     let body = format!("{document:#}\n");
     let head = text.trim_end_matches(BLANKS);
@@ -132,11 +132,11 @@ fn newline_of(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// How the file is written.
+/// The formatting of the file.
 struct Style {
     unit: String,
     newline: &'static str,
-    /// Everything stands on one line.
+    /// Whether everything is on one line.
     compact: bool,
 }
 
@@ -155,7 +155,7 @@ impl Style {
         }
     }
 
-    /// The value as text; its later lines begin with `base`.
+    /// Renders the value; lines after the first start with `base`.
     fn render(&self, value: &Value, base: &str, lines: bool) -> String {
         if !lines {
             return value.to_string();
@@ -171,7 +171,7 @@ impl Style {
     }
 }
 
-/// The text with one more member at the end of the object.
+/// Returns the text with one more member at the end of the object.
 fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style) -> String {
     inserted_last(text, object, style, &|base, lines| {
         let key = Value::String(key.to_owned());
@@ -179,8 +179,8 @@ fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style
     })
 }
 
-/// The text with one more member or item at the end of the object or array. `member` writes it: given the blanks before its later
-/// lines, and whether it may have such.
+/// Returns the text with one more member or item at the end of the object or array. `member` renders it, given the indentation of its
+/// further lines, and whether it may have any.
 fn inserted_last(
     text: &str,
     object: &Object,
@@ -192,7 +192,7 @@ fn inserted_last(
         Some(first) => is_first_on_line(text, first.start),
         None => !style.compact,
     };
-    // What follows a comment that its line ends is on the next line.
+    // After a line comment, the member must start on a new line.
     let lines = stands_alone || object.ends_in_line_comment;
     let outer = line_indent(text, object.open);
     let base = match first {
@@ -220,7 +220,7 @@ fn inserted_last(
     if last.is_some_and(|last| last.comma.is_some()) {
         out.push(',');
     }
-    // The closing brace stands on a line of its own.
+    // The closing brace goes on a line of its own.
     if lines && !text[object.end..object.close].contains('\n') {
         out.push_str(style.newline);
         out.push_str(&outer);
@@ -231,18 +231,18 @@ fn inserted_last(
     out
 }
 
-/// The text without one member of the object. Comments stay, and so does the line break before the member: it may end a comment.
+/// Returns the text without a member of the object. Comments stay, and so does the line break before the member: it may end a comment.
 fn without(text: &str, object: &Object, nth: usize) -> String {
     let member = &object.members[nth];
     let mut head = text[..member.start].to_owned();
-    // The comma of the member before goes with the last one.
+    // If the last member is removed, the comma of the one before it goes, too.
     if let (None, Some(previous)) = (member.comma, nth.checked_sub(1))
         && let Some(comma) = object.members[previous].comma
     {
         head.remove(comma);
     }
     let tail = match member.comma {
-        // Between a value and its comma there may be a comment.
+        // There may be a comment between a value and its comma.
         Some(comma) if is_blank(&text[member.value.end..comma]) => text[comma + 1..].to_owned(),
         Some(comma) => format!("{}{}", &text[member.value.end..comma], &text[comma + 1..]),
         None => text[member.value.end..].to_owned(),
@@ -275,7 +275,7 @@ fn replaced(text: &str, range: Range<usize>, new: &str) -> String {
     format!("{}{new}{}", &text[..range.start], &text[range.end..])
 }
 
-/// The blanks at the beginning of the line of `at`.
+/// Returns the indentation of the line that contains `at`.
 fn line_indent(text: &str, at: usize) -> String {
     let begin = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let line = &text[begin..];
@@ -284,7 +284,7 @@ fn line_indent(text: &str, at: usize) -> String {
         .collect()
 }
 
-/// Whether only blanks stand before `at` on its line, and the line is not the first.
+/// Returns whether only blanks precede `at` on its line, and the line is not the first.
 fn is_first_on_line(text: &str, at: usize) -> bool {
     text[..at]
         .rfind('\n')

@@ -1,4 +1,4 @@
-//! A settings file, a client's or haft's own: read, locked against a second haft, written all or not at all.
+//! A settings file, of a client or haft's own: read, locked against other haft processes, written completely or not at all.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -9,18 +9,18 @@ use crate::config::FILE_NAME;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// Larger than any settings file: Claude Code keeps much beside its settings.
+/// Maximum size in bytes, larger than any settings file: Claude Code stores much more in its own than settings.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The file, by its real path.
+/// The file, by its canonical path.
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
-    /// Whose it is.
+    /// The program that it belongs to.
     client: &'static str,
-    /// What to do where it cannot be read or written.
+    /// What to do if it cannot be read or written.
     advice: String,
-    /// Its permissions where it is new; none for the usual ones.
+    /// Its permissions if it is new; `None` for the usual ones.
     mode: Option<u32>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct SettingsFile {
 const NO_FILE: &str = "it is a link that leads to no file: make that file, or remove the link";
 
 impl SettingsFile {
-    /// A settings file of haft itself. Links are followed. The user's file may hold secrets, so a new one is readable by its owner alone.
+    /// Returns a settings file of haft itself. Links are followed. A new user file is only readable by its owner, for its secrets.
     pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
         let advice = "make the file and its folder readable and writable";
         let path = resolved(named).map_err(|e| {
@@ -46,7 +46,7 @@ impl SettingsFile {
         })
     }
 
-    /// Finds a file of `client`. Links are followed, as the client does; a project's file must lie `within` the project.
+    /// Finds a file of `client`. Links are followed, as the client does; a project's file must be `within` the project.
     pub(crate) fn locate(
         named: &Path,
         client: &'static str,
@@ -76,13 +76,13 @@ impl SettingsFile {
         })
     }
 
-    /// The same, with these permissions where it is new.
+    /// Sets the permissions of a new file.
     pub(crate) fn with_mode(mut self, mode: u32) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// Reads it; `None` where it does not exist.
+    /// Reads the file; returns `None` if it does not exist.
     pub(crate) fn read(&self) -> Result<Option<String>, Problem> {
         match plain_file::read(&self.path, MAX_BYTES) {
             Ok(text) => Ok(Some(text)),
@@ -91,7 +91,7 @@ impl SettingsFile {
         }
     }
 
-    /// The folders on the way to it that do not exist, the outermost first.
+    /// Returns the folders in its path that do not exist, outermost first.
     pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
         let above = self.folder().ancestors();
         let missing = above.take_while(|folder| std::fs::symlink_metadata(folder).is_err());
@@ -100,22 +100,22 @@ impl SettingsFile {
         folders
     }
 
-    /// Makes them.
+    /// Creates the missing folders.
     pub(crate) fn make_folders(&self) -> Result<(), Problem> {
         std::fs::create_dir_all(self.folder()).map_err(|e| self.failed("make the folder of", &e))
     }
 
-    /// Holds the file's folder until the lock is dropped: of two installs at once the second edits what the first wrote.
+    /// Locks the file's folder until the lock is dropped: of two installs at the same time, the second one edits what the first one wrote.
     pub(crate) fn lock(&self) -> Result<File, Problem> {
         plain_file::lock_folder(self.folder()).map_err(|e| self.failed("lock the folder of", &e))
     }
 
-    /// Removes drafts that a killed process left.
+    /// Removes drafts that a killed process left behind.
     pub(crate) fn sweep(&self) {
         plain_file::sweep_drafts(self.folder(), &self.draft_name());
     }
 
-    /// A name for a draft.
+    /// Returns a path for a draft.
     pub(crate) fn draft_path(&self) -> Result<PathBuf, Problem> {
         let random = plain_file::random_hex(8).map_err(|e| self.failed("write", &e))?;
         let name = format!(".{}.{random}", self.draft_name());
@@ -127,14 +127,13 @@ impl SettingsFile {
         format!("{name}.haft")
     }
 
-    /// Writes the new text beside the file, with its mode and owner.
+    /// Writes the new text next to the file, with its mode and owner.
     pub(crate) fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
         let written = self.draft(draft, text);
         self.or_clear(draft, written)
     }
 
-    /// Puts the draft in place of the file, if that still holds what was read of it: clients write their settings, too, and take no
-    /// lock.
+    /// Replaces the file with the draft if the file still has the text that was read: clients also write their settings, and take no lock.
     pub(crate) fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
         if let Err(changed) = self.check_unchanged(before) {
             // Nothing refers to it.
@@ -156,7 +155,7 @@ impl SettingsFile {
 
     fn or_clear(&self, draft: &Path, done: io::Result<()>) -> Result<(), Problem> {
         done.map_err(|e| {
-            // The draft may not exist; the write's own error is the one to report.
+            // The draft may not exist; the error of the write is the one to report.
             let _ = std::fs::remove_file(draft);
             self.failed("write", &e)
         })
@@ -184,7 +183,7 @@ impl SettingsFile {
         file.sync_all()
     }
 
-    /// Removes it, if it still holds what was read of it.
+    /// Removes the file if it still has the text that was read.
     pub(crate) fn remove(&self, before: &str) -> Result<(), Problem> {
         self.check_unchanged(Some(before))?;
         std::fs::remove_file(&self.path).map_err(|e| self.failed("remove", &e))
@@ -202,7 +201,7 @@ impl SettingsFile {
     }
 }
 
-/// The real path of a file that may not exist yet.
+/// Returns the canonical path of a file that may not exist yet.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     let is_there = std::fs::symlink_metadata(path).is_ok();
     if is_there {

@@ -1,12 +1,12 @@
-//! TOML edited in place: a table put at the end or taken out, every other byte left as it is. `servers` is the dotted name of
-//! the table that holds it.
+//! Edits TOML in place: appends or removes a table and leaves every other byte as it is. `servers` is the dotted name of the table that
+//! contains it.
 
 use toml::{Table, Value};
 
 use crate::clients::Launch;
 use crate::clients::jsonc::Wrong;
 
-/// The table that starts haft.
+/// Returns the table that starts haft.
 pub(super) fn table(servers: &str, name: &str, launch: &Launch) -> String {
     let text = |text: &str| Value::String(text.to_owned()).to_string();
     let args: Vec<String> = launch.args.iter().map(|arg| text(arg)).collect();
@@ -17,12 +17,12 @@ pub(super) fn table(servers: &str, name: &str, launch: &Launch) -> String {
     )
 }
 
-/// Puts the table of haft at the end, in place of the one that is there.
+/// Appends haft's table, replacing an existing one.
 pub(super) fn put(text: &str, servers: &str, name: &str, launch: &Launch) -> Result<String, Wrong> {
     put_table(text, servers, name, &table(servers, name, launch))
 }
 
-/// Puts a table with its header at the end, in place of the one of its name.
+/// Appends a table with its header, replacing one with its name.
 pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<String, Wrong> {
     let before = parse(text)?;
     let rest = remove(text, servers, name)?;
@@ -48,7 +48,7 @@ pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Res
     Ok(out)
 }
 
-/// Takes the table of haft and those below it out; `None` where it is not there.
+/// Removes haft's table and its subtables; returns `None` if it is not there.
 pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
     let before = parse(text)?;
     let there = table_at(&before, servers).and_then(|all| all.get(name));
@@ -56,7 +56,7 @@ pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
         return Ok(None);
     }
     let mut out = String::with_capacity(text.len());
-    // Comments and blank lines before the next table belong to that one.
+    // Comments and blank lines before the next table belong to that table.
     let mut held = String::new();
     let mut inside = false;
     for line in text.split_inclusive('\n') {
@@ -64,7 +64,7 @@ pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
             let was = inside;
             inside = is_below(&header, servers, name);
             if inside && !was {
-                // The blank line that set it apart.
+                // The blank line that separates it.
                 let head = out.len();
                 if out.ends_with("\n\n") {
                     out.truncate(head - 1);
@@ -91,7 +91,7 @@ pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
     Ok(Some(out))
 }
 
-/// What stands at `name` in the table of servers: as JSON, and as a table to be put in again.
+/// Returns the entry of `name` in the table of servers: as JSON, and as a table that can be added again.
 pub(super) fn entry(
     text: &str,
     servers: &str,
@@ -111,13 +111,13 @@ pub(super) fn entry(
     Ok(Some((json, text)))
 }
 
-/// The table of this dotted name.
+/// Returns the table with this dotted name.
 fn table_at<'t>(table: &'t Table, dotted: &str) -> Option<&'t Table> {
     let mut names = dotted.split('.');
     names.try_fold(table, |at, name| at.get(name)?.as_table())
 }
 
-/// The same, made where it is missing.
+/// Returns the table with this dotted name, creating it if it is missing.
 fn made_table<'t>(table: &'t mut Table, dotted: &str) -> Option<&'t mut Table> {
     let mut names = dotted.split('.');
     names.try_fold(table, |at, name| {
@@ -128,7 +128,7 @@ fn made_table<'t>(table: &'t mut Table, dotted: &str) -> Option<&'t mut Table> {
     })
 }
 
-/// Takes the table of this dotted name out where it is empty, and those around it that are empty then.
+/// Removes the table with this dotted name if it is empty, and any parents that become empty.
 fn without_empty(table: &mut Table, dotted: &str) {
     let (name, rest) = match dotted.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),
@@ -154,7 +154,7 @@ fn parse(text: &str) -> Result<Table, Wrong> {
     })
 }
 
-/// The names of a table's header: `[a."b c"]`.
+/// Returns the names in a table's header: `[a."b c"]`.
 fn header(line: &str) -> Option<Vec<String>> {
     let line = line.trim_start();
     if !line.starts_with('[') || line.starts_with("[[") {
@@ -175,7 +175,7 @@ fn is_below(header: &[String], servers: &str, name: &str) -> bool {
     header.len() >= path.clone().count() && path.zip(header).all(|(part, found)| part == found)
 }
 
-/// The table without ours; an empty table of servers is as good as none.
+/// Returns the table without ours; an empty table of servers counts as none.
 fn strip(mut table: Table, servers: &str, name: &str) -> Table {
     if table_at(&table, servers).is_some()
         && let Some(all) = made_table(&mut table, servers)
@@ -186,7 +186,7 @@ fn strip(mut table: Table, servers: &str, name: &str) -> Table {
     table
 }
 
-/// Fails unless the edited text says just what it should: the text was edited by lines, which strings over several lines could confuse.
+/// Fails unless the edited text is exactly what it should be: it was edited by lines, which multi-line strings could confuse.
 fn check(text: &str, expected: &Table, servers: &str) -> Result<(), Wrong> {
     let mut now = parse(text).map_err(|wrong| Wrong {
         what: format!("`{servers}` is not written as a table: {}", wrong.what),

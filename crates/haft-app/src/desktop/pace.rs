@@ -1,4 +1,4 @@
-//! The pace of notices: at most one in some seconds, of all haft processes of a user together.
+//! The pace of notices: at most one every few seconds, across all haft processes of a user.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,12 +11,12 @@ use rustix::io::Errno;
 use crate::home::Home;
 use crate::plain_file;
 
-/// From one notice to the next.
+/// Minimum time between two notices.
 const PERIOD: Duration = Duration::from_secs(10);
-/// How soon to try again while another process shows one.
+/// How soon to retry while another process shows a notice.
 const SOON: Duration = Duration::from_millis(500);
 
-/// Held by the process whose turn it is; its time of change is that of the last notice.
+/// Held by the process whose turn it is; its modification time is that of the last notice.
 const FILE: &str = "servers/notified.lock";
 
 /// The turn to show a notice.
@@ -24,13 +24,13 @@ const FILE: &str = "servers/notified.lock";
 pub(super) struct Turn(File);
 
 impl Turn {
-    /// Takes the turn; how long to wait where it is too early.
+    /// Takes the turn; returns how long to wait if it is too early.
     pub(super) fn take(home: &Home) -> io::Result<Result<Self, Duration>> {
         let path = home.join(FILE);
         plain_file::private_folder(path.parent().unwrap_or(home.path()))?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600);
-        // One that is made now was never changed for a notice.
+        // A file that is just being created records no notice yet.
         let (file, fresh) = match options.clone().create_new(true).open(&path) {
             Ok(file) => (file, true),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => (options.open(&path)?, false),
@@ -44,7 +44,7 @@ impl Turn {
         if fresh || meta.len() == 0 {
             return Ok(Ok(Self(file)));
         }
-        // A clock that was put back must not silence it.
+        // A clock that was set back must not silence notices.
         let age = meta.modified()?.elapsed().unwrap_or(PERIOD);
         match PERIOD.checked_sub(age) {
             Some(rest) if !rest.is_zero() => Ok(Err(rest)),
@@ -52,7 +52,7 @@ impl Turn {
         }
     }
 
-    /// Notes that a notice is shown now.
+    /// Records that a notice is shown now.
     pub(super) fn use_up(mut self) {
         let noted = self.0.set_len(0).and_then(|()| self.0.write_all(b"\n"));
         if let Err(error) = noted {

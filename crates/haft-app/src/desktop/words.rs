@@ -1,4 +1,4 @@
-//! What a notice says, and how the program that shows it is told so that nothing in the text is an option, markup or an escape.
+//! The text of a notice, and how it is passed to the program so that nothing in it acts as an option, markup or an escape.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,10 +7,10 @@ use haft::approval::ApprovalRequest;
 
 use crate::environment::Environment;
 
-/// The longest text from a request, in characters.
+/// Maximum length of the text from a request, in characters.
 const LONGEST: usize = 160;
 
-/// A notice: a line in bold and a few more.
+/// A notice: a bold line and a few more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     title: String,
@@ -21,7 +21,7 @@ pub(crate) struct Notice {
 const HOW: &str = "Decide with: haft console";
 
 impl Notice {
-    /// About a request with this fact.
+    /// Returns a notice about a request with this fact.
     pub(super) fn of(request: &ApprovalRequest, fact: &str) -> Self {
         let tool = plain(request.tool.as_str());
         let title = if request.is_question() {
@@ -35,7 +35,7 @@ impl Notice {
         }
     }
 
-    /// One about all of them; there is at least one.
+    /// Combines the notices into one; expects at least one.
     pub(super) fn sum(mut notices: Vec<Self>) -> Self {
         let count = notices.len();
         let Some(first) = notices.drain(..).next() else {
@@ -60,14 +60,14 @@ impl Notice {
 /// A program that shows notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// Of the free desktops.
+    /// On the free desktops.
     NotifySend,
-    /// Of macOS.
+    /// On macOS.
     Osascript,
 }
 
 impl Program {
-    /// The one of this system.
+    /// Returns the program of this system.
     pub(super) fn of_this_system() -> Self {
         if cfg!(target_os = "macos") {
             Self::Osascript
@@ -76,7 +76,7 @@ impl Program {
         }
     }
 
-    /// Its name on the `PATH`.
+    /// Returns its name on the `PATH`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::NotifySend => "notify-send",
@@ -84,7 +84,7 @@ impl Program {
         }
     }
 
-    /// Whether these variables are of a desktop.
+    /// Returns whether these variables indicate a desktop.
     pub(super) fn has_desktop(self, environment: &Environment) -> bool {
         let bus = || {
             let folder = environment.folder("XDG_RUNTIME_DIR");
@@ -97,8 +97,8 @@ impl Program {
         }
     }
 
-    /// What it is started with. The text comes last, where no option is read, and as data: `osascript` gets it as the script's
-    /// arguments, and what `notify-send` reads as escapes and desktops read as markup is written so that it means itself.
+    /// Returns its arguments. The text comes last, where no options are parsed, and as data: `osascript` gets it as arguments of the
+    /// script, and it is escaped where `notify-send` reads escapes or desktops read markup.
     pub(super) fn arguments(self, notice: &Notice) -> Vec<OsString> {
         const SCRIPT: [&str; 3] = [
             "on run argv",
@@ -124,7 +124,7 @@ impl Program {
     }
 }
 
-/// A text that means itself where backslashes are escapes and `<`, `>` and `&` are markup.
+/// Escapes a text for readers that treat backslashes as escapes and `<`, `>` and `&` as markup.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -139,7 +139,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// One short line without characters that control the screen or the direction of writing.
+/// Returns one short line without characters that control the screen or the writing direction.
 fn plain(text: &str) -> String {
     let invisible = |c: char| {
         c.is_control()

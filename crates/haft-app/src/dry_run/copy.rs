@@ -1,4 +1,4 @@
-//! `Copy`: a folder copied file by file, with modes, times and links, within bounds; removed when it is dropped.
+//! `Copy`: a bounded copy of a folder, file by file, with modes, times and links; removed when dropped.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata};
@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 use crate::plain_file::random_hex;
 use crate::problem::Problem;
 
-/// The largest folder that is copied.
+/// Maximum size of a folder that is copied, in bytes.
 const BYTES: u64 = 4 << 30;
-/// Most files and folders of it.
+/// Maximum number of files and folders in it.
 const FILES: usize = 500_000;
-/// Deepest folder.
+/// Maximum nesting depth.
 const DEPTH: usize = 200;
 
-/// A folder's copy.
+/// A copy of a folder.
 #[derive(Debug)]
 pub(super) struct Copy {
-    /// What is removed: a folder that holds the copy under the name of the original.
+    /// The folder to remove: it contains the copy under the original's name.
     outer: PathBuf,
     root: PathBuf,
     left_out: Vec<String>,
 }
 
 impl Copy {
-    /// Copies a folder into a new one of this place. What lies at `hidden` paths is left out.
+    /// Copies a folder into a new folder in `place`, without the `hidden` paths.
     pub(super) fn make(from: &Path, place: &Path, hidden: &[PathBuf]) -> Result<Self, Problem> {
         let failed = |e: io::Error| {
             Problem::failed(format!("copy {} for the dry run: {e}", from.display())).advise(
@@ -63,12 +63,12 @@ impl Copy {
         }
     }
 
-    /// The copy.
+    /// Returns the path of the copy.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// What was left out, from the folder on.
+    /// Returns what was left out, as paths relative to the folder.
     pub(super) fn left_out(&self) -> &[String] {
         &self.left_out
     }
@@ -101,7 +101,7 @@ impl Work<'_> {
         for entry in fs::read_dir(from)? {
             let entry = entry?;
             let (path, to) = (entry.path(), to.join(entry.file_name()));
-            // One that has gone meanwhile was no part of it.
+            // A file that has disappeared meanwhile is left out.
             let Ok(data) = fs::symlink_metadata(&path) else {
                 continue;
             };
@@ -115,7 +115,7 @@ impl Work<'_> {
             } else if kind.is_dir() && data.dev() == self.device {
                 self.folder(&path, &to, depth + 1)?;
             } else if kind.is_file() {
-                // Contents, mode; where the file system can, without copying a byte.
+                // Copies contents and mode; as a reflink if the file system supports it.
                 fs::copy(&path, &to)?;
                 times(&to, &data)?;
             } else {
@@ -125,14 +125,14 @@ impl Work<'_> {
         }
         let data = fs::symlink_metadata(from)?;
         times(to, &data)?;
-        // A folder of the copy can always be worked in and removed.
+        // The owner must be able to use and remove every folder of the copy.
         let mode = (data.mode() & 0o7777) | 0o700;
         fs::set_permissions(to, fs::Permissions::from_mode(mode))
     }
 
     fn count(&mut self, data: &Metadata) -> io::Result<()> {
         self.files += 1;
-        // What lies on the disk: a file may have holes.
+        // Size on disk: a file may have holes.
         self.bytes = self.bytes.saturating_add(data.blocks() * 512);
         if self.files > FILES {
             return Err(too_large(format!("there are more than {FILES} files")));
@@ -148,7 +148,7 @@ fn too_large(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, why)
 }
 
-/// Gives a file the times of another: programs that build look at them.
+/// Sets a file's times to those of another: build tools depend on them.
 fn times(to: &Path, data: &Metadata) -> io::Result<()> {
     let (Ok(read), Ok(changed)) = (data.accessed(), data.modified()) else {
         return Ok(());
@@ -156,7 +156,7 @@ fn times(to: &Path, data: &Metadata) -> io::Result<()> {
     let times = FileTimes::new().set_accessed(read).set_modified(changed);
     match File::open(to) {
         Ok(file) => file.set_times(times),
-        // One that its owner may not read keeps the time of the copy.
+        // A file that its owner may not read keeps the time of the copy.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),
     }

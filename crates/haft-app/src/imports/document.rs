@@ -1,4 +1,4 @@
-//! A settings file of a client: the entries of its servers, the inputs that they ask for, and rules about their tools.
+//! Reads a client's settings file: the entries of its servers, the inputs that they ask for, and rules about their tools.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::plain_file;
 use crate::problem::{Place, Problem};
 use crate::site::Site;
 
-/// The largest file that is read: Claude Code keeps much beside its settings.
+/// Maximum size of a file, in bytes: Claude Code stores much more in its own than settings.
 const LARGEST: u64 = 64 << 20;
-/// Most servers of one file.
+/// Maximum number of servers in a file.
 const MOST: usize = 1000;
 
-/// The members that hold servers, whichever client has them.
+/// The keys that hold servers, in any client.
 const HOLDERS: [&str; 6] = [
     "mcpServers",
     "servers",
@@ -27,26 +27,26 @@ const HOLDERS: [&str; 6] = [
     "mcp",
 ];
 
-/// Where Claude Code keeps which servers are turned off.
+/// The keys under which Claude Code stores which servers are turned off.
 const TURNED_OFF: [&str; 2] = ["disabledMcpServers", "disabledMcpjsonServers"];
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// Whether there is anything in it that could be imported.
+    /// Whether it has anything that could be imported.
     pub(super) is_known: bool,
     /// The servers by name.
     pub(super) servers: Vec<(String, Map<String, Value>)>,
-    /// What VS Code asks for.
+    /// The inputs that VS Code asks for.
     pub(super) inputs: Vec<Map<String, Value>>,
-    /// Servers of Claude Code that are turned off, in this file or in another.
+    /// Servers of Claude Code that are turned off, in this file or another.
     pub(super) turned_off: BTreeSet<String>,
     pub(super) rules: Rules,
     pub(super) notes: Vec<String>,
 }
 
 impl Entries {
-    /// The error for a file in which nothing is known.
+    /// Returns an error if nothing in the file is known.
     pub(super) fn known(self, file: &Path) -> Result<Self, Problem> {
         if self.is_known {
             return Ok(self);
@@ -59,7 +59,7 @@ impl Entries {
     }
 }
 
-/// Reads a file: JSON with comments, TOML or YAML, by its name.
+/// Reads a file as JSON with comments, TOML or YAML, by its extension.
 pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
     let file = source.file;
     let text = plain_file::read(file, LARGEST).map_err(|e| {
@@ -78,7 +78,7 @@ pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
     Ok(entries)
 }
 
-/// What a text says, as an object.
+/// Parses a text as an object.
 pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Problem> {
     let wrong = |what: String| {
         Problem::usage(format!("read {}: {what}", file.display())).at(Place::file(file))
@@ -108,10 +108,10 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Probl
     }
 }
 
-/// The servers of a whole document; one that is nothing but servers by their names is taken for that.
+/// Reads a whole document; one that only has servers by name is accepted as such.
 fn of_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
     let mut entries = Entries::default();
-    // Claude Code keeps what holds for one folder below that folder's name.
+    // Claude Code stores the settings of a folder under that folder's path.
     let own = at.workspace.to_string_lossy().into_owned();
     let project = root.get_mut("projects").and_then(|all| all.get_mut(&own));
     let project = project.and_then(Value::as_object_mut).map(std::mem::take);
@@ -146,12 +146,12 @@ fn of_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
 }
 
 impl Entries {
-    /// Takes the servers of a member; whether it holds some.
+    /// Takes the servers of a member; returns whether it is an object.
     fn hold(&mut self, held: Option<Value>) -> bool {
         let Some(Value::Object(mut held)) = held else {
             return false;
         };
-        // VS Code's settings.json: `mcp` holds `servers` and `inputs`.
+        // In VS Code's settings.json, `mcp` contains `servers` and `inputs`.
         if let Some(Value::Object(inner)) = held.remove("servers") {
             held = inner;
         }

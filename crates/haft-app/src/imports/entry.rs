@@ -1,4 +1,4 @@
-//! One server of a client's settings, as a server of haft's: every member is carried over or named.
+//! Converts a server in a client's settings to a server of haft's: every member is imported or reported.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::imports::{Candidate, Source, Wishes};
 use crate::servers::edit::{NewServer, Reach};
 use crate::servers::literal::{is_secret, is_shaped};
 
-/// Members that say nothing of how a server is reached or used.
+/// Members that do not affect how a server is reached or used.
 const SILENT: [&str; 13] = [
     "$schema",
     "bundled",
@@ -28,7 +28,7 @@ const SILENT: [&str; 13] = [
     "version",
 ];
 
-/// Servers that are no processes or addresses for others.
+/// Types of servers that are not processes or addresses that another program can use.
 const UNKNOWN: [&str; 7] = [
     "builtin",
     "frontend",
@@ -39,7 +39,7 @@ const UNKNOWN: [&str; 7] = [
     "ws",
 ];
 
-/// Members by which a client lets tools run unasked, or lists only some of them.
+/// Members with which a client lets tools run without approval, or lists only some of them.
 const TOOLS: [&str; 13] = [
     "available_tools",
     "alwaysAllow",
@@ -56,13 +56,13 @@ const TOOLS: [&str; 13] = [
     "autoApproveAll",
 ];
 
-/// The member in whose place the variables of a file are read.
+/// The member under which the variables of a file are read.
 const FILE: &str = "\0envFile";
 
-/// What stands before a token in a header.
+/// The prefix of a token in a header.
 const BEARER: &str = "Bearer ";
 
-/// What stands where a secret stood: a variable, and what comes before it.
+/// What replaces a secret: a variable, and the text before it.
 #[derive(Clone, Copy)]
 struct Instead<'a> {
     before: &'a str,
@@ -96,7 +96,7 @@ pub(super) fn candidate(
     }
 }
 
-/// Older settings of goose keep a server's own members one level deeper.
+/// Flattens an entry: older settings of goose have a server's own members one level deeper.
 fn flat(mut entry: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(inner)) = entry.get("config") {
         let inner = inner.clone();
@@ -107,7 +107,7 @@ fn flat(mut entry: Map<String, Value>) -> Map<String, Value> {
 }
 
 struct Reader<'a> {
-    /// What was not read yet.
+    /// What has not been read yet.
     entry: Map<String, Value>,
     context: &'a Context<'a>,
     wishes: &'a Wishes,
@@ -149,7 +149,7 @@ impl Reader<'_> {
             && !on.is_some_and(|value| is(&value, "false"));
         self.timeouts(&mut server);
         if let Some(package) = self.context.package.filter(|_| is_process) {
-            // The jail shows nothing of it otherwise.
+            // Otherwise, the jail shows nothing of it.
             server.read.push(package.to_string_lossy().into_owned());
         }
         self.jail_notes(&server);
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     fn reach(&mut self, name: &str, kind: &str) -> Option<Reach> {
-        // Gemini CLI: `url` alone is the old transport.
+        // In Gemini CLI, a plain `url` means the old transport.
         let is_old =
             kind == "sse" || self.context.client == "gemini" && self.entry.contains_key("url");
         let url = self.take(&["httpUrl", "url", "serverUrl", "uri"]);
@@ -206,7 +206,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     fn words(&mut self, command: Value) -> Vec<String> {
         let mut words = match command {
             Value::String(program) => vec![program],
@@ -230,7 +230,7 @@ impl Reader<'_> {
         words.iter().filter_map(|word| self.text(word)).collect()
     }
 
-    /// The folder that it starts in: a relative one lies in the package or the workspace.
+    /// Returns the folder that it starts in: a relative path refers to the package or the workspace.
     fn cwd(&mut self) -> Option<String> {
         let cwd = self.take(&["cwd"]);
         let cwd = cwd.as_ref().and_then(Value::as_str);
@@ -242,7 +242,7 @@ impl Reader<'_> {
         Some(folder.join(cwd).to_string_lossy().into_owned())
     }
 
-    /// A program by its name or an absolute path: a relative one lies in the package or the workspace.
+    /// Returns a program's name or absolute path: a relative path refers to the package or the workspace.
     fn program(&self, program: &str) -> String {
         if !program.contains('/') || program.starts_with(['/', '$']) {
             return program.to_owned();
@@ -296,7 +296,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Variables that the client takes from its own, or keeps in the system's keyring.
+    /// Reads variables that the client takes from its own, or from the system's keyring.
     fn named_variables(&mut self, env: &mut BTreeMap<String, String>) {
         for (key, is_needed) in [("env_keys", true), ("env_vars", false)] {
             let Some(Value::Array(names)) = self.take(&[key]) else {
@@ -320,7 +320,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The variables of the file that the client reads some from, treated as if they stood in the settings.
+    /// Reads variables from the file that the client reads, and treats them as if they were in the settings.
     fn file_variables(&mut self) -> BTreeMap<String, String> {
         let file = self.take(&["envFile", "env_file"]);
         let file = file.as_ref().and_then(Value::as_str);
@@ -348,8 +348,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A table of texts. A secret that stands there as it is becomes a reference to a variable, is copied where that is wanted,
-    /// or the server is not taken. A header's variable is named for the server: others have headers of the same name.
+    /// Reads a table of texts. A secret in plain text becomes a reference to a variable, is copied if the user wants that, or else the
+    /// server is not imported. A header's variable is named after the server, since other servers have headers of the same name.
     fn pairs(&mut self, names: &[&str], server: Option<&str>) -> BTreeMap<String, String> {
         let mut pairs = BTreeMap::new();
         let Some(Value::Object(table)) = self.take(names) else {
@@ -454,7 +454,7 @@ impl Reader<'_> {
         server.connect_timeout = seconds(start, 1.0).or(seconds(start_ms, 1000.0));
     }
 
-    /// What a server that ran freely may miss in the jail.
+    /// Notes what a server that ran without a jail may miss in one.
     fn jail_notes(&mut self, server: &NewServer) {
         let Reach::Command { args, .. } = &server.reach else {
             return;
@@ -475,7 +475,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Names what is left.
+    /// Reports the members that were not read.
     fn leftovers(&mut self) {
         let names: Vec<String> = self
             .entry
@@ -504,7 +504,7 @@ impl Reader<'_> {
     }
 }
 
-/// A name for a variable.
+/// Converts a name to that of a variable.
 fn variable_name(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -524,7 +524,7 @@ fn texts(values: &[Value]) -> Vec<String> {
     values.iter().map(text).collect()
 }
 
-/// Whether a member is there without saying anything.
+/// Returns whether a member has no content.
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -534,7 +534,7 @@ fn says_nothing(value: &Value) -> bool {
     }
 }
 
-/// Whether a flag is this word; YAML's are texts here.
+/// Returns whether a flag is this word; YAML's flags are texts here.
 fn is(value: &Value, word: &str) -> bool {
     value.as_str() == Some(word) || value.as_bool().is_some_and(|flag| flag.to_string() == word)
 }

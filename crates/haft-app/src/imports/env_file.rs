@@ -1,13 +1,13 @@
-//! Files of variables (`envFile`): a line each, `NAME=value`, with quotes and comments as dotenv files have them.
+//! Files of variables (`envFile`): one `NAME=value` per line, with quotes and comments as in dotenv files.
 
 use std::path::Path;
 
 use crate::plain_file;
 
-/// The largest file.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// The variables of a file, in their order; why they cannot be read.
+/// Returns the variables of a file, in order; or why they cannot be read.
 pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
     let text = plain_file::read(file, LARGEST)
         .map_err(|e| format!("its variables stand in {}: {e}", file.display()))?;
@@ -19,7 +19,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
             continue;
         }
         let wrong = || {
-            // The line may hold a secret: it is not shown.
+            // The line is not shown, since it may contain a secret.
             let line = nth + 1;
             format!(
                 "line {line} of {} is not NAME=value, which haft reads there",
@@ -38,7 +38,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
     Ok(variables)
 }
 
-/// A value without its quotes, or without the comment behind it; none where a quote is not closed on its line.
+/// Removes the quotes, or the trailing comment; returns `None` if a quote is not closed on its line.
 fn unquoted(value: &str) -> Option<String> {
     let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         let value = value.split_once(" #").map_or(value, |(value, _)| value);
@@ -47,7 +47,7 @@ fn unquoted(value: &str) -> Option<String> {
     let (inner, behind) = value.get(1..)?.split_once(quote)?;
     let behind = behind.trim_start();
     let is_whole = behind.is_empty() || behind.starts_with('#');
-    // What an escape means differs from reader to reader.
+    // Readers disagree on the meaning of escapes.
     (is_whole && !(quote == '"' && inner.contains('\\'))).then(|| inner.to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! The plugins that Claude Code has installed: packages below `~/.claude/plugins`, of which its settings turn some on.
+//! The plugins installed in Claude Code: packages below `~/.claude/plugins`, some of which its settings turn on.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use crate::imports::{Imports, Wishes, document, plugin};
 use crate::plain_file;
 use crate::site::Site;
 
-/// Where the plugins are noted, and where they are turned on, below the user's folder.
+/// The files that list the plugins and turn them on, below the user's folder.
 const INSTALLED: &str = ".claude/plugins/installed_plugins.json";
 const SETTINGS: &str = ".claude/settings.json";
-/// The largest of these files.
+/// Maximum size of these files, in bytes.
 const LARGEST: u64 = 16 << 20;
-/// Most plugins that are read.
+/// Maximum number of plugins that are read.
 const MOST: usize = 256;
 
-/// Reads the packages that are turned on. What cannot be read is said.
+/// Reads the packages that are turned on. What cannot be read is noted.
 pub(super) fn read(at: &Site, wishes: &Wishes, into: &mut Imports) {
     let Some(home) = at.environment.folder("HOME") else {
         return;
@@ -27,7 +27,7 @@ pub(super) fn read(at: &Site, wishes: &Wishes, into: &mut Imports) {
     };
     let settings = object(&home.join(SETTINGS), into).unwrap_or_default();
     let enabled = settings.get("enabledPlugins").and_then(Value::as_object);
-    // The first form of the file has no member for them.
+    // The first version of the file has no member for them.
     let plugins = installed.get("plugins").and_then(Value::as_object);
     for (name, entries) in plugins.unwrap_or(&installed).iter().take(MOST) {
         let Some(folder) = folder(entries, &at.workspace) else {
@@ -62,7 +62,7 @@ fn object(file: &Path, into: &mut Imports) -> Option<Map<String, Value>> {
     }
 }
 
-/// Where a plugin lies: installed for this workspace, else for the user everywhere.
+/// Returns the folder of a plugin: the one installed for this workspace, or else for the user everywhere.
 fn folder(entries: &Value, workspace: &Path) -> Option<PathBuf> {
     let entries = match entries {
         Value::Array(entries) => &entries[..],

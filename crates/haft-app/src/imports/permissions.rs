@@ -1,4 +1,4 @@
-//! `permissions` of Claude Code: its rules about tools of MCP servers, as rules of haft.
+//! `permissions` of Claude Code: converts its rules about tools of MCP servers to rules of haft.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,12 +18,12 @@ pub struct Rules {
     pub ask: Vec<String>,
     /// Calls that never run.
     pub deny: Vec<String>,
-    /// What is not carried over.
+    /// What is not imported.
     pub not_carried: Vec<String>,
 }
 
 impl Rules {
-    /// Whether there is no rule.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.ask.is_empty() && self.deny.is_empty()
     }
@@ -42,7 +42,7 @@ impl Rules {
         join(&mut self.not_carried, more.not_carried);
     }
 
-    /// Names the servers as haft will.
+    /// Renames the servers to their names in haft.
     pub(super) fn rename(&mut self, servers: &[Candidate]) {
         let taken = servers.iter().filter(|candidate| candidate.is_taken());
         let names: BTreeMap<String, String> = taken
@@ -62,7 +62,7 @@ impl Rules {
         }
     }
 
-    /// The rules as they stand in haft's settings.
+    /// Returns the rules as text for haft's settings.
     pub fn text(&self) -> String {
         let mut out = String::from("[policy]\n");
         for (name, list) in [
@@ -72,7 +72,7 @@ impl Rules {
         ] {
             if !list.is_empty() {
                 let items = toml::Value::from(list.clone());
-                // Writing to a String cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = writeln!(out, "{name} = {items}");
             }
         }
@@ -132,7 +132,7 @@ fn shortened(items: &[String]) -> String {
     text
 }
 
-/// `mcp__server__tool`, `mcp__server__*` or `mcp__server` as a rule of haft.
+/// Converts `mcp__server__tool`, `mcp__server__*` or `mcp__server` to a rule of haft.
 fn of_server(rule: &str) -> Option<String> {
     let rest = rule.strip_prefix("mcp__")?;
     let (server, tool) = rest.split_once("__").unwrap_or((rest, "*"));

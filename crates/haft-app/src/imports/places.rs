@@ -1,25 +1,25 @@
-//! Where the clients keep the servers that they use.
+//! Where clients store the servers that they use.
 
 use std::path::{Path, PathBuf};
 
 use crate::clients::{Client, Level};
 use crate::site::Site;
 
-/// A file to be looked at.
+/// A file that may contain servers.
 pub(super) struct Candidate {
     pub(super) client: &'static str,
     pub(super) file: PathBuf,
-    /// Whether it lies in the workspace.
+    /// Whether it is in the workspace.
     pub(super) in_workspace: bool,
 }
 
-/// Where goose and Windsurf keep theirs below the folder of users' settings or of the user.
+/// The files of goose and Windsurf, below the folder of the user's settings or the user's folder.
 const GOOSE: &str = "goose/config.yaml";
 const WINDSURF: &str = ".codeium/windsurf/mcp_config.json";
-/// Where Claude Code keeps permissions, below a folder.
+/// The files of Claude Code's permissions, below a folder.
 const CLAUDE: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
-/// The files of all clients: those of the user, then those of the workspace.
+/// Returns the files of all clients: those of the user, then those of the workspace.
 pub(super) fn all(at: &Site) -> Vec<Candidate> {
     let mut files = Vec::new();
     let mut add = |client, file: PathBuf, in_workspace| {
@@ -54,7 +54,7 @@ pub(super) fn all(at: &Site) -> Vec<Candidate> {
     files
 }
 
-/// Whose settings a file is, told by its path.
+/// Returns the client that a file belongs to, judging by its path.
 pub(super) fn client_of(file: &Path) -> &'static str {
     const ENDS: [(&str, &str); 16] = [
         ("/.mcp.json", "claude-code"),

@@ -1,4 +1,4 @@
-//! A package of a plugin: a folder with `plugin.json`, its servers, its skills, and what haft has no use for.
+//! Reads the package of a plugin: a folder with `plugin.json`, its servers, its skills, and parts that haft cannot use.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::plain_file;
 use crate::problem::{Place, Problem};
 use crate::site::Site;
 
-/// Where the manifest lies, the first one that is there.
+/// The paths of the manifest; the first one that exists is used.
 const MANIFESTS: [&str; 5] = [
     ".plugin/plugin.json",
     "plugin.json",
@@ -19,9 +19,9 @@ const MANIFESTS: [&str; 5] = [
     ".cursor-plugin/plugin.json",
     ".codex-plugin/plugin.json",
 ];
-/// Where servers lie.
+/// The files with servers.
 const SERVERS: [&str; 2] = [".mcp.json", "mcp.json"];
-/// What haft has no use for, with the member of the manifest that may name it elsewhere.
+/// Parts that haft cannot use, with the manifest member that may point to another place.
 const OTHERS: [(&str, &str); 7] = [
     ("commands", "commands"),
     ("agents", "agents"),
@@ -31,7 +31,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("output-styles", "outputStyles"),
     ("monitors", "monitors"),
 ];
-/// The largest manifest.
+/// Maximum size of a manifest, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// Reads a package.
@@ -108,7 +108,7 @@ struct Package<'a> {
 }
 
 impl Package<'_> {
-    /// The servers of the files, and those that the manifest holds or names.
+    /// Reads the servers in the files, and those that the manifest contains or points to.
     fn servers(&self, manifest: &Map<String, Value>, into: &mut Imports) -> Result<(), Problem> {
         let mut files: Vec<PathBuf> = SERVERS
             .iter()
@@ -150,7 +150,7 @@ impl Package<'_> {
         take(self.at, &self.source(file), self.wishes, entries, into);
     }
 
-    /// Paths that a member of the manifest names, below the package.
+    /// Returns the paths inside the package that a member of the manifest names.
     fn named(&self, member: Option<&Value>, into: &mut Imports) -> Vec<PathBuf> {
         let names = match member {
             Some(Value::String(name)) => vec![name.as_str()],
@@ -161,7 +161,7 @@ impl Package<'_> {
         names.filter_map(|name| self.inside(name, into)).collect()
     }
 
-    /// A path below the package, whatever links are on the way; none where it leads out of it.
+    /// Returns a path in the package with links resolved; `None` if it leads out of the package.
     fn inside(&self, name: &str, into: &mut Imports) -> Option<PathBuf> {
         let why = match self.folder.join(name).canonicalize() {
             Ok(path) if path.starts_with(self.folder) => return Some(path),
@@ -172,7 +172,7 @@ impl Package<'_> {
         None
     }
 
-    /// Says how its skills can be used.
+    /// Notes how its skills can be used.
     fn skills(&self, manifest: &Map<String, Value>, into: &mut Imports) {
         let own = Some("skills").filter(|own| self.folder.join(own).exists());
         let own = own.and_then(|own| self.inside(own, into));

@@ -1,5 +1,5 @@
-//! Texts of clients' settings with their variables, as texts of haft's settings: `${env:NAME}` where a variable is meant, the
-//! value itself where it is a place.
+//! Converts texts of clients' settings with variables to texts of haft's settings: `${env:NAME}` for a variable, the value itself for a
+//! place.
 
 use std::path::Path;
 
@@ -7,34 +7,34 @@ use serde_json::{Map, Value};
 
 use crate::site::Site;
 
-/// What texts are read with.
+/// The context in which texts are converted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) at: &'a Site,
     pub(super) client: &'static str,
     /// The folder of the package that the settings belong to.
     pub(super) package: Option<&'a Path>,
-    /// What VS Code asks the user for.
+    /// The inputs that VS Code asks the user for.
     pub(super) inputs: &'a [Map<String, Value>],
 }
 
-/// A text that was carried over, and what is to be said of it.
+/// A converted text, with notes about it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
-    /// Where in the text haft's references begin.
+    /// The positions of haft's references in the text.
     references: Vec<usize>,
 }
 
 impl Carried {
-    /// A reference of haft's.
+    /// Appends a reference of haft's.
     fn refer(&mut self, reference: &str) {
         self.references.push(self.text.len());
         self.text.push_str(reference);
     }
 
-    /// The same, where nothing in it is a reference that was none before: not in what was put in, and not where that meets the rest.
+    /// Checks that nothing in the text has become a reference by accident: neither in inserted values, nor where they meet the rest.
     fn sound(self) -> Result<Self, String> {
         let mut begun = self.text.match_indices("${").map(|(at, _)| at);
         match begun.find(|at| !self.references.contains(at)) {
@@ -48,7 +48,7 @@ impl Carried {
 }
 
 impl Context<'_> {
-    /// The text for haft; why there is none where it needs what is not here.
+    /// Converts a text; returns why that is impossible if it needs something that is missing here.
     pub(super) fn carry(&self, text: &str) -> Result<Carried, String> {
         let text = match self.client {
             "opencode" => text
@@ -72,7 +72,7 @@ impl Context<'_> {
         carried.sound()
     }
 
-    /// What is between the braces.
+    /// Converts what is between the braces.
     fn reference(&self, inner: &str, carried: &mut Carried) -> Result<(), String> {
         if let Some(name) = inner.strip_prefix("env:") {
             carried.refer(&self.variable(name)?);
@@ -111,12 +111,12 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Whether the client itself puts files into texts: what it would not do, an import does not either.
+    /// Returns whether the client itself inserts files into texts: an import does not do what the client would not.
     fn reads_files(&self) -> bool {
         self.client == "opencode"
     }
 
-    /// A reference to a variable that is set: haft does not start with one that is not.
+    /// Returns a reference to a variable that is set: haft does not start with one that is not.
     pub(super) fn variable(&self, name: &str) -> Result<String, String> {
         if !is_variable(name) {
             return Err(format!("`{name}` is not the name of a variable"));
@@ -129,7 +129,7 @@ impl Context<'_> {
         }
     }
 
-    /// A place or sign that the client puts in.
+    /// Returns the value of a place or character that the client inserts.
     fn place(&self, name: &str) -> Result<Option<String>, String> {
         let shown = |path: &Path| path.to_string_lossy().into_owned();
         let workspace = &self.at.workspace;
@@ -154,7 +154,7 @@ impl Context<'_> {
         }))
     }
 
-    /// What VS Code asks for is a variable for haft.
+    /// Converts an input that VS Code asks for to a variable.
     fn input(&self, id: &str, carried: &mut Carried) -> Result<(), String> {
         let named =
             |input: &&Map<String, Value>| input.get("id").and_then(Value::as_str) == Some(id);
@@ -205,7 +205,7 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// `$NAME` as `${NAME}`.
+/// Converts `$NAME` to `${NAME}`.
 fn braced(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {

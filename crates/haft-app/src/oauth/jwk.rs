@@ -1,5 +1,5 @@
-//! Public keys of an issuer, and which signatures each of them checks. There is no algorithm without a public key: `none` and `HS…`
-//! have no name here.
+//! Public keys of an issuer, and the signatures that each can verify. Only algorithms with public keys are supported: there is no `none`
+//! and no `HS…`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,10 +11,10 @@ use ring::signature::{
 };
 use serde::Deserialize;
 
-/// The uncompressed form of a point (SEC 1).
+/// The tag of the uncompressed form of a point (SEC 1).
 const UNCOMPRESSED: u8 = 4;
 
-/// How a token is signed (RFC 7518, RFC 8037).
+/// A signature algorithm (RFC 7518, RFC 8037).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Rs256,
@@ -28,7 +28,7 @@ pub(crate) enum Algorithm {
     EdDsa,
 }
 
-/// The kind of key that an algorithm takes.
+/// The kind of key that an algorithm requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Rsa,
@@ -50,7 +50,7 @@ impl Algorithm {
         ("EdDSA", Self::EdDsa),
     ];
 
-    /// The algorithm of this name; none for what is not checked here.
+    /// Returns the algorithm of this name; `None` if it is not supported.
     pub(super) fn of(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, algorithm)| *algorithm)
@@ -92,16 +92,16 @@ impl Algorithm {
 /// A public key.
 #[derive(Debug, Clone)]
 pub(crate) struct PublicKey {
-    /// Its name; none where the issuer gives it none.
+    /// Its name; `None` if the issuer gives it none.
     pub(super) kid: Option<String>,
     kind: Kind,
-    /// The only algorithm that it is for, where the issuer says one.
+    /// The only algorithm that it is for, if the issuer names one.
     only: Option<String>,
     /// Modulus and exponent, or the point and nothing.
     parts: (Vec<u8>, Vec<u8>),
 }
 
-/// A key as the issuer writes it.
+/// A key as the issuer publishes it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Jwk {
     kty: String,
@@ -117,7 +117,7 @@ pub(super) struct Jwk {
 }
 
 impl Jwk {
-    /// The key, where it is one that checks signatures here.
+    /// Returns the key, if it can verify signatures here.
     pub(super) fn public_key(self) -> Option<PublicKey> {
         if self
             .purpose
@@ -150,7 +150,7 @@ fn sized(text: Option<String>, bytes: usize) -> Option<Vec<u8>> {
     decoded(text).filter(|found| found.len() == bytes)
 }
 
-/// A number without zeros before it.
+/// Decodes a number without leading zeros.
 fn number(text: Option<String>) -> Option<Vec<u8>> {
     let bytes = decoded(text)?;
     let first = bytes.iter().position(|byte| *byte != 0)?;
@@ -163,14 +163,14 @@ fn point(x: Option<String>, y: Option<String>, bytes: usize) -> Option<Vec<u8>> 
 }
 
 impl PublicKey {
-    /// Whether it checks signatures of this algorithm.
+    /// Returns whether it verifies signatures of this algorithm.
     pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
         let only = self.only.as_deref();
         let named = only.is_none_or(|only| Algorithm::of(only) == Some(algorithm));
         named && self.kind == algorithm.kind()
     }
 
-    /// Whether it signed this.
+    /// Returns whether it signed this text.
     pub(super) fn signed(&self, algorithm: Algorithm, text: &[u8], signature: &[u8]) -> bool {
         if !self.fits(algorithm) {
             return false;

@@ -1,5 +1,5 @@
-//! `KeySet`: the keys of an issuer, read when they are wanted and kept for a while. Whoever sends tokens with made-up names of keys makes
-//! haft ask no more often than [`Pace::retry`] says.
+//! `KeySet`: the keys of an issuer, read on demand and cached for a while. A client that sends tokens with made-up key names cannot make
+//! haft ask more often than [`Pace::retry`] allows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ use tokio::sync::Mutex;
 use crate::oauth::jwk::{Algorithm, Jwk, PublicKey};
 use crate::oauth::split;
 
-/// Longest answer, in bytes.
+/// Maximum size of a response, in bytes.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
-/// Most keys.
+/// Maximum number of keys.
 const MAX_KEYS: usize = 100;
 
-/// What one question to the issuer may take.
+/// Returns the limits of a request to the issuer.
 pub(crate) fn limits() -> FetchLimits {
     FetchLimits {
         connect: Duration::from_secs(5),
@@ -29,14 +29,14 @@ pub(crate) fn limits() -> FetchLimits {
     }
 }
 
-/// How long keys are kept, and how often the issuer is asked.
+/// How long keys are cached, and how often the issuer is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// After so long they are read again.
+    /// The age at which they are read again.
     pub(crate) fresh: Duration,
-    /// They count for so long while they cannot be read again.
+    /// The age up to which they are used if they cannot be read again.
     pub(crate) stale: Duration,
-    /// The issuer is asked no more often than this.
+    /// Minimum time between two requests to the issuer.
     pub(crate) retry: Duration,
 }
 
@@ -50,28 +50,28 @@ impl Default for Pace {
     }
 }
 
-/// Where the keys are.
+/// Where the keys are found.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// Here, as settings say.
+    /// At this URL from the settings.
     Url(String),
-    /// Where this issuer's metadata say.
+    /// At the URL in this issuer's metadata.
     Issuer(String),
 }
 
-/// By what the issuer is reached.
+/// How the issuer is reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Reach {
-    /// What settings name.
+    /// For hosts named in the settings.
     pub(crate) named: Http,
-    /// Another host that the issuer names: public addresses alone.
+    /// For other hosts that the issuer names: public addresses only.
     pub(crate) public: Http,
 }
 
 /// Why there is no key for a token.
 #[derive(Debug, Clone)]
 pub(super) enum KeyError {
-    /// The issuer has none of this name for this algorithm.
+    /// The issuer has no key of this name for this algorithm.
     Unknown(String),
     /// The issuer's keys could not be read.
     Unavailable(String),
@@ -84,7 +84,7 @@ pub(crate) struct KeySet {
     source: Source,
     pace: Pace,
     known: RwLock<Option<Known>>,
-    /// Held while the issuer is asked: when it was last, and what came of it.
+    /// Locked while the issuer is asked: the time and the result of the last request.
     asked: Mutex<Option<(Instant, Result<(), String>)>>,
 }
 
@@ -105,7 +105,7 @@ impl KeySet {
         }
     }
 
-    /// The key of this name for this algorithm.
+    /// Returns the key of this name for this algorithm.
     pub(super) async fn find(
         &self,
         kid: Option<&str>,
@@ -121,7 +121,7 @@ impl KeySet {
         if let Some(key) = usable
             && self.asked.try_lock().is_err()
         {
-            // The issuer is being asked: this one is good enough meanwhile.
+            // The issuer is being asked: this key is good enough meanwhile.
             return Ok(key);
         }
         let asked = self.refresh().await;
@@ -133,7 +133,7 @@ impl KeySet {
         }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub(super) async fn count(&self) -> Result<usize, String> {
         if self.current(self.pace.fresh).is_none() {
             self.refresh().await?;
@@ -147,7 +147,7 @@ impl KeySet {
         known.map(|known| Arc::clone(&known.keys))
     }
 
-    /// Asks the issuer, unless it was asked a moment ago.
+    /// Asks the issuer, unless it was asked very recently.
     async fn refresh(&self) -> Result<(), String> {
         let mut asked = self.asked.lock().await;
         if let Some((when, came)) = &*asked
@@ -185,7 +185,7 @@ impl KeySet {
         keys(&text)
     }
 
-    /// Where the issuer's metadata say that its keys are (RFC 8414, or the discovery document that logins use).
+    /// Returns the URL of the keys from the issuer's metadata (RFC 8414, or the discovery document of OpenID Connect).
     async fn discover(&self, issuer: &str) -> Result<String, String> {
         let (origin, path) = split(issuer);
         let places = [
@@ -205,7 +205,7 @@ impl KeySet {
     }
 }
 
-/// A document of the issuer's, whole.
+/// Fetches a document of the issuer, completely.
 async fn answer(http: &Http, url: &str) -> Result<String, String> {
     let reply = http.get(url, &[("accept", "application/json")]).await;
     let reply = reply.map_err(|error| format!("{url}: {error}"))?;
@@ -235,7 +235,7 @@ fn key_place(text: &str, issuer: &str) -> Result<String, String> {
     }
     let url = metadata.jwks_uri;
     let url = url.ok_or_else(|| format!("the metadata of {issuer} name no jwks_uri"))?;
-    // What an issuer on this machine names may be unencrypted there, and nowhere else.
+    // An unencrypted issuer on this machine may name unencrypted keys at its own address, but nowhere else.
     let encrypted = url.starts_with("https://");
     if encrypted || split(&url).0 == split(issuer).0 {
         Ok(url)
@@ -251,7 +251,7 @@ struct Jwks {
     keys: Vec<Value>,
 }
 
-/// The keys that check signatures here; others are left out.
+/// Returns the keys that can verify signatures here; others are left out.
 fn keys(text: &str) -> Result<Vec<PublicKey>, String> {
     let jwks: Jwks =
         serde_json::from_str(text).map_err(|error| format!("the keys cannot be read: {error}"))?;
@@ -267,7 +267,7 @@ fn keys(text: &str) -> Result<Vec<PublicKey>, String> {
     Ok(known)
 }
 
-/// The one key of this name that fits; where a token names none, the one key that fits.
+/// Returns the only key of this name that fits; for a token that names none, the only key that fits.
 fn choose(keys: &[PublicKey], kid: Option<&str>, algorithm: Algorithm) -> Option<PublicKey> {
     let named = |key: &&PublicKey| kid.is_none() || key.kid.as_deref() == kid;
     let mut found = keys.iter().filter(named).filter(|key| key.fits(algorithm));

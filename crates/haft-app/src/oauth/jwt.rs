@@ -1,4 +1,4 @@
-//! `Jwt`: an access token taken apart, its signature checked, and what it claims (RFC 7519, RFC 8725, RFC 9068).
+//! `Jwt`: parses an access token, verifies its signature, and checks its claims (RFC 7519, RFC 8725, RFC 9068).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use crate::oauth::jwk::{Algorithm, PublicKey};
 
-/// Longest token.
+/// Maximum size of a token, in bytes.
 const MAX_BYTES: usize = 16 << 10;
-/// Longest name of a key.
+/// Maximum length of a key's name, in bytes.
 const MAX_KID: usize = 256;
-/// How far clocks may be apart, in seconds.
+/// Tolerated difference between clocks, in seconds.
 const LEEWAY: i64 = 30;
 
-/// A token whose signature nobody has checked yet.
+/// A token whose signature is not verified yet.
 #[derive(Debug)]
 pub(super) struct Jwt<'t> {
     algorithm: Algorithm,
     kid: Option<String>,
-    /// What was signed.
+    /// The signed part.
     signed: &'t str,
     claims: String,
     signature: Vec<u8>,
@@ -35,7 +35,7 @@ struct Header {
 }
 
 impl<'t> Jwt<'t> {
-    /// Takes a token apart; says why it is none.
+    /// Parses a token; returns why it is invalid.
     pub(super) fn parse(token: &'t str) -> Result<Self, String> {
         if token.len() > MAX_BYTES {
             return Err(format!("it is longer than {MAX_BYTES} bytes"));
@@ -68,17 +68,17 @@ impl<'t> Jwt<'t> {
         })
     }
 
-    /// The name of the key that it says it is signed with. It is compared and never followed.
+    /// Returns the name of the key that it claims to be signed with, which is only compared, never followed.
     pub(super) fn kid(&self) -> Option<&str> {
         self.kid.as_deref()
     }
 
-    /// How it says it is signed.
+    /// Returns the algorithm that it claims to be signed with.
     pub(super) fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// What it claims, where this key signed it.
+    /// Returns its claims if this key signed it.
     pub(super) fn verified(self, key: &PublicKey) -> Result<Claims, String> {
         if !key.signed(self.algorithm, self.signed.as_bytes(), &self.signature) {
             return Err("its signature is wrong".to_owned());
@@ -88,7 +88,7 @@ impl<'t> Jwt<'t> {
     }
 }
 
-/// A part as an object, read strictly: a key twice would be read in two ways.
+/// Parses a part as an object, strictly: parsers disagree on the value of a duplicate key.
 fn object(part: &str, what: &str) -> Result<String, String> {
     let bytes = URL_SAFE_NO_PAD.decode(part).ok();
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -102,7 +102,7 @@ fn is_access_token(typ: &str) -> bool {
     matches!(typ.as_str(), "jwt" | "at+jwt" | "application/at+jwt")
 }
 
-/// What a token claims.
+/// The claims of a token.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     iss: String,
@@ -110,9 +110,9 @@ pub(super) struct Claims {
     aud: OneOrMany,
     exp: Seconds,
     nbf: Option<Seconds>,
-    /// RFC 8693: names with blanks between them.
+    /// RFC 8693: names separated by spaces.
     scope: Option<String>,
-    /// What some issuers write for it.
+    /// The form that some issuers use instead.
     scp: Option<OneOrMany>,
 }
 
@@ -154,12 +154,12 @@ impl Seconds {
 }
 
 impl Claims {
-    /// For whom it was made.
+    /// Returns the subject that it was issued for.
     pub(super) fn subject(&self) -> &str {
         &self.sub
     }
 
-    /// What it is for.
+    /// Returns its scopes.
     pub(super) fn scopes(&self) -> impl Iterator<Item = &str> {
         let written = self.scope.as_deref().unwrap_or_default();
         let others = self.scp.as_ref().map_or(&[][..], OneOrMany::all);
@@ -167,7 +167,7 @@ impl Claims {
         written.split_ascii_whitespace().chain(others)
     }
 
-    /// Whether it was made by this issuer, for this audience, and counts now.
+    /// Checks that it was issued by this issuer for this audience, and is valid now.
     pub(super) fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<(), String> {
         if self.iss != issuer {
             return Err("another issuer made it".to_owned());

@@ -1,4 +1,4 @@
-//! The haft.toml that `haft init` writes: small, fitting the folder, every line explained.
+//! The haft.toml that `haft init` writes: small, tailored to the folder, with every line explained.
 
 use std::fmt::Write as _;
 
@@ -42,7 +42,7 @@ fn list(out: &mut String, about: &str, key: &str, rules: &[FittingRule]) {
     let width = rules.iter().map(|rule| rule.rule.len()).max().unwrap_or(0) + 4;
     let _ = writeln!(out, "\n{about}{key} = [");
     for FittingRule { rule, why } in rules {
-        // A JSON string is a TOML string.
+        // Every JSON string is a TOML string.
         let quoted = format!("{},", serde_json::Value::String(rule.clone()));
         let _ = writeln!(out, "    {quoted:<width$}# {why}");
     }

@@ -1,31 +1,31 @@
-//! `Files`: the files of the settings, and whether they were changed and lie still since. Editors empty a file or take it
-//! away for a moment before they write it: what is seen in that moment is not what the user says.
+//! `Files`: the settings files, and whether they were changed and have been unchanged since. Editors empty or remove a file for a moment
+//! before they write it: what haft reads in that moment is not what the user wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::plain_file::{Stamp, stamp};
 
-/// So many looks at files that are written without a pause; then they are loaded as they are.
+/// Maximum number of looks at files that keep changing; then they are loaded as they are.
 const PATIENCE: u32 = 10;
 
-/// What no file has.
+/// A stamp that no file has.
 const UNKNOWN: Stamp = [-1; 5];
 
-/// Files whose change is noticed.
+/// Files that are watched for changes.
 #[derive(Debug)]
 pub(super) struct Files {
     paths: Vec<PathBuf>,
-    /// As they were when they were last loaded.
+    /// The stamps when they were last loaded.
     loaded: Vec<Option<Stamp>>,
-    /// As they were at the last look, where that differs.
+    /// The stamps at the last look, if they differ.
     seen: Option<Vec<Option<Stamp>>>,
-    /// Looks at which they had changed again.
+    /// Number of looks at which they had changed again.
     restless: u32,
 }
 
 impl Files {
-    /// Files that count as changed until they were loaded.
+    /// Returns files that count as changed until they are loaded.
     pub(super) fn new(paths: BTreeSet<PathBuf>) -> Self {
         Self {
             loaded: vec![Some(UNKNOWN); paths.len()],
@@ -35,7 +35,7 @@ impl Files {
         }
     }
 
-    /// Whether they have changed since they were loaded, and lie still since the last look.
+    /// Returns whether they have changed since they were loaded, and are the same as at the last look.
     pub(super) fn have_changed(&mut self) -> bool {
         let now = self.stamps();
         if now == self.loaded {
@@ -46,7 +46,7 @@ impl Files {
         self.lie_still(now)
     }
 
-    /// After a load: whether nothing was written while they were read. If so, the load counts.
+    /// Returns, after a load, whether the files did not change while they were read. If so, the load counts.
     pub(super) fn were_loaded(&mut self) -> bool {
         let now = self.stamps();
         if !self.lie_still(now) {
@@ -57,7 +57,7 @@ impl Files {
         true
     }
 
-    /// These files from now on; a new one counts as changed.
+    /// Watches these files from now on; a new one counts as changed.
     pub(super) fn follow(&mut self, paths: BTreeSet<PathBuf>) {
         let known: BTreeMap<PathBuf, Option<Stamp>> =
             self.paths.drain(..).zip(self.loaded.drain(..)).collect();
@@ -67,7 +67,7 @@ impl Files {
         self.seen = None;
     }
 
-    /// Whether a change was seen that is not loaded yet.
+    /// Returns whether a change was seen that is not loaded yet.
     pub(super) fn are_changing(&self) -> bool {
         self.seen.is_some()
     }

@@ -1,4 +1,4 @@
-//! The rules that were kept with approvals in this workspace: listed, edited, removed.
+//! The rules saved with approvals in this workspace: lists, edits and removes them.
 
 use std::sync::Arc;
 
@@ -14,35 +14,35 @@ use crate::problem::Problem;
 use crate::rules::RuleCheck;
 use crate::rules::file::RuleFile;
 
-/// A rule that was kept with an approval.
+/// A rule that was saved with an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KeptRule {
-    /// Its id, made of what it says.
+    /// Its id, derived from its content.
     pub id: String,
     /// The rule.
     pub rule: String,
-    /// The tool whose calls alone it covers, with the same remaining arguments as the call that was approved; none where it
-    /// covers all that it says.
+    /// The only tool that it covers, in calls with the same remaining arguments as the approved one; `None` if it covers everything that
+    /// its text says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Who kept it, when, and about which request.
+    /// Who saved it, when, and for which request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it does not load, and covers nothing.
+    /// Why it does not load, so that it covers nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// What a rule becomes.
+/// A change of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// It is no more.
+    /// It is removed.
     Remove,
-    /// It says something else.
+    /// Its text is replaced.
     Edit {
         /// The new rule.
         rule: &'a str,
-        /// Whether it covers all that it says from now on, not only calls like the one that was approved.
+        /// Whether it now covers everything that its text says, not only calls like the approved one.
         any_call: bool,
     },
 }
@@ -95,7 +95,7 @@ fn id(entry: &Value) -> String {
 }
 
 impl App {
-    /// The rules that were kept with approvals in this workspace, oldest first.
+    /// Returns the rules that were saved with approvals in this workspace, oldest first.
     ///
     /// # Errors
     /// Their file cannot be read.
@@ -106,11 +106,11 @@ impl App {
         Ok(entries.iter().map(rule).collect())
     }
 
-    /// Edits or removes one of them; what it said before is returned. It is in force at once here, and in other processes as
-    /// soon as they look at the file.
+    /// Edits or removes a rule, and returns its previous content. The change is in force here at once, and in other processes as soon as
+    /// they check the file.
     ///
     /// # Errors
-    /// No rule has the id (any prefix that is unique will do), the new text is no rule or names what no tool has, or the file
+    /// No rule has the id (any unique prefix is accepted), the new text is not a rule or names a tool that does not exist, or the file
     /// cannot be written.
     pub fn change_rule(&self, id: &str, change: Change<'_>) -> Result<KeptRule, Problem> {
         let check = self.rule_check();
@@ -135,7 +135,7 @@ impl App {
             Change::Remove => rules.allow.retain(|rule| !is_old(rule)),
             Change::Edit { rule, any_call } => {
                 rules.allow.retain(|rule| !is_old(rule));
-                // One that did not load is not among them.
+                // A rule that did not load is not among them.
                 let mut new = RuleText {
                     layer: Layer::Always.as_str().to_owned(),
                     ..old.clone()
@@ -159,7 +159,7 @@ fn edit(text: &mut RuleText, rule: &str, any_call: bool) {
     }
 }
 
-/// Changes every entry that says the same; what it said before is returned.
+/// Changes every entry with the same content; returns the previous content.
 fn change_entries(
     entries: &mut Vec<Value>,
     id: &str,
@@ -185,7 +185,7 @@ fn change_entries(
     Ok(old)
 }
 
-/// The entry with this id, or with the one id that begins so.
+/// Returns the entry with this id, or with the only id that starts with it.
 fn find<'r>(entries: &'r [Value], id: &str) -> Result<&'r Value, Problem> {
     let fits = |entry: &&Value| !id.is_empty() && self::id(entry).starts_with(id);
     let mut found = entries.iter().filter(fits);

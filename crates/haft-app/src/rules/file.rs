@@ -1,5 +1,5 @@
-//! The one writer of the rules kept with approvals: the whole file is read, changed, written out and read again before it
-//! takes the old one's place.
+//! The only writer of the rules saved with approvals: reads the whole file, changes it, and verifies the new text before it replaces the
+//! old file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(super) struct RuleFile {
 }
 
 impl RuleFile {
-    /// Below haft's state folder.
+    /// Returns the file, in haft's state folder.
     pub(super) fn of(home: &Path, workspace: &str) -> Self {
         Self {
             path: file(home, workspace),
@@ -29,12 +29,12 @@ impl RuleFile {
         }
     }
 
-    /// Its entries, also those that are no rules.
+    /// Returns its entries, including those that are not rules.
     pub(super) fn entries(&self) -> Result<Vec<Value>, Problem> {
         Ok(kept::entries(&kept::read(&self.path)?).to_vec())
     }
 
-    /// Changes the entries, one process at a time. What is new must be a rule that can be kept.
+    /// Changes the entries, one process at a time. New entries must be rules that may be saved.
     pub(super) fn change<T>(
         &self,
         check: &RuleCheck,
@@ -55,12 +55,12 @@ impl RuleFile {
             }
         }
         let text = self.render(&mut table, &after)?;
-        // Whole or not at all: a rule cut in half could allow more.
+        // Completely or not at all: a truncated rule could allow more.
         plain_file::write_private(&self.path, &text).map_err(|e| self.problem(e))?;
         Ok(done)
     }
 
-    /// The whole file with these entries, proven by the code that reads it at the start.
+    /// Returns the whole file with these entries, verified by the code that reads it at the start.
     fn render(&self, table: &mut Table, entries: &[Value]) -> Result<String, Problem> {
         put(table, entries);
         let body = toml::to_string(table).map_err(|e| self.problem(e))?;
@@ -91,7 +91,7 @@ impl RuleFile {
     }
 }
 
-/// Puts the entries in their place; an empty list leaves nothing behind.
+/// Sets the entries; an empty list leaves nothing behind.
 fn put(table: &mut Table, entries: &[Value]) {
     let policy = table
         .entry("policy")

@@ -62,7 +62,7 @@ impl Wanted {
         }
     }
 
-    /// Starts no server on a build machine, where nobody could look at it: for a console that the user did not ask for.
+    /// Starts no server on a build machine, where no user could look at it: for a console that the user did not ask for.
     #[must_use]
     pub fn unasked(mut self) -> Self {
         let ci = self.site.environment.get("CI").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Servers put into haft's own settings files and taken out of them: the rest of a file stays as it is, to the byte.
+//! Adds servers to haft's own settings files and removes them: the rest of a file stays the same, byte for byte.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,13 +17,13 @@ use crate::wiring::parts::Confinement;
 use crate::wiring::policy;
 use crate::wiring::servers::Basis;
 
-/// The table that holds the servers.
+/// The table that contains the servers.
 const SERVERS: &str = "mcp.servers";
 
 /// How a new server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// A process.
+    /// As a process.
     Command {
         /// The program.
         program: String,
@@ -34,7 +34,7 @@ pub enum Reach {
         /// The folder that it starts in.
         cwd: Option<String>,
     },
-    /// An address that speaks Streamable HTTP.
+    /// At an address that speaks Streamable HTTP.
     Address {
         /// The URL.
         url: String,
@@ -43,51 +43,51 @@ pub enum Reach {
     },
 }
 
-/// A server to be put into settings.
+/// A server to add to the settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewServer {
-    /// Its name: its tools are named `NAME.tool`.
+    /// Its name; its tools are named `NAME.tool`.
     pub name: String,
     /// How it is reached.
     pub reach: Reach,
     /// Whether its tools are offered once they are pinned.
     pub enabled: bool,
-    /// Whether the hints of its tools are believed.
+    /// Whether the hints of its tools are trusted.
     pub trusted: bool,
     /// How long it may take to start, in seconds.
     pub connect_timeout: Option<f64>,
     /// How long a call may take, in seconds.
     pub call_timeout: Option<f64>,
-    /// Whether a jailed process reaches what this machine reaches.
+    /// Whether a jailed process has unrestricted network access.
     pub network: bool,
-    /// Folders that a jailed process reads.
+    /// Folders that a jailed process may read.
     pub read: Vec<String>,
-    /// Folders that a jailed process changes.
+    /// Folders that a jailed process may write to.
     pub write: Vec<String>,
 }
 
-/// Which of haft's settings files.
+/// The settings file of haft to edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The user's: the server is there in every folder.
+    /// The user's: the server exists in every folder.
     User,
     /// The workspace's.
     Workspace,
 }
 
-/// A settings file, before and after.
+/// A settings file, before and after an edit.
 #[derive(Debug, Clone)]
 pub struct SettingsEdit {
     /// The file.
     pub file: PathBuf,
-    /// Its text; none where it did not exist.
+    /// Its previous text; `None` if it did not exist.
     pub before: Option<String>,
-    /// Its text after.
+    /// Its new text.
     pub after: String,
 }
 
 impl NewServer {
-    /// A server with nothing said but how it is reached.
+    /// Returns a server with default settings.
     pub fn new(name: impl Into<String>, reach: Reach) -> Self {
         Self {
             name: name.into(),
@@ -102,7 +102,7 @@ impl NewServer {
         }
     }
 
-    /// What is said of it: keys below its table, in their order.
+    /// Returns its settings: keys in its table, in order.
     fn pairs(&self) -> Vec<(&'static str, String)> {
         let text = |text: &String| Value::String(text.clone()).to_string();
         let list = |items: &[String]| {
@@ -143,17 +143,17 @@ impl NewServer {
         pairs
     }
 
-    /// Its table as it stands in a settings file.
+    /// Returns its table as text for a settings file.
     pub fn text(&self) -> String {
         let mut out = format!("[{SERVERS}.{}]\n", self.name);
         for (key, value) in self.pairs() {
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(out, "{key} = {value}");
         }
         out
     }
 
-    /// The same as options of the command line (`-c`): to see whether it can be.
+    /// Returns the same as command-line options (`-c`), to check whether they are valid.
     pub fn options(&self) -> Vec<String> {
         let pairs = self.pairs().into_iter();
         pairs
@@ -161,10 +161,10 @@ impl NewServer {
             .collect()
     }
 
-    /// Refuses a name that no server can have.
+    /// Refuses an invalid server name.
     ///
     /// # Errors
-    /// It is too long, or holds something else than letters, digits, `_` and `-`.
+    /// It is too long, or contains anything but letters, digits, `_` and `-`.
     pub fn check_name(&self) -> Result<(), Problem> {
         if is_server_name(&self.name) {
             return Ok(());
@@ -188,16 +188,16 @@ fn table(pairs: &BTreeMap<String, String>) -> Option<String> {
     (!pairs.is_empty()).then(|| format!("{{ {} }}", pairs.join(", ")))
 }
 
-/// Whether these settings have a server of this name.
+/// Returns whether these settings have a server of this name.
 pub fn has(settings: &Settings, name: &str) -> bool {
     let mut paths = settings.iter().map(|(path, _)| path);
     paths.any(|path| matches!(path, [mcp, servers, own, ..] if mcp == "mcp" && servers == "servers" && own == name))
 }
 
-/// Refuses servers that settings name and that cannot be; nothing is started.
+/// Checks the servers in the settings; starts none of them.
 ///
 /// # Errors
-/// A command, an address, a header or a folder is not one.
+/// A command, an address, a header or a folder is invalid.
 pub fn check(at: &Site, settings: &Settings) -> Result<(), Problem> {
     let ground = policy::build(at, settings, &[])?;
     let confined = Confinement::of(at, settings, &ground)?;
@@ -211,10 +211,10 @@ pub fn check(at: &Site, settings: &Settings) -> Result<(), Problem> {
     basis.servers(None).map(drop)
 }
 
-/// The settings file of this scope.
+/// Returns the settings file of this scope.
 ///
 /// # Errors
-/// There is no home folder to keep the user's settings in.
+/// There is no home folder for the user's settings.
 pub fn file(at: &Site, scope: Scope) -> Result<PathBuf, Problem> {
     match scope {
         Scope::Workspace => Ok(at.workspace.join(FILE_NAME)),
@@ -225,7 +225,7 @@ pub fn file(at: &Site, scope: Scope) -> Result<PathBuf, Problem> {
     }
 }
 
-/// Puts servers into a settings file; `dry_run` only says what would become of it.
+/// Adds servers to a settings file; `dry_run` only returns what it would become.
 ///
 /// # Errors
 /// The file cannot be read, edited or written.
@@ -239,7 +239,7 @@ pub fn add(file: &Path, servers: &[NewServer], dry_run: bool) -> Result<Settings
     })
 }
 
-/// Takes a server out of a settings file; nothing where it is not in it.
+/// Removes a server from a settings file; returns `None` if it is not there.
 ///
 /// # Errors
 /// The file cannot be read, edited or written.
@@ -270,7 +270,7 @@ fn change(
     let before = file.read()?;
     let text = before.clone().unwrap_or_default();
     let after = edit(&text).map_err(|wrong| refuse(&file.path, &text, wrong))?;
-    // What haft could not read afterwards is not written.
+    // A text that haft could not read afterwards is not written.
     document::parse(&file.path.display().to_string(), &after)?;
     if !dry_run && before.as_deref() != Some(&after) {
         file.sweep();

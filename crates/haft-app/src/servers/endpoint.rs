@@ -1,4 +1,4 @@
-//! A server that answers at an address: Streamable HTTP or the older HTTP+SSE, through the proxy of settings where there is one.
+//! A server at an address: Streamable HTTP or the older HTTP+SSE, through the configured proxy if there is one.
 
 use std::io;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use haft_mcp::upstream::Open;
 
 use crate::servers::sign_in::SignIn;
 
-/// Where a server is.
+/// The address of a server, and how it is reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
     http: Http,
     endpoint: Endpoint,
     remembered: Arc<Remembered>,
-    /// How haft signs in there; none where settings bring a key.
+    /// How haft signs in; `None` if the settings have a key.
     sign_in: Option<SignIn>,
-    /// By what it has.
+    /// Authorizes requests with the stored grants.
     oauth: Option<Arc<OAuth>>,
 }
 
 impl Address {
-    /// The server at this endpoint.
+    /// Returns the address of the server at this endpoint.
     ///
     /// # Errors
-    /// Its address is none that one can sign in at.
+    /// Signing in is not possible at its address.
     pub(crate) fn new(
         http: Http,
         endpoint: Endpoint,
@@ -44,12 +44,12 @@ impl Address {
         })
     }
 
-    /// How haft signs in there.
+    /// Returns how haft signs in.
     pub(crate) fn sign_in(&self) -> Option<&SignIn> {
         self.sign_in.as_ref()
     }
 
-    /// A wire to it, with this to let haft in.
+    /// Returns a connection to it that is authorized by `oauth`.
     pub(crate) fn wire(&self, oauth: Option<Arc<OAuth>>) -> Arc<dyn Wire> {
         let (endpoint, dial) = (self.endpoint.clone(), Box::new(self.clone()));
         let remembered = Arc::clone(&self.remembered);

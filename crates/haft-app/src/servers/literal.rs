@@ -1,8 +1,8 @@
-//! Secrets that stand in settings as they are, told by their names and by their shapes.
+//! Detects plain-text secrets in settings, by their names and shapes.
 
 use haft::audit::redact::Redactor;
 
-/// Parts of names that mean a secret.
+/// Parts of names that suggest a secret.
 const WORDS: [&str; 12] = [
     "apikey",
     "auth",
@@ -18,11 +18,11 @@ const WORDS: [&str; 12] = [
     "token",
 ];
 
-/// Whether a value looks like a secret in plain text: of a variable or header with such a name, or of such a shape.
-/// A value that is only references is none.
+/// Returns whether a value looks like a secret in plain text: by the name of its variable or header, or by its shape. A value that only
+/// consists of references is not one.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let plain = without_references(value);
-    // What is left of `Bearer ${env:X}`.
+    // What remains of `Bearer ${env:X}`.
     let plain = plain.trim();
     let scheme = ["bearer", "basic", "token", ""];
     if scheme.contains(&plain.to_lowercase().as_str()) {
@@ -31,7 +31,7 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     is_shaped(plain) || names_secret(name) && plain.len() > 3 && !is_plain_word(plain)
 }
 
-/// Whether a text holds something of the shape of a secret.
+/// Returns whether a text contains something shaped like a secret.
 pub fn is_shaped(text: &str) -> bool {
     Redactor::default().redact(text) != text
 }
@@ -45,7 +45,7 @@ fn names_secret(name: &str) -> bool {
     })
 }
 
-/// A switch, a number or a path: `AUTH=true`, `KEY_FILE=/etc/key`.
+/// Returns whether a value is a switch, a number or a path: `AUTH=true`, `KEY_FILE=/etc/key`.
 fn is_plain_word(value: &str) -> bool {
     let value = value.to_lowercase();
     ["true", "false", "none", "null"].contains(&value.as_str())
@@ -53,7 +53,7 @@ fn is_plain_word(value: &str) -> bool {
         || value.starts_with(['/', '~', '.'])
 }
 
-/// The text without `${…}`.
+/// Returns the text without `${…}`.
 fn without_references(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {

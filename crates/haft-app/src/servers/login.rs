@@ -1,4 +1,4 @@
-//! `haft mcp login` and `logout`: signing in at a server behind haft, and forgetting that.
+//! `haft mcp login` and `logout`: signs in to an external server, and out again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,38 +12,38 @@ use crate::servers::Servers;
 use crate::servers::endpoint::Address;
 use crate::servers::sign_in::{Browser, SignIn};
 
-/// How long a sign-in may take, with the person's part in it.
+/// How long a sign-in may take, including the user's part.
 const WHOLE: Duration = Duration::from_secs(900);
 
-/// What came of a sign-in.
+/// The result of a sign-in.
 #[derive(Debug, Clone, Serialize)]
 pub struct Login {
-    /// The server's name in settings.
+    /// The server's name in the settings.
     pub name: String,
-    /// Who lets haft in; none where the server asks for nobody.
+    /// The authorization server; `None` if the server requires none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// What was asked for.
+    /// The requested scopes.
     pub scopes: Vec<String>,
-    /// Tools that the server lists now.
+    /// Number of tools that the server lists now.
     pub tools: usize,
 }
 
-/// What came of signing out.
+/// The result of signing out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Logout {
-    /// The server's name in settings.
+    /// The server's name in the settings.
     pub name: String,
-    /// Whether there was something to forget.
+    /// Whether there were stored tokens.
     pub signed_out: bool,
-    /// Whether an authorization server took the tokens back.
+    /// Whether an authorization server revoked the tokens.
     pub revoked: bool,
     /// Why it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What to do about a server that wants to know who asks.
+/// Returns what to do about a server that requires authorization.
 pub(crate) fn advice(name: &str) -> String {
     format!(
         "`haft mcp login {name}` signs in; where the server wants a key, it goes into mcp.servers.{name}.headers"
@@ -51,10 +51,10 @@ pub(crate) fn advice(name: &str) -> String {
 }
 
 impl Servers {
-    /// Signs in at a server; `say` tells the person which page to open, and by which authorization server that is.
+    /// Signs in to a server; `say` tells the user which page to open, and which authorization server it belongs to.
     ///
     /// # Errors
-    /// Settings have no such server, it is none that one signs in at, or the sign-in fails.
+    /// The settings have no such server, it does not support signing in, or the sign-in fails.
     pub async fn login(
         &self,
         name: &str,
@@ -86,10 +86,10 @@ impl Servers {
         })
     }
 
-    /// Gives the tokens of a server back where that can be done, and forgets them in any case.
+    /// Revokes the tokens of a server if that is possible, and removes them in any case.
     ///
     /// # Errors
-    /// Settings have no such server, it is none that one signs in at, or the file cannot be removed.
+    /// The settings have no such server, it does not support signing in, or the file cannot be removed.
     pub async fn logout(&self, name: &str) -> Result<Logout, Problem> {
         let (_, sign_in) = self.signable(name)?;
         let revoked = match sign_in.oauth(None) {

@@ -1,4 +1,4 @@
-//! A server that is a process: started by the sandbox, spoken to over its pipes, ended in steps.
+//! A server that is a process: started by the sandbox, connected through its pipes, stopped in steps.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use haft_mcp::client::{ClientError, Wire};
 use haft_mcp::upstream::Open;
 use haft_sandbox::{CommandSpec, Places, Running, Sandbox};
 
-/// How long a process may take to end by itself, and again after it was asked to.
+/// How long a process may take to exit by itself, and again after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// Bytes of its standard error that stand in an error.
+/// Bytes of its stderr that an error includes.
 const LAST_WORDS: usize = 2048;
-/// Bytes of it that are looked through for secrets, so that none is cut where the last words begin.
+/// Bytes of it that are searched for secrets, so that none is cut where the included part starts.
 const LOOKED_AT: usize = 16 * 1024;
 
 /// Programs that run the file that they are given.
@@ -25,20 +25,20 @@ const INTERPRETERS: [&str; 16] = [
     "ruby", "sh", "tsx", "zsh",
 ];
 
-/// What is started, and within what.
+/// What is started, and how it is confined.
 pub(crate) struct Command {
     pub(crate) sandbox: Sandbox,
-    /// Whether the sandbox is a jail: else the program must be one that no tool can change.
+    /// Whether the sandbox is a jail; otherwise, the program must be one that no tool can change.
     pub(crate) is_jailed: bool,
     pub(crate) places: Places,
     /// The program and its arguments.
     pub(crate) words: Vec<String>,
-    /// Folders in which a program is looked for that is named without one, outside a jail.
+    /// Folders that are searched for a program named without one, outside a jail.
     pub(crate) path: Vec<PathBuf>,
-    /// All but the words.
+    /// Everything except the words.
     pub(crate) spec: CommandSpec,
     pub(crate) surroundings: CommandSurroundings,
-    /// Hides in what it says at its end what haft gave it.
+    /// Hides haft's own secrets in its last words.
     pub(crate) redactor: Redactor,
 }
 
@@ -67,7 +67,7 @@ impl Command {
             let found = find(program, &self.path)?;
             let refused = |e: haft_sandbox::Refused| e.to_string();
             self.places.check_startable(&found).map_err(refused)?;
-            // What it starts by name is looked for beside it first: `npx` starts the `node` that it came with.
+            // Programs that it starts by name are searched next to it first: `npx` starts the `node` that it came with.
             spec.path_first.extend(found.parent().map(Path::to_owned));
             *program = found.display().to_string();
         }
@@ -77,8 +77,8 @@ impl Command {
 }
 
 impl Command {
-    /// Refuses a program that tools can change, in a jail, too: what they put there would run with the server's secrets and its
-    /// network. Of an interpreter the program is the file that it is given.
+    /// Refuses a program that tools can change, even in a jail: what they put there would run with the server's secrets and network. For an
+    /// interpreter, this concerns the file that it is given.
     fn check_program(&self) -> Result<(), String> {
         let Some((program, arguments)) = self.words.split_first() else {
             return Err("no program is named".to_owned());
@@ -102,13 +102,13 @@ impl Command {
     }
 }
 
-/// The name of a program without its folder and version: `python` of `/usr/bin/python3.11`.
+/// Returns the name of a program without folder and version: `python` for `/usr/bin/python3.11`.
 fn unversioned(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// A program by its path, or by its name in one of these folders.
+/// Finds a program by its path, or by its name in one of these folders.
 fn find(program: &str, path: &[PathBuf]) -> Result<PathBuf, String> {
     let named = Path::new(program);
     if named.is_absolute() {
@@ -134,7 +134,7 @@ impl Process for Server {
         let log = self.running.stderr();
         let from = log.total().saturating_sub(LOOKED_AT as u64);
         let said = log.read(from, LOOKED_AT).bytes;
-        // They go to the model, and its own secrets may stand in them.
+        // They go to the model, and may contain the server's own secrets.
         let said = String::from_utf8_lossy(&said);
         let said = self.redactor.redact(&said);
         let from = said.ceil_char_boundary(said.len().saturating_sub(LAST_WORDS));

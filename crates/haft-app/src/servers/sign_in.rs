@@ -1,5 +1,5 @@
-//! Signing in at servers behind haft: where grants are kept, by what authorization servers are reached, and the person's way to
-//! their pages and back.
+//! Signing in to external servers: where grants are stored, how authorization servers are reached, and how the user gets to their pages and
+//! back.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ mod grant_file;
 pub(crate) use browser::Browser;
 pub(crate) use grant_file::GrantFile;
 
-/// The longest answer of an authorization server, in bytes.
+/// Maximum size of an authorization server's response, in bytes.
 const LONGEST: usize = 1024 * 1024;
 
-/// How haft signs in at one server.
+/// How haft signs in to one server.
 #[derive(Debug, Clone)]
 pub(crate) struct SignIn {
     server: String,
@@ -27,8 +27,8 @@ pub(crate) struct SignIn {
     pub(crate) file: Arc<GrantFile>,
 }
 
-/// By what authorization servers are reached: those at the server's own host as it is, as settings name that host; all others in
-/// the public network alone, as it is the server that names them.
+/// How authorization servers are reached: those at the server's own host directly, since the settings name that host; all others only at
+/// public addresses, since the server names them.
 #[derive(Debug, Clone)]
 pub(crate) struct Reach {
     named: Http,
@@ -46,10 +46,10 @@ impl SignIn {
         }
     }
 
-    /// What lets haft in by what it has; with a browser, by asking a person, too.
+    /// Returns what authorizes requests with stored grants; with a browser, it can also ask the user.
     ///
     /// # Errors
-    /// The server's address cannot be read.
+    /// The server's address is invalid.
     pub(crate) fn oauth(&self, browser: Option<Arc<Browser>>) -> Result<OAuth, String> {
         let fetch = Arc::new(self.reach.clone());
         let vault = Arc::clone(&self.file);

@@ -31,7 +31,7 @@ pub(crate) struct Stores {
     pub(crate) suspended: Arc<dyn SuspendedCalls>,
     /// The journal of chains: next to the runs' records, which is fastest, unless a database is named.
     pub(crate) journal: Arc<dyn Journal>,
-    /// The agents' memory: always a file, since it is searched with every keystroke.
+    /// The agents' memory: always a `SQLite` file, which has the full-text index.
     pub(crate) memory: Arc<SqliteStore>,
 }
 

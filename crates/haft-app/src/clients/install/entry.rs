@@ -1,4 +1,4 @@
-//! A client's entry for haft in its settings: how it is found, put in and taken out.
+//! haft's entry in a client's settings: how it is found, added and removed.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn entry(client: &Client, text: &str) -> Result<Option<Entry>, Wrong> {
     }))
 }
 
-/// Whether an entry starts `haft serve`, wherever the program lies and however the client spells it.
+/// Returns whether an entry starts `haft serve`, wherever the program is and however the client spells it.
 fn starts_haft(entry: &Value) -> bool {
     let words = ["command", "args"]
         .into_iter()
@@ -72,8 +72,8 @@ fn starts_haft(entry: &Value) -> bool {
     program.starts_with(SERVER) && words.get(1) == Some(&"serve")
 }
 
-/// The text without haft's entry, and with the one that stood in its place; `None` where haft is not in it. An entry of haft's name
-/// that starts something else, and that no record tells of, is not haft's.
+/// Returns the text without haft's entry, with the one that it replaced; `None` if haft is not in it. An entry with haft's name that starts
+/// something else, and that no record mentions, is not haft's.
 fn without_entry(
     client: &Client,
     text: &str,

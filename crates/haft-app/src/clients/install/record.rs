@@ -1,4 +1,4 @@
-//! What haft remembers of an install, in its state folder: the file as it was, and what haft wrote.
+//! The record of an install in haft's state folder: the original file, and what haft wrote.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,33 @@ use crate::home::Home;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// Largest record; an entry that was replaced is in it.
+/// Maximum size of a record, in bytes; it includes an entry that was replaced.
 const MAX_RECORD: u64 = 1024 * 1024;
 
-/// Largest backup.
+/// Maximum size of a backup, in bytes.
 const MAX_BACKUP: u64 = 64 * 1024 * 1024;
 
-/// What haft remembers of an install.
+/// The record of an install.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
     pub(crate) v: u32,
     /// Whether the file existed before.
     pub(crate) existed: bool,
-    /// SHA-256 of the text that is kept.
+    /// SHA-256 of the text that is saved.
     pub(crate) before: Option<String>,
-    /// SHA-256 of what haft wrote over it, or was about to write: two where one install followed another.
+    /// SHA-256 of what haft wrote over it, or was about to write: two if one install followed another.
     pub(crate) written: Vec<String>,
-    /// The folders that haft made for the file, the outermost first.
+    /// The folders that haft created for the file, outermost first.
     pub(crate) made: Vec<PathBuf>,
-    /// Whether haft made the object of servers.
+    /// Whether haft created the object of servers.
     pub(crate) made_servers: bool,
-    /// The entry of haft's name that was there before, where it started something else.
+    /// The previous entry with haft's name, if it started something else.
     pub(crate) replaced: Option<String>,
 }
 
 impl Record {
-    /// That of an install which has made folders, and written nothing.
+    /// Returns the record of an install that has created folders and written nothing.
     pub(crate) fn of_folders(made: &[PathBuf]) -> Self {
         Self {
             v: 2,
@@ -50,12 +50,12 @@ impl Record {
         }
     }
 
-    /// Whether haft wrote this text.
+    /// Returns whether haft wrote this text.
     pub(crate) fn wrote(&self, text: &str) -> bool {
         self.written.contains(&digest(text))
     }
 
-    /// Whether the text that is kept is the one that this record means.
+    /// Returns whether the saved text is the one that this record refers to.
     pub(crate) fn fits(&self, kept: Option<&str>) -> bool {
         self.existed == self.before.is_some() && (!self.existed || self.before == kept.map(digest))
     }
@@ -70,7 +70,7 @@ pub(crate) struct Original {
 }
 
 impl Original {
-    /// Of this file, in a folder of the state folder: two kinds of edits of one file know nothing of each other.
+    /// Returns those of this file, in a folder of the state folder, so that different kinds of edits of a file are independent.
     pub(crate) fn of(home: &Home, folder: &str, file: &Path) -> Self {
         let name = digest(&file.to_string_lossy());
         let folder = home.join(folder);
@@ -81,7 +81,7 @@ impl Original {
         }
     }
 
-    /// Holds all records until the lock is dropped, and clears what a killed process left of this one.
+    /// Locks all records until the lock is dropped, and removes what a killed process left of this one.
     pub(crate) fn lock(&self) -> Result<File, Problem> {
         let folder = &self.folder;
         plain_file::private_folder(folder).map_err(|e| failed("make", folder, &e))?;
@@ -95,7 +95,7 @@ impl Original {
 
     pub(crate) fn load(&self) -> Result<Option<Record>, Problem> {
         match plain_file::read(&self.record, MAX_RECORD) {
-            // A damaged record is as good as none: haft's entry is then removed by itself.
+            // A damaged record counts as none: then only haft's entry is removed.
             Ok(text) => Ok(serde_json::from_str(&text).ok()),
             Err(e) if is_missing(&e) => Ok(None),
             Err(e) => Err(failed("read", &self.record, &e)),
@@ -115,7 +115,7 @@ impl Original {
             return plain_file::write_private(&self.before, text)
                 .map_err(|e| failed("write", &self.before, &e));
         }
-        // One of an earlier install may be there.
+        // There may be one of an earlier install.
         let _ = std::fs::remove_file(&self.before);
         Ok(())
     }

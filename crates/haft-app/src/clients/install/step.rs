@@ -1,4 +1,4 @@
-//! The steps of an edit as values: between any two of them a process may be killed.
+//! The steps of an edit as values: the process may be killed between any two of them.
 
 use std::path::{Path, PathBuf};
 
@@ -6,27 +6,27 @@ use crate::clients::install::record::{Original, Record};
 use crate::clients::settings_file::SettingsFile;
 use crate::problem::Problem;
 
-/// A step.
+/// A step of an edit.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
-    /// What is about to be done is remembered.
+    /// Records what is about to be done.
     KeepRecord(&'a Original, Record),
     MakeFolders(&'a SettingsFile),
-    /// The previous text is saved, to restore it; `None` if there was no file.
+    /// Saves the previous text, to restore it; `None` if there was no file.
     KeepText(&'a Original, Option<String>),
-    /// The new text is written beside the file.
+    /// Writes the new text next to the file.
     Draft(&'a SettingsFile, &'a Path, &'a str),
-    /// The draft takes the place of the file, which holds what was read of it.
+    /// Replaces the file with the draft if the file still has the text that was read.
     Rename(&'a SettingsFile, &'a Path, Option<&'a str>),
-    /// The file goes, which holds what was read of it.
+    /// Removes the file if it still has the text that was read.
     Remove(&'a SettingsFile, &'a str),
-    /// As far as they are empty.
+    /// Removes the folders that are empty.
     RemoveFolders(&'a [PathBuf]),
     Forget(&'a Original),
 }
 
 impl Step<'_> {
-    /// Takes it.
+    /// Performs a step.
     pub(crate) fn take(step: Step<'_>) -> Result<(), Problem> {
         match step {
             Step::KeepRecord(original, record) => original.save_record(&record),
@@ -37,7 +37,7 @@ impl Step<'_> {
             Step::Remove(file, before) => file.remove(before),
             Step::RemoveFolders(folders) => {
                 for folder in folders.iter().rev() {
-                    // One that holds something by now stays.
+                    // A folder that is no longer empty stays.
                     let _ = std::fs::remove_dir(folder);
                 }
                 Ok(())

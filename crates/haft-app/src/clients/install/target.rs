@@ -1,5 +1,5 @@
-//! A settings file that haft puts something into: edited in place so that a kill at any moment leaves what the next edit understands,
-//! and brought back to its bytes where nothing else changed it.
+//! A settings file that haft adds something to: edited in place so that after a kill at any moment the next edit can continue, and restored
+//! byte for byte if nothing else changed it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,62 +11,62 @@ use crate::clients::settings_file::SettingsFile;
 use crate::home::Home;
 use crate::problem::{Place, Problem};
 
-/// What became of a settings file, or would.
+/// The change of a settings file, made or planned.
 #[derive(Debug, Clone)]
 pub struct Edit {
     /// The file.
     pub file: PathBuf,
-    /// Its text; `None` where it did not exist.
+    /// Its previous text; `None` if it did not exist.
     pub before: Option<String>,
-    /// Its text now; `None` where it was removed.
+    /// Its new text; `None` if it was removed.
     pub after: Option<String>,
-    /// Where the file is kept as it was before haft came.
+    /// The backup of the original file.
     pub backup: Option<PathBuf>,
-    /// Whether an entry of haft's name was there that starts something else. It is kept, and put back when haft goes.
+    /// Whether it replaces an entry with haft's name that starts something else. That entry is saved, and restored when haft is removed.
     pub replaces: bool,
 }
 
 impl Edit {
-    /// Whether anything is different.
+    /// Returns whether anything changes.
     pub fn changes(&self) -> bool {
         self.before != self.after
     }
 }
 
-/// What haft puts into a settings file, as it is found there again.
+/// What haft adds to a settings file, and how it is found there again.
 pub(crate) trait Content: fmt::Debug {
-    /// Whose file it is.
+    /// Returns the name of the program that owns the file.
     fn owner(&self) -> &'static str;
 
-    /// What to do where the file cannot be edited.
+    /// Returns what to do if the file cannot be edited.
     fn by_hand(&self) -> String;
 
-    /// What of it, or in its place, stands in a text.
+    /// Returns the entry in a text: haft's, or another in its place.
     fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong>;
 
-    /// Whether a text has what is made around it where it is missing.
+    /// Returns whether a text has the parent that haft creates if it is missing.
     fn has_parent(&self, text: &str) -> bool;
 
-    /// The text without it, and with what stood in its place; `None` where it is not in the text.
+    /// Returns the text without the content, with what it replaced; `None` if the text does not have it.
     fn without(&self, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong>;
 
-    /// Whether a text without it is of no use, so that the file goes, too.
+    /// Returns whether a text without the content is useless, so that the file can be removed.
     fn is_spent(&self, text: &str) -> bool {
         let _ = text;
         false
     }
 }
 
-/// What stands in haft's place in settings.
+/// An entry in haft's place in the settings.
 pub(crate) struct Entry {
-    /// As the record keeps it: JSON, or a table of TOML.
+    /// Its text in the record: JSON, or a TOML table.
     pub(crate) text: String,
     /// Whether it starts haft.
     pub(crate) is_ours: bool,
 }
 
 impl Entry {
-    /// One of which the record keeps no text: it is known by what it starts.
+    /// Returns an entry whose text is not recorded: it is recognized by what it starts.
     pub(crate) fn unrecorded(is_ours: bool) -> Self {
         Self {
             text: String::new(),
@@ -75,10 +75,10 @@ impl Entry {
     }
 }
 
-/// Puts the content into a text.
+/// Adds the content to a text.
 pub(crate) type Put<'a> = &'a dyn Fn(&str) -> Result<String, Wrong>;
 
-/// Takes the steps of an edit, one after the other. A test stops where a process could be killed.
+/// Performs the steps of an edit, one after the other. A test stops where a process could be killed.
 pub(crate) type Hands<'a> = &'a mut dyn FnMut(Step<'_>) -> Result<(), Problem>;
 
 /// What an install does.
@@ -87,21 +87,21 @@ struct Plan {
     memory: Option<Memory>,
 }
 
-/// What is remembered of it.
+/// What an install records.
 struct Memory {
     record: Record,
     before: Before,
 }
 
-/// The text to go back to.
+/// The text to restore later.
 enum Before {
-    /// The one that is kept already.
+    /// The one that is already saved.
     AsItIs,
-    /// This text; `None` where there was no file.
+    /// This text; `None` if there was no file.
     Now(Option<String>),
 }
 
-/// What can go wrong on the way to it.
+/// An error in preparing what to record.
 enum Fault {
     Wrong(Wrong),
     Problem(Problem),
@@ -119,7 +119,7 @@ impl From<Problem> for Fault {
     }
 }
 
-/// A settings file, what is put into it, and what haft remembers of that.
+/// A settings file, what haft adds to it, and haft's record of that.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) content: Box<dyn Content>,
@@ -128,7 +128,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Puts the content in; `dry_run` only says what would become of the file.
+    /// Adds the content; `dry_run` only returns what the file would become.
     pub(crate) fn put_in(&self, home: &Home, put: Put<'_>, dry_run: bool) -> Result<Edit, Problem> {
         if dry_run {
             return Ok(self.plan(put)?.edit);
@@ -137,7 +137,7 @@ impl Target {
         self.install(put, &mut Step::take)
     }
 
-    /// Takes the content out; `dry_run` only says what would become of the file.
+    /// Removes the content; `dry_run` only returns what the file would become.
     pub(crate) fn take_out(&self, home: &Home, dry_run: bool) -> Result<Edit, Problem> {
         if dry_run {
             return self.without();
@@ -149,7 +149,7 @@ impl Target {
         self.uninstall(&mut Step::take)
     }
 
-    /// Every step leaves what the next install or uninstall understands: what haft is about to write is remembered before it is
+    /// Adds the content. After any step, the next install or uninstall can continue: what haft is about to write is recorded before it is
     /// written.
     pub(crate) fn install(&self, put: Put<'_>, hands: Hands<'_>) -> Result<Edit, Problem> {
         let _own = self.original.lock()?;
@@ -179,7 +179,7 @@ impl Target {
         let record = self.original.load()?;
         let made = record.as_ref().map(|record| record.made.clone());
         let made = made.unwrap_or_default();
-        // A folder that is gone holds nothing to be locked.
+        // In a folder that does not exist there is nothing to lock.
         let lock = self.file.missing_folders().is_empty();
         let _lock = lock.then(|| self.file.lock()).transpose()?;
         self.file.sweep();
@@ -207,7 +207,7 @@ impl Target {
         hands(Step::Rename(&self.file, &draft, edit.before.as_deref()))
     }
 
-    /// What an install does to the file, and what it remembers; nothing is to be remembered where nothing changes.
+    /// Plans what an install does to the file, and what it records, which is nothing if nothing changes.
     fn plan(&self, put: Put<'_>) -> Result<Plan, Problem> {
         let before = self.file.read()?;
         let text = before.clone().unwrap_or_default();
@@ -248,7 +248,7 @@ impl Target {
         }
         let made = old.as_ref().map(|old| old.made.clone());
         let own = old.filter(|_| entry.as_ref().is_some_and(|entry| entry.is_ours));
-        // The file was changed since, or haft was not in it: going back means this text without haft.
+        // The file was changed since, or haft was not in it: restoring means this text without haft.
         let kept = match &entry {
             Some(entry) if entry.is_ours => {
                 let taken = self.content.without(&text, own.as_ref())?;
@@ -274,7 +274,7 @@ impl Target {
         })
     }
 
-    /// What the file becomes without haft.
+    /// Returns what the file becomes without haft.
     fn without(&self) -> Result<Edit, Problem> {
         let mut edit = self.unchanged(self.file.read()?);
         let Some(text) = edit.before.as_deref() else {

@@ -1,4 +1,4 @@
-//! What tests of installs need: steps that stop as if the process were killed, and what is on the disk then.
+//! Helpers for tests of installs: steps that stop as if the process were killed, and the files on disk afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::clients::install::step::Step;
 use crate::problem::Problem;
 
-/// Steps until so many are taken; then the process is as good as killed.
+/// Performs this many steps; then the process counts as killed.
 pub(crate) fn stopping(after: usize) -> impl FnMut(Step<'_>) -> Result<(), Problem> {
     let mut left = after;
     move |step| {
@@ -18,7 +18,7 @@ pub(crate) fn stopping(after: usize) -> impl FnMut(Step<'_>) -> Result<(), Probl
     }
 }
 
-/// Everything below a folder.
+/// Collects everything below a folder.
 pub(crate) fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         found.push(entry.path());
@@ -26,7 +26,7 @@ pub(crate) fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A file's text, if it is there.
+/// Returns a file's text, if it exists.
 pub(crate) fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }

@@ -1,12 +1,11 @@
-//! Items put at the end of lists and taken out of them, wherever in the text the list stands.
+//! Appends items to lists and removes them, wherever in the text the list is.
 
 use serde_json::{Value, json};
 
 use super::reader::{Member, Object, Step, Tree, Wrong, array_at, object_at, root, tree};
 use super::{Style, check, fresh, inserted, inserted_last, without};
 
-/// Puts an item at the end of the list at the end of a path of names; the list and the objects on the way are made where they are
-/// missing.
+/// Appends an item to the list at the end of a path of names; creates the list and the objects on the way if they are missing.
 pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
     let mut expected = tree(text)?;
     let list = path
@@ -40,7 +39,7 @@ fn append_unread(text: &str, path: &[&str], item: &Value) -> Result<String, Wron
     Ok(written)
 }
 
-/// Takes out the member or item that a path leads to.
+/// Removes the member or item at a path.
 pub(crate) fn take(text: &str, path: &[Step<'_>]) -> Result<String, Wrong> {
     let unknown = || Wrong {
         what: "the entry to be removed is not there".to_owned(),
@@ -72,7 +71,7 @@ fn child<'o>(object: &'o Object, step: &Step<'_>) -> Result<Option<(usize, &'o M
     }
 }
 
-/// Puts a member into the root where none of its name is: for what a new file must begin with.
+/// Adds a member to the root if it has none of that name: for what a new file must start with.
 pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String, Wrong> {
     let Some(root) = root(text)? else {
         return Ok(fresh(text, &json!({ name: value })));
@@ -86,14 +85,14 @@ pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String,
     check(inserted(text, &root, name, value, &style), &expected, name)
 }
 
-/// A value as its file will hold it.
+/// Returns a value as it will be in the file.
 fn own(value: &Value) -> Result<Tree, Wrong> {
     Ok(tree(&json!({ "own": value }).to_string())?
         .entry("own")
         .clone())
 }
 
-/// A list of one item below these names.
+/// Returns a list of one item below these names.
 fn nested(path: &[&str], item: &Value) -> Value {
     let list = json!([item]);
     path.iter()

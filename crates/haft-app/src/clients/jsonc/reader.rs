@@ -1,13 +1,13 @@
-//! JSON with comments and trailing commas, read: where everything stands, and what it says.
+//! Reads JSON with comments and trailing commas: the position of everything, and its value.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// How deep a settings file may nest.
+/// Maximum nesting depth of a settings file.
 const MAX_DEPTH: usize = 128;
 
-/// What JSON takes for blanks.
+/// The whitespace of JSON.
 pub(super) const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Why a text cannot be edited.
@@ -30,12 +30,12 @@ fn wrong<T>(what: impl Into<String>, at: Range<usize>) -> Result<T, Wrong> {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) key: String,
-    /// Where its key begins.
+    /// The position of its key.
     pub(super) start: usize,
     pub(super) value: Range<usize>,
-    /// What its value says.
+    /// Its value, parsed.
     pub(super) tree: Tree,
-    /// The comma after it.
+    /// The position of the comma after it.
     pub(super) comma: Option<usize>,
 }
 
@@ -43,9 +43,9 @@ pub(super) struct Member {
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) open: usize,
-    /// Where the last thing in it ends, comments included.
+    /// The end of the last token in it, comments included.
     pub(super) end: usize,
-    /// Whether that is a comment that ends with its line.
+    /// Whether that is a line comment.
     pub(super) ends_in_line_comment: bool,
     pub(super) close: usize,
     pub(super) members: Vec<Member>,
@@ -69,26 +69,26 @@ impl Object {
     }
 }
 
-/// A step on the way from the root to a value.
+/// A step on the path from the root to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// To the member of this name.
+    /// The member of this name.
     Key(&'a str),
-    /// To the item at this position.
+    /// The item at this position.
     Item(usize),
 }
 
-/// What a JSON text says. Numbers and texts are as they were written, so that nothing is lost on the way.
+/// The content of a JSON text. Numbers and strings are kept as written, so that nothing is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Tree {
-    /// Members in their order.
+    /// Members, in order.
     Object(Vec<(String, Tree)>),
     Array(Vec<Tree>),
     Scalar(String),
 }
 
 impl Tree {
-    /// The members of an object.
+    /// Returns the members of an object.
     fn members(&mut self) -> Option<&mut Vec<(String, Self)>> {
         match self {
             Self::Object(members) => Some(members),
@@ -96,7 +96,7 @@ impl Tree {
         }
     }
 
-    /// The member of an object, made as an empty object where it is missing.
+    /// Returns a member of an object, creating it as an empty object if it is missing.
     pub(super) fn entry(&mut self, name: &str) -> &mut Self {
         let Self::Object(members) = self else {
             return self;
@@ -109,7 +109,7 @@ impl Tree {
         &mut members[at].1
     }
 
-    /// Puts a member in place of the one of its name, or last.
+    /// Replaces the member of this name, or adds it at the end.
     pub(super) fn put(&mut self, name: &str, value: Self) {
         let Some(members) = self.members() else {
             return;
@@ -120,7 +120,7 @@ impl Tree {
         }
     }
 
-    /// The value at the end of a path.
+    /// Returns the value at the end of a path.
     pub(super) fn at(&mut self, path: &[Step<'_>]) -> Option<&mut Self> {
         path.iter().try_fold(self, |tree, step| match (tree, step) {
             (Self::Object(members), Step::Key(name)) => {
@@ -132,7 +132,7 @@ impl Tree {
         })
     }
 
-    /// Puts an item at the end of an array; an object without members, as `entry` makes it, becomes one.
+    /// Appends an item to an array; an object without members, as created by `entry`, becomes an array.
     pub(super) fn push(&mut self, item: Self) {
         match self {
             Self::Array(items) => items.push(item),
@@ -141,7 +141,7 @@ impl Tree {
         }
     }
 
-    /// Takes out what a step leads to.
+    /// Removes what a step leads to.
     pub(super) fn take_at(&mut self, step: &Step<'_>) {
         match (self, step) {
             (Self::Array(items), Step::Item(nth)) if *nth < items.len() => {
@@ -152,14 +152,14 @@ impl Tree {
         }
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub(super) fn take(&mut self, name: &str) {
         if let Some(members) = self.members() {
             members.retain(|(key, _)| key != name);
         }
     }
 
-    /// What it says as plain JSON.
+    /// Converts it to plain JSON.
     pub(super) fn value(&self) -> Value {
         match self {
             Self::Object(members) => {
@@ -171,7 +171,7 @@ impl Tree {
                 )
             }
             Self::Array(items) => Value::Array(items.iter().map(Self::value).collect()),
-            // A text that JSON allows and UTF-8 does not (half a character) stays as it was written.
+            // A string that is valid JSON but not valid UTF-8 (half a character) stays as written.
             Self::Scalar(text) => {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
             }
@@ -179,7 +179,7 @@ impl Tree {
     }
 }
 
-/// What the text says; one with nothing in it is an object without members.
+/// Parses a text; a blank one is an object without members.
 pub(super) fn tree(text: &str) -> Result<Tree, Wrong> {
     let object = root(text)?;
     let members = object.map(|object| object.members).unwrap_or_default();
@@ -217,7 +217,7 @@ pub(super) fn object_at(text: &str, name: &str, value: &Range<usize>) -> Result<
     reader.object(0)
 }
 
-/// The array at this place, its items as members without a key.
+/// Reads the array at this position, with its items as members without a key.
 pub(super) fn array_at(text: &str, name: &str, value: &Range<usize>) -> Result<Object, Wrong> {
     if text.as_bytes().get(value.start) != Some(&b'[') {
         return wrong(format!("`{name}` is not a list"), value.clone());
@@ -227,7 +227,7 @@ pub(super) fn array_at(text: &str, name: &str, value: &Range<usize>) -> Result<O
     reader.items(0)
 }
 
-/// A text being read.
+/// A text and a position in it.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         self.at..(self.at + 1).min(self.text.len())
     }
 
-    /// Skips blanks and comments. Gives where the last comment ends, and whether its line ends it.
+    /// Skips blanks and comments. Returns the end of the last comment, and whether it is a line comment.
     fn trivia(&mut self) -> Result<Option<(usize, bool)>, Wrong> {
         let mut last = None;
         loop {
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
                 let line = inside.split('\n').next().unwrap_or_default();
                 let comment = line.strip_suffix('\r').unwrap_or(line);
                 let end = self.at + 2 + comment.len();
-                // Some clients take it for the end of the comment, others do not.
+                // Some clients treat these as the end of the comment, others do not.
                 if comment.contains(['\r', '\u{2028}', '\u{2029}']) {
                     return wrong("a comment holds half a line break", self.at..end);
                 }

@@ -1,5 +1,4 @@
-//! `Browser`: a person is told the address of a page, and comes back to a port of this machine that listens for that alone
-//! (RFC 8252, 7.3).
+//! `Browser`: sends the user to a page, and waits for their return on a port of this machine that listens for nothing else (RFC 8252, 7.3).
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -13,25 +12,25 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::{Url, form_urlencoded};
 
-/// How long a person may take.
+/// How long the user may take.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long a request may take to come.
+/// How long a request may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(10);
-/// The longest head of a request that is read.
+/// Maximum size of a request's head, in bytes.
 const LONGEST: usize = 16 * 1024;
-/// Connections that are listened to at the same time.
+/// Maximum number of simultaneous connections.
 const MOST: usize = 64;
-/// Where the page sends people back to.
+/// The path that the page redirects to.
 const PATH: &str = "/callback";
 
-/// The way of a person to a page and back.
+/// The user's way to a page and back.
 pub(crate) struct Browser {
     listener: TcpListener,
     port: u16,
     say: Box<Say>,
 }
 
-/// Tells a person which page to open, and by which authorization server haft signs in there.
+/// Tells the user which page to open, and which authorization server it belongs to.
 type Say = dyn Fn(&str, &str) + Send + Sync;
 
 impl std::fmt::Debug for Browser {
@@ -43,10 +42,10 @@ impl std::fmt::Debug for Browser {
 }
 
 impl Browser {
-    /// Listens at a free port of this machine; `say` tells the person where to go.
+    /// Listens on a free port of this machine; `say` tells the user where to go.
     ///
     /// # Errors
-    /// There is no port to listen at.
+    /// There is no free port.
     pub(crate) async fn new(say: impl Fn(&str, &str) + Send + Sync + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
@@ -57,9 +56,9 @@ impl Browser {
         })
     }
 
-    /// The query with which somebody comes back who has this state.
+    /// Waits for the user's return with this state, and returns the query.
     async fn back(&self, state: &str) -> io::Result<String> {
-        // Browsers open connections that they do not use: none is waited for while there are others.
+        // Browsers open connections that they do not use: an idle one must not block the others.
         let mut arrived = JoinSet::new();
         loop {
             tokio::select! {
@@ -97,7 +96,7 @@ impl Visit for Browser {
     }
 }
 
-/// Reads one request and answers it; the query, where it is the one that is waited for.
+/// Reads one request and answers it; returns its query if it is the expected one.
 async fn answer(mut stream: TcpStream, state: String) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -121,7 +120,7 @@ async fn answer(mut stream: TcpStream, state: String) -> io::Result<Option<Strin
     Ok(query)
 }
 
-/// The query of a request's first line, where the request comes back from the page.
+/// Returns the query in a request's first line, if the request is the redirect from the page.
 fn query(line: &str, state: &str) -> Option<String> {
     let target = line.strip_prefix("GET ")?.split(' ').next()?;
     let (path, query) = target.split_once('?')?;

@@ -1,7 +1,7 @@
-//! `GrantFile`: the grants of one server and one principal on the disk, encrypted with a key that is kept beside them.
+//! `GrantFile`: the grants of one server and one principal on disk, encrypted with a key that is stored next to them.
 //!
-//! The key keeps a copy of the file alone, a backup of it or a slip of the finger, from being of use. Whoever can read all of the
-//! state folder can read the grants.
+//! The key makes a copy of the file alone useless, for example in a backup or one made by mistake. Anyone who can read the whole state
+//! folder can read the grants.
 
 use std::any::Any;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,23 +20,23 @@ use sha2::{Digest, Sha256};
 use crate::home::Home;
 use crate::plain_file;
 
-/// The largest file that is read.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 4 << 20;
 /// The length of a key, in bytes.
 const KEY: usize = 32;
-/// The shortest token that is hidden in records, in bytes: an authorization server that gave a word of ours for one would take it out
-/// of them everywhere.
+/// Minimum length of a token that is hidden in records, in bytes: an authorization server that issues a common word as a token could
+/// otherwise remove that word from them everywhere.
 const SHORTEST: usize = 16;
 
-/// Where the grants of a server and a principal are. Whatever tokens come out of it or go into it are hidden in records.
+/// The stored grants of a server and a principal. All tokens that it loads or saves are hidden in records.
 #[derive(Debug)]
 pub(crate) struct GrantFile {
     folder: PathBuf,
     file: PathBuf,
-    /// What the file is for: the grants of another one do not open.
+    /// What the file is bound to: it does not open as the file of another server or principal.
     bound: String,
     redactor: Redactor,
-    /// The secrets of the grants that came last, and of those before them: records of these are still being written.
+    /// The secrets of the latest grants, and of those before: records that contain the latter are still being written.
     seen: Mutex<[Vec<String>; 2]>,
 }
 
@@ -60,7 +60,7 @@ impl GrantFile {
         }
     }
 
-    /// Hides the tokens of these grants, wherever they are written from now on.
+    /// Hides the tokens of these grants in everything written from now on.
     fn hide(&self, grants: &Grants) {
         let now = grants.secrets().filter(|secret| secret.len() >= SHORTEST);
         let now: Vec<String> = now.map(str::to_owned).collect();
@@ -74,7 +74,7 @@ impl GrantFile {
             .learn_for(&self.file.to_string_lossy(), seen.iter().flatten());
     }
 
-    /// Forgets the grants; whether there were some.
+    /// Removes the grants; returns whether there were any.
     ///
     /// # Errors
     /// The file cannot be removed.
@@ -86,7 +86,7 @@ impl GrantFile {
         }
     }
 
-    /// The key, made where there is none.
+    /// Returns the key, creating it if there is none.
     fn key(&self) -> io::Result<LessSafeKey> {
         let place = self.folder.join("key");
         let text = match plain_file::read(&place, 1024) {
@@ -95,7 +95,7 @@ impl GrantFile {
                 let made = plain_file::random_hex(KEY)?;
                 match plain_file::create_private(&place, &made) {
                     Ok(()) => made,
-                    // Another process was first.
+                    // Another process was faster.
                     Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                         plain_file::read(&place, 1024)?
                     }
