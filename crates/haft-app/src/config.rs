@@ -110,7 +110,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads every layer.
+    /// Reads every layer and merges them.
     ///
     /// # Errors
     /// A [`Problem`] that names the layer, the key and the values it takes.

@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How often the request is checked meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// What became of a decided request.
+/// What happened to a decided request.
 #[derive(Debug)]
 pub enum Followed {
     /// It ran here; for a call nested in a chain, this is the chain's outcome.

@@ -112,7 +112,7 @@ mod tests {
         assert!(at("127.0.0.1:4310"));
         drop(two);
         assert!(!at("127.0.0.1:4310"));
-        // What a killed server left says nothing.
+        // A file that a killed server left behind does not count.
         std::fs::write(home.path().join("listening/4312"), "").unwrap();
         assert!(!at("127.0.0.1:4312"));
     }

@@ -31,7 +31,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("haft");
         let replaced = folder.path().join("haft (deleted)");
-        // A file that really has the name that Linux shows is not haft's program.
+        // A file whose real name ends like that is not haft's program.
         fs::write(&replaced, "").unwrap();
         assert_eq!(installed(&replaced), None);
         fs::write(&program, "").unwrap();

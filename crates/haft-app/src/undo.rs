@@ -39,7 +39,7 @@ pub enum StepAction {
 /// One step of an undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What it does.
+    /// The action.
     pub action: StepAction,
     /// Its path, after the undo.
     pub path: String,

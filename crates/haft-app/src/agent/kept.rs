@@ -19,7 +19,7 @@ use crate::site::Site;
 use crate::view::runs as view;
 use crate::wiring::{parts, stores};
 
-/// The file in the run's folder.
+/// The file's name in the run's folder.
 const FILE: &str = "conversation.jsonl";
 /// Maximum number of bytes of a first prompt that are read for a list.
 const FIRST_LINE: u64 = 64 << 10;

@@ -221,7 +221,7 @@ mod tests {
         for text in ["", "\n", "model = \"o\"\n", "[a]\nb = 1\n", KEPT] {
             let with = put(text, "mcp_servers", "haft", &launch("/bin/haft"));
             if text == KEPT {
-                // A string over several lines that looks like a header stops the edit by lines: refused, not guessed.
+                // A multi-line string that looks like a header defeats the edit by lines: it is refused, not guessed.
                 let again = remove(&with.unwrap(), "mcp_servers", "haft");
                 assert!(again.is_err());
                 continue;

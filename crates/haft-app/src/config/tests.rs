@@ -1,4 +1,4 @@
-//! The layers as one table: what is written where, and what counts then.
+//! The layers in tables: what is written where, and which value results.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::config::{Inputs, Settings};
 use crate::environment::Environment;
 use crate::problem::Problem;
 
-/// What the layers say.
+/// The contents of the layers.
 #[derive(Default)]
 struct Layers {
     user: &'static str,
@@ -52,7 +52,7 @@ fn resolve(layers: &Layers) -> Result<Settings, Problem> {
     })
 }
 
-/// The key's value and the layers it comes from.
+/// Returns the key's value and the layers it comes from.
 fn value(layers: &Layers, key: &str) -> String {
     let settings = resolve(layers).unwrap();
     let path: Vec<&str> = key.split('.').collect();

@@ -73,7 +73,7 @@ mod tests {
         let home = Home::locate(Some(folder.path()), &Environment::default()).unwrap();
         let turn = Turn::take(&home).unwrap().unwrap();
         assert_eq!(Turn::take(&home).unwrap().unwrap_err(), SOON);
-        // Nothing was shown: the next one may.
+        // Nothing was shown, so the next turn may be taken.
         drop(turn);
         Turn::take(&home).unwrap().unwrap().use_up();
         let wait = Turn::take(&home).unwrap().unwrap_err();

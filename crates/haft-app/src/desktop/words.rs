@@ -17,7 +17,7 @@ pub(crate) struct Notice {
     body: String,
 }
 
-/// Where to decide.
+/// The line that says where to decide.
 const HOW: &str = "Decide with: haft console";
 
 impl Notice {
@@ -192,7 +192,7 @@ mod tests {
             assert_eq!(end, all.len() - 3, "{all:?}");
             let text = all.last().unwrap();
             assert_eq!(*text, format!("{expect}\nDecide with: haft console"));
-            // The script is the same whatever the text is.
+            // The script is the same for any text.
             let all = words(Program::Osascript, body);
             assert_eq!(all[..7], words(Program::Osascript, "")[..7]);
             assert_eq!(all[6], "--");

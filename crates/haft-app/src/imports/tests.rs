@@ -1,4 +1,4 @@
-//! Settings of every client that haft knows, and what comes of each: carried over, said, or refused.
+//! Imports the settings of every client that haft knows: each member is imported, reported or refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::imports::{Candidate, Imports, Wishes, look};
 use crate::site::Site;
 
-/// A workspace, and the variables that are set in it.
+/// A workspace, and its variables.
 struct Desk {
     root: TempDir,
     at: Site,
@@ -46,7 +46,7 @@ impl Desk {
         look(&self.at, &Settings::default(), Some(from), wishes).unwrap()
     }
 
-    /// What comes of one file with one server.
+    /// Imports one file with one server.
     fn one(&self, name: &str, text: &str) -> Candidate {
         let found = self.look(&self.file(name, text), &Wishes::default());
         assert_eq!(found.servers.len(), 1, "{name}: {found:?}");
@@ -239,9 +239,9 @@ fn what_cannot_be_carried_over_is_refused_with_what_to_do() {
 fn no_reference_of_haft_s_comes_of_what_is_put_in() {
     let desk = Desk::new();
     for (member, say) in [
-        // What the client would not read haft does not read for it.
+        // What the client would not read, haft does not read for it.
         (r#""args": ["${file:/etc/passwd}"]"#, "does not know"),
-        // Of a default alone, or with what stands beside it.
+        // References formed by a default alone, or together with the text around it.
         (
             r#""args": ["${NONE:-$}{file:/etc/passwd}"]"#,
             "as a reference",
@@ -414,7 +414,7 @@ fn a_package_of_a_plugin_is_read_with_what_haft_has_no_use_for() {
     ] {
         assert!(notes.contains(say), "{say}: {notes}");
     }
-    // A path that leads out of it is not read.
+    // A path that leads out of the package is not read.
     desk.file(
         "plug/.claude-plugin/plugin.json",
         r#"{"name": "plug", "mcpServers": ["../x.json"]}"#,
@@ -427,7 +427,7 @@ fn a_package_of_a_plugin_is_read_with_what_haft_has_no_use_for() {
         "{:?}",
         found.notes
     );
-    // A folder that is no package is said to be none.
+    // A folder that is not a package is an error.
     let none = desk.root.path().join("user");
     assert!(
         look(
@@ -510,7 +510,7 @@ fn variables_of_a_file_are_carried_over_as_if_they_stood_in_the_settings() {
         text(&one),
         "command = \"s\"\nenv = { GITHUB_TOKEN = \"${env:GITHUB_TOKEN}\", MODE = \"fast\", OWN = \"settings\", REGION = \"eu west\" }"
     );
-    // A secret for which no variable is set is copied where that is wanted alone.
+    // A secret without a variable is only copied if the user wants that.
     desk.file("work/.env", "API_KEY=plain-text\n");
     let one = desk.one(".vscode/mcp.json", settings);
     let why = one.refused.unwrap_or_default();

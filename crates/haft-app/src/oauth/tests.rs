@@ -1,4 +1,4 @@
-//! Tokens against a real authorization server's keys, over HTTP on loopback.
+//! Validates tokens with the keys of a real authorization server, over HTTP on loopback.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -23,7 +23,7 @@ use super::{OAuthTerms, ResourceServer, TokenError};
 
 const AUDIENCE: &str = "https://haft.example/mcp";
 
-/// An authorization server: its keys and its metadata, and how often it was asked for keys.
+/// An authorization server: its keys, its metadata, and how often it was asked for keys.
 #[derive(Clone)]
 struct Issuer {
     url: String,
@@ -74,7 +74,7 @@ impl Issuer {
             "HTTP/1.1 {status} OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()
         );
-        // A client that has read enough hangs up.
+        // A client that has read enough closes the connection.
         let _ = stream
             .write_all(head.as_bytes())
             .and_then(|()| stream.write_all(&body));
@@ -105,7 +105,7 @@ impl Issuer {
     }
 }
 
-/// A key that signs.
+/// A key that signs tokens.
 enum Signer {
     Ec(EcdsaKeyPair),
     Ed(Ed25519KeyPair),
@@ -178,7 +178,7 @@ fn claims(issuer: &Issuer) -> Value {
     json!({"iss": issuer.url, "sub": "ann", "aud": AUDIENCE, "exp": now() + 60, "scope": "read openid"})
 }
 
-/// The claims with one of them changed; null takes it out.
+/// Returns the claims with one of them changed; null removes it.
 fn with(mut claims: Value, name: &str, value: Value) -> Value {
     let map = claims.as_object_mut().unwrap();
     match value {
@@ -188,7 +188,7 @@ fn with(mut claims: Value, name: &str, value: Value) -> Value {
     claims
 }
 
-/// What is said of a token: its view, or the beginning of why it does not count.
+/// Returns the token's view, or why it is rejected.
 async fn check(server: &ResourceServer, token: &str) -> Result<Option<String>, String> {
     match server.person(token).await {
         Ok(person) => Ok(person.view),
@@ -198,7 +198,7 @@ async fn check(server: &ResourceServer, token: &str) -> Result<Option<String>, S
     }
 }
 
-/// What is checked, a token, and what is said of it.
+/// A case: its name, a token, and the expected result, with the beginning of the error.
 type Row = (&'static str, String, Result<Option<String>, &'static str>);
 
 async fn check_all(server: &ResourceServer, rows: Vec<Row>) {
@@ -216,7 +216,7 @@ async fn check_all(server: &ResourceServer, rows: Vec<Row>) {
 async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others() {
     let issuer = Issuer::start();
     let (ec, ed) = (Signer::ec(), Signer::ed());
-    // A secret that whoever knows the public key knows, too, and keys that check nothing here.
+    // A secret key that anyone with the public key would know, and keys that verify nothing here.
     let others = [
         json!({"kty": "oct", "kid": "secret", "k": encode(b"0123456789abcdef0123456789abcdef")}),
         json!({"kty": "EC", "crv": "P-256", "kid": "enc", "use": "enc", "x": "", "y": ""}),
@@ -274,7 +274,7 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
         ("long", "a".repeat(20_000), Err("it is longer than")),
     ];
     check_all(&server, rows).await;
-    // Made-up names of keys do not make it ask again and again.
+    // Made-up key names do not make haft ask again and again.
     assert_eq!(issuer.asked.load(Ordering::SeqCst), 1);
 }
 

@@ -1,4 +1,4 @@
-//! What is found in folders, and that the settings made from it are right.
+//! What a scan finds in folders, and that the resulting settings are valid.
 
 use std::fs;
 use std::path::Path;

@@ -104,7 +104,7 @@ mod tests {
         assert!(files.have_changed() && files.were_loaded());
         assert!(!files.have_changed() && !files.are_changing());
 
-        // Moved away and written anew, as some editors do.
+        // Moved away and written again, as some editors do.
         fs::rename(&path, &aside).unwrap();
         assert!(!files.have_changed() && files.are_changing());
         fs::write(&path, "").unwrap();
@@ -118,7 +118,7 @@ mod tests {
         assert!(!files.were_loaded(), "it was emptied while it was read");
         assert!(files.have_changed() && files.were_loaded());
 
-        // Gone for good.
+        // Removed for good.
         fs::remove_file(&path).unwrap();
         assert!(!files.have_changed());
         assert!(files.have_changed() && files.were_loaded());

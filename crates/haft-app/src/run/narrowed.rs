@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::plain_file;
 
-/// The file in the run's folder.
+/// The file's name in the run's folder.
 const FILE: &str = "tools.json";
 /// Maximum size of the file, in bytes: a hundred thousand long names.
 const MOST: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! Records of servers: found while their servers live, gone with them however they end.
+//! Records of servers: they are found while their servers run, and disappear with them however they end.
 
 use std::fs;
 use std::path::Path;
@@ -49,12 +49,12 @@ fn records_that_no_server_holds_are_removed_and_others_are_not_believed() {
     let whole = serde_json::to_string(&record(None, 1)).unwrap();
     let servers_folder = folder.path().join("servers");
     fs::create_dir(&servers_folder).unwrap();
-    // What `kill -9` leaves.
+    // A record left by `kill -9`.
     let stale = servers_folder.join("0123.json");
     fs::write(&stale, &whole).unwrap();
     assert!(servers(&home).unwrap().is_empty());
     assert!(!stale.exists());
-    // Of another haft, or damaged: its server lives, and nothing is known of it.
+    // A record of another haft version, or a damaged one: its server runs, but nothing is known about it.
     for text in [
         "",
         "{",

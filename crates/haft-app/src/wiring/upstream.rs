@@ -49,7 +49,7 @@ fn wrong(key: &str, why: &str) -> Problem {
     Problem::settings(format!("`{key}`: {why}"))
 }
 
-/// Whether a URL contains a password in plain text instead of a reference such as `${env:NAME}`.
+/// Returns whether a URL contains a password in plain text instead of a reference such as `${env:NAME}`.
 fn has_password(written: &str) -> bool {
     let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let Some((login, _)) = rest.rsplit_once('@') else {

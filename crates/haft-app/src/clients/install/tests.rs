@@ -1,4 +1,4 @@
-//! Installs and uninstalls that are stopped between any two steps, and files that change in between.
+//! Installs and uninstalls that are killed between any two steps, and files that change in between.
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl Lab {
         uninstall(client, Level::Project, &self.site, false).unwrap();
     }
 
-    /// Names of everything in the project and in haft's folder of records.
+    /// Returns the paths of everything in the project and in haft's folder of records.
     fn names(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in [
@@ -67,7 +67,7 @@ fn launch(word: &str) -> Launch {
     }
 }
 
-/// An install whose steps are taken by a test.
+/// Installs haft; the test performs the steps.
 fn with_steps(
     target: &Target,
     client: &str,
@@ -141,7 +141,7 @@ fn an_uninstall_that_is_killed_at_any_step_is_finished_by_the_next() {
                 text.is_some(),
                 "after {stop}"
             );
-            // Nothing is remembered that a later install could take for its own.
+            // Nothing is recorded that a later install could mistake for its own.
             let left = lab.names();
             let count = if text.is_some() { 2 } else { 0 };
             assert_eq!(left.len(), count, "after {stop}: {left:?}");
@@ -230,7 +230,7 @@ fn an_entry_of_haft_s_name_that_is_not_haft_s_comes_back() {
             let file = lab.file(name);
             fs::create_dir(file.parent().unwrap()).unwrap();
             fs::write(&file, text).unwrap();
-            // Not haft's, so not taken out.
+            // The entry is not haft's, so it is not removed.
             lab.uninstall(client);
             assert_eq!(read(&file).unwrap(), text);
             assert!(lab.install(client, "first").replaces, "{client}");
@@ -300,7 +300,7 @@ fn what_the_client_writes_at_the_same_time_is_not_overwritten() {
             let refused = done.unwrap_err().to_string();
             assert!(refused.contains("at the same time"), "{refused}");
             assert_eq!(read(&file).as_deref(), Some(theirs), "{text:?} {removes}");
-            // The next ones keep what the client wrote.
+            // The next edits keep what the client wrote.
             lab.install("cursor", "again");
             lab.uninstall("cursor");
             assert_eq!(read(&file).as_deref(), Some(theirs), "{text:?} {removes}");

@@ -13,9 +13,9 @@ pub(super) const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 /// Why a text cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// What is wrong.
+    /// The reason.
     pub(crate) what: String,
-    /// Where.
+    /// The position.
     pub(crate) at: Range<usize>,
 }
 

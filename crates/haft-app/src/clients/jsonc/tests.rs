@@ -1,4 +1,4 @@
-//! Members put into and taken out of JSON as people write it.
+//! Adds members to JSON as users write it, and removes them.
 
 use std::fmt::Write as _;
 
@@ -163,7 +163,7 @@ fn a_comment_never_swallows_what_an_edit_leaves() {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Numbers that look random and are the same in every test run.
 struct Dice(u64);
 
 impl Dice {
@@ -275,7 +275,7 @@ impl Dice {
     }
 }
 
-/// What a text says, by another way than the editor's: comments and trailing commas are cut out, the rest is plain JSON.
+/// Parses a text in another way than the editor: cuts comments and trailing commas, and parses the rest as plain JSON.
 fn plain(text: &str) -> Value {
     let mut rest = text.trim_start_matches('\u{feff}');
     let mut out = String::new();
@@ -292,7 +292,7 @@ fn plain(text: &str) -> Value {
                 ends
             });
             let end = end.unwrap() + 2;
-            // serde_json has no half characters.
+            // `serde_json` does not support half characters.
             out += &rest[..end].replace("\\ud800", "half");
             end
         } else {

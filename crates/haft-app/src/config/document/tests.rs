@@ -1,8 +1,8 @@
-//! What `document.rs` reads and refuses, each refusal with its spot.
+//! What `document.rs` accepts and refuses, each refusal with its position.
 
 use super::{dotted, parse, parse_single};
 
-/// Where a text is refused, and with which words.
+/// Returns where a text is refused, and with which message.
 fn refused(text: &str) -> (String, String) {
     let problem = parse("haft.toml", text).unwrap_err();
     let place = problem.place().unwrap().to_string();

@@ -171,7 +171,7 @@ mod tests {
             reply
         };
         let strangers = async {
-            // One that says nothing holds nobody up.
+            // An idle connection does not block the others.
             let silent = std::net::TcpStream::connect(("127.0.0.1", browser.port)).unwrap();
             silent.set_nonblocking(true).unwrap();
             assert!(

@@ -247,7 +247,7 @@ mod tests {
         assert!(file.remove().unwrap() && !file.remove().unwrap());
     }
 
-    /// Grants with these tokens.
+    /// Returns grants with these tokens.
     fn grants(access: &str, renewal: &str) -> Grants {
         let text = format!(
             r#"{{"current":"a","by_issuer":{{"a":{{"issuer":"a","resource":"r",
@@ -267,7 +267,7 @@ mod tests {
         let file = GrantFile::new(&home, "https://a.example", &ann, &first);
         file.save(&grants("token-1-0123456789", "renewal-1-0123456789"))
             .unwrap();
-        // Another process reads what this one got.
+        // Another process reads what this one stored.
         let reader = GrantFile::new(&home, "https://a.example", &ann, &other);
         reader.load().unwrap();
         let hidden = "[redacted] [redacted] token-2-0123456789 renewal-2-0123456789 token-3-0123456789 [redacted]";

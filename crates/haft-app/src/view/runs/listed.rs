@@ -52,7 +52,7 @@ pub struct Listed {
     /// Number of calls by status.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
-    /// What it changed in the workspace.
+    /// Counts of what it changed in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
 }
