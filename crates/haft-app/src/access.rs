@@ -1,5 +1,5 @@
-//! Access tokens that an operator issues to other people: each is known by name, sees one view of the tools and can be revoked on its own.
-//! haft stores only the hash of a token, in a file of the state folder.
+//! Access tokens that an operator issues to others: each is known by name, sees one view of the tools and can be revoked on its own. haft
+//! stores only the hash of a token, in a file of the state folder.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;

@@ -132,17 +132,17 @@ impl Problem {
         }))
     }
 
-    /// Returns a problem of wrong usage.
+    /// Returns a problem with the usage.
     pub fn usage(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Usage, what)
     }
 
-    /// Returns a problem of wrong settings or a wrong policy.
+    /// Returns a problem with the settings or the policy.
     pub fn settings(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Settings, what)
     }
 
-    /// Returns the problem that this machine failed.
+    /// Returns a problem with something that this machine could not do.
     pub fn failed(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Failed, what)
     }

@@ -46,7 +46,7 @@ pub(super) fn options(
     })
 }
 
-/// Returns the setting that limits the money, if one does.
+/// Returns the setting with a budget of money, if there is one.
 fn budget_of_money(settings: &Settings) -> Option<&'static str> {
     const KEYS: [(&str, bool); 3] = [
         ("agent.max_cost", true),

@@ -185,7 +185,7 @@ impl KeySet {
         keys(&text)
     }
 
-    /// Returns the URL of the keys from the issuer's metadata (RFC 8414, or the discovery document of OpenID Connect).
+    /// Returns the URL of the keys from the issuer's metadata (RFC 8414, or the OIDC discovery document).
     async fn discover(&self, issuer: &str) -> Result<String, String> {
         let (origin, path) = split(issuer);
         let places = [

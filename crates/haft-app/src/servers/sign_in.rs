@@ -27,8 +27,8 @@ pub(crate) struct SignIn {
     pub(crate) file: Arc<GrantFile>,
 }
 
-/// How authorization servers are reached: those at the server's own host directly, since the settings name that host; all others only at
-/// public addresses, since the server names them.
+/// How authorization servers are reached: those on the server's own host at any address, since the settings name that host; all others
+/// only at public addresses, since the server names them.
 #[derive(Debug, Clone)]
 pub(crate) struct Reach {
     named: Http,

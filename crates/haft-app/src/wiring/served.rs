@@ -20,7 +20,7 @@ use crate::wiring::selection::{self, Chosen};
 
 /// The tool that finds the others.
 const FINDER: &str = "tool_search";
-/// The tool that returns schemas; present, on or off, wherever only a few tools are listed.
+/// The tool that returns schemas; off by default, but present wherever only a few tools are listed.
 const DESCRIBES: &str = "describe_tools";
 /// Maximum length of a view's name, in bytes.
 const MAX_NAME: usize = 64;
