@@ -1,4 +1,4 @@
-//! `read_artifact`: a slice of a large result that was kept aside.
+//! `read_artifact`: reads a slice of a large result that is stored as an artifact.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use crate::describe::{builtin, read_only};
 use crate::files::text::grouped;
 
-/// Bytes a direct call gets when it names no limit.
+/// Default limit of a direct call, in bytes.
 const PAGE: u64 = 16 * 1024;
-/// The same for a call from a script, whose results are kept smaller.
+/// Default limit of a call from a script, whose results are smaller, in bytes.
 const CHAIN_PAGE: u64 = 3 * 1024;
 
-/// Tokens that a result leaves to all else that it says.
+/// Tokens reserved for the rest of the result.
 const RESERVE: usize = 200;
 
 /// What `read_artifact` takes.
@@ -57,7 +57,7 @@ pub struct ReadArtifactData {
     pub base64: Option<String>,
 }
 
-/// `read_artifact`.
+/// The tool `read_artifact`.
 #[derive(Debug)]
 pub struct ReadArtifact;
 
@@ -107,7 +107,7 @@ impl TypedTool for ReadArtifact {
     }
 }
 
-/// As much of a slice as a result returns inline: what is left of it is read on, not kept once more.
+/// Returns as much of a slice as fits inline. The caller continues from `next_offset`; the rest is not stored again.
 fn slice_result(
     slice: &[u8],
     offset: u64,
@@ -116,7 +116,7 @@ fn slice_result(
 ) -> Result<ToolResult, ToolError> {
     let bytes = info.bytes;
     let last = offset + slice.len() as u64 >= bytes;
-    // A character cut by the slice's end belongs to the next slice.
+    // A character that the end of the slice cuts belongs to the next slice.
     let whole = if last { slice } else { whole_characters(slice) };
     let text = std::str::from_utf8(whole)
         .ok()
@@ -126,7 +126,7 @@ fn slice_result(
         (None, text.len())
     } else {
         let mut encoded = STANDARD.encode(slice);
-        // Four letters stand for three bytes.
+        // Four base64 letters encode three bytes.
         let letters = context.fitting(&encoded, RESERVE).len() / 4 * 4;
         encoded.truncate(letters);
         (Some(encoded), (letters / 4 * 3).min(slice.len()))

@@ -1,17 +1,17 @@
-//! `Builtin`: a standard tool, and what enables it.
+//! `Builtin`: a standard tool, and the bundle that enables it.
 
 use std::sync::Arc;
 
 use haft::tool::Tool;
 
-/// A standard tool, and whether it is there without being asked for.
+/// A standard tool, and whether it is on by default.
 #[derive(Clone)]
 pub struct Builtin {
     /// The tool.
     pub tool: Arc<dyn Tool>,
-    /// The bundle that enables it: `files`, `commands`, `web`; empty for tools of no bundle.
+    /// The bundle that enables the tool: `files`, `commands`, `web`; empty for tools without a bundle.
     pub bundle: &'static str,
-    /// Part of the default set. The others exist only where settings enable them.
+    /// True for a tool of the default set. Other tools exist only if the settings enable them.
     pub default: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `Builtins`: the standard tools on one workspace, by the features that are compiled in.
+//! `Builtins`: the standard tools of a workspace, depending on the features that are compiled in.
 
 use std::sync::Arc;
 
@@ -40,47 +40,47 @@ use crate::web::options::Web;
 #[cfg(feature = "web")]
 use crate::web::search::WebSearch;
 
-/// What the standard tools work on.
+/// The configuration of the standard tools.
 #[derive(Debug, Clone)]
 pub struct Builtins {
-    /// The folder they work in, with what they must not touch.
+    /// The folder that the tools work in, with its hidden paths.
     pub workspace: Workspace,
-    /// How the file tools behave.
+    /// Options of the file tools.
     pub files: FileOptions,
-    /// Where commands run; without one there are no command tools.
+    /// The sandbox that commands run in; without one there are no command tools.
     #[cfg(feature = "commands")]
     pub sandbox: Option<Sandbox>,
-    /// How what commands change is judged and applied; without it they change the workspace directly.
+    /// How to judge and apply the changes of commands; without it, commands change the workspace directly.
     #[cfg(feature = "commands")]
     pub changes: Option<CommandChanges>,
-    /// Memory of one command in MiB, where it is not the sandbox's default.
+    /// Memory limit of one command, in MiB; `None` for the sandbox's default.
     #[cfg(feature = "commands")]
     pub memory_mb: Option<u64>,
-    /// Where a command's output goes that is too long for memory; without one 8 MiB of each stream are kept.
+    /// Storage for command output that is too long for memory; without one, haft keeps 8 MiB of each stream.
     #[cfg(feature = "commands")]
     pub spool: Option<Arc<Spool>>,
-    /// What commands reach over the network.
+    /// Network access of commands.
     #[cfg(feature = "commands")]
     pub network: CommandNetwork,
-    /// What commands find beside the workspace.
+    /// Folders and files outside the workspace that commands can see.
     #[cfg(feature = "commands")]
     pub surroundings: CommandSurroundings,
-    /// Bytes of a picture that a call returns inline.
+    /// Maximum size of an image that a call returns inline, in bytes.
     #[cfg(feature = "images")]
     pub inline_media_bytes: usize,
-    /// How the web is reached; without it there are no web tools.
+    /// Web access; without it there are no web tools.
     #[cfg(feature = "web")]
     pub web: Option<Web>,
-    /// What is found besides tools, and how.
+    /// Sources and options of the tool search.
     pub discover: DiscoverOptions,
-    /// What is remembered across runs; without one there are no memory tools.
+    /// Memory across runs; without one there are no memory tools.
     pub memory: Option<Memory>,
-    /// The server that keeps the memory in its place.
+    /// A server that provides the memory tools instead of `memory`.
     pub memory_server: Option<MemoryServer>,
 }
 
 impl Builtins {
-    /// The standard tools on this workspace, with the safe defaults.
+    /// Creates the standard tools of a workspace with safe defaults.
     pub fn new(workspace: Workspace) -> Self {
         Self {
             workspace,
@@ -107,11 +107,11 @@ impl Builtins {
         }
     }
 
-    /// All standard tools, also those that are off until enabled.
+    /// Returns all standard tools, including those that are off by default.
     ///
     /// # Errors
     ///
-    /// Where a tool's name is refused, which is a fault of this crate.
+    /// If a tool's name is invalid, which is a bug in this crate.
     pub fn tools(&self) -> Result<Vec<Builtin>, NameError> {
         #[cfg(feature = "commands")]
         let commands = self.commands();
@@ -144,7 +144,7 @@ impl Builtins {
         Ok(tools)
     }
 
-    /// Tools on what the run itself holds.
+    /// Returns the tools that work on the state of the run.
     fn run_tools(&self) -> Result<Vec<Builtin>, NameError> {
         let todo = TodoLists::default();
         Ok(vec![
@@ -182,7 +182,7 @@ impl Builtins {
     }
 }
 
-/// A tool of the default set.
+/// Wraps a tool of the default set.
 fn on(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
     Builtin {
         tool,
@@ -191,7 +191,7 @@ fn on(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
     }
 }
 
-/// A tool that exists only where settings enable it.
+/// Wraps a tool that exists only if the settings enable it.
 fn off(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
     Builtin {
         tool,

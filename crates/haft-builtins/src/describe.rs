@@ -1,4 +1,4 @@
-//! What the specs of the standard tools have in common.
+//! Shared parts of the standard tools' specs.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ const CLASSES: [(&str, ToolClass); 15] = [
     ("connect", ToolClass::Network),
 ];
 
-/// Standard tools that reach nothing beyond the run's own state, beside those of skills, which have names of their own.
+/// Standard tools that touch only the state of the run. The skill tools are not listed because their names can change.
 const STAY_IN_RUN: [&str; 6] = [
     "tool_search",
     "describe_tools",
@@ -39,13 +39,13 @@ const STAY_IN_RUN: [&str; 6] = [
     "todo_read",
 ];
 
-/// Returns the standard tools with the class that each declares, for a policy that is made before the tools are
+/// Returns the standard tools with their classes, for a policy that is built before the tools
 /// ([`PolicyBuilder::classes`](haft::policy::PolicyBuilder::classes)).
 pub fn classes() -> impl Iterator<Item = (&'static str, ToolClass)> {
     CLASSES.into_iter()
 }
 
-/// A standard tool of this category whose `data` is a `T`.
+/// Completes the spec of a standard tool of this category whose `data` is a `T`.
 pub(crate) fn builtin<T: JsonSchema>(spec: ToolSpec, category: &str) -> ToolSpec {
     let name = spec.name.as_str();
     let declared = CLASSES.iter().find(|(tool, _)| *tool == name);
@@ -67,7 +67,7 @@ pub(crate) fn builtin<T: JsonSchema>(spec: ToolSpec, category: &str) -> ToolSpec
     }
 }
 
-/// The schema of what serialises: a member that may be left out is not required.
+/// Returns the schema for serialization, in which a field that may be left out is not required.
 fn output_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
         s.meta_schema = None;
@@ -78,7 +78,7 @@ fn output_schema<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Reaches nothing beyond the run's own state.
+/// Declares that a tool touches only the state of the run.
 pub(crate) fn stays_in_run(spec: ToolSpec) -> ToolSpec {
     ToolSpec {
         stays_in_run: true,
@@ -86,7 +86,7 @@ pub(crate) fn stays_in_run(spec: ToolSpec) -> ToolSpec {
     }
 }
 
-/// Changes nothing: may run beside others, and again.
+/// Declares that a tool changes nothing: it may run in parallel and be repeated.
 pub(crate) fn read_only(spec: ToolSpec) -> ToolSpec {
     ToolSpec {
         risk: Risk::Safe,
@@ -111,7 +111,7 @@ pub(crate) fn idempotent(spec: ToolSpec) -> ToolSpec {
     }
 }
 
-/// Reads from the web: changes nothing there, and what comes is anybody's.
+/// Declares that a tool reads from the web: it changes nothing there, and its content is untrusted.
 #[cfg(feature = "web")]
 pub(crate) fn from_the_web(spec: ToolSpec) -> ToolSpec {
     ToolSpec {
@@ -127,7 +127,7 @@ pub(crate) fn from_the_web(spec: ToolSpec) -> ToolSpec {
     }
 }
 
-/// Changes files.
+/// Declares that a tool changes files.
 pub(crate) fn writes(spec: ToolSpec, risk: Risk) -> ToolSpec {
     ToolSpec {
         risk,
@@ -140,7 +140,7 @@ pub(crate) fn writes(spec: ToolSpec, risk: Risk) -> ToolSpec {
     }
 }
 
-/// Other names a searcher may use.
+/// Adds other names that a search may use for the tool.
 pub(crate) fn known_as(spec: ToolSpec, names: &[&str]) -> ToolSpec {
     ToolSpec {
         aliases: names.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,6 +1,6 @@
-//! The words by which people and models look for the standard tools, beside those of their names and descriptions.
+//! Search phrases for the standard tools, in addition to their names and descriptions.
 
-/// Each tool with phrases for what it does, as someone would ask for it.
+/// Each tool with phrases that ask for what it does.
 const KEYWORDS: [(&str, &[&str]); 25] = [
     (
         "read_file",
@@ -163,7 +163,7 @@ const KEYWORDS: [(&str, &[&str]); 25] = [
     ("load_skill", &["load, use or activate a skill"]),
 ];
 
-/// The phrases for a tool.
+/// Returns the phrases for a tool.
 pub(crate) fn of(name: &str) -> &'static [&'static str] {
     let found = KEYWORDS.iter().find(|(tool, _)| *tool == name);
     found.map_or(&[], |(_, phrases)| phrases)

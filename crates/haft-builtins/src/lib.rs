@@ -1,6 +1,6 @@
 //! The standard tools: files, search, commands, todo lists, artifacts.
 //!
-//! Tools and policy stand on one [`Workspace`](haft::workspace::Workspace): its root, its hidden paths, and what the rules let a call see hold for both.
+//! Tools and policy share one [`Workspace`](haft::workspace::Workspace): its root, its hidden paths and the rules on what a call may see.
 //!
 //! ```
 //! use std::sync::Arc;

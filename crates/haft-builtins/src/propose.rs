@@ -1,4 +1,4 @@
-//! `propose_rule`: a caller that is asked about again and again proposes a narrow rule; a person accepts, edits or denies it.
+//! `propose_rule`: the model proposes a narrow rule after repeated approval requests; the user accepts, edits or denies it.
 
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -32,7 +32,7 @@ pub struct ProposeRuleData {
     pub rule: String,
 }
 
-/// `propose_rule`.
+/// The tool `propose_rule`.
 #[derive(Debug)]
 pub struct ProposeRule {
     workspace: Workspace,
@@ -40,7 +40,7 @@ pub struct ProposeRule {
 }
 
 impl ProposeRule {
-    /// For the calls in this workspace.
+    /// Creates the tool for calls in this workspace.
     pub fn new(workspace: Workspace) -> Self {
         Self {
             workspace,

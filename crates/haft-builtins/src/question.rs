@@ -1,4 +1,4 @@
-//! `ask_user`: questions to the person, answered at the terminal, in the console, by the API or by the client.
+//! `ask_user`: questions to the user, answered at the terminal, in the console, through the API or by the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use serde_json::{Map, Value};
 
 use crate::describe::{builtin, idempotent};
 
-/// How long the person has, where the call does not say.
+/// Default time that the user has to answer, in seconds.
 const WAIT_S: u64 = 300;
-/// The longest a call may wait for answers: a day.
+/// Maximum time that a call may wait for answers, in seconds: a day.
 const MAX_WAIT_S: u64 = 86_400;
 
 const DESCRIPTION: &str = "Ask the user one or more questions and wait for the answers. Use it when a decision is the user's, \
@@ -57,19 +57,19 @@ pub struct AskUserData {
     pub unanswered: Vec<String>,
 }
 
-/// `ask_user`.
+/// The tool `ask_user`.
 #[derive(Debug)]
 pub struct AskUser(Arc<ToolSpec>);
 
 impl AskUser {
-    /// The tool.
+    /// Creates the tool.
     ///
     /// # Errors
-    /// The name of a tool is not valid; those of the standard tools are.
+    /// If the tool's name is invalid, which it is not for a standard tool.
     pub fn new() -> Result<Self, NameError> {
         let schema = input_schema::<AskUserInput>();
         let spec = ToolSpec::new(ToolName::new("ask_user")?, DESCRIPTION, schema);
-        // Asking again finds the answer that was given.
+        // Asking again returns the answer that was given.
         let spec = idempotent(builtin::<AskUserData>(spec, "people"));
         Ok(Self(Arc::new(ToolSpec {
             concurrency_safe: true,

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, idempotent, read_only};
 
-/// Most tasks of one run.
+/// Maximum number of tasks per run.
 const MAX_TASKS: usize = 200;
-/// Most runs whose lists are kept; the list longest unused goes first.
+/// Maximum number of runs with a list; the least recently used list is dropped first.
 const MAX_RUNS: usize = 256;
 
 /// How far a task is.
@@ -91,7 +91,7 @@ pub struct TodoData {
     pub tasks: Vec<Task>,
 }
 
-/// The lists of all runs.
+/// The todo lists of all runs.
 #[derive(Debug, Clone, Default)]
 pub struct TodoLists {
     lists: Arc<Mutex<Lists>>,
@@ -120,7 +120,7 @@ impl TodoLists {
     }
 }
 
-/// Merges changes by id; all or none.
+/// Merges changes by id. Applies all of them or none.
 pub(crate) fn merge(tasks: &[Task], changes: &[TaskChange]) -> Result<Vec<Task>, ToolError> {
     let mut tasks = tasks.to_vec();
     for change in changes {
@@ -165,7 +165,7 @@ fn result(tasks: Vec<Task>) -> Result<ToolResult, ToolError> {
     ToolResult::data(&TodoData { tasks }).map(|result| result.with_summary(summary))
 }
 
-/// `todo_write`.
+/// The tool `todo_write`.
 #[derive(Debug)]
 pub struct TodoWrite(pub TodoLists);
 
@@ -192,7 +192,7 @@ impl TypedTool for TodoWrite {
     }
 }
 
-/// `todo_read`.
+/// The tool `todo_read`.
 #[derive(Debug)]
 pub struct TodoRead(pub TodoLists);
 

@@ -1,4 +1,4 @@
-//! Blocking work away from the async threads, told to stop when its call ends.
+//! Runs blocking work off the async threads and stops it when its call ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haft::error::ToolError;
 use tokio::runtime::Handle;
 
-/// Sets the flag when the call's future is dropped: a deadline, a cancellation, a client that hung up.
+/// Sets the flag when the call's future is dropped: on a deadline, a cancellation or a disconnected client.
 struct OnDrop(Arc<AtomicBool>);
 
 impl Drop for OnDrop {
@@ -15,7 +15,7 @@ impl Drop for OnDrop {
     }
 }
 
-/// Runs `work` on a thread that may block; `work` asks its argument now and then whether to stop.
+/// Runs `work` on a blocking thread; `work` should call its argument regularly to check whether to stop.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
@@ -24,7 +24,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let stop = move || flag.load(Ordering::Relaxed);
     let done = match Handle::try_current() {
         Ok(runtime) => runtime.spawn_blocking(move || work(&stop)).await,
-        // Outside tokio there is no pool of threads to go to.
+        // Outside tokio there is no thread pool.
         Err(_) => return work(&stop),
     };
     drop(ends);

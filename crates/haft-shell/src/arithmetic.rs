@@ -1,7 +1,7 @@
-//! Arithmetic of the small language: numbers, operators, `$#`, `$?` and counters.
+//! Shell arithmetic: numbers, operators, `$#`, `$?` and counter variables.
 //!
-//! Bash expands the text of every variable in it, and of every index, as arithmetic again, and that runs commands: what is
-//! not listed here is not read.
+//! Inside arithmetic, bash evaluates the text of every variable and every index as arithmetic again, which can run commands. So the
+//! reader rejects everything that is not listed here.
 
 use crate::error::ParseError;
 use crate::variables::{Variables, is_private};
@@ -31,7 +31,7 @@ pub(crate) fn read(text: &str, variables: &mut Variables) -> Result<(), ParseErr
     Ok(())
 }
 
-/// `$#`, `$?`, `$name` or `${name}` at this place; its length. What touches it would be read together with its value.
+/// Returns the length of the `$#`, `$?`, `$name` or `${name}` at `at`. Fails if it touches a word, because bash would join the two.
 fn expansion(text: &str, at: usize, variables: &mut Variables) -> Result<usize, ParseError> {
     let unread = Err(ParseError::Syntax("arithmetic holds an expansion"));
     let rest = &text[at + 1..];
@@ -72,7 +72,7 @@ fn word_length(text: &str) -> usize {
     text.find(word).unwrap_or(text.len())
 }
 
-/// Does `= …` follow, and not `==`?
+/// Returns true if an assignment (`=`, but not `==`) follows.
 fn gives_value(after: &str) -> bool {
     let after = after.trim_start_matches([' ', '\t', '\n']);
     after.starts_with('=') && !after.starts_with("==")

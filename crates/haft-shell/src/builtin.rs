@@ -1,10 +1,10 @@
-//! Builtins of bash by what they do to the rest of a line: some set variables, or change which command a name stands for.
+//! Bash builtins that affect the rest of a line by setting variables or changing which command a name refers to.
 
 use crate::looks::FirstLook;
 use crate::word::{AsWord, Expansions};
 use crate::wrapper::inner_command;
 
-/// Names of builtins that set variables, run what their words say, or change what a name, an option or a descriptor stands for.
+/// Names of builtins that set variables, run their words as code, or change the meaning of a name, an option or a descriptor.
 pub const ALTERING: &[&str] = &[
     ".",
     "alias",
@@ -38,15 +38,15 @@ pub const ALTERING: &[&str] = &[
 
 const LOOK: FirstLook = FirstLook::NONE.and_all(ALTERING);
 
-/// Tests of one word, and of two, that look at files and texts or compare plain numbers.
+/// Unary and binary tests that inspect files and texts or compare plain numbers.
 const OF_ONE: &str = "-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S";
 const OF_TWO: &str = "= == != < > -nt -ot -ef -eq -ne -lt -le -gt -ge";
 
-/// Settings that end a script earlier or show more of it.
+/// Options of `set` that only make a script stop earlier or print more.
 const STRICTER: &[&str] = &["errexit", "nounset", "pipefail", "verbose", "xtrace"];
 
-/// True where the command may set a variable, or make later commands of its line mean something else. Such a builtin also
-/// expands an index among its words once more.
+/// Returns true if the command may set a variable, or change the meaning of later commands on its line. Such a builtin also
+/// evaluates an index among its words a second time.
 pub fn alters_shell<W: AsWord>(words: &[W]) -> bool {
     let inner = inner_command(words).words;
     let Some((name, rest)) = inner.split_first() else {
@@ -66,11 +66,11 @@ pub fn alters_shell<W: AsWord>(words: &[W]) -> bool {
     }
 }
 
-/// True where the command is a builtin that would run a substitution among its words although it is quoted.
+/// Returns true if the command is a builtin that would run a substitution among its words even though it is quoted.
 pub fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
     let holds = |word: &W| {
         let text = word.text();
-        // What stands for a substitution of the line is a command of its own.
+        // `$()` is the placeholder of a substitution, which is already a command of its own.
         text.contains('`')
             || text
                 .match_indices("$(")
@@ -79,7 +79,7 @@ pub fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
     words.iter().any(holds) && evaluates(words)
 }
 
-/// Tests that are known, of words that are one each. `-v` and `-R` expand an index once more.
+/// Returns true if all tests are known and no word can split. Excludes `-v` and `-R`, which evaluate an index a second time.
 fn only_tests<W: AsWord>(words: &[W]) -> bool {
     let words = match words.split_last() {
         Some((end, words)) if end.text() == "]" => words,
@@ -105,13 +105,13 @@ fn only_tests<W: AsWord>(words: &[W]) -> bool {
             .any(|word| word.expansions().intersects(Expansions::SPLIT))
 }
 
-/// Is it such a builtin, and one that evaluates its words? `exec` runs them as they are.
+/// Returns true if the command is such a builtin and evaluates its words. `exec` runs its words as they are.
 pub(crate) fn evaluates<W: AsWord>(words: &[W]) -> bool {
     let name = inner_command(words).words.first();
     name.is_some_and(|name| name.text() != "exec") && alters_shell(words)
 }
 
-/// Does such a builtin get a word that is not known, and may name a variable with an index?
+/// Returns true if such a builtin gets a word that is unknown and may name a variable with an index.
 pub(crate) fn evaluates_unknown<W: AsWord>(words: &[W]) -> bool {
     let names = |word: &W| {
         let (name, _) = word.text().split_once('=').unwrap_or_default();
@@ -122,7 +122,7 @@ pub(crate) fn evaluates_unknown<W: AsWord>(words: &[W]) -> bool {
     words.iter().any(names) && evaluates(words)
 }
 
-/// `set -e`, `set -euo pipefail`: what ends a script earlier or shows more of it.
+/// Returns true for `set -e`, `set -euo pipefail` and the like, which only make a script stop earlier or print more.
 fn sets_only_stricter<W: AsWord>(words: &[W]) -> bool {
     let mut named = false;
     words.iter().all(|word| {
@@ -136,7 +136,7 @@ fn sets_only_stricter<W: AsWord>(words: &[W]) -> bool {
     })
 }
 
-/// `command -v NAME`: only says what a name stands for.
+/// Returns true for `command -v NAME`, which only reports what a name refers to.
 pub(crate) fn queries<W: AsWord>(words: &[W]) -> bool {
     words.first().is_some_and(|word| {
         let text = word.text();

@@ -1,20 +1,20 @@
-//! One simple command of a line.
+//! `SimpleCommand`: one simple command of a line.
 
 use crate::word::{AsWord, Word};
 
-/// A simple command: variables set before it, and its words. What its substitutions run are commands of their own.
+/// A simple command: its variable assignments and its words. Commands in its substitutions are separate commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// Names of the variables that are set before it, or by it alone where it has no words.
+    /// Names of the variables set before the command, or set by it if it has no words.
     pub assignments: Vec<String>,
-    /// Its words; the first names the program, function or builtin.
+    /// The words; the first names the program, function or builtin.
     pub words: Vec<Word>,
-    /// The command as written, without redirections; `$()` stands for a substitution.
+    /// The command as written, without redirections and with `$()` in place of each substitution.
     pub text: String,
 }
 
 impl SimpleCommand {
-    /// Returns its words where all of them are known and no variable is set before it.
+    /// Returns the words if all of them are known and no variable is set before them.
     pub fn argv(&self) -> Option<Vec<String>> {
         let known = self.assignments.is_empty()
             && !self.words.is_empty()

@@ -1,4 +1,4 @@
-//! Compound commands: groups, conditions, loops, cases, functions. Every list of commands in them is read.
+//! Compound commands: groups, conditions, loops, cases, functions. The parser reads every list of commands in them.
 
 use crate::arithmetic;
 use crate::command::SimpleCommand;
@@ -12,7 +12,7 @@ use crate::walk::ReadWord;
 use crate::word::Expansions;
 
 impl<'a> Parser<'a> {
-    /// `(…)` or `((…))`.
+    /// Reads `(…)` or `((…))`.
     pub(crate) fn bracketed(&mut self) -> Result<(), ParseError> {
         let (_, at) = self.take()?;
         if self.text()[at..].starts_with("((") {
@@ -28,8 +28,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The inside of `((…))` whose first bracket, at this place, was just taken. Two brackets that begin a group in a group are
-    /// not read: only bash knows when it takes them for arithmetic.
+    /// Returns the inside of `((…))`; `at` is its first bracket, which was just taken. Rejects two brackets that open a group within
+    /// a group: only bash knows when it reads those as arithmetic.
     fn arithmetic(&mut self, at: usize) -> Result<&'a str, ParseError> {
         let text = self.text();
         let end = end_of(text, at + 1, Bracket::Round)?;
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `do … done`.
+    /// Reads `do … done`.
     pub(crate) fn body(&mut self) -> Result<(), ParseError> {
         self.skip_lines()?;
         self.expect_word("do")?;
@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         self.body()
     }
 
-    /// `((…; …; …))` of a loop.
+    /// Reads the `((…; …; …))` of a loop.
     fn counting(&mut self) -> Result<(), ParseError> {
         let (_, at) = self.take()?;
         let text = self.arithmetic(at)?;
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
             .try_for_each(|part| arithmetic::read(part, variables))
     }
 
-    /// `NAME in WORDS` of a loop.
+    /// Reads the `NAME in WORDS` of a loop.
     fn over_words(&mut self) -> Result<(), ParseError> {
         let name = self.raw()?.unwrap_or_default();
         let fine = |c: char| c == '_' || c.is_ascii_alphanumeric();
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `function name { … }`.
+    /// Reads `function name { … }`.
     pub(crate) fn function(&mut self) -> Result<(), ParseError> {
         self.take()?;
         let (Token::Word(name), _) = self.take()? else {
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
     }
 
     fn function_body(&mut self, name: &ReadWord) -> Result<(), ParseError> {
-        // It may call itself.
+        // The function may call itself.
         self.found.repeats = true;
         if !name.word.expansions.is_empty() {
             return Err(ParseError::Syntax("a function without a name"));
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
         self.command()
     }
 
-    /// `NAME () BODY`, at the bracket.
+    /// Reads `NAME () BODY`, starting at the bracket.
     pub(crate) fn named_function(&mut self, name: &ReadWord) -> Result<(), ParseError> {
         self.take()?;
         self.found.names.pop();
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Is every word that this one stands for a whole number: `5` or `{1..5}`?
+/// Returns true if every word that this one expands to is a whole number: `5` or `{1..5}`.
 fn is_counted(word: &ReadWord) -> bool {
     let text = word.word.text.as_str();
     let ends = || {

@@ -1,24 +1,24 @@
-//! `[[ … ]]`: tests of files and texts, and of numbers as far as arithmetic is read. No commands but in substitutions.
+//! `[[ … ]]`: tests of files and texts, and of numbers in supported arithmetic. Only substitutions can run commands in it.
 
 use crate::arithmetic;
 use crate::error::{DEEPEST, ParseError};
 use crate::lexer::{Redirect, Sign, Token};
 use crate::parser::Parser;
 
-/// Tests of one word that look at a file or a text.
+/// Unary tests that inspect a file or a text.
 const OF_ONE: &[&str] = &[
     "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-n", "-p", "-r", "-s", "-u", "-w", "-x", "-z",
     "-G", "-L", "-N", "-O", "-S",
 ];
 
-/// Tests of two words that compare files or texts.
+/// Binary tests that compare files or texts.
 const OF_TWO: &[&str] = &["=", "==", "!=", "=~", "-nt", "-ot", "-ef"];
 
-/// Tests that evaluate both words as arithmetic.
+/// Binary tests that evaluate both words as arithmetic.
 const OF_NUMBERS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl<'a> Parser<'a> {
-    /// At `[[`.
+    /// Reads `[[ … ]]`, starting at `[[`.
     pub(crate) fn condition(&mut self) -> Result<(), ParseError> {
         self.found.structured = true;
         self.take()?;
@@ -26,7 +26,7 @@ impl<'a> Parser<'a> {
         self.expect_word("]]")
     }
 
-    /// Tests joined by `&&` and `||`, at this depth of brackets.
+    /// Reads tests joined by `&&` and `||`, at the given bracket depth.
     fn choices(&mut self, depth: usize) -> Result<(), ParseError> {
         if depth > DEEPEST {
             return Err(ParseError::TooDeep);
@@ -57,7 +57,7 @@ impl<'a> Parser<'a> {
             return self.operand().map(drop);
         }
         match self.peek()? {
-            // `<` and `>` compare texts here.
+            // In `[[`, `<` and `>` compare texts.
             Token::Redirect(Redirect::Read(_) | Redirect::Write(_)) => self.take().map(drop),
             Token::Word(_) => match self.raw()?.unwrap_or_default() {
                 "]]" => Ok(()),
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next word as it is written.
+    /// Takes the next word and returns it as written.
     fn operand(&mut self) -> Result<&'a str, ParseError> {
         match self.raw()? {
             Some(word) if word != "]]" => {

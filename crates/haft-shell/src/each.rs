@@ -1,12 +1,12 @@
-//! `Loop`: a loop over words, by which a variable has one value after another.
+//! `Loop`: a loop over words.
 
 use crate::word::Word;
 
 /// A loop over words: `for NAME in WORDS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loop {
-    /// The variable.
+    /// The loop variable.
     pub name: String,
-    /// What it is set to, one after another.
+    /// The words that the variable is set to, in order.
     pub words: Vec<Word>,
 }

@@ -1,11 +1,11 @@
-//! Texts in which backslashes mean something of their own: `$'…'` and backticks.
+//! Texts with their own backslash escapes: `$'…'` and backticks.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use crate::error::ParseError;
 
-/// The commands between backticks: a backslash before `$`, a backtick or a backslash is taken away.
+/// Returns the commands between backticks, without the backslashes before `$`, a backtick or a backslash.
 pub(crate) fn unescaped(body: &str) -> String {
     let mut text = String::with_capacity(body.len());
     let mut chars = body.chars().peekable();
@@ -18,7 +18,7 @@ pub(crate) fn unescaped(body: &str) -> String {
     text
 }
 
-/// The inside of `$'…'`. Bytes that are no UTF-8, a NUL, and escapes that few use are refused, unless the text is only searched.
+/// Decodes the inside of `$'…'`. Rejects non-UTF-8 bytes, NUL and rare escapes unless `tolerant`.
 pub(crate) fn ansi_c(body: &str, tolerant: bool) -> Result<String, ParseError> {
     let refuse = |why| {
         if tolerant {
@@ -35,14 +35,14 @@ pub(crate) fn ansi_c(body: &str, tolerant: bool) -> Result<String, ParseError> {
         }
         let Some(kind) = rest.next() else { break };
         match escape(kind, &mut rest) {
-            // A NUL ends the text for bash; what comes after it is not seen.
+            // Bash ends the text at a NUL and ignores the rest.
             Some(Escape::Byte(0) | Escape::Letter('\0')) => {
                 refuse("an escape of $'…' that is not known")?;
                 break;
             }
             Some(Escape::Byte(byte)) => bytes.push(byte),
             Some(Escape::Letter(letter)) => push(&mut bytes, letter),
-            // `\c` and what bash keeps as it is: rare enough to be asked about.
+            // `\c`, and escapes that bash leaves as they are: rare enough to ask about.
             None => {
                 refuse("an escape of $'…' that is not known")?;
                 bytes.push(b'\\');
@@ -56,13 +56,13 @@ pub(crate) fn ansi_c(body: &str, tolerant: bool) -> Result<String, ParseError> {
     })
 }
 
-/// What an escape stands for.
+/// The value of an escape.
 enum Escape {
     Byte(u8),
     Letter(char),
 }
 
-/// Reads the escape of this kind, behind its first sign; `None` for one that is not known.
+/// Reads the escape that begins with `kind`, after the backslash. Returns `None` for an unknown escape.
 fn escape(kind: char, rest: &mut Peekable<Chars<'_>>) -> Option<Escape> {
     let mut number = |first: &str, most: usize, radix: u32| {
         let mut digits = first.to_owned();

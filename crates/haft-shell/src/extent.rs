@@ -1,11 +1,11 @@
-//! Finds where a substitution, a group of brackets or a quoted text ends, in one walk that keeps its own stack.
+//! Finds where a substitution, a bracketed group or a quoted text ends, in a single pass with an explicit stack.
 
 use crate::error::{DEEPEST, ParseError};
 
-/// What is open.
+/// An open bracket or quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bracket {
-    /// `(…)`, also of `$(…)`, `<(…)` and arithmetic.
+    /// `(…)`, including `$(…)`, `<(…)` and arithmetic.
     Round,
     /// `${…}`.
     Curly,
@@ -13,10 +13,10 @@ pub(crate) enum Bracket {
     Double,
 }
 
-/// The place of the sign that closes what was opened just before `from`.
+/// Returns the position of the character that closes what was opened just before `from`.
 ///
-/// Commands within `(…)` are not understood here: a sign that is none (in a `case`, in a here-document) makes an end where
-/// their own reading does not end, and so is found out there.
+/// Does not parse the commands within `(…)`. A bracket that closes nothing (in a `case`, in a here-document) therefore gives
+/// an end where the parser of these commands finds none, and so the parser reports it.
 pub(crate) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, ParseError> {
     let bytes = text.as_bytes();
     let mut open = vec![first];
@@ -68,7 +68,7 @@ pub(crate) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, P
     Err(ParseError::Syntax("something is not closed"))
 }
 
-/// Is a `${…}` part of a text in double quotes? There a single quote quotes or not, as its operator has it.
+/// Returns true within a `${…}` in double quotes, where its operator decides whether a single quote quotes.
 fn within_double(open: &[Bracket]) -> bool {
     let level = open.iter().rev().take_while(|b| **b != Bracket::Round);
     level.into_iter().any(|b| *b == Bracket::Double)
@@ -79,17 +79,17 @@ fn starts_word(bytes: &[u8], at: usize) -> bool {
         .is_none_or(|before| b" \t\n;&|()<>".contains(&bytes[before]))
 }
 
-/// The place of the backtick that closes, not escaped.
+/// Returns the position of the closing, unescaped backtick.
 pub(crate) fn end_of_backticks(text: &str, from: usize) -> Result<usize, ParseError> {
     escaped_until(text, from, b'`', "an open backtick")
 }
 
-/// The end of `$'…'`.
+/// Returns the end of `$'…'`.
 pub(crate) fn end_of_ansi(text: &str, from: usize) -> Result<usize, ParseError> {
     escaped_until(text, from, b'\'', "an open quote")
 }
 
-/// The end of `'…'`.
+/// Returns the end of `'…'`.
 pub(crate) fn end_of_single(text: &str, from: usize) -> Result<usize, ParseError> {
     let end = text.get(from..).and_then(|rest| rest.find('\''));
     end.map(|at| from + at)
@@ -113,7 +113,7 @@ fn escaped_until(
     Err(ParseError::Syntax(problem))
 }
 
-/// Is the text of `$(…)`, without these two signs, arithmetic: one pair of brackets around all of it?
+/// Returns true if the body of `$(…)` is arithmetic: a single pair of brackets around all of it.
 pub(crate) fn is_arithmetic(body: &str) -> bool {
     body.starts_with('(') && end_of(body, 1, Bracket::Round).is_ok_and(|end| end + 1 == body.len())
 }

@@ -1,28 +1,28 @@
-//! What can be seen in a line that is not read: its commands and targets, as far as the lexer finds them without a grammar.
+//! `Fragments`: the commands and targets that the lexer can find, without a grammar, in a line that the parser rejects.
 
 use crate::lexer::{Lexer, Redirect, Token};
 use crate::word::is_assignment;
 
-/// Text that is searched, in bytes.
+/// Maximum length of the searched text, in bytes.
 const LONGEST_SEARCH: usize = 64 * 1024;
 
-/// Words before a command that are part of the shell's grammar.
+/// Words before a command that belong to the shell's grammar.
 const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "while", "until", "do", "!", "{", "}", "time", "coproc",
 ];
 
-/// What a line probably runs and writes.
+/// The commands that a line probably runs and the files that it probably writes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Fragments {
-    /// Simple commands, without assignments before them. A file that a command reads by a redirection is one of its words.
+    /// Simple commands, without preceding assignments. A file that a redirection reads is one of the words.
     pub commands: Vec<Vec<String>>,
     /// Targets of redirections that write.
     pub targets: Vec<String>,
 }
 
-/// Returns every simple command and every target that can be seen in a line, also where [`parse`](crate::parse) refuses it.
+/// Returns every simple command and every target visible in a line, even one that [`parse`](crate::parse) rejects.
 ///
-/// It finds too much rather than too little, but not everything: use it to forbid, never to allow.
+/// It errs towards finding too much but still misses things: use it to forbid, never to allow.
 ///
 /// ```
 /// let seen = haft_shell::fragments("sudo id; echo \"$((x))");
@@ -35,7 +35,7 @@ pub fn fragments(line: &str) -> Fragments {
     found
 }
 
-/// One text: the line, or what a substitution runs.
+/// The search of one text: the line, or the commands in a substitution.
 struct Search<'a, 'f> {
     lexer: Lexer<'a>,
     words: Vec<String>,
@@ -54,7 +54,7 @@ impl<'a, 'f> Search<'a, 'f> {
     fn run(mut self) {
         loop {
             let Ok((token, _)) = self.lexer.next() else {
-                // What is no token is passed over.
+                // Skip a character that begins no token.
                 self.lexer.walk.at += self.lexer.walk.peek().map_or(0, char::len_utf8);
                 continue;
             };
@@ -95,7 +95,7 @@ impl<'a, 'f> Search<'a, 'f> {
         }
     }
 
-    /// Bash may read a text again, as it does in arithmetic: what is quoted in it then runs.
+    /// Searches a quoted text. Bash may evaluate it again, as in arithmetic, and then runs what is quoted in it.
     fn go_within_quoted(&mut self, text: &str) {
         let read = self.lexer.walk.ends_open;
         if !read && (text.contains('`') || text.contains("$(")) {
@@ -104,7 +104,7 @@ impl<'a, 'f> Search<'a, 'f> {
         }
     }
 
-    /// Searches the texts that were met since.
+    /// Searches the inner texts found since the last call.
     fn go_within(&mut self) {
         for inner in std::mem::take(&mut self.lexer.walk.inner) {
             Search::new(&inner.text, inner.depth, self.found).run();

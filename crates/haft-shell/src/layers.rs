@@ -1,4 +1,4 @@
-//! Every command that one may turn out to run: itself, what its wrappers run, and texts that are handed to a shell.
+//! `Layers`: every command that a command may end up running: itself, the commands of its wrappers, and texts passed to a shell.
 
 use crate::builtin::{evaluates, evaluates_unknown, queries};
 use crate::word::AsWord;
@@ -7,27 +7,27 @@ use crate::wrapper::{Layer, base_name, within, wrapper};
 /// Shells that run the text after `-c`.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
-/// True for the name of a shell that runs the text after `-c`.
+/// Returns true for the name of a shell that runs the text after `-c`.
 pub fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
-/// Most commands that one may turn out to run; of one with more, not all are followed.
+/// Maximum number of commands followed for one command.
 const MOST_LAYERS: usize = 64;
 
-/// Every command that a command may turn out to run.
+/// Every command that a command may end up running.
 #[derive(Debug)]
 pub struct Layers<'a, W> {
-    /// The words themselves, and what each wrapper, known or likely, would run.
+    /// The command itself, and what each known or likely wrapper would run.
     pub commands: Vec<Layer<'a, W>>,
-    /// Texts that are handed to a shell.
+    /// Texts passed to a shell.
     pub scripts: Vec<String>,
-    /// True where there are more than are followed.
+    /// True if there are more commands than [`layers`] follows.
     pub truncated: bool,
 }
 
-/// Follows every wrapper, known or likely, and finds the texts that are handed to a shell. It finds too much rather than too
-/// little: what it returns is what must be forbidden, not what may be allowed.
+/// Follows every known or likely wrapper and collects the texts passed to a shell. It errs towards finding too much, so use its
+/// result to decide what to forbid, not what to allow.
 pub fn layers<W: AsWord>(words: &[W]) -> Layers<'_, W> {
     let mut found = Layers {
         commands: Vec::new(),
@@ -52,7 +52,7 @@ impl<'a, W: AsWord> Layers<'a, W> {
         self.scripts.extend(script(layer.words));
         let hands_on = matches!(name, "find" | "eval") || SHELLS.contains(&name);
         if (hands_on && !layer.is_known()) || evaluates_unknown(layer.words) {
-            // A word that is not known may say what it runs.
+            // An unknown word may name the command to run.
             self.commands.push(layer.unknown());
         }
         if name == "find" {
@@ -81,7 +81,7 @@ impl<'a, W: AsWord> Layers<'a, W> {
         }
     }
 
-    /// Each word of a wrapper whose own words are not known may begin the command that it runs, or be the text of one.
+    /// Adds each suffix of an unparsed wrapper: any of its words may begin the command that it runs, or be a command line.
     fn every_suffix(&mut self, layer: Layer<'a, W>) {
         let mut layer = layer;
         for (at, word) in layer.words.iter().enumerate() {
@@ -106,7 +106,7 @@ impl<'a, W: AsWord> Layers<'a, W> {
     }
 }
 
-/// What `find` runs for each file.
+/// Returns the commands that `find` runs for each file.
 fn executed<W: AsWord>(layer: Layer<'_, W>) -> Vec<Layer<'_, W>> {
     let runs = ["-exec", "-execdir", "-ok", "-okdir"];
     let starts = layer.words.iter().enumerate();
@@ -125,7 +125,7 @@ fn executed<W: AsWord>(layer: Layer<'_, W>) -> Vec<Layer<'_, W>> {
     inner.collect()
 }
 
-/// What of a word may be a command line of its own, also behind the letter or the name of an option.
+/// Returns the parts of a word that may be a command line, including those after an option's letter or name.
 fn spaced<W: AsWord>(word: &W) -> Vec<String> {
     let text = word.text();
     if !text.contains([' ', '\t', '\n']) {
@@ -139,7 +139,7 @@ fn spaced<W: AsWord>(word: &W) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// Returns the text that a command hands to a shell: `sh -c TEXT`, `eval TEXT…`.
+/// Returns the text that a command passes to a shell: `sh -c TEXT`, `eval TEXT…`.
 pub fn script<W: AsWord>(words: &[W]) -> Option<String> {
     let (name, rest) = words.split_first()?;
     let name = base_name(name.text());
@@ -157,7 +157,7 @@ pub fn script<W: AsWord>(words: &[W]) -> Option<String> {
     })?;
     let behind = &rest[flag + 1..];
     let text = behind.iter().position(|word| !is_option(word));
-    // The name of an option may stand before the text.
+    // The name of an option (`-o NAME`) may come before the text.
     let named = behind.iter().take_while(|word| is_option(word));
     let named = rest[flag..=flag]
         .iter()

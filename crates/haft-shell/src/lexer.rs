@@ -1,17 +1,17 @@
-//! Splits a text into what the grammar of the shell is made of: words, signs, redirections and lines.
+//! Splits a text into the tokens of the shell grammar: words, signs, redirections and newlines.
 
 use crate::error::ParseError;
 use crate::walk::{ReadWord, Walk};
 use crate::word::Word;
 
-/// Most here-documents of one text, and the longest word that ends one: the grammar keeps them in a small fixed space.
+/// Maximum here-documents per text, and maximum length of their delimiters: the grammar stores them in a small fixed space.
 const MOST_HERE: usize = 8;
 const LONGEST_DELIMITER: usize = 32;
 
-/// Most digits of a descriptor.
+/// Maximum number of digits in a descriptor.
 const LONGEST_DESCRIPTOR: usize = 4;
 
-/// A sign between words.
+/// An operator between words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     And,
@@ -25,14 +25,14 @@ pub(crate) enum Sign {
     Close,
 }
 
-/// What a redirection does.
+/// The effect of a redirection.
 #[derive(Debug, Clone)]
 pub(crate) enum Redirect {
     Write(Word),
     Read(Word),
-    /// A here-string: its text.
+    /// The text of a here-string.
     Text(Word),
-    /// A descriptor or a here-document: no file.
+    /// A descriptor or a here-document, so no file.
     NoFile,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Token {
     End,
 }
 
-/// A here-document whose body is still to come.
+/// A here-document whose body is yet to be read.
 #[derive(Debug)]
 struct Here {
     delimiter: String,
@@ -53,7 +53,7 @@ struct Here {
     tabs: bool,
 }
 
-/// Reads token by token.
+/// Reads a text token by token.
 #[derive(Debug)]
 pub(crate) struct Lexer<'a> {
     pub(crate) walk: Walk<'a>,
@@ -70,7 +70,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The same over a text that is only searched.
+    /// Creates a lexer for a text that is only searched.
     pub(crate) fn tolerant(text: &'a str, depth: usize) -> Self {
         Self {
             walk: Walk::new(text, depth).tolerant(),
@@ -78,7 +78,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token, and where it starts.
+    /// Returns the next token and its position.
     pub(crate) fn next(&mut self) -> Result<(Token, usize), ParseError> {
         self.skip_blanks();
         let start = self.walk.at;
@@ -116,7 +116,7 @@ impl<'a> Lexer<'a> {
         if !is_descriptor(raw) {
             return Ok((Token::Word(word), start));
         }
-        // A number that is too large for one is a word of the command.
+        // A number too large for a descriptor is a word of the command.
         if raw.len() > LONGEST_DESCRIPTOR {
             self.walk.refuse("a descriptor of too many digits")?;
             return Ok((Token::Word(word), start));
@@ -129,7 +129,7 @@ impl<'a> Lexer<'a> {
         while self.walk.eat(" ") || self.walk.eat("\t") || self.walk.eat("\\\n") {}
     }
 
-    /// A comment that the text ends in would go on where the text is part of another.
+    /// Skips a comment. Rejects one that runs to the end of a substitution, because there it may extend beyond the text.
     fn comment(&mut self) -> Result<(), ParseError> {
         let rest = self.walk.rest();
         let length = rest.find('\n');
@@ -161,7 +161,7 @@ impl<'a> Lexer<'a> {
         found.map(|(_, sign)| sign)
     }
 
-    /// A redirection and its target, if one starts here.
+    /// Reads a redirection and its target, if one starts here.
     fn redirect(&mut self) -> Result<Option<Token>, ParseError> {
         let rest = self.walk.rest();
         let begins = rest.starts_with(['&', '<', '>']);
@@ -193,7 +193,7 @@ impl<'a> Lexer<'a> {
                 self.walk.refuse("a descriptor that is none")?;
                 Redirect::NoFile
             }
-            // What a substitution is connected to is no file.
+            // The target is a process substitution, so it is not a file.
             _ if target.is_process(self.walk.text) => Redirect::NoFile,
             "<" => Redirect::Read(target.word),
             _ => Redirect::Write(target.word),
@@ -228,7 +228,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Skips the bodies of the here-documents that this line announced.
+    /// Skips the bodies of the here-documents announced on this line.
     fn bodies(&mut self) -> Result<(), ParseError> {
         for here in std::mem::take(&mut self.here) {
             let start = self.walk.at;
@@ -254,7 +254,7 @@ impl<'a> Lexer<'a> {
                 if shown == here.delimiter {
                     break end;
                 }
-                // The line would be joined with the next before it is compared.
+                // Bash would join this line with the next before it compares.
                 if here.expands && line.ends_with('\\') {
                     self.walk.refuse("a joined line in a here-document")?;
                 }
@@ -268,12 +268,12 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// `2`, right before a redirection.
+/// Returns true for a number such as the `2` directly before a redirection.
 fn is_descriptor(raw: &str) -> bool {
     raw.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `1`, `-` or `1-`.
+/// Returns true for `1`, `-` or `1-`.
 fn copies_descriptor(raw: &str) -> bool {
     let number = raw.strip_suffix('-').unwrap_or(raw);
     !raw.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,9 +1,9 @@
-//! A command line taken apart into the commands that a shell would start.
+//! Splits a command line into the commands that a shell would start.
 //!
-//! A rule on the text of a command line is passed by `a && b`, `$(b)`, `"b"` or `b\`+newline. This crate finds every simple
-//! command of a line, wherever it stands, with the files that redirections name, and follows the wrappers (`sudo`, `timeout`,
-//! `sh -c`) that run commands of their own. It knows a small part of bash exactly and refuses the rest with a [`ParseError`]:
-//! what it returns is what bash starts. It judges nothing.
+//! `a && b`, `$(b)`, `"b"` or `b\`+newline get around a rule that matches the text of a command line. This crate finds every
+//! simple command of a line, wherever it is, with the files named by redirections, and follows the wrappers (`sudo`, `timeout`,
+//! `sh -c`) that run other commands. It understands a small part of bash exactly and rejects the rest with a [`ParseError`], so
+//! its results are the commands that bash starts. It makes no policy decisions.
 //!
 //! ```
 //! use haft_shell::{AsWord, layers, parse};
@@ -20,7 +20,7 @@
 //! # Ok::<(), haft_shell::ParseError>(())
 //! ```
 //!
-//! A line that is refused may still be searched: [`fragments`] returns what can be seen in any text, for rules that forbid and
+//! A rejected line can still be searched: [`fragments`] returns the commands visible in any text. Use it for rules that forbid,
 //! never for rules that allow.
 
 mod each;

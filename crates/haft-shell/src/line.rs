@@ -1,6 +1,6 @@
-//! A command line taken apart: every simple command it runs, wherever it stands, and every file its redirections name.
+//! `Line`: every simple command that a command line runs, wherever it is, and every file that its redirections name.
 //!
-//! The reader knows a small language exactly; docs/reference/shell-rules.md lists it. Everything else is unread.
+//! The parser understands a small subset of bash exactly (docs/reference/shell-rules.md lists it) and rejects everything else.
 
 use crate::builtin::{alters_shell, runs_quoted};
 use crate::command::SimpleCommand;
@@ -13,33 +13,33 @@ use crate::variables::Variables;
 use crate::walk::Inner;
 use crate::word::Word;
 
-/// Most different commands and targets of one line; a person could not judge more of them.
+/// Maximum number of distinct commands and targets per line; more would be too much for a user to review.
 pub const MOST_PARTS: usize = 128;
 
-/// Most text within substitutions that is read again, in bytes; nesting repeats it.
+/// Maximum substitution text that is parsed again, in bytes; nesting repeats it.
 const MOST_INNER: usize = 4 * LONGEST_LINE;
 
-/// What a line runs, writes and reads. What it does twice is there once.
+/// The commands, writes and reads of a line, without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
     /// Every simple command that the shell may start, wherever it is in the line.
     pub commands: Vec<SimpleCommand>,
     /// Files that redirections open for writing.
     pub writes: Vec<Word>,
-    /// Files that redirections open for reading alone.
+    /// Files that redirections open only for reading.
     pub reads: Vec<Word>,
-    /// Loops over words, with what their variables are set to.
+    /// Loops over words, with the values of their variables.
     pub loops: Vec<Loop>,
-    /// Something in it may run more than once: in a loop or a function.
+    /// True if part of the line may run more than once: in a loop or a function.
     pub repeats: bool,
-    /// Something in it is started and not waited for.
+    /// True if part of the line runs in the background.
     pub background: bool,
 }
 
-/// Takes a line apart. The cost is bounded for every text: its length and nesting are, and so is what the grammar may spend.
+/// Parses a line. The cost is bounded for every text, since length, nesting and the grammar's steps are limited.
 ///
 /// # Errors
-/// The line is too long, too deep, has too many parts, or is not in the language that is read exactly.
+/// If the line is too long, too deep, has too many parts, or uses syntax outside the supported subset.
 pub fn parse(line: &str) -> Result<Line, ParseError> {
     if is_too_long(line) {
         return Err(ParseError::TooLong);
@@ -91,13 +91,13 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
     Ok(found)
 }
 
-/// Reads a text with the grammar of tree-sitter too.
+/// Checks a text with the tree-sitter grammar as well.
 #[cfg(feature = "grammar")]
 fn second_reading(text: &str, found: &TextParts) -> Result<(), ParseError> {
     tree::agrees(text, found)
 }
 
-/// Without the grammar, no text with more than words and lists is read.
+/// Without the grammar, rejects every text with more than words and lists.
 #[cfg(not(feature = "grammar"))]
 fn second_reading(_: &str, _: &TextParts) -> Result<(), ParseError> {
     Err(ParseError::Syntax(
@@ -105,7 +105,7 @@ fn second_reading(_: &str, _: &TextParts) -> Result<(), ParseError> {
     ))
 }
 
-/// Adds what is not there yet: what a line does twice is judged once.
+/// Adds the items that are not there yet, so that each is judged once.
 fn add<T: PartialEq>(to: &mut Vec<T>, more: Vec<T>) {
     for one in more {
         if !to.contains(&one) {

@@ -1,24 +1,24 @@
-//! `FirstLook`: whether a word may be one of a few names, told by its first letter and its length. Most words are none.
+//! `FirstLook`: a quick check, by first letter and length, whether a word may be one of a few names. Most words are not.
 
-/// What is known of some names.
+/// A filter for a set of names.
 #[derive(Debug)]
 pub(crate) struct FirstLook {
-    /// For each first letter the lengths of its names, one bit each.
+    /// For each first letter, a bit set of the lengths of the names.
     lengths: [u32; 128],
 }
 
 impl FirstLook {
-    /// Of no name.
+    /// The empty set.
     pub(crate) const NONE: Self = Self { lengths: [0; 128] };
 
-    /// And of this one, which begins with ASCII and is shorter than 32 bytes: another does not compile in a constant.
+    /// Adds a name. It must begin with an ASCII character and be shorter than 32 bytes; others do not compile in a constant.
     pub(crate) const fn and(mut self, name: &str) -> Self {
         let name = name.as_bytes();
         self.lengths[name[0] as usize] |= 1 << name.len();
         self
     }
 
-    /// And of these.
+    /// Adds several names.
     pub(crate) const fn and_all(mut self, names: &[&str]) -> Self {
         let mut at = 0;
         while at < names.len() {
@@ -28,7 +28,7 @@ impl FirstLook {
         self
     }
 
-    /// False where the word is none of them.
+    /// Returns false if the word is certainly none of the names.
     pub(crate) fn may_be(&self, word: &str) -> bool {
         let first = word.bytes().next().map(usize::from);
         let lengths = first.and_then(|first| self.lengths.get(first));

@@ -1,28 +1,28 @@
-//! Options of programs, as tables say: where a program's own words end, and whether all of its options are known.
+//! `Options`: tables of program options, used to find where a program's own words end and whether all of its options are known.
 
 use crate::word::AsWord;
 
-/// The options of one program that are known.
+/// The known options of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Letters without a value; several may share a word.
     pub flags: &'static str,
     /// Letters with a value: the rest of the word, or the next word.
     pub valued: &'static str,
-    /// Letters whose value, if there is one, is the rest of the word.
+    /// Letters with an optional value, which is the rest of the word.
     pub joined: &'static str,
     /// Long names without a value.
     pub long: &'static [&'static str],
-    /// Long names with a value: behind `=`, or the next word.
+    /// Long names with a value: after `=`, or the next word.
     pub long_valued: &'static [&'static str],
-    /// True where `-5` is an option.
+    /// True if `-5` is an option.
     pub number: bool,
 }
 
-/// What stands beside the options of a command.
+/// The operands of a command, and the values of its options.
 #[derive(Debug)]
 pub struct Operands<'w, W> {
-    /// The words that are no options and no values of options.
+    /// The words that are neither options nor option values.
     pub words: Vec<&'w W>,
     /// The options that have a value.
     pub values: Vec<Given<'w>>,
@@ -31,16 +31,16 @@ pub struct Operands<'w, W> {
 /// An option with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Given<'w> {
-    /// Its letter, or its long name without `--`.
+    /// The letter, or the long name without `--`.
     pub name: &'w str,
-    /// What it is set to.
+    /// The value.
     pub value: &'w str,
-    /// True where the value is known before the command runs.
+    /// True if the value is known before the command runs.
     pub is_known: bool,
 }
 
 impl Options {
-    /// No option is known.
+    /// No known options.
     pub const NONE: Self = Self {
         flags: "",
         valued: "",
@@ -50,7 +50,7 @@ impl Options {
         number: false,
     };
 
-    /// Returns how many of the words are leading options; `None` where one is not known.
+    /// Returns the number of leading words that are options, or `None` if one of them is unknown.
     pub fn count<W: AsWord>(&self, words: &[W]) -> Option<usize> {
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -72,8 +72,8 @@ impl Options {
         Some(at)
     }
 
-    /// True where every option among the words is known. A value in a word of its own is taken for an operand: one that looks like an
-    /// option must be known as one, whatever the program makes of it.
+    /// Returns true if every option among the words is known. A value in a separate word counts as an operand: if it looks like an
+    /// option, it must be a known one, however the program would read it.
     pub fn know<W: AsWord>(&self, words: &[W]) -> bool {
         let mut before = words.iter().take_while(|word| word.text() != "--");
         before.all(|word| {
@@ -82,8 +82,8 @@ impl Options {
         })
     }
 
-    /// Returns what the words name beside options, options standing anywhere; `None` where an option, or a word that may be one, is not
-    /// known.
+    /// Returns the operands and option values; options may appear anywhere. Returns `None` if an option, or a word that may be one,
+    /// is unknown.
     pub fn split<'w, W: AsWord>(&self, words: &'w [W]) -> Option<Operands<'w, W>> {
         let mut found = Operands {
             words: Vec::new(),
@@ -122,7 +122,7 @@ impl Options {
         Some(found)
     }
 
-    /// The name of a known option whose value may be behind it in the same word, and that value.
+    /// Returns the name of a known option and, if present, its value from the same word.
     fn named<'t>(&self, text: &'t str) -> (&'t str, Option<&'t str>) {
         if let Some(long) = text.strip_prefix("--") {
             return match long.split_once('=') {
@@ -140,7 +140,7 @@ impl Options {
         (&letters[at..end], (!value.is_empty()).then_some(value))
     }
 
-    /// Whether the option takes the next word as its value; `None` for one that is not known.
+    /// Returns true if the option takes the next word as its value, and `None` for an unknown option.
     fn takes_next(&self, text: &str) -> Option<bool> {
         if let Some(long) = text.strip_prefix("--") {
             let (name, value) = match long.split_once('=') {

@@ -1,14 +1,14 @@
-//! `${…}` of the small language.
+//! `${…}` expansions of the supported subset.
 
 use crate::arithmetic;
 use crate::error::ParseError;
 use crate::walk::Walk;
 
-/// Parameters that are one sign.
+/// Parameters whose name is a single special character.
 const SPECIAL: &[char] = &['@', '*', '#', '?', '-', '$', '!'];
 
 impl Walk<'_> {
-    /// Reads the inside of `${…}`; returns the whole as it is shown, without what it might run.
+    /// Reads the inside of `${…}` and returns the expansion for display, without what it might run.
     pub(crate) fn parameter(&mut self, body: &str) -> Result<String, ParseError> {
         if body.contains("\\\n") {
             return Err(ParseError::Syntax("a line is joined within ${…}"));
@@ -41,7 +41,7 @@ impl Walk<'_> {
         })
     }
 
-    /// What follows the parameter; whether it is an offset.
+    /// Reads what follows the parameter and returns whether it is an offset.
     fn operation(&mut self, name: &str, operation: &str) -> Result<bool, ParseError> {
         if operation.is_empty() {
             return Ok(false);
@@ -52,7 +52,7 @@ impl Walk<'_> {
             self.expansions(operation, true)?;
             return Ok(false);
         }
-        // Everything else with a colon is an offset, but `:=`, which sets the variable.
+        // Anything else with a colon is an offset, except `:=`, which sets the variable.
         let offset = operation.strip_prefix(':').filter(|o| !o.starts_with('='));
         let Some(offset) = offset.filter(|_| !special || matches!(name, "@" | "*")) else {
             return Err(ParseError::Syntax("a form of ${…} that is not known"));
@@ -67,7 +67,7 @@ impl Walk<'_> {
     }
 }
 
-/// The parameter's name and what follows it; an empty name where none stands there.
+/// Splits the parameter's name from what follows it; the name is empty if there is none.
 fn split_name(body: &str) -> (&str, &str) {
     let end = match body.chars().next() {
         Some(c) if c == '_' || c.is_ascii_alphabetic() => {
@@ -84,7 +84,7 @@ fn split_name(body: &str) -> (&str, &str) {
     body.split_at(end)
 }
 
-/// The index in `[…]`, if there is one, and what follows it.
+/// Splits the index in `[…]`, if there is one, from what follows it.
 fn split_index<'a>(name: &str, rest: &'a str) -> Result<(&'a str, &'a str), ParseError> {
     let Some(inner) = rest.strip_prefix('[') else {
         return Ok(("", rest));

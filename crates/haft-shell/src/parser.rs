@@ -1,4 +1,4 @@
-//! The grammar of the shell, as far as it takes to find every simple command: lists, groups, compound commands, functions.
+//! The part of the shell grammar needed to find every simple command: lists, groups, compound commands, functions.
 
 use crate::command::SimpleCommand;
 use crate::each::Loop;
@@ -12,29 +12,29 @@ use crate::word::{Word, is_assignment};
 /// Words that end a list of commands.
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
-/// What one text holds; what its substitutions run is in `inner`.
+/// The contents of one text; `inner` holds the texts of its substitutions.
 #[derive(Debug, Default)]
 pub(crate) struct TextParts {
     pub(crate) commands: Vec<SimpleCommand>,
     pub(crate) writes: Vec<Word>,
     pub(crate) reads: Vec<Word>,
     pub(crate) loops: Vec<Loop>,
-    /// Something in it may run more than once.
+    /// True if part of the text may run more than once.
     pub(crate) repeats: bool,
-    /// Something in it is not waited for.
+    /// True if part of the text runs in the background.
     pub(crate) background: bool,
     pub(crate) inner: Vec<Inner>,
-    /// More than words and lists of them: the grammar is asked, too.
+    /// True if the text has more than words and lists, so that the grammar must confirm it.
     pub(crate) structured: bool,
-    /// Where commands are named.
+    /// Positions where commands are named.
     pub(crate) names: Vec<Name>,
-    /// Words before a command that look like one.
+    /// Positions of prefix words that look like commands.
     pub(crate) prefixes: Vec<usize>,
-    /// What it does with variables.
+    /// The text's use of variables.
     pub(crate) variables: Variables,
 }
 
-/// Where a command is named, and whether right after a prefix.
+/// The position of a command name, and whether it directly follows a prefix.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(
     not(feature = "grammar"),
@@ -45,7 +45,7 @@ pub(crate) struct Name {
     pub(crate) prefixed: bool,
 }
 
-/// Reads a text that lies at this depth.
+/// Parses a text at the given nesting depth.
 pub(crate) fn read(text: &str, depth: usize) -> Result<TextParts, ParseError> {
     let mut parser = Parser {
         lexer: Lexer::new(text, depth),
@@ -67,7 +67,7 @@ pub(crate) fn read(text: &str, depth: usize) -> Result<TextParts, ParseError> {
     Ok(found)
 }
 
-/// Reads one text token by token.
+/// A parser of one text.
 pub(crate) struct Parser<'a> {
     pub(crate) lexer: Lexer<'a>,
     pub(crate) ahead: Option<(Token, usize)>,
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
         Ok(self.ahead.as_ref().map_or(&Token::End, |(token, _)| token))
     }
 
-    /// The next word as it is written, if a word comes next.
+    /// Returns the next word as written, if the next token is a word.
     pub(crate) fn raw(&mut self) -> Result<Option<&'a str>, ParseError> {
         let text = self.text();
         Ok(match self.peek()? {
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Goes one level deeper, to where a compound command may lie within another.
+    /// Reads one level deeper, where a compound command may be nested.
     pub(crate) fn deeper(
         &mut self,
         inner: fn(&mut Self) -> Result<(), ParseError>,
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Commands up to what ends a list; whether there was one.
+    /// Reads commands up to the end of a list and returns whether there was one.
     pub(crate) fn list(&mut self) -> Result<bool, ParseError> {
         let mut any = false;
         loop {
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A list that must not be empty.
+    /// Reads a list that must not be empty.
     pub(crate) fn some_list(&mut self) -> Result<(), ParseError> {
         if self.list()? {
             return Ok(());
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Notes the variable that `NAME=…` or `NAME+=…` sets; its name.
+    /// Records the variable that `NAME=…` or `NAME+=…` sets and returns its name.
     fn assignment(&mut self, word: &ReadWord) -> String {
         let text = self.text();
         let raw = &text[word.span.clone()];
@@ -364,7 +364,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Is this `NAME[…`? There bash reads on to the closing bracket, spaces and all, and evaluates what it finds.
+/// Returns true for `NAME[…`. Bash reads that up to the closing bracket, spaces included, and evaluates it.
 fn begins_index(raw: &str) -> bool {
     let name = raw.split_once('[').map_or("", |(name, _)| name);
     !name.starts_with(|c: char| c.is_ascii_digit())

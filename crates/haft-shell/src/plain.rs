@@ -1,16 +1,16 @@
-//! Lines that are nothing but words, and words written as a line.
+//! Lines that consist only of words, and words written as a line.
 
 use crate::error::is_too_long;
 use crate::lexer::{Lexer, Token};
 use crate::walk::{Marks, ReadWord};
 
-/// Words that begin a construct of the shell when they stand first.
+/// Words that begin a shell construct when they come first.
 const RESERVED: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
     "in", "select", "function", "coproc", "[[", "]]",
 ];
 
-/// Words that only a shell can run, or that a shell runs with a meaning of its own.
+/// Words that only a shell can run, or to which a shell gives a meaning of its own.
 const OF_SHELL: &[&str] = &[
     "!",
     ".",
@@ -68,8 +68,8 @@ const OF_SHELL: &[&str] = &[
     "wait",
 ];
 
-/// Returns the words of a line that uses no syntax of the shell but quotes and blanks; `None` for every other line, and for
-/// one longer than [`LONGEST_LINE`](crate::LONGEST_LINE).
+/// Returns the words of a line that uses no shell syntax except quotes and blanks. Returns `None` for any other line, and for one
+/// longer than [`LONGEST_LINE`](crate::LONGEST_LINE).
 ///
 /// ```
 /// use haft_shell::plain_words;
@@ -81,9 +81,9 @@ pub fn plain_words(line: &str) -> Option<Vec<String>> {
     Some(texts(read(line)?))
 }
 
-/// Returns the words of a line that can be started without a shell, to the same effect. These are [`plain_words`] whose first
-/// is no builtin and no word of the shell's own. A line with a backslash that quotes, or with a sign that other shells or a
-/// terminal may read otherwise, is left to the shell.
+/// Returns the words of a line that can be started without a shell to the same effect: [`plain_words`] whose first is neither a
+/// builtin nor a word of the shell. Returns `None` for a line with a quoting backslash, or with a character that other shells or a
+/// terminal may interpret differently.
 ///
 /// ```
 /// use haft_shell::direct_words;
@@ -106,7 +106,7 @@ fn texts(words: Vec<ReadWord>) -> Vec<String> {
     words.into_iter().map(|word| word.word.text).collect()
 }
 
-/// The words of a line that has no other token.
+/// Returns the words of a line that has no other tokens.
 fn read(line: &str) -> Option<Vec<ReadWord>> {
     if is_too_long(line) || line.contains('\0') {
         return None;
@@ -123,7 +123,7 @@ fn read(line: &str) -> Option<Vec<ReadWord>> {
                 }
                 words.push(word);
             }
-            // Behind the last word nothing is left, no comment either.
+            // Nothing may follow the last word, not even a comment.
             (Token::End, at) if at == line.len() => break,
             _ => return None,
         }
@@ -132,7 +132,7 @@ fn read(line: &str) -> Option<Vec<ReadWord>> {
     (!RESERVED.contains(&first.word.text.as_str())).then_some(words)
 }
 
-/// Writes words as one command line with the least quoting: equal lines mean equal words.
+/// Joins words into a command line with minimal quoting. Equal lines mean equal words.
 pub fn join_words<S: AsRef<str>>(words: &[S]) -> String {
     let mut line = String::new();
     for (at, word) in words.iter().enumerate() {
@@ -154,7 +154,7 @@ pub fn join_words<S: AsRef<str>>(words: &[S]) -> String {
     line
 }
 
-/// For each byte, whether the shell would read it otherwise outside quotes. No part of a longer character is such a byte.
+/// Whether the shell treats each byte specially outside quotes. No byte of a multi-byte character is special.
 const SPECIAL: [bool; 128] = {
     let mut table = [false; 128];
     let (mut at, signs) = (0, b" '\"\\$`;&|<>(){}[]?!#~\x7f");
@@ -174,12 +174,12 @@ fn is_special(byte: u8) -> bool {
     SPECIAL.get(usize::from(byte)) == Some(&true)
 }
 
-/// True for a character that [`join_words`] puts in quotes. A star is none: rules write it as a pattern.
+/// Returns true for a character that [`join_words`] quotes. That excludes `*`, which rules use as a pattern.
 pub fn needs_quotes(c: char) -> bool {
     u8::try_from(c).is_ok_and(is_special)
 }
 
-/// False where no word of the line, once its quotes are undone, holds this name: a quick look that spares taking it apart.
+/// Returns false if no word of the line can spell this name once unquoted: a quick check that avoids parsing.
 pub fn may_spell(line: &str, name: &str) -> bool {
     line.contains(name) || line.contains(['\\', '\'', '"'])
 }

@@ -1,4 +1,4 @@
-//! The second reading: the bash grammar of tree-sitter must find no error, and the same commands at the same places.
+//! The second reading: the tree-sitter grammar of bash must find no error, and the same commands at the same positions.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -9,11 +9,11 @@ use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 use crate::error::ParseError;
 use crate::parser::TextParts;
 
-/// How often the grammar's progress is looked at before it is given up; each stands for about a hundred steps.
-/// A line of 10,000 characters that is well formed takes about a tenth.
+/// Maximum number of progress reports before the grammar is abandoned; each stands for about a hundred steps.
+/// A well-formed line of 10,000 characters takes about a tenth of that.
 const MOST_STEPS: usize = 5_000;
 
-/// Nodes that hold texts of their own, which are read on their own.
+/// Nodes with a text of their own, which is read separately.
 const APART: &[&str] = &[
     "command_substitution",
     "process_substitution",
@@ -26,21 +26,21 @@ const APART: &[&str] = &[
     "array",
 ];
 
-/// What a node of the tree is to us.
+/// The role of a node of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It begins where a command is named.
+    /// The start of a named command.
     Command,
     /// `[ … ]` or `[[ … ]]`.
     Test,
-    /// It holds a text of its own.
+    /// A node with a text of its own.
     Apart,
     Other,
 }
 
 static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
 
-/// By the number that the grammar gives to each kind of node.
+/// The role of each node kind, indexed by the grammar's kind id.
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let numbers = 0..u16::try_from(LANGUAGE.node_kind_count()).unwrap_or(u16::MAX);
     let kind = |number| match LANGUAGE.node_kind_for_id(number).unwrap_or_default() {
@@ -53,11 +53,11 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// Kept for its memory; nothing of a text is left in it.
+    /// Reused for its memory; it retains nothing of a text.
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
-/// Fails when the grammar finds an error, or commands elsewhere than they were found.
+/// Fails if the grammar finds an error, or commands at other positions.
 pub(crate) fn agrees(text: &str, found: &TextParts) -> Result<(), ParseError> {
     let tree = parsed(text).ok_or(ParseError::Syntax("its grammar cannot be told in time"))?;
     if tree.root_node().has_error() {
@@ -91,7 +91,7 @@ fn parsed(text: &str) -> Option<Tree> {
     };
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&LANGUAGE).ok()?;
-        // It would go on where it was given up.
+        // Without a reset, the parser would continue where it was abandoned.
         parser.reset();
         parser.parse_with_options(
             &mut |at, _| bytes.get(at..).unwrap_or_default(),
@@ -101,7 +101,7 @@ fn parsed(text: &str) -> Option<Tree> {
     })
 }
 
-/// Where the tree names commands, without those in texts that are read on their own.
+/// Returns the positions where the tree names commands, except in texts that are read separately.
 fn names(tree: &Tree) -> Vec<usize> {
     let mut found = Vec::new();
     let mut cursor = tree.walk();
@@ -124,7 +124,7 @@ fn names(tree: &Tree) -> Vec<usize> {
     }
 }
 
-/// `[` is a command like others; `[[` is not.
+/// Returns true for `[`, which is an ordinary command; `[[` is not.
 fn is_single(test: Node<'_>) -> bool {
     test.child(0).is_some_and(|child| child.kind() == "[")
 }

@@ -1,20 +1,20 @@
-//! The variables of a line that arithmetic may use: those that hold a whole number wherever the line sets them.
+//! The variables that arithmetic may use: those that the line always sets to a whole number.
 
 use crate::error::ParseError;
 
-/// What a line does with its variables.
+/// How a line uses its variables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variables {
-    /// Set to a whole number.
+    /// Variables set to a whole number.
     numbers: Vec<String>,
-    /// Set to anything else.
+    /// Variables set to anything else.
     others: Vec<String>,
-    /// Used in arithmetic.
+    /// Variables used in arithmetic.
     computed: Vec<String>,
 }
 
 impl Variables {
-    /// Notes that the line sets a variable, and whether to a whole number.
+    /// Records that the line sets a variable, and whether to a whole number.
     pub(crate) fn set(&mut self, name: &str, is_number: bool) {
         let names = if is_number {
             &mut self.numbers
@@ -24,12 +24,12 @@ impl Variables {
         note(names, name);
     }
 
-    /// Notes that arithmetic uses a variable.
+    /// Records that arithmetic uses a variable.
     pub(crate) fn compute(&mut self, name: &str) {
         note(&mut self.computed, name);
     }
 
-    /// Adds what another text of the same line does.
+    /// Merges in the variables of another text of the same line.
     pub(crate) fn add(&mut self, other: &Self) {
         for (names, more) in [
             (&mut self.numbers, &other.numbers),
@@ -42,12 +42,12 @@ impl Variables {
         }
     }
 
-    /// Does the line compute with variables?
+    /// Returns true if the line computes with variables.
     pub(crate) fn are_computed(&self) -> bool {
         !self.computed.is_empty()
     }
 
-    /// Fails where arithmetic uses a variable that may hold more than a whole number: bash would evaluate that text.
+    /// Fails if arithmetic uses a variable that may hold more than a whole number: bash would evaluate that text.
     pub(crate) fn check(&self) -> Result<(), ParseError> {
         let is_number = |name: &String| self.numbers.contains(name) && !self.others.contains(name);
         if self.computed.iter().all(is_number) {
@@ -65,8 +65,8 @@ fn note(names: &mut Vec<String>, name: &str) {
     }
 }
 
-/// Can nothing but the line itself look at the variable? Bash and the programs it starts read variables written with capitals,
-/// and the addresses of proxies.
+/// Returns true if only the line itself reads the variable. Bash and the programs it starts read variables with capitals in their
+/// names, and those for proxy addresses.
 pub(crate) fn is_private(name: &str) -> bool {
     let mut signs = name.bytes();
     let begins = signs
@@ -76,7 +76,7 @@ pub(crate) fn is_private(name: &str) -> bool {
     begins && signs.all(fine) && !name.ends_with("_proxy")
 }
 
-/// `5` or `-5`.
+/// Returns true for `5` or `-5`.
 pub(crate) fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! Reads one word as bash does: quotes undone, and what the shell would expand in it noted and taken out for reading.
+//! Reads one word as bash does: removes the quotes, records the expansions, and extracts substitutions to be read separately.
 
 use std::ops::{BitOr, BitOrAssign, Range};
 
@@ -9,28 +9,28 @@ use crate::extent::{Bracket, end_of, end_of_ansi, end_of_backticks, end_of_singl
 use crate::variables::Variables;
 use crate::word::{Expansions, Word};
 
-/// Deepest nesting that is followed in a text that is only searched.
+/// Maximum nesting in a text that is only searched.
 const DEEPEST_SEARCH: usize = 32;
 
-/// Text that a shell reads as commands within other text.
+/// A text within another text that a shell reads as commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Inner {
     pub(crate) text: String,
     pub(crate) depth: usize,
 }
 
-/// Signs of a word that tell how much of it is left to the shell: a set.
+/// A set of the features of a word that the shell may interpret.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Marks(u8);
 
 impl Marks {
-    /// It holds what the shell reads as more than text.
+    /// The word has syntax that the shell interprets.
     pub(crate) const SYNTAX: Self = Self(1);
-    /// It holds `=` outside quotes.
+    /// The word has `=` outside quotes.
     pub(crate) const EQUALS: Self = Self(2);
-    /// A backslash quotes something in it.
+    /// A backslash quotes something in the word.
     pub(crate) const ESCAPE: Self = Self(4);
-    /// It holds what another shell, or a terminal, may read as more than text.
+    /// The word has a character that another shell, or a terminal, may interpret.
     pub(crate) const UNUSUAL: Self = Self(8);
 
     pub(crate) fn intersects(self, other: Self) -> bool {
@@ -52,19 +52,19 @@ impl BitOrAssign for Marks {
     }
 }
 
-/// A word as it was read.
+/// A word with its position and marks.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadWord {
     pub(crate) word: Word,
-    /// Where it stands.
+    /// The position of the word.
     pub(crate) span: Range<usize>,
     pub(crate) marks: Marks,
-    /// Substitutions in it, and what stands for each when the word is shown.
+    /// The substitutions in the word, each with its placeholder for display.
     cuts: Vec<(Range<usize>, String)>,
 }
 
 impl ReadWord {
-    /// Is it only arithmetic, from this place on?
+    /// Returns true if the word is only arithmetic from `at` on.
     pub(crate) fn is_arithmetic_from(&self, text: &str, at: usize) -> bool {
         let whole = self
             .cuts
@@ -73,13 +73,13 @@ impl ReadWord {
         whole && text[at..].starts_with("$((")
     }
 
-    /// Is it one process substitution and nothing beside it? A quoted text may look like one.
+    /// Returns true if the word is a single process substitution. A quoted text may look like one.
     pub(crate) fn is_process(&self, text: &str) -> bool {
         let whole = self.cuts.first().is_some_and(|(cut, _)| *cut == self.span);
         whole && text[self.span.start..].starts_with(['<', '>'])
     }
 
-    /// As it is written, but for what its substitutions run.
+    /// Appends the word as written, with placeholders for its substitutions.
     pub(crate) fn push_text(&self, text: &str, out: &mut String) {
         let mut from = self.span.start;
         for (cut, stand_in) in &self.cuts {
@@ -91,26 +91,26 @@ impl ReadWord {
     }
 }
 
-/// Walks over a text.
+/// A cursor over a text.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
-    /// How deep the text itself lies.
+    /// The nesting depth of the text itself.
     pub(crate) depth: usize,
-    /// The text is only searched: what cannot be read exactly is passed over, and nothing is an error.
+    /// True if the text is only searched: what cannot be read exactly is skipped, and nothing is an error.
     tolerant: bool,
-    /// A quote is open at the end of a text that is only searched: what it holds is in `inner`.
+    /// True if a searched text ends within a quote, whose contents are in `inner`.
     pub(crate) ends_open: bool,
-    /// What substitutions run.
+    /// The texts of substitutions.
     pub(crate) inner: Vec<Inner>,
-    /// Something was met that is more than words and lists of them.
+    /// True if the text has more than words and lists.
     pub(crate) structured: bool,
-    /// What it does with variables.
+    /// The text's use of variables.
     pub(crate) variables: Variables,
 }
 
-/// A word that is being read.
+/// A word under construction.
 #[derive(Debug, Default)]
 struct Draft {
     text: String,
@@ -118,7 +118,7 @@ struct Draft {
     marks: Marks,
     cuts: Vec<(Range<usize>, String)>,
     start: usize,
-    /// Unquoted signs that make a pattern or a list of names when another follows.
+    /// Unquoted characters that make a pattern or a brace list if the matching one follows.
     bracket: bool,
     brace: bool,
     list: bool,
@@ -131,7 +131,7 @@ impl Draft {
         }
     }
 
-    /// Where a tilde is a home folder: at the start, and behind a sign of assignments.
+    /// Returns true where a tilde is a home folder: at the start, and after `=` or `:`.
     fn takes_tilde(&self, text: &str, at: usize) -> bool {
         at == self.start || text[self.start..at].ends_with(['=', ':'])
     }
@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The same over a text that is only searched.
+    /// Returns a walk that only searches the text.
     pub(crate) fn tolerant(self) -> Self {
         Self {
             tolerant: true,
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Refuses the text, unless it is only searched.
+    /// Rejects the text, unless it is only searched.
     pub(crate) fn refuse(&self, why: &'static str) -> Result<(), ParseError> {
         if self.tolerant {
             return Ok(());
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         Err(ParseError::Syntax(why))
     }
 
-    /// Where something ends. In a text that is only searched, what is not closed goes on to its end.
+    /// Returns the given end, or the end of the text if nothing closes in a text that is only searched.
     fn closed(&self, end: Result<usize, ParseError>) -> Result<usize, ParseError> {
         if self.tolerant {
             return Ok(end.unwrap_or(self.text.len()));
@@ -175,8 +175,8 @@ impl<'a> Walk<'a> {
         end
     }
 
-    /// Searches what an open quote holds as commands, and drops what was found in it since `known`. Bash runs no such text, but
-    /// nothing that may be a command is overlooked.
+    /// Searches the contents of an open quote for commands and drops the inner texts found since `known`. Bash does not run such a
+    /// text, but the search must not miss a possible command.
     fn unclosed(&mut self, from: usize, known: usize) -> Result<(), ParseError> {
         self.refuse("an open quote")?;
         self.ends_open = true;
@@ -186,12 +186,12 @@ impl<'a> Walk<'a> {
         self.commands(rest.to_owned())
     }
 
-    /// The place behind the sign that closes something.
+    /// Returns the position after the closing character.
     fn behind(&self, end: usize) -> usize {
         (end + 1).min(self.text.len())
     }
 
-    /// Whether texts in this one are read, too.
+    /// Returns whether texts within this one are read too.
     fn goes_deeper(&self) -> Result<bool, ParseError> {
         match (self.tolerant, self.depth) {
             (true, depth) => Ok(depth < DEEPEST_SEARCH),
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
         found
     }
 
-    /// The word that starts here; empty text and span where none does.
+    /// Reads the word that starts here; its text and span are empty if there is none.
     pub(crate) fn word(&mut self) -> Result<ReadWord, ParseError> {
         let mut draft = Draft {
             start: self.at,
@@ -253,8 +253,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Behind a word, lines that are joined to its own. A word that goes on there is not read: bash joins lines before it looks
-    /// for words, and joined words mean other things than they seem to.
+    /// Skips joined lines after a word. Rejects a word that continues there: bash joins lines before it splits words, so joined
+    /// words can mean something other than they appear to.
     fn joined(&mut self) -> Result<(), ParseError> {
         while self.eat("\\\n") {}
         match self.peek() {
@@ -351,7 +351,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// At a `$`.
+    /// Reads an expansion, starting at its `$`.
     fn dollar(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
         draft.marks |= Marks::SYNTAX;
         let start = self.at;
@@ -368,7 +368,7 @@ impl<'a> Walk<'a> {
                 self.at = end + 1;
                 Ok(())
             }
-            // Bash expands what it finds as the translation of `$"…"`.
+            // Bash expands whatever the translation of `$"…"` contains.
             Some('"') if !quoted => {
                 self.at += 1;
                 self.refuse("a text to be translated, $\"…\"")
@@ -400,7 +400,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// `${…}`.
+    /// Reads `${…}`.
     fn braced(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
         let start = self.at;
         let end = match end_of_parameter(self.text, start + 2, quoted) {
@@ -424,7 +424,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// `$(…)`: a command, or arithmetic.
+    /// Reads `$(…)`: a command, or arithmetic.
     fn substitution(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
         let start = self.at;
         let end = self.closed(end_of(self.text, start + 2, Bracket::Round))?;
@@ -445,7 +445,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// `<(…)` or `>(…)`.
+    /// Reads `<(…)` or `>(…)`.
     fn process(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
         draft.marks |= Marks::SYNTAX;
         let start = self.at;
@@ -465,7 +465,7 @@ impl<'a> Walk<'a> {
         let end = self.closed(end_of_backticks(self.text, start + 1))?;
         let body = &self.text[start + 1..end];
         self.at = self.behind(end);
-        // Within double quotes an escaped quote is one of the inner commands.
+        // Within double quotes, an escaped quote belongs to the inner commands.
         if body.contains("\\\n") || (quoted && body.contains("\\\"")) {
             self.refuse("a joined line or a quote within backticks")?;
         }
@@ -476,7 +476,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Commands to be read on their own.
+    /// Queues commands to be read separately.
     pub(crate) fn commands(&mut self, text: String) -> Result<(), ParseError> {
         if text.trim().is_empty() || !self.goes_deeper()? {
             return Ok(());
@@ -489,8 +489,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Notes what runs within a text that is no word: the word in `${…}`, a here-document. Quotes are not looked at: what stands
-    /// in them is found as well.
+    /// Records what runs in a text that is not a word: the word in `${…}`, a here-document. It ignores quotes, so it also finds what
+    /// is inside them.
     pub(crate) fn expansions(&mut self, text: &str, processes: bool) -> Result<(), ParseError> {
         if !text.contains(['$', '`', '<', '>']) || !self.goes_deeper()? {
             return Ok(());
@@ -502,7 +502,7 @@ impl<'a> Walk<'a> {
         let mut draft = Draft::default();
         while let Some(c) = walk.peek() {
             match c {
-                // In a text that is only searched, an escaped one may run when bash reads it again.
+                // In a text that is only searched, an escaped expansion may run when bash reads it again.
                 '\\' if !walk.tolerant => {
                     walk.at += 1;
                     walk.at += walk.peek().map_or(0, char::len_utf8);
@@ -526,7 +526,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where an expansion is not quoted, its value is split into words.
+/// Returns `SPLIT` for an unquoted expansion, whose value splits into words.
 fn split(is_one: bool) -> Expansions {
     if is_one {
         Expansions::NONE

@@ -1,33 +1,33 @@
-//! Words of a command: their text, and what of it is only known when the command runs.
+//! The words of a command: their text, and which parts are known only when the command runs.
 
 use std::ops::{BitOr, BitOrAssign};
 
-/// What of a word is only known when the command runs: a set of the expansions that the shell would make in it.
+/// The set of expansions that the shell makes in a word, whose results are known only when the command runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Expansions(u8);
 
 impl Expansions {
-    /// Nothing: the text is the word.
+    /// No expansion: the text is the word.
     pub const NONE: Self = Self(0);
-    /// The value of a variable, or of arithmetic.
+    /// The value of a variable or of arithmetic.
     pub const VALUE: Self = Self(1);
-    /// What a command prints: `$(…)`, backticks, `<(…)`.
+    /// The output of a command: `$(…)`, backticks, `<(…)`.
     pub const OUTPUT: Self = Self(2);
-    /// Names of files that a pattern matches.
+    /// The file names that a pattern matches.
     pub const GLOB: Self = Self(4);
     /// `{a,b}`.
     pub const BRACE: Self = Self(8);
     /// A home folder: `~`.
     pub const TILDE: Self = Self(16);
-    /// The word may become several words, or none.
+    /// The word may become several words or none.
     pub const SPLIT: Self = Self(32);
 
-    /// True where the shell expands nothing.
+    /// Returns true if the shell expands nothing.
     pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
 
-    /// True where both sets have an expansion in common.
+    /// Returns true if the two sets share an expansion.
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -47,22 +47,22 @@ impl BitOrAssign for Expansions {
     }
 }
 
-/// One word of a command.
+/// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// The text with its quotes undone. What is only known at run time is as written; `$()` stands for a substitution.
+    /// The text without its quotes. Expansions are as written; `$()` stands for a substitution.
     pub text: String,
-    /// What of it is only known at run time.
+    /// The expansions in the word.
     pub expansions: Expansions,
 }
 
-/// A word of a command: a [`Word`] of a line, or a text that is passed to a program as it is.
+/// A word of a command: a [`Word`] of a line, or a text passed to a program as it is.
 pub trait AsWord {
-    /// The text, as in [`Word::text`].
+    /// Returns the text, as in [`Word::text`].
     fn text(&self) -> &str;
-    /// What of it is only known at run time.
+    /// Returns the expansions in the word.
     fn expansions(&self) -> Expansions;
-    /// True where all of it is known.
+    /// Returns true if the whole word is known before the command runs.
     fn is_known(&self) -> bool {
         self.expansions().is_empty()
     }
@@ -88,7 +88,7 @@ impl AsWord for String {
     }
 }
 
-/// True for `NAME=value`, `NAME+=value` and `NAME[index]=value`.
+/// Returns true for `NAME=value`, `NAME+=value` and `NAME[index]=value`.
 pub(crate) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;

@@ -1,4 +1,4 @@
-//! Commands that run other commands: which are looked through, and how far.
+//! Wrappers: commands that run other commands, and how far the rules look through them.
 
 use crate::options::Options;
 use crate::word::{AsWord, is_assignment};
@@ -8,14 +8,14 @@ pub(crate) use table::wrapper;
 
 mod table;
 
-/// A command as it is written, or one that a wrapper runs.
+/// A command as written, or one that a wrapper runs.
 #[derive(Debug)]
 pub struct Layer<'a, W> {
-    /// Its words.
+    /// The words of the command.
     pub words: &'a [W],
-    /// True where a program adds words that the line does not show, as `xargs` does.
+    /// True if a program adds words that are not on the line, as `xargs` does.
     pub fed: bool,
-    /// What stands for such words: `{}` of `find -exec`. An empty text: every word may be another.
+    /// The placeholder for such words: `{}` of `find -exec`. If empty, they may replace any word.
     pub(crate) placeholder: Option<&'a str>,
 }
 
@@ -36,7 +36,7 @@ impl<'a, W: AsWord> Layer<'a, W> {
         }
     }
 
-    /// The same from this word on.
+    /// Returns the layer that starts at this word.
     pub(crate) fn from(self, at: usize) -> Self {
         Self {
             words: self.words.get(at..).unwrap_or_default(),
@@ -44,7 +44,7 @@ impl<'a, W: AsWord> Layer<'a, W> {
         }
     }
 
-    /// Any command at all.
+    /// Returns a layer that may be any command.
     pub(crate) fn unknown(self) -> Self {
         Self {
             words: &[],
@@ -53,30 +53,30 @@ impl<'a, W: AsWord> Layer<'a, W> {
         }
     }
 
-    /// True where this word of it is known before the command runs.
+    /// Returns true if this word of the command is known before it runs.
     pub fn knows(&self, word: &W) -> bool {
         let replaced = |sign: &str| word.text().contains(sign);
         word.is_known() && !self.placeholder.is_some_and(replaced)
     }
 
-    /// True where the whole command is known before it runs.
+    /// Returns true if the whole command is known before it runs.
     pub fn is_known(&self) -> bool {
         !self.fed && self.words.iter().all(|word| self.knows(word))
     }
 }
 
-/// True for the name of a command that runs the command among its words.
+/// Returns true for the name of a command that runs the command among its words.
 pub fn is_wrapper(name: &str) -> bool {
     wrapper(name).is_some()
 }
 
-/// Returns the last part of a command name that is written as a path.
+/// Returns the last component of a command name that is written as a path.
 pub fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Returns the command within the wrappers of clause 5, one after another; a wrapper with an option that is not known, or with a word
-/// of its own that is only known at run time, stays as it is.
+/// Returns the command inside the wrappers of clause 5, which it unwraps one after another. Leaves a wrapper as it is if it has an
+/// unknown option, or a word of its own that is known only at run time.
 pub fn inner_command<W: AsWord>(words: &[W]) -> Layer<'_, W> {
     let mut layer = Layer::new(words);
     while let Some(name) = layer.words.first().filter(|name| name.is_known()) {
@@ -101,7 +101,7 @@ pub fn inner_command<W: AsWord>(words: &[W]) -> Layer<'_, W> {
     layer
 }
 
-/// The command that a wrapper runs, if all words before it are known for what they are.
+/// Returns the command that a wrapper runs, if every word before it is understood.
 pub(crate) fn within<'a, W: AsWord>(
     wrapper: &Wrapper,
     layer: Layer<'a, W>,
@@ -132,7 +132,7 @@ pub(crate) fn within<'a, W: AsWord>(
     Some(inner)
 }
 
-/// What `xargs` replaces by what it reads, where an option says so.
+/// Returns the text that `xargs` replaces with its input, if an option sets one.
 fn replaced<W: AsWord>(options: &[W]) -> Option<&str> {
     let mut found = None;
     for (at, word) in options.iter().enumerate() {

@@ -1,26 +1,26 @@
-//! Which commands run other commands, and how their own words are read.
+//! The table of commands that run other commands, and how to read their own words.
 
 use crate::looks::FirstLook;
 use crate::options::Options;
 
-/// Whether the command that a wrapper runs is all that it does: clause 5 of the shell rules.
+/// Whether a wrapper does nothing but run its command: clause 5 of the shell rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transparency {
-    /// It may change what the command does: its user, its variables, its root.
+    /// The wrapper may change what the command does: its user, its variables, its root.
     None,
-    /// Without options it changes nothing.
+    /// The wrapper changes nothing if it has no options.
     Bare,
-    /// It changes nothing, with the options that are known, too.
+    /// The wrapper changes nothing, even with its known options.
     WithOptions,
 }
 
-/// How the words of a wrapper are read up to the command that it runs.
+/// How to read the words of a wrapper up to the command that it runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wrapper {
     pub(crate) name: &'static str,
     pub(crate) transparency: Transparency,
     pub(crate) options: Options,
-    /// Words of its own behind the options; `None` where options and words are mixed, so that each word may begin the command.
+    /// Number of its own words after the options; `None` if options and words mix, so that any word may begin the command.
     pub(crate) operands: Option<usize>,
 }
 
@@ -34,12 +34,12 @@ impl Wrapper {
         }
     }
 
-    /// One whose options are not known: with any, each of its words may begin the command.
+    /// Creates a wrapper without known options: after any option, each word may begin the command.
     const fn plain(name: &'static str) -> Self {
         Self::new(name, Transparency::None, Options::NONE)
     }
 
-    /// One that mixes its options with its words.
+    /// Creates a wrapper whose options and words mix.
     const fn mixed(name: &'static str) -> Self {
         Self {
             operands: None,
@@ -119,7 +119,7 @@ const IONICE: Options = Options {
     ..Options::NONE
 };
 
-/// Every command that is looked through.
+/// Every command that the rules look through.
 const WRAPPERS: &[Wrapper] = &[
     Wrapper::new("timeout", Transparency::WithOptions, TIMEOUT).behind(1),
     Wrapper::new("nice", Transparency::WithOptions, NICE),
@@ -196,7 +196,7 @@ const LOOK: FirstLook = {
     look
 };
 
-/// The wrapper of this name.
+/// Returns the wrapper with this name.
 pub(crate) fn wrapper(name: &str) -> Option<&'static Wrapper> {
     if !LOOK.may_be(name) {
         return None;
