@@ -1,4 +1,4 @@
-//! `run_command`, `await_command`, `kill_command`: programs in the jail, in front and in the background.
+//! `run_command`, `await_command`, `kill_command`: commands in the jail, in the foreground and in the background.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,12 +51,12 @@ use crate::command::start::NotStarted;
 use crate::command::tasks::{NewTask, Task};
 use crate::describe::{builtin, known_as, writes};
 
-/// The bundle's name, and the category of its tools.
+/// The name of the bundle, and the category of its tools.
 pub(crate) const COMMANDS: &str = "commands";
-/// The part of a call's time that a wait takes at most which the command survives: what it has said by then is a result.
+/// Maximum fraction of a call's time for waiting on a command that outlives the call; the call returns its output so far.
 const WAIT_PART: f64 = 0.95;
 
-/// The longest that people think about one command's connections; the call's own limits end it sooner.
+/// Maximum time to wait for decisions about one command's connections; the call's own limits end it sooner.
 const MOST_THINKING: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What `run_command` takes.
@@ -160,7 +160,7 @@ pub struct RunData {
 }
 
 impl CommandData {
-    /// The output since the cursor, and the exit if there was one; what was kept of it aside.
+    /// Returns the output since the cursor and the exit, if there is one, with the artifacts that hold long output.
     async fn of(
         started: &Started,
         shown: &mut Cursor,
@@ -183,7 +183,7 @@ impl CommandData {
         Ok((data, told.artifacts))
     }
 
-    /// Names the task that goes on, with a wait that grows with its age.
+    /// Names the task that continues, and suggests a wait that grows with the task's age.
     fn going_on(mut self, task: &Task) -> Self {
         let age = task.since.elapsed().as_secs();
         let wait = match age {
@@ -197,7 +197,7 @@ impl CommandData {
     }
 }
 
-/// What happened to guarded paths while it worked in the workspace itself, the first of it in words.
+/// Describes what happened to guarded paths while the command worked in the workspace itself; names only the first few.
 fn guard_events(exit: &Exit) -> String {
     const SHOWN: usize = 5;
     let events = &exit.guard_events;
@@ -208,17 +208,17 @@ fn guard_events(exit: &Exit) -> String {
     words.join("; ")
 }
 
-/// A command that was started, and how it was connected.
+/// A started command and its network connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Started {
     pub(crate) running: Running,
     pub(crate) connected: Connected,
-    /// It may change the workspace itself.
+    /// True if the command may change the workspace directly.
     pub(crate) direct: bool,
 }
 
 impl Started {
-    /// How it is confined, for its result.
+    /// Describes the command's confinement for its result.
     pub(crate) fn strength(&self) -> String {
         let strength = self.connected.strength(&self.running);
         if self.direct {
@@ -229,7 +229,7 @@ impl Started {
     }
 }
 
-/// The result of a command that ended, or goes on where `exit` is absent.
+/// Builds the result of a command that ended, or that is still running if `exit` is `None`.
 fn result(
     data: &CommandData,
     kept: Vec<Artifact>,
@@ -289,7 +289,7 @@ fn result(
     Ok(result.with_summary(words).with_error(error))
 }
 
-/// The result of a command that did not start: where its program is to blame, with the exit code that a shell gives for that.
+/// Builds the result of a command that did not start. If the program is to blame, it has the exit code that a shell would give.
 fn without_start(not_started: NotStarted) -> Result<ToolResult, ToolError> {
     let code = not_started.exit_code();
     let error = not_started.into_error();
@@ -306,7 +306,7 @@ fn without_start(not_started: NotStarted) -> Result<ToolResult, ToolError> {
         .with_error(error))
 }
 
-/// `run_command`.
+/// The tool `run_command`.
 #[derive(Debug)]
 pub struct RunCommand(pub Arc<Commands>);
 
@@ -320,10 +320,10 @@ impl TypedTool for RunCommand {
     type Input = RunCommandInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        // What it runs decides the risk: the permission says so.
+        // The command determines the risk, so the permission states it.
         let spec = writes(builtin::<RunData>(spec, COMMANDS), Risk::Safe);
         ToolSpec {
-            // For a person to decide about what it changed.
+            // Suspends after the run, so that the user can decide about the changes.
             suspension: Suspension::After,
             ..known_as(spec, &["bash", "shell", "exec", "terminal"])
         }
@@ -338,7 +338,7 @@ impl TypedTool for RunCommand {
     }
 
     fn stated(&self, input: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        // Words say all of a command that needs no shell; a line with pipes, input or substitutions is more than its parts.
+        // The words describe a command without shell syntax completely. A line with pipes, input or substitutions is more than its parts.
         match Commands::words(input) {
             Ok((_, Some(_))) => &["command", "argv"],
             Ok((_, None)) | Err(_) => &[],
@@ -368,7 +368,7 @@ impl TypedTool for RunCommand {
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
         spec.timeout = input.ends().then_some(wait);
         let direct = view.is_none() && self.0.changes_directly(&spec);
-        // Ends with this call, whether or not the command does.
+        // Ends with this call, even if the command does not.
         let asking = connected.asking();
         let input_of_client = if input.ends() { context.input() } else { None };
         let (running, _fed) = match self.0.start(spec, input_of_client).await {
@@ -404,7 +404,7 @@ impl TypedTool for RunCommand {
 }
 
 impl RunCommandInput {
-    /// A command line in the workspace's root.
+    /// Creates the input for a command line in the root of the workspace.
     pub(crate) fn of_line(command: &str) -> Self {
         Self {
             command: Some(command.to_owned()),
@@ -417,7 +417,7 @@ impl RunCommandInput {
         }
     }
 
-    /// Program and arguments in the workspace's root.
+    /// Creates the input for a program with arguments in the root of the workspace.
     pub(crate) fn of_argv(words: &[String]) -> Self {
         Self {
             command: None,
@@ -426,13 +426,13 @@ impl RunCommandInput {
         }
     }
 
-    /// Whether the command ends within the call.
+    /// Returns true if the command ends within the call.
     pub(crate) fn ends(&self) -> bool {
         self.on_timeout == OnTimeout::Kill && !self.background
     }
 }
 
-/// How a command ended, if it did in time, and how far screens have shown it.
+/// Returns the exit of a command, if it ended in time, and how much of its output was streamed to the client.
 async fn followed(
     input: &RunCommandInput,
     started: &Started,
@@ -444,7 +444,7 @@ async fn followed(
     let exit = if input.background {
         None
     } else if input.ends() {
-        // The sandbox ends it; the wait is only a little longer, and no limit where its time may stand still.
+        // The sandbox enforces the timeout. Wait slightly longer, or without a limit if the command's clock can pause.
         let more = connections.map_or(Duration::from_secs(20), |_| MOST_THINKING);
         let end = Instant::now() + wait + more;
         let followed = tokio::select! {
@@ -465,12 +465,12 @@ async fn followed(
     (exit, screen)
 }
 
-/// When a wait for a command that survives it ends: before the call does.
+/// Returns when to stop waiting for a command that outlives the call, which is before the call ends.
 fn within(context: &CallContext, wait: Duration) -> Instant {
     Instant::now() + wait.min(context.limit().mul_f64(WAIT_PART))
 }
 
-/// The permission to run these words.
+/// Builds the permission to run these words.
 fn run_permission(
     command: String,
     argv: Option<Vec<String>>,

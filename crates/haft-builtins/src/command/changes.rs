@@ -1,4 +1,4 @@
-//! What commands change: on a copy-on-write view of the workspace, judged and applied when the command has ended.
+//! The changes of commands, made on a copy-on-write view of the workspace, then judged and applied when the command has ended.
 
 mod apply;
 mod caches;
@@ -42,44 +42,44 @@ pub(crate) const APPLY: &str = "apply_changes";
 /// Where a command's changes go (`sandbox.changes`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeMode {
-    /// To a view; they are judged and applied when the command has ended.
+    /// To a view. They are judged and applied when the command has ended.
     #[default]
     Copy,
-    /// To the workspace itself, at once.
+    /// Directly to the workspace, at once.
     Direct,
-    /// To a view; a person is asked about all of them.
+    /// To a view. The user is asked about all of them.
     Review,
 }
 
-/// What becomes of a command's other changes when some must not be applied (`policy.on_partial`).
+/// What to do with a command's other changes if some must not be applied (`policy.on_partial`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnPartial {
-    /// They are applied.
+    /// Apply them.
     #[default]
     Apply,
-    /// Nothing is applied.
+    /// Apply nothing.
     Discard,
 }
 
-/// How what commands change is treated.
+/// Options for handling the changes of commands.
 #[derive(Debug, Clone)]
 pub struct ChangeOptions {
-    /// Where views and saved files are kept: the executor's own log.
+    /// The executor's change log, which stores views and saved files.
     pub log: Arc<ChangeLog>,
     /// Where changes go.
     pub mode: ChangeMode,
-    /// What becomes of the rest when some must not be applied.
+    /// What to do with the rest if some must not be applied.
     pub on_partial: OnPartial,
-    /// Ask about files that git ignores, too (`policy.ignored_changes`).
+    /// Ask about files that git ignores too (`policy.ignored_changes`).
     pub ask_ignored: bool,
-    /// The user's home, whose caches commands see copies of; none where they see nothing of it.
+    /// The user's home, whose caches commands see as copies; `None` to show them nothing of it.
     pub home: Option<PathBuf>,
-    /// The policy asks about commands before they run (`policy.commands`): they say what they write as far as it is known.
+    /// The policy asks about commands before they run (`policy.commands`), so permissions state their writes as far as they are known.
     pub ask_before: bool,
 }
 
 impl ChangeOptions {
-    /// Views in this log, with the defaults.
+    /// Creates options with this log and the defaults.
     pub fn new(log: Arc<ChangeLog>) -> Self {
         Self {
             log,
@@ -92,14 +92,14 @@ impl ChangeOptions {
     }
 }
 
-/// How what a workspace's commands change is treated, for the tools that run them and for the tool that applies changes.
+/// The handling of a workspace's command changes, shared by the tools that run commands and the tool that applies changes.
 #[derive(Debug, Clone)]
 pub struct CommandChanges {
     pub(crate) views: Arc<Views>,
 }
 
 impl CommandChanges {
-    /// The changes of the commands that this sandbox runs in this workspace.
+    /// Creates the handling for the commands that this sandbox runs in this workspace.
     pub fn new(options: ChangeOptions, workspace: Workspace, sandbox: Sandbox) -> Self {
         let views = Views::new(options, workspace, sandbox);
         Self {
@@ -107,24 +107,24 @@ impl CommandChanges {
         }
     }
 
-    /// The host's own tool that applies changes, for
-    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools). Without it nothing is applied.
+    /// Returns the internal tool that applies changes, for
+    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools). Without it, nothing is applied.
     ///
     /// # Errors
-    /// The tool cannot be described.
+    /// If the tool cannot be described.
     pub fn tool(&self) -> Result<Arc<dyn Tool>, NameError> {
         ApplyChanges(Arc::clone(&self.views)).into_tool()
     }
 
-    /// Where changes go, as it was chosen.
+    /// Returns where changes go, as configured.
     pub fn mode(&self) -> ChangeMode {
         self.views.options.mode
     }
 
-    /// Whether commands work on views here.
+    /// Checks whether commands can work on views here.
     ///
     /// # Errors
-    /// The reason why they do not, for a person.
+    /// The reason why they cannot, for the user.
     pub fn usable(&self) -> Result<(), String> {
         self.views.usable()
     }
@@ -136,9 +136,9 @@ pub(crate) struct Views {
     options: ChangeOptions,
     workspace: Workspace,
     sandbox: Sandbox,
-    /// Why there are none here, found out once.
+    /// The result of the probe, which runs once.
     probed: OnceLock<Result<Visibility, String>>,
-    /// Ended commands whose changes are being decided in this process, by the names of their folders.
+    /// Ended commands whose changes this process is deciding, by the names of their folders.
     open: Mutex<HashMap<String, Arc<PendingChanges>>>,
 }
 
@@ -153,7 +153,7 @@ impl Views {
         }
     }
 
-    /// Why commands cannot work on views here.
+    /// Checks whether commands can work on views, and gives the reason if they cannot.
     pub(crate) fn usable(&self) -> Result<(), String> {
         if self.options.mode == ChangeMode::Direct {
             return Err("sandbox.changes is \"direct\"".to_owned());
@@ -166,12 +166,12 @@ impl Views {
         self.probed.get_or_init(|| probe::probe(self)).clone()
     }
 
-    /// Whether commands see the user's caches.
+    /// Returns true if commands see the user's caches.
     fn shows_caches(&self) -> bool {
         self.visibility().is_ok_and(|shown| shown.caches)
     }
 
-    /// Whether commands are asked about before they run.
+    /// Returns true if the policy asks about commands before they run.
     pub(crate) fn asks_before(&self) -> bool {
         self.options.ask_before
     }
@@ -191,7 +191,7 @@ impl Views {
     }
 }
 
-/// Has the changes of a command in memory while they are being decided.
+/// Keeps the changes of a command in memory while they are being decided.
 struct Keeping<'a> {
     views: &'a Views,
     name: String,
@@ -203,7 +203,7 @@ impl Drop for Keeping<'_> {
     }
 }
 
-/// The failure of something about a view.
+/// Creates an error about a view.
 fn failed(verb: &str, error: impl std::fmt::Display) -> ToolError {
     ToolError::unavailable(format!(
         "{verb} the command's view of the workspace: {error}"

@@ -1,4 +1,4 @@
-//! `connect`: the host's own tool by which a command's connection is judged, asked about and recorded like every call.
+//! `connect`: the internal tool by which the policy judges, asks about and records a command's connection like every call.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -25,12 +25,12 @@ use crate::web::target::Target;
 /// The tool's name.
 pub(crate) const CONNECT: &str = "connect";
 
-/// The call of a command that is to be connected, and what people see of it.
+/// The call of a command to connect, and how the user sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandCall<'a> {
     pub(crate) context: &'a CallContext,
     pub(crate) line: &'a str,
-    /// The line with the variables and the folder that the call gives it: what a person approves.
+    /// The line with the call's variables and folder: what the user approves.
     pub(crate) whole: &'a str,
     pub(crate) program: &'a str,
 }
@@ -92,7 +92,7 @@ pub(crate) struct ConnectData {
     pub(crate) connected: Vec<String>,
 }
 
-/// A host and port, and the private addresses that the host leads to, as far as it was looked up.
+/// A host and port, with the private addresses that the host resolves to, if it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) host: String,
@@ -101,7 +101,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A place whose host was not looked up.
+    /// Creates a place whose host was not looked up.
     pub(super) fn named(host: impl Into<String>, port: u16) -> Self {
         Self {
             host: host.into(),
@@ -110,18 +110,18 @@ impl Place {
         }
     }
 
-    /// The same for the client that connects.
+    /// Returns the place as a target for the client.
     pub(super) fn target(&self) -> Result<Target, Refusal> {
         let target = Target::parse(&format!("https://{}:{}/", self.host, self.port));
         target.map_err(|why| Refusal::Unclear(why.to_string()))
     }
 
-    /// Whether it is known to be private: by its name, its address, or where its name leads.
+    /// Returns true if the place is known to be private: by its name, its address, or the addresses of its name.
     pub(super) fn is_private(&self) -> bool {
         check_host(&self.host).is_err() || !self.leads_to.is_empty()
     }
 
-    /// The permission to connect to it.
+    /// Returns the permission to connect to the place.
     pub(super) fn permission(&self) -> Permission {
         Permission {
             effect: Effect::Connect {
@@ -137,7 +137,7 @@ impl Place {
         }
     }
 
-    /// What an approval of it opens.
+    /// Returns the access that an approval of the place grants.
     pub(super) fn granted(&self) -> Granted {
         if !self.is_private() {
             return Granted::Public;
@@ -160,7 +160,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The commands whose connections are asked about, by the names in their requests. Clones share them.
+/// The commands that may ask about connections, by their names in requests. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenCommands(Arc<Mutex<HashSet<String>>>);
 
@@ -178,7 +178,7 @@ impl OpenCommands {
     }
 }
 
-/// `connect`.
+/// The tool `connect`.
 #[derive(Debug)]
 pub(super) struct Connect(pub(super) OpenCommands);
 
@@ -206,7 +206,7 @@ impl TypedTool for Connect {
     }
 
     fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        // A rule that is kept covers every command; an approval for the session holds for one, by its condition.
+        // A saved rule covers every command; a session grant covers only one, because of its condition.
         &[
             "program", "host", "port", "leads_to", "also", "command", "task",
         ]

@@ -1,4 +1,4 @@
-//! `Connections`: what decides about the connections of one command, and remembers what was decided.
+//! `Connections`: decides about the connections of one command and remembers the decisions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -26,24 +26,24 @@ use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
 
-/// Most places of one command that are decided about.
+/// Maximum number of places that haft decides about per command.
 const MOST: usize = 64;
-/// Most requests of one command that people see at once; others follow as these are decided.
+/// Maximum number of one command's requests that are pending at once; more follow as these are decided.
 const SHOWN: usize = 8;
-/// Times that a connection asks for an answer whose task may be about several places.
+/// Maximum attempts of a connection to get an answer from a task that may cover several places.
 const TRIES: usize = 4;
-/// How long the requests of an ended command may take to leave the inbox.
+/// Maximum time for the requests of an ended command to leave the inbox.
 const WITHDRAWAL: Duration = Duration::from_secs(5);
-/// Most characters of a command line that a request shows.
+/// Maximum length of the command line in a request, in bytes or characters.
 const LONGEST: usize = 2_000;
-/// The ports at which the hosts of a registry answer.
+/// The ports that hosts of a registry serve.
 const PORTS: [u16; 2] = [80, 443];
 
 type Answer = Result<Granted, Refusal>;
-/// An answer that may be still to come.
+/// An answer that may not have arrived yet.
 type Pending = watch::Receiver<Option<Answer>>;
 
-/// A place that a connection, or several, are held for.
+/// A place that one or more connections wait for.
 #[derive(Debug)]
 struct Wanted {
     place: Place,
@@ -65,32 +65,32 @@ impl Wanted {
     }
 }
 
-/// Decides about the connections of one command: each place once, however many connections there are.
+/// Decides about the connections of one command. Each place is decided once, however many connections there are.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// Whose list of hosts needs no rule.
+    /// The proxy; hosts on its list need no rule.
     proxy: Proxy,
     rules: CurrentRules,
-    /// The command's call, as long as it can ask.
+    /// The command's call while it can ask.
     call: Mutex<Option<CallContext>>,
     open: OpenCommands,
-    /// What every request says of the command.
+    /// The description of the command in every request.
     request: ConnectInput,
-    /// The programs that it starts.
+    /// The parsed command line.
     line: CommandLine,
     pub(super) clock: ThinkClock,
     decided: Mutex<HashMap<Place, Pending>>,
-    /// What asks; none once the command's call has ended.
+    /// The tasks that ask; empty once the command's call has ended.
     asking: Mutex<Vec<JoinHandle<()>>>,
-    /// Becomes true with that end.
+    /// Becomes true when the call ends.
     ended: watch::Sender<bool>,
     shown: Semaphore,
-    /// The places that it is, or was, connected to.
+    /// The places that the command has connected to.
     reached: Mutex<BTreeSet<String>>,
 }
 
-/// A command as requests state it: clipped where it is long, with the digest of the whole, so that no approval of one covers
-/// another that begins alike.
+/// Returns the command for a request: a long one is truncated and gets the digest of the whole, so that its approval does not
+/// cover another command with the same beginning.
 fn stated(command: &str) -> String {
     let end = command.floor_char_boundary(LONGEST);
     if end == command.len() {
@@ -100,34 +100,34 @@ fn stated(command: &str) -> String {
     format!("{}… (sha256 {digest})", &command[..end])
 }
 
-/// A command that can ask; ends with the value.
+/// A command that can ask. Dropping the value ends that.
 #[derive(Debug)]
 pub(crate) struct Asking(Arc<Connections>);
 
 impl Asking {
-    /// Ends it, and waits until what it asked about has left the inbox.
+    /// Ends asking and waits until the command's requests have left the inbox.
     pub(crate) async fn end(self) {
         let asking = self.0.close();
         let all = async {
             for task in asking {
-                // One that panicked has ended, too.
+                // A task that panicked has ended too.
                 let _ = task.await;
             }
         };
-        // An inbox that does not answer is no reason to keep a result back.
+        // An inbox that does not respond must not hold back the result.
         let _ = tokio::time::timeout(WITHDRAWAL, all).await;
     }
 }
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        // They end by themselves.
+        // The tasks end on their own.
         self.0.close();
     }
 }
 
 impl Connections {
-    /// For a command of this call, which begins with these words.
+    /// Creates the connections for a command of this call.
     pub(super) fn new(proxy: &Proxy, open: &OpenCommands, call: &CommandCall<'_>) -> Arc<Self> {
         let clip = |text: &str| text.chars().take(LONGEST).collect::<String>();
         let context = call.context;
@@ -157,18 +157,18 @@ impl Connections {
         })
     }
 
-    /// The places that it was connected to.
+    /// Returns the places that the command has connected to.
     pub(super) fn reached(&self) -> Vec<String> {
         self.reached.lock().iter().cloned().collect()
     }
 
-    /// As long as the value is there, the command's call asks about connections.
+    /// Returns a value during whose lifetime the command's call asks about connections.
     pub(super) fn asking(self: &Arc<Self>) -> Asking {
         Asking(Arc::clone(self))
     }
 
-    /// From now on rules alone decide: the call that asks has ended, or leaves the command to run on. What is asked about
-    /// is withdrawn.
+    /// From now on, rules alone decide: the call that asks has ended or leaves the command running. Pending requests are
+    /// withdrawn.
     fn close(&self) -> Vec<JoinHandle<()>> {
         self.open.remove(&self.request.task);
         let mut asking = self.asking.lock();
@@ -179,11 +179,11 @@ impl Connections {
 
     /// Completes when the command's call has ended.
     async fn ended(&self) {
-        // The sender is this value's own: it is not gone before.
+        // `self` owns the sender, so it cannot be dropped earlier.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    /// What was decided, or is being decided, about a place.
+    /// Returns the decision about a place, which may still be pending.
     fn answer(self: &Arc<Self>, place: &Place) -> Pending {
         let mut decided = self.decided.lock();
         if let Some(known) = decided.get(place) {
@@ -200,7 +200,7 @@ impl Connections {
         decided.insert(place.clone(), hear.clone());
         let others = self.others(place, &mut decided);
         drop(decided);
-        // Locked while it is begun: what is begun after the end would be ended by nobody.
+        // Holds the lock while the task starts: no one would end a task that starts after the call's end.
         let mut asking = self.asking.lock();
         let Some(context) = self.call.lock().clone() else {
             self.forget(&others);
@@ -208,7 +208,7 @@ impl Connections {
             return hear;
         };
         let this = Arc::clone(self);
-        // Not by the connection's own task: the program may give a connection up and open another.
+        // Uses a separate task, because the program may give up this connection and open another.
         asking.push(tokio::spawn(async move {
             this.ask(&context, wanted, others).await;
         }));
@@ -216,8 +216,8 @@ impl Connections {
         hear
     }
 
-    /// The other hosts of the registry that the command's programs use, where they would be asked about, too: such a program
-    /// asks all of them, one after another.
+    /// Returns the other hosts of the registry that the command's programs use, if the user would be asked about them too: such a
+    /// program connects to all of them, one after another.
     fn others(&self, place: &Place, decided: &mut HashMap<Place, Pending>) -> Vec<Wanted> {
         let bundle = NetworkBundle::of_host(&place.host);
         let bundle = bundle.filter(|bundle| bundle.is_used_by(&self.line));
@@ -237,7 +237,7 @@ impl Connections {
         asked.into_iter().map(begin).collect()
     }
 
-    /// Whether a person is asked about a place, as far as its name tells.
+    /// Returns true if the user is asked about a place, as far as its name tells.
     fn asks(&self, place: &Place) -> bool {
         let verdict = self.verdicts(std::slice::from_ref(place)).pop();
         let target = place.target().ok();
@@ -250,7 +250,7 @@ impl Connections {
         self.rules.verdicts(CONNECT, &wanted)
     }
 
-    /// These are to be asked about by themselves when they are connected to.
+    /// Forgets places, so that each is asked about separately when the command connects to it.
     fn forget(&self, others: &[Wanted]) {
         let mut decided = self.decided.lock();
         for other in others {
@@ -271,7 +271,7 @@ impl Connections {
         }
         wanted.push(first);
         for other in others {
-            // One that is not found here is no part of the request.
+            // A host that cannot be resolved here is not part of the request.
             match self.looked_up(&other.place).await {
                 Ok(place) => {
                     places.push(place);
@@ -283,7 +283,7 @@ impl Connections {
         let verdicts = self.verdicts(&places);
         let asks = verdicts.iter().any(|judged| judged.verdict == Verdict::Ask);
         let _thinking = asks.then(|| self.clock.begin());
-        // Never closed: an error would ask at once.
+        // The semaphore is never closed; an error would only make this ask at once.
         let _shown = if asks {
             tokio::select! {
                 permit = self.shown.acquire() => permit.ok(),
@@ -304,19 +304,19 @@ impl Connections {
         }
     }
 
-    /// The place with where its host leads, where looking that up tells no one anything: the name of a registry, or one that
-    /// only a private network knows. Any other name would be told to whoever answers for it, before a person agreed.
+    /// Resolves the host of a place if that discloses nothing: for the name of a registry, or one that only a private network knows.
+    /// Any other lookup would disclose the name to its DNS server before the user agreed.
     async fn looked_up(&self, place: &Place) -> Result<Place, Refusal> {
         let private = check_host(&place.host).is_err();
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
-        // What no decision opens the policy denies by its name.
+        // The policy denies by name what no decision can open.
         if !place.leads_to.is_empty() || !quiet || private && !can_be_opened(&place.host) {
             return Ok(place.clone());
         }
         let target = place.target()?;
         let mut leads_to = self.proxy.private_addresses(&target).await?;
         if target.address().is_some() {
-            // It says so itself.
+            // The address is in the request already.
             leads_to.clear();
         }
         Ok(Place {
@@ -325,7 +325,7 @@ impl Connections {
         })
     }
 
-    /// Has the connection judged, and a person asked where the policy says so; else why not, and what would allow it.
+    /// Has the policy judge the connection and asks the user if required. The error holds the reason and the setting that would allow it.
     async fn decide_about(
         &self,
         context: &CallContext,
@@ -345,7 +345,7 @@ impl Connections {
             also: others.iter().map(other).collect(),
             ..self.request.clone()
         };
-        // Plain data: this does not fail.
+        // Plain data: serialization does not fail.
         let arguments = serde_json::to_string(&input).unwrap_or_default();
         let outcome = context.call_internal_now(CONNECT, arguments, self.ended());
         let outcome = outcome.await;
@@ -367,7 +367,7 @@ impl Connections {
         ))
     }
 
-    /// What the rules say where no one is asked.
+    /// Returns the decision of the rules when nobody can be asked.
     fn by_rules(&self, place: &Place) -> Answer {
         let Some(judged) = self.verdicts(std::slice::from_ref(place)).pop() else {
             return Err(refusal(place, "no rule speaks of it".into(), None));
@@ -399,7 +399,7 @@ impl Connections {
             if let Ok(Some(answer)) = heard.as_deref() {
                 return answer.clone();
             }
-            // The task that asks is gone without an answer: the command ended, or it asked about another host alone.
+            // The task that asks ended without an answer: the command ended, or it asked about another host alone.
             if self.call.lock().is_none() {
                 break;
             }
@@ -429,7 +429,7 @@ fn place_of(target: &Target, leads_to: Vec<IpAddr>) -> Place {
     }
 }
 
-/// Judges by what it shares with the command that it belongs to.
+/// The judge of a command's connections.
 #[derive(Debug)]
 pub(super) struct ByConnections(pub(super) Arc<Connections>);
 
@@ -459,7 +459,7 @@ impl ConnectionJudge for ByConnections {
     }
 }
 
-/// Why a call let nothing be connected, for the model and for the operator.
+/// Returns why a call allowed no connection, for the model and for the operator.
 fn refusal_of(outcome: Outcome) -> (String, Option<String>) {
     let status = outcome.status;
     match outcome.error {
@@ -468,7 +468,7 @@ fn refusal_of(outcome: Outcome) -> (String, Option<String>) {
     }
 }
 
-/// Follows the clock of a command that ends by itself after `time`: its time stands still while someone decides.
+/// Keeps the timeout of a command that ends by itself after `time`. The clock stops while the user decides.
 pub(super) async fn keep_time(
     connections: Option<&Arc<Connections>>,
     running: &Running,

@@ -1,4 +1,4 @@
-//! Commands on a copy of the workspace: which ones, and what `run_command` does before and after they run.
+//! Commands on a copy of the workspace: which commands use one, and what `run_command` does before and after they run.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::command::{Commands, RunCommandInput};
 use crate::work::blocking;
 
 impl Commands {
-    /// Whether a command of this risk works on a view: one that ends within its call and may change something.
+    /// Returns true if a command of this risk works on a view: it ends within its call and may change something.
     pub(super) fn uses_view(&self, input: &RunCommandInput, risk: Risk) -> bool {
         let wanted = input.ends() && risk > Risk::Safe && self.jailed();
         let here = wanted && self.network.instead().is_none();
@@ -24,19 +24,19 @@ impl Commands {
             .is_some_and(|views| views.usable().is_ok())
     }
 
-    /// Whether what a command changed is judged when it has ended, and nothing before.
+    /// Returns true if the command's changes are judged after it has ended and nothing is judged before.
     pub(super) fn is_judged_after(&self, input: &RunCommandInput, risk: Risk) -> bool {
         let asks_before = self.views.as_ref().is_none_or(|views| views.asks_before());
         !asks_before && self.network.is_judged_when_used() && self.uses_view(input, risk)
     }
 
-    /// Whether what is started may change the workspace itself, in a jail.
+    /// Returns true if the command runs in a jail and may change the workspace itself.
     pub(super) fn changes_directly(&self, spec: &CommandSpec) -> bool {
         let here = self.jailed() && self.network.instead().is_none();
         here && !spec.mounts.only_reads
     }
 
-    /// The view for a command that works on one.
+    /// Creates the view for a command that works on one.
     pub(super) async fn view(
         &self,
         input: &RunCommandInput,
@@ -55,10 +55,10 @@ impl Commands {
         blocking(move |_| views.open(&run, &call, &words, &denials).map(Some)).await
     }
 
-    /// Whether the command was judged to work on a copy.
+    /// Returns true if the command was judged to work on a copy.
     ///
     /// # Errors
-    /// `denied`: these are not the commands that were judged, or not under this confinement; nothing was started.
+    /// `denied` if these are not the commands that were judged, or not under this confinement. Nothing was started.
     fn cleared(&self, input: &RunCommandInput, context: &CallContext) -> Result<bool, ToolError> {
         let judged = context.judgement().permissions();
         let on_copy = judged
@@ -70,7 +70,7 @@ impl Commands {
         Ok(on_copy)
     }
 
-    /// A view for what only looks, where there can be one.
+    /// Creates a view for a command that only inspects, if views work here.
     pub(super) async fn scratch_view(
         &self,
         context: &CallContext,
@@ -84,7 +84,7 @@ impl Commands {
         blocking(move |_| views.open(&run, &call, "check", &denials).map(Some)).await
     }
 
-    /// The result of a command of the same words that ended before, once what it changed is decided.
+    /// Returns the result of an earlier command with the same words, once its changes are decided.
     pub(super) async fn go_on(
         &self,
         words: &str,
@@ -95,7 +95,7 @@ impl Commands {
         Some(go_on(views, view, context).await)
     }
 
-    /// The result of a command that has ended, with what became of its changes.
+    /// Returns the result of an ended command, with the fates of its changes.
     pub(super) async fn settle(
         &self,
         view: Option<OpenView>,
@@ -108,7 +108,7 @@ impl Commands {
         };
         view.leave_caches();
         if is_ending(context).await {
-            // No time is left for a decision: the result is returned without the changes.
+            // There is no time left for a decision, so the result comes without the changes.
             let words = "the call was ended, and nothing that the command changed was applied";
             let failed = result.error.is_some();
             return Ok(if failed {
@@ -119,7 +119,7 @@ impl Commands {
         }
         let (command, _) = Self::words(input)?;
         let result = with_limits(result);
-        // A rule that lets it run without a view lets it change ordinary files.
+        // A rule that allows the command without a view also allows it to change ordinary files.
         let intended = self.intended(input);
         let allowed = intended.is_ok_and(|intended| context.allows(&intended));
         let ended = Ended {
@@ -131,7 +131,7 @@ impl Commands {
     }
 }
 
-/// Whether the call has been told to end.
+/// Returns true if the call has been told to end.
 async fn is_ending(context: &CallContext) -> bool {
     tokio::select! {
         biased;
@@ -140,7 +140,7 @@ async fn is_ending(context: &CallContext) -> bool {
     }
 }
 
-/// What programs say where overlays are not like other file systems, and what to do then.
+/// Messages of programs that fail because overlays differ from other file systems, each with advice.
 const LIMITS: [(&str, &str); 3] = [
     (
         "hardlink different from source",
@@ -156,7 +156,7 @@ const LIMITS: [(&str, &str); 3] = [
     ),
 ];
 
-/// The same result, with advice where a command failed because it worked on a view.
+/// Adds advice to the result if the command failed because it worked on a view.
 fn with_limits(mut result: ToolResult) -> ToolResult {
     let data = result.data.as_deref().map_or("", |data| data.get());
     let limit = LIMITS.iter().find(|(says, _)| data.contains(says));

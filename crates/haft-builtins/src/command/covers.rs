@@ -1,6 +1,6 @@
-//! What of the workspace is covered for a command: haft's own files, what deny rules name, secrets, and protected names.
+//! Finds what to hide or protect from a command in the workspace: haft's own files, denied paths, secrets and protected names.
 //!
-//! A rule is text and a program may open any file, so what the rules deny is looked for before the program starts.
+//! A rule is text, and a program may open any file, so haft searches for the denied paths before the program starts.
 
 mod crowd;
 #[cfg(test)]
@@ -17,19 +17,19 @@ use tokio::task::JoinError;
 
 use crate::command::walk::{Stop, Walk};
 
-/// How many entries of a workspace are looked at. Beyond that the command is refused: what was not found is not covered.
+/// Maximum number of workspace entries to search. With more, the command is refused, because unfound paths would be uncovered.
 const MOST_ENTRIES: usize = 1_000_000;
-/// How many are looked at without handing the look to a thread for blocking work.
+/// Maximum number of entries to search without moving to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
-/// How many files and folders that rules deny are covered one by one: each is a mount.
+/// Maximum number of denied files and folders that are covered individually, each by a mount.
 const MOST_DENIED: usize = 5_000;
 
-/// The guards of a command in this workspace: haft's own files and what deny rules keep from being read are out of sight. In
-/// the live workspace (not on a view) protected names, the settings of repositories and what deny rules keep from being
-/// changed are read-only; on a view that is judged afterwards.
+/// Returns the guards of a command in this workspace. haft's own files and paths that deny rules make unreadable are hidden. In the
+/// live workspace (not on a view) protected names, settings of repositories and paths that deny rules make unchangeable are
+/// read-only; on a view, changes to them are judged afterwards.
 ///
 /// # Errors
-/// The workspace holds too much to find all that rules deny.
+/// If the workspace is too large to find everything that rules deny.
 pub(crate) async fn of(
     context: &CallContext,
     workspace: &Workspace,
@@ -78,7 +78,7 @@ fn shutting_down(error: JoinError) -> ToolError {
     ToolError::unavailable("the host is shutting down").with_source(error)
 }
 
-/// What to set, where more is to be covered than can be.
+/// Builds the error for more paths than can be covered, with the setting that helps.
 fn too_many(denied: &[Guard]) -> ToolError {
     let all = format!(
         "deny rules and the names of secrets cover {} files and folders of the workspace, and at most {MOST_DENIED} can be covered for a command",
@@ -114,7 +114,7 @@ fn stopped(stop: Stop) -> ToolError {
     }
 }
 
-/// haft's own files in the workspace.
+/// Returns the guards for haft's own files in the workspace.
 fn own(workspace: &Workspace) -> Vec<Guard> {
     let hide = |path: &PathBuf| {
         if workspace.root().join(path).is_file() {
@@ -126,7 +126,7 @@ fn own(workspace: &Workspace) -> Vec<Guard> {
     workspace.hidden_inside().iter().map(hide).collect()
 }
 
-/// Protected names, but for `.git`: of a repository only the settings are.
+/// Returns the guards for protected names except `.git`: in a repository only the settings are protected.
 fn protected_guards() -> impl Iterator<Item = Guard> {
     let names = protected_names().filter(|name| name.path != ".git");
     names.map(|name| {

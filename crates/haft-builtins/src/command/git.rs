@@ -1,8 +1,8 @@
-//! What git is started with, so that its reading commands run no program that the workspace names.
+//! The environment in which git's reading commands run no program that the workspace names.
 //!
-//! A workspace may come from anywhere, its `.git` folder with it. Git reads settings there that name programs: monitors, hooks,
-//! drivers for files, verifiers of signatures, transports. Most are turned off by the environment; where the settings name
-//! drivers, whose names anybody may choose, nothing turns them off, and the command is no reading one.
+//! A workspace, including its `.git` folder, may come from anywhere. Git reads settings there that name programs: monitors, hooks,
+//! file drivers, signature verifiers, transports. The environment turns most of them off. It cannot turn off drivers, whose names
+//! are arbitrary, so a git command does not count as reading if the settings name any.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -13,19 +13,19 @@ use haft_sandbox::CommandSpec;
 
 use crate::command::index;
 
-/// The largest settings file that is looked through, in bytes.
+/// Maximum size of a settings file, in bytes.
 const LARGEST: u64 = 256 * 1024;
 
-/// Settings of every command: they take nothing from it that it could use in a jail.
+/// Settings of every command. They remove nothing that is useful in a jail.
 ///
-/// A bare repository below the workspace is used only where the command names it (`--git-dir`): its settings are files of the
-/// workspace like others.
+/// Git uses a bare repository below the workspace only if the command names it (`--git-dir`), because its settings are ordinary
+/// files of the workspace.
 const ALWAYS: &[(&str, &str)] = &[
     ("safe.bareRepository", "explicit"),
     ("core.fsmonitor", "false"),
 ];
 
-/// Settings of a command that only reads, besides.
+/// Additional settings of a command that only reads.
 const READING: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
@@ -37,14 +37,14 @@ const READING: &[(&str, &str)] = &[
     ("gpg.x509.program", "false"),
 ];
 
-/// Variables of a command that only reads, besides: nothing is fetched.
+/// Additional variables of a command that only reads, so that git fetches nothing.
 const READING_VARIABLES: &[(&str, &str)] = &[
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
-/// Sections without a name whose settings run nothing, given the environment above.
+/// Sections without a name whose settings run nothing in the environment above.
 const INERT: &str = "advice alias am apply author blame branch checkout clean clone color column commit committer \
     core diff difftool extensions feature fetch gc gitflow gui help i18n index init interactive \
     lfs maintenance merge mergetool notes pack pull push rebase receive remote rerere safe \
@@ -59,26 +59,26 @@ const INERT_NAMED: &str =
 pub(super) enum Settings {
     /// Nothing.
     Inert,
-    /// Nothing, under the environment of a command that only reads.
+    /// Nothing, in the environment of a command that only reads.
     Silenced,
-    /// Perhaps programs.
+    /// Possibly programs.
     Programs,
 }
 
-/// Does a reading command of git with these words look at the workspace's files? One whose words are not known may.
+/// Returns true if a reading git command with these words may look at the workspace's files, which includes unknown words.
 pub(super) fn compares_files(argv: Option<&[String]>) -> bool {
     let looks = |word: &String| matches!(word.as_str(), "status" | "diff");
     argv.is_none_or(|argv| argv.iter().any(looks))
 }
 
-/// Looks at the settings of the repository in the workspace's root.
+/// Classifies the settings of the repository at the root of the workspace.
 pub(super) fn settings(workspace: &Workspace) -> Settings {
     let folder = workspace.root().join(".git");
     let Ok(found) = folder.symlink_metadata() else {
-        // A parent's repository is not seen in the jail.
+        // The jail does not show a parent's repository.
         return Settings::Inert;
     };
-    // A file or a link leads to settings elsewhere, and so does `commondir`.
+    // A file, a link or `commondir` leads to settings elsewhere.
     if !found.is_dir() || folder.join("commondir").symlink_metadata().is_ok() {
         return Settings::Programs;
     }
@@ -92,7 +92,7 @@ pub(super) fn settings(workspace: &Workspace) -> Settings {
     each.max().unwrap_or(Settings::Inert)
 }
 
-/// Settings of a repository that name programs, or lead elsewhere, where no jail turns them off.
+/// Settings of a repository that name programs or lead elsewhere, for git outside a jail, where nothing turns them off.
 const PROGRAMS: &[&str] = &[
     "fsmonitor",
     "pager",
@@ -104,15 +104,15 @@ const PROGRAMS: &[&str] = &[
     "gitproxy",
 ];
 
-/// The hook that a reading command runs when it notes what it saw of the files.
+/// The hook that a reading command runs after it updates the index.
 const INDEX_HOOK: &str = "post-index-change";
 
-/// Does git in the workspace's root run no program that the workspace names, started by somebody who turns nothing off?
+/// Returns true if git at the root of the workspace runs no program that the workspace names, even without the settings above.
 pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> bool {
     let root = workspace.root();
     if root.join(".git").symlink_metadata().is_err() {
-        // What git finds then is a repository around the workspace, or the workspace itself: a folder with `HEAD`, `objects` and `refs` is
-        // one, and an agent that edits files makes it.
+        // Git would then find a repository around the workspace, or the workspace itself: a folder with `HEAD`, `objects` and `refs` is a
+        // repository, and an agent that edits files can create these.
         return false;
     }
     if root.join(".git/config.worktree").symlink_metadata().is_ok() {
@@ -129,7 +129,7 @@ pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> 
             && (index::may_hold_repositories(workspace) || has_index_hook(workspace, &text)))
 }
 
-/// The folders below the root that a path in small letters may mean.
+/// Returns the folders below the root that match a lowercased path.
 fn spellings(root: &Path, path: &str) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
@@ -148,7 +148,7 @@ fn spellings(root: &Path, path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Is there a hook in the folder that the settings name, or in the usual one?
+/// Returns true if the hook exists in a folder that the settings name, or in the default one.
 fn has_index_hook(workspace: &Workspace, settings: &str) -> bool {
     let folders = settings.lines().filter_map(|line| {
         let (name, value) = line.split_once('=')?;
@@ -157,7 +157,7 @@ fn has_index_hook(workspace: &Workspace, settings: &str) -> bool {
             .then(|| value.trim().trim_matches('"'))
     });
     let mut folders = std::iter::once(".git/hooks").chain(folders);
-    // Letters of other cases were made alike: where there are folders, each file in them counts.
+    // The settings were lowercased, so check every folder that matches.
     folders.any(|folder| match folder {
         ".git/hooks" => workspace
             .root()
@@ -184,7 +184,7 @@ fn text(workspace: &Workspace, file: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Looks at every section, also where a value merely looks like one. What stands outside of the lists may run something.
+/// Checks every section, and every value that looks like one. A section outside of the lists may run something.
 fn look_through(text: &str) -> Settings {
     let text = text.to_ascii_lowercase();
     let mut worst = Settings::Inert;
@@ -194,13 +194,13 @@ fn look_through(text: &str) -> Settings {
         let named = name.contains('.') || rest.trim_start_matches([' ', '\t']).starts_with('"');
         let name = name.split('.').next().unwrap_or(name);
         let of_section = match (name, named) {
-            // A format may have signatures verified, by the program that is named there.
+            // A format may verify signatures with the program named there.
             ("format" | "gpg" | "log" | "pretty", _) => Settings::Silenced,
-            // Differences of a repository within this one are made by its own settings.
+            // The settings of a nested repository determine its diffs.
             ("diff", false) if rest.contains("submodule") && !rest.contains("external") => {
                 Settings::Silenced
             }
-            // Objects that are not there are fetched.
+            // Git fetches missing objects.
             ("extensions" | "remote", _)
                 if rest.contains("partialclone") || rest.contains("promisor") =>
             {
@@ -220,8 +220,8 @@ fn lists(sections: &str, name: &str) -> bool {
     sections.split(' ').any(|section| section == name)
 }
 
-/// The same command with the settings above; with those for reading commands where it only reads. A call that gives git
-/// settings by variables keeps its own.
+/// Adds the settings above to the command, including those for reading commands if it only reads. If a call passes git settings
+/// by variables, they are kept instead.
 pub(super) fn with_settings(mut spec: CommandSpec, reads: bool, root: &Path) -> CommandSpec {
     if spec.env.contains_key(OsStr::new("GIT_CONFIG_COUNT")) {
         return spec;
@@ -234,7 +234,7 @@ pub(super) fn with_settings(mut spec: CommandSpec, reads: bool, root: &Path) -> 
         count += 1;
     }
     spec = spec.with_env("GIT_CONFIG_COUNT", count.to_string());
-    // Reading commands would write the index to save later ones some work, and run a hook after it.
+    // Otherwise reading commands would write the index to save later ones some work, and run a hook afterwards.
     spec = spec.with_env("GIT_OPTIONAL_LOCKS", "0");
     if reads {
         for (name, value) in READING_VARIABLES {

@@ -1,4 +1,4 @@
-//! What of a change set is protected by what the workspace holds: settings of repositories in folders of any name.
+//! Finds changed paths that are protected because of the workspace's contents: settings of repositories in folders of any name.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
@@ -10,12 +10,12 @@ use haft::workspace::Workspace;
 use crate::command::git_folders::{is_repository, target};
 use crate::command::lexical::inside;
 
-/// The longest settings file that is looked through, in bytes.
+/// Maximum size of a settings file, in bytes.
 const LONGEST_SETTINGS: u64 = 256 * 1024;
 
-/// Those of these paths of a change set that are protected by what the workspace holds, not by their names: settings of
-/// repositories in folders that are not called `.git` (bare ones, and those that the root's `.git` file or its `commondir`
-/// names), and what would make a folder a repository. Each is to be asked about like a protected path.
+/// Returns the changed paths that are protected by the workspace's contents rather than by their names: settings of repositories
+/// in folders not called `.git` (bare ones, and those that the root's `.git` file or its `commondir` names), and files that would
+/// turn a folder into a repository. Each is asked about like a protected path.
 pub(crate) fn extra_protected<'a>(
     workspace: &Workspace,
     changed: impl IntoIterator<Item = &'a str>,
@@ -39,7 +39,7 @@ pub(crate) fn extra_protected<'a>(
     found.map(|path| (*path).to_owned()).collect()
 }
 
-/// The places below the root that the settings of the repository name: every value with a slash, and those of keys for files.
+/// Returns the paths below the root that the repository's settings name: every value with a slash, and values of file keys.
 fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
     const FILE_KEYS: [&str; 4] = ["hookspath", "path", "attributesfile", "excludesfile"];
     let mut text = String::new();
@@ -61,7 +61,7 @@ fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
         let is_place =
             |word: &&str| word.contains('/') || (FILE_KEYS.contains(&&*key) && !word.is_empty());
         for word in words.filter(is_place) {
-            // Some are relative to the root, some to the folder of the file.
+            // Some are relative to the root, others to the settings file.
             found.extend(
                 [
                     inside(Path::new(word)),
@@ -75,12 +75,12 @@ fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
     found
 }
 
-/// What a folder is, before and after a change set.
+/// The kind of a folder before and after a change set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Folder {
     Plain,
     Repository,
-    /// The change set makes it a repository.
+    /// The change set turns the folder into a repository.
     Becoming,
 }
 
@@ -89,7 +89,7 @@ struct Look<'a> {
     workspace: &'a Workspace,
     changed: &'a BTreeSet<&'a str>,
     named: Vec<PathBuf>,
-    /// What the repository's settings name: hooks, further settings, programs.
+    /// Paths that the repository's settings name: hooks, included settings, programs.
     by_settings: Vec<PathBuf>,
     seen: HashMap<String, Folder>,
 }
@@ -103,14 +103,14 @@ impl Look<'_> {
         let below = path
             .match_indices('/')
             .map(|(at, _)| (&path[..at], &path[at + 1..]));
-        // The root itself may be a repository, or become one.
+        // The root itself may be a repository or become one.
         let root = std::iter::once(("", path));
         root.chain(below)
             .any(|(folder, within)| match self.folder(folder) {
                 Folder::Plain => false,
                 Folder::Repository => is_git_setting(within),
                 Folder::Becoming => {
-                    // Beside what makes it one, other files lie there.
+                    // The folder also has files that do not belong to the repository.
                     let first = within.split('/').next().unwrap_or_default();
                     first.starts_with("config")
                         || matches!(
@@ -149,7 +149,7 @@ impl Look<'_> {
             self.changed.contains(path.as_str())
                 || next.is_some_and(|next| next.starts_with(&below))
         };
-        // A folder called `.git` is protected by its name.
+        // The name of a folder called `.git` protects it.
         let is_git = || folder.rsplit('/').next() == Some(".git");
         if is_repository(|name| before(name) || changes(name)) && !is_git() {
             Folder::Becoming

@@ -1,4 +1,4 @@
-//! Folders that git takes for repositories, whatever they are called, and what of them is protected against commands.
+//! Folders that git treats as repositories whatever their names, and the guards for their settings.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use haft::workspace::Workspace;
 use haft_sandbox::Guard;
 
-/// The longest `.git` file or `commondir` that is followed, in bytes: a path and a word.
+/// Maximum size of a `.git` file or `commondir`, in bytes: a path and a word.
 const LONGEST_POINTER: u64 = 8 * 1024;
 
-/// Does git take a folder with these names for a repository? A linked worktree has its objects in another folder.
+/// Returns true if git treats a folder with these names as a repository. A linked worktree has its objects in another folder.
 pub(super) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-/// Guards for the settings of the repository in this folder, which holds these names. What is absent is held where an empty
-/// one changes nothing for git: an empty `commondir` would break the repository.
+/// Returns guards for the settings of the repository in this folder, which holds these names. An absent file gets a guard only
+/// if git treats an empty one alike; an empty `commondir` would break the repository.
 pub(super) fn guards(folder: &Path, names: &BTreeSet<String>) -> Vec<Guard> {
     let at = |name: &str| folder.join(name);
     let config = |name: &&String| name.to_ascii_lowercase().starts_with("config");
@@ -36,7 +36,7 @@ pub(super) fn guards(folder: &Path, names: &BTreeSet<String>) -> Vec<Guard> {
     guards
 }
 
-/// The folder below the root that a `.git` file or a `commondir` names, if there is one. `None` also for the root itself.
+/// Returns the folder below the root that a `.git` file or a `commondir` names. Returns `None` for the root itself too.
 pub(super) fn target(workspace: &Workspace, pointer: &Path) -> Option<PathBuf> {
     let open = workspace.open_file(pointer).ok()?;
     let mut text = String::new();

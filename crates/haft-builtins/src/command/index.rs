@@ -1,6 +1,6 @@
-//! Git's index, as far as it says which files are tracked and whether there are repositories within the repository.
+//! Reads git's index to find which files are tracked and whether there are nested repositories.
 //!
-//! Where there are repositories, commands that look at files start git in them, and it obeys the settings that it finds there.
+//! Commands that look at files start git in nested repositories, where it obeys the settings that it finds.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,17 +8,17 @@ use std::path::Path;
 
 use haft::workspace::Workspace;
 
-/// The largest index that is looked through, in bytes: about half a million files.
+/// Maximum size of an index, in bytes: about half a million files.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// An entry of the index: its mode, its object and its flags stand at fixed places.
+/// Fixed offsets of the mode and the object in an index entry.
 const MODE: usize = 24;
 const OBJECT: usize = 40;
-/// Bytes of an object's name; where settings choose longer ones, the index is not looked through.
+/// Length of an object name in bytes. haft does not read an index whose settings choose longer names.
 const OBJECT_BYTES: usize = 20;
 const EXTENDED: u16 = 0x4000;
 
-/// May the index of the workspace's repository hold other repositories? One that cannot be read may.
+/// Returns true if the index of the workspace's repository may hold nested repositories, or cannot be read.
 pub(crate) fn may_hold_repositories(workspace: &Workspace) -> bool {
     let folder = workspace.root().join(".git");
     if folder.join("index").symlink_metadata().is_err() {
@@ -34,7 +34,7 @@ pub(crate) fn may_hold_repositories(workspace: &Workspace) -> bool {
             .unwrap_or(true)
 }
 
-/// The files that the workspace's repository tracks; none where that cannot be told.
+/// Returns the files that the workspace's repository tracks, or `None` if that cannot be determined.
 pub(crate) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let folder = workspace.root().join(".git");
     let config =
@@ -50,7 +50,7 @@ pub(crate) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     each_entry(
         &read(workspace, ".git/index", LARGEST)?,
         &mut |mode, _, name| {
-            // A folder that stands for all that is in it.
+            // A folder entry stands for all of its contents.
             whole &= mode >> 12 != 0o4;
             names.push(name.to_vec());
             whole
@@ -59,15 +59,15 @@ pub(crate) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     whole.then_some(names)
 }
 
-/// What an index records of a file: its mode and its object.
+/// The record of a file in an index: its mode and its object.
 pub(super) type Recorded = (u32, [u8; OBJECT_BYTES]);
 
-/// What the index at this path records of each file; none where that cannot be told.
+/// Returns the record of each file in the index at this path, or `None` if that cannot be determined.
 pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
     let index = read(folder, path.to_str()?, LARGEST)?;
     let (mut files, mut all) = (BTreeMap::new(), true);
     each_entry(&index, &mut |mode, object, name| {
-        // A folder that stands for all that is in it.
+        // A folder entry stands for all of its contents.
         all &= mode >> 12 != 0o4;
         all &= object.try_into().is_ok_and(|object| {
             files.insert(name.to_vec(), (mode, object));
@@ -78,7 +78,7 @@ pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u
     all.then_some(files)
 }
 
-/// Do parts of the index lie in files of their own?
+/// Returns true if parts of the index are in separate files.
 fn is_shared(folder: &Path) -> bool {
     let Ok(entries) = folder.read_dir() else {
         return true;
@@ -97,22 +97,22 @@ fn read(workspace: &Workspace, path: &str, most: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Is an entry another repository, or a folder that stands for what is in it? `None` for what is no index.
+/// Returns true if an entry is a nested repository or a folder that stands for its contents. Returns `None` for an invalid index.
 fn holds_repositories(index: &[u8]) -> Option<bool> {
     let mut found = false;
     each_entry(index, &mut |mode, _, _| {
-        // 016 is another repository, 004 a folder.
+        // 016 is a nested repository, 004 a folder.
         found |= matches!(mode >> 12, 0o16 | 0o4);
         !found
     })?;
     Some(found)
 }
 
-/// Looks at the mode, the object and the name of an entry, and says whether to go on.
+/// Receives the mode, the object and the name of an entry and returns whether to continue.
 type Look<'a> = dyn FnMut(u32, &[u8], &[u8]) -> bool + 'a;
 
-/// Calls `look` for the mode, the object and the name of each entry until it says false. `None` for what is no index, or one
-/// with longer names of objects or parts in other files.
+/// Calls `look` with the mode, the object and the name of each entry until it returns false. Returns `None` for an invalid index,
+/// and for one with longer object names or with parts in other files.
 fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
     let word = |at: usize| {
         let bytes = index.get(at..at + 4)?;
@@ -152,7 +152,7 @@ fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
     ends(index.get(at..)?)
 }
 
-/// Whether what follows the entries are parts of an index, and its own hash last.
+/// Returns `Some` if the entries are followed only by index extensions and, last, the index's hash.
 fn ends(mut rest: &[u8]) -> Option<()> {
     while rest.len() > OBJECT_BYTES {
         let (name, length) = (rest.get(..4)?, rest.get(4..8)?);
@@ -167,7 +167,7 @@ fn ends(mut rest: &[u8]) -> Option<()> {
     (rest.len() == OBJECT_BYTES).then_some(())
 }
 
-/// How many bytes of the name before are not kept, and how many bytes say so (the variable width numbers of git's packs).
+/// Returns how many bytes to remove from the previous name, and the length of that number in git's variable-width encoding.
 fn cut(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0_usize;
     for (at, byte) in bytes.iter().take(8).enumerate() {

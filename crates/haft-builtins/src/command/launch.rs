@@ -1,4 +1,4 @@
-//! How a command is started: its words, its folder, what the jail shows and hides.
+//! `Commands`: prepares and starts commands: their words, their folder, and what the jail shows and hides.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,34 +32,34 @@ use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::Tasks;
 use crate::files::check::{Checker, Finding};
 
-/// The variable that names the newest active skill's folder.
+/// The variable that names the folder of the most recently activated skill.
 const SKILL_DIR: &str = "HAFT_SKILL_DIR";
-/// Most bytes of each stream that a checker's verdict keeps.
+/// Maximum bytes of each stream in a checker's finding.
 const SAID: usize = 2_000;
-/// The sandbox, the workspace it binds, and the tasks of all runs.
+/// The sandbox, the workspace it mounts, and the tasks of all runs.
 #[derive(Debug)]
 pub struct Commands {
     sandbox: Sandbox,
     workspace: Workspace,
-    /// Memory of one command in MiB, where it is not the sandbox's default.
+    /// Memory limit of one command, in MiB; `None` for the sandbox's default.
     memory_mb: Option<u64>,
     pub(super) network: CommandNetwork,
     surroundings: CommandSurroundings,
-    /// Where output goes that is too long for memory.
+    /// Storage for output that is too long for memory.
     spool: Option<Arc<Spool>>,
-    /// Where commands change a copy of the workspace; none where they change it directly.
+    /// The views that commands work on; `None` if they change the workspace directly.
     pub(super) views: Option<Arc<Views>>,
     pub(crate) tasks: Tasks,
 }
 
-/// How a command is held in the workspace.
+/// The confinement of a command in the workspace.
 struct Confinement<'a> {
     guards: Vec<Guard>,
     judgement: &'a Judgement,
 }
 
 impl Commands {
-    /// Commands in this workspace, without a network.
+    /// Creates the commands of this workspace, without a network.
     pub fn new(sandbox: Sandbox, workspace: Workspace, memory_mb: Option<u64>) -> Self {
         Self {
             sandbox,
@@ -73,30 +73,30 @@ impl Commands {
         }
     }
 
-    /// The workspace that commands run in.
+    /// Returns the workspace that commands run in.
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.workspace
     }
 
-    /// The same, whose long output goes to this spool.
+    /// Sets the spool for long output.
     pub fn with_spool(mut self, spool: Option<Arc<Spool>>) -> Self {
         self.spool = spool;
         self
     }
 
-    /// The same, whose changes are judged and applied when a command has ended.
+    /// Judges and applies changes after a command has ended.
     pub fn with_changes(mut self, changes: Option<CommandChanges>) -> Self {
         self.views = changes.map(|changes| changes.views);
         self
     }
 
-    /// The same with what commands find beside the workspace.
+    /// Sets what commands can see outside the workspace.
     pub fn with_surroundings(mut self, surroundings: CommandSurroundings) -> Self {
         self.surroundings = surroundings;
         self
     }
 
-    /// The same with this network; what checks written files has none all the same.
+    /// Sets the network. Checkers of written files still have none.
     pub fn with_network(mut self, network: CommandNetwork) -> Self {
         self.network = network;
         self
@@ -106,7 +106,7 @@ impl Commands {
         self.sandbox.config().backend == Backend::Jail
     }
 
-    /// How commands are confined and what they reach.
+    /// Returns how commands are confined and what they can reach.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         let config = self.sandbox.config();
         let sandbox = match config.backend {
@@ -123,7 +123,7 @@ impl Commands {
         conditions
     }
 
-    /// The command line as the policy sees it, and its words where no shell is needed: exactly those that run.
+    /// Returns the command line as the policy sees it, and the exact words that run if no shell is needed.
     pub(crate) fn words(
         input: &RunCommandInput,
     ) -> Result<(String, Option<Vec<String>>), ToolError> {
@@ -151,7 +151,7 @@ impl Commands {
         if !self.is_judged_after(input, line.risk()) {
             return self.needed(line, &cwd.path);
         }
-        // On a view nothing but the workspace's copy is there to be written.
+        // On a view, the command can write only to the copy of the workspace.
         let mut files = self.named_secrets(&line, &cwd.path);
         for target in &line.reads {
             files.push(Permission::read(self.target(&cwd.path, target)?));
@@ -162,7 +162,7 @@ impl Commands {
         Ok(line.runs(true, true).chain(files).collect())
     }
 
-    /// What a line would do to the workspace itself.
+    /// Returns the permissions for what a line would do to the workspace itself.
     fn needed(&self, line: CommandLine, cwd: &str) -> Result<Vec<Permission>, ToolError> {
         let mut files = self.named_secrets(&line, cwd);
         for target in &line.writes {
@@ -174,7 +174,7 @@ impl Commands {
         Ok(line.runs(self.jailed(), false).chain(files).collect())
     }
 
-    /// The command line, taken apart.
+    /// Parses the command line.
     pub(crate) fn line(input: &RunCommandInput) -> Result<CommandLine, ToolError> {
         let (command, argv) = Self::words(input)?;
         Ok(match argv {
@@ -183,16 +183,16 @@ impl Commands {
         })
     }
 
-    /// The command line, and how harmful each part of it is here.
+    /// Parses the command line and sets the risk of each part in this environment.
     fn judged(&self, input: &RunCommandInput, cwd: &str) -> Result<CommandLine, ToolError> {
         let mut line = Self::line(input)?;
         for part in &mut line.parts {
-            // A variable can make a reader run anything; without a jail a reader reads the whole machine.
+            // A variable can make a reading command run anything; without a jail, a reading command can read the whole machine.
             let plain = input.env.is_empty() && (self.jailed() || stays(part.argv.as_deref(), cwd));
             if !plain {
                 part.risk = part.risk.max(Risk::High);
             }
-            // What a command reads it can send away.
+            // A command can send away what it reads.
             part.risk = part.risk.max(self.network.least_risk());
         }
         let reads_git =
@@ -208,10 +208,10 @@ impl Commands {
         Ok(line)
     }
 
-    /// Does git, on a line of this risk, run no program that settings in the workspace name?
+    /// Returns true if git, on a line of this risk, runs no program that settings in the workspace name.
     fn reads_quietly(&self, cwd: &str, risk: Risk, compares: bool) -> bool {
-        // In another folder it may find another repository, and within files that it compares, too. The index is looked at
-        // last: it may be large.
+        // In another folder, or within the files that it compares, git may find another repository. The index is checked last because
+        // it may be large.
         cwd == "."
             && match git::settings(&self.workspace) {
                 Settings::Inert => true,
@@ -221,34 +221,34 @@ impl Commands {
             && !(compares && index::may_hold_repositories(&self.workspace))
     }
 
-    /// The risk of a command's words.
+    /// Returns the risk of a command.
     pub(super) fn risk(&self, input: &RunCommandInput) -> Result<Risk, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
         Ok(self.judged(input, &cwd.path)?.risk())
     }
 
-    /// What the command would need to be allowed if it worked on the workspace itself.
+    /// Returns the permissions that the command would need to work on the workspace itself.
     pub(super) fn intended(&self, input: &RunCommandInput) -> Result<Vec<Permission>, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
         let line = self.judged(input, &cwd.path)?;
         self.needed(line, &cwd.path)
     }
 
-    /// The file that a redirection names, from the folder that the command starts in.
+    /// Resolves the file that a redirection names, from the folder that the command starts in.
     fn target(&self, cwd: &str, target: &Target) -> Result<PathClaim, ToolError> {
         if !target.known {
-            // As it is written: the policy asks about it.
+            // As written: the policy asks about it.
             return Ok(PathClaim::plain(target.path.clone()));
         }
         if let Some(folder) = self.network.instead() {
-            // Not in the workspace at all, whose rules do not speak of it.
+            // Not in the workspace, so its rules do not apply.
             return Ok(PathClaim::plain(
                 cleaned(&folder.join(&target.path)).to_string_lossy(),
             ));
         }
         let path = Path::new(cwd).join(&target.path);
         match self.workspace.claim(&path.to_string_lossy()) {
-            // The jail keeps it; the policy asks about it or denies it.
+            // The jail prevents the access; the policy asks about it or denies it.
             Err(WorkspaceError::Outside(_)) => {
                 let whole = self.workspace.root().join(path);
                 Ok(PathClaim::plain(cleaned(&whole).to_string_lossy()))
@@ -257,7 +257,7 @@ impl Commands {
         }
     }
 
-    /// The protected paths that a command writes by a redirection: those that were judged, for the policy asked about each.
+    /// Returns the protected paths that a command writes by redirections. They were judged, because the policy asked about each.
     fn approved(
         &self,
         line: &str,
@@ -279,7 +279,7 @@ impl Commands {
         Ok(paths)
     }
 
-    /// What is to be started, and how it is connected.
+    /// Returns the command to start and its network connections.
     pub(crate) fn spec(
         &self,
         input: &RunCommandInput,
@@ -295,7 +295,7 @@ impl Commands {
         let mut spec = if let Some(folder) = self.network.instead() {
             self.elsewhere(program, folder, input)?
         } else {
-            // On a view every file may be changed.
+            // On a view, the command may change every file.
             let line = (argv.is_none() && view.is_none()).then_some(&*line);
             let confinement = Confinement {
                 guards,
@@ -321,7 +321,7 @@ impl Commands {
         Ok((spec.with_spool(self.spool.clone()), connected))
     }
 
-    /// A command in the workspace; `line` is what a shell reads.
+    /// Prepares a command in the workspace; `line` is the text for the shell, if there is one.
     fn here(
         &self,
         program: Program,
@@ -335,14 +335,14 @@ impl Commands {
             return Err(WorkspaceError::NotADirectory(place.display()).into());
         }
         let spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
-        // Judged to read and to do nothing else.
+        // True if the command was judged to only read.
         let reads = judgement
             .permissions()
             .iter()
             .all(|wanted| wanted.risk == Risk::Safe);
         let spec = git::with_settings(variables(spec, input)?, reads, self.workspace.root());
         let mut spec = self.confined(spec, guards);
-        // What was judged to only read cannot do more, even where the judgement was wrong.
+        // A command that was judged to only read cannot do more, even if the judgement was wrong.
         spec.mounts.only_reads = reads;
         if let Some(line) = line {
             spec.mounts.writable =
@@ -351,7 +351,7 @@ impl Commands {
         Ok(spec)
     }
 
-    /// A command in another folder, which is all it sees.
+    /// Prepares a command in another folder, which is all that it sees.
     fn elsewhere(
         &self,
         program: Program,
@@ -369,7 +369,7 @@ impl Commands {
         Ok(self.within_memory(spec))
     }
 
-    /// The same with the workspace bound under these guards ([`covers::of`]).
+    /// Mounts the workspace with these guards ([`covers::of`]).
     pub(crate) fn confined(&self, spec: CommandSpec, guards: Vec<Guard>) -> CommandSpec {
         let mut mounts = Mounts::workspace(self.workspace.root());
         mounts.guards = guards;
@@ -378,16 +378,16 @@ impl Commands {
         self.within_memory(spec)
     }
 
-    /// What is covered in the workspace for a command of this call.
+    /// Returns the guards of the workspace for a command of this call.
     ///
     /// # Errors
-    /// The workspace holds too much to find all of it.
+    /// If the workspace is too large to find all paths to cover.
     pub(crate) async fn covers(
         &self,
         context: &CallContext,
         on_view: bool,
     ) -> Result<Vec<Guard>, ToolError> {
-        // Without a jail nothing can be covered, and in a folder of packages nothing is to be.
+        // Without a jail nothing can be covered, and a packages folder has nothing to cover.
         if !self.jailed() || self.network.instead().is_some() {
             return Ok(Vec::new());
         }
@@ -401,7 +401,7 @@ impl Commands {
         spec
     }
 
-    /// The same with the folders of the active skills to be read, never changed; the newest one's is in `HAFT_SKILL_DIR`.
+    /// Shows the folders of the active skills read-only. `HAFT_SKILL_DIR` names the newest one.
     pub(crate) fn with_skills(
         &self,
         mut spec: CommandSpec,
@@ -413,7 +413,7 @@ impl Commands {
             .filter_map(|skill| skill.folder())
             .filter(|folder| folder.is_dir())
         {
-            // One that holds the workspace is seen with it already, and must not close it.
+            // The command already sees a folder that contains the workspace, which must not become read-only.
             if !root.starts_with(folder) {
                 match folder.strip_prefix(root) {
                     Ok(inside) => spec.mounts.guards.push(Guard::protect_dir(inside)),
@@ -431,7 +431,7 @@ impl Commands {
         time: Duration,
         context: &CallContext,
     ) -> Result<Finding, ToolError> {
-        // What it changes is nobody's wish: it works on a view that is thrown away.
+        // Nobody wants the checker's changes, so it works on a view that is discarded.
         let view = self.scratch_view(context).await?;
         let guards = covers::of(context, &self.workspace, view.is_some()).await?;
         let spec = CommandSpec::argv(argv, self.workspace.root()).with_timeout(time);
@@ -455,7 +455,7 @@ impl Commands {
         })
     }
 
-    /// Starts a command, which reads what its client pipes in.
+    /// Starts a command; it reads what its client pipes in.
     pub(crate) async fn start(
         &self,
         spec: CommandSpec,
@@ -476,7 +476,7 @@ impl Checker for Commands {
     }
 }
 
-/// The same with the variables that the call sets.
+/// Sets the variables of the call.
 fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSpec, ToolError> {
     for (name, value) in &input.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
@@ -488,14 +488,14 @@ fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSp
     Ok(spec)
 }
 
-/// The program that a line for a shell starts first.
+/// Returns the first program that a shell line starts.
 fn program_of(line: &str) -> String {
     let read = CommandLine::new(line);
     let mut programs = read.parts.iter().filter_map(CommandPart::program);
     programs.next().unwrap_or("bash").to_owned()
 }
 
-/// Whether no word names a place outside the workspace.
+/// Returns true if no word names a path outside the workspace.
 fn stays(argv: Option<&[String]>, cwd: &str) -> bool {
     let outside = |word: &String| {
         let value = word
@@ -506,7 +506,7 @@ fn stays(argv: Option<&[String]>, cwd: &str) -> bool {
     cwd == "." && argv.is_some_and(|argv| !argv.iter().any(outside))
 }
 
-/// A line with the variables and the folder that its call gives it, as a shell would be told.
+/// Returns a line with the variables and the folder of its call, in shell syntax.
 fn whole(input: &RunCommandInput, line: &str) -> String {
     let mut out = String::new();
     if input.cwd != "." {

@@ -1,8 +1,8 @@
-//! Paths by their text alone: nothing is looked up, no link is followed.
+//! Operations on the text of paths. They look nothing up and follow no links.
 
 use std::path::{Component, Path, PathBuf};
 
-/// An absolute path without `.` and `..`.
+/// Removes `.` and `..` from an absolute path.
 pub(crate) fn cleaned(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -15,7 +15,7 @@ pub(crate) fn cleaned(path: &Path) -> PathBuf {
     clean
 }
 
-/// Whether a path goes down and then up again: links on the way may lead elsewhere.
+/// Returns true if a path goes down and then up again, so that links on the way may lead elsewhere.
 pub(super) fn climbs(path: &Path) -> bool {
     let mut parts = path
         .components()
@@ -23,7 +23,7 @@ pub(super) fn climbs(path: &Path) -> bool {
     parts.any(|part| part == Component::ParentDir)
 }
 
-/// A path without `.` and `..`, if it is below the folder that it starts at.
+/// Removes `.` and `..` from a path. Returns `None` if it does not stay below its start.
 pub(super) fn inside(path: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::new();
     for part in path.components() {

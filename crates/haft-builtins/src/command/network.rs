@@ -1,4 +1,4 @@
-//! `CommandNetwork`: what commands reach over the network, and where packages for them are kept.
+//! `CommandNetwork`: what commands can reach over the network, and where packages for them are stored.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::command::connections::{Asking, ByConnections, Connections};
 use crate::command::{CommandData, packages};
 use crate::proxy::{Proxy, Refusals};
 
-/// What commands reach over the network, and the packages they see. The default reaches nothing.
+/// The network access of commands, and the packages they see. The default reaches nothing.
 #[derive(Debug, Clone, Default)]
 pub struct CommandNetwork {
     mode: Mode,
-    /// Where packages of this workspace were installed, or will be.
+    /// The folder for packages installed for this workspace.
     packages: Option<PathBuf>,
 }
 
@@ -25,7 +25,7 @@ pub struct CommandNetwork {
 enum Mode {
     #[default]
     None,
-    /// Each connection is judged, and asked about, when it is made; the proxy's list needs no rule.
+    /// Judges, and asks about, each connection when it is made; hosts on the proxy's list need no rule.
     Ask(Proxy, OpenCommands),
     AllowList(Proxy),
     Install(Proxy, PathBuf),
@@ -33,17 +33,17 @@ enum Mode {
 }
 
 impl CommandNetwork {
-    /// Each connection is judged when it is made, by `Network` rules and by people; hosts of this proxy's list are allowed
-    /// unless a rule denies them. The executor needs [`tool`](Self::tool) for it.
+    /// Judges each connection when it is made, by `Network` rules and the user. Hosts on this proxy's list are allowed unless a rule
+    /// denies them. The executor needs [`tool`](Self::tool) for it.
     pub fn ask(proxy: Proxy) -> Self {
         Self::of(Mode::Ask(proxy, OpenCommands::default()))
     }
 
-    /// The host's own tool by which connections are asked about, for
-    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools); none where nothing is asked about.
+    /// Returns the internal tool that asks about connections, for
+    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools), or `None` if nothing is asked about.
     ///
     /// # Errors
-    /// The tool cannot be described.
+    /// If the tool cannot be described.
     pub fn tool(&self) -> Result<Option<Arc<dyn Tool>>, NameError> {
         match &self.mode {
             Mode::Ask(_, open) => Connect::tool(open.clone()).map(Some),
@@ -51,18 +51,18 @@ impl CommandNetwork {
         }
     }
 
-    /// The hosts that this proxy's list allows, and nothing else.
+    /// Allows the hosts on this proxy's list and nothing else.
     pub fn allow_list(proxy: Proxy) -> Self {
         Self::of(Mode::AllowList(proxy))
     }
 
-    /// The same for programs that install packages: they run in this folder in place of the workspace, which they
-    /// do not see.
+    /// Allows the hosts on this proxy's list, for programs that install packages. They run in this folder instead of the workspace,
+    /// which they do not see.
     pub fn install(proxy: Proxy, packages: PathBuf) -> Self {
         Self::of(Mode::Install(proxy, packages))
     }
 
-    /// All that this machine reaches, its own services included.
+    /// Allows everything that this machine can reach, including its own services.
     pub fn full() -> Self {
         Self::of(Mode::Full)
     }
@@ -74,23 +74,23 @@ impl CommandNetwork {
         }
     }
 
-    /// The same, with the packages of this folder in sight, where it exists.
+    /// Shows commands the packages in this folder, if it exists.
     pub fn with_packages(mut self, folder: PathBuf) -> Self {
         self.packages = Some(folder);
         self
     }
 
-    /// Reaches nothing that is not judged when it is reached.
+    /// Returns true if commands reach nothing, or each connection is judged when it is made.
     pub(crate) fn is_judged_when_used(&self) -> bool {
         matches!(self.mode, Mode::None | Mode::Ask(..))
     }
 
-    /// Whether commands run without a network where the jail cannot hold them to the outlet.
+    /// Returns true if commands may run without a network when the jail cannot restrict them to the outlet.
     pub(crate) fn can_do_without(&self) -> bool {
         matches!(self.mode, Mode::Ask(..))
     }
 
-    /// The word in settings.
+    /// Returns the name of the mode in the settings.
     pub fn word(&self) -> &'static str {
         match self.mode {
             Mode::None => "none",
@@ -101,7 +101,7 @@ impl CommandNetwork {
         }
     }
 
-    /// What it means, in a line for a person.
+    /// Describes the mode in one line for the user.
     pub fn meaning(&self) -> String {
         match &self.mode {
             Mode::None => "commands reach nothing".to_owned(),
@@ -122,7 +122,7 @@ impl CommandNetwork {
         }
     }
 
-    /// What commands reach, whole: an approval of a command holds for exactly this.
+    /// Describes completely what commands can reach: an approval of a command holds for exactly this.
     pub(crate) fn reach(&self) -> String {
         match &self.mode {
             Mode::None => "none".to_owned(),
@@ -140,7 +140,7 @@ impl CommandNetwork {
         }
     }
 
-    /// The least risk of any command, whatever it runs.
+    /// Returns the minimum risk of any command, whatever it runs.
     pub(crate) fn least_risk(&self) -> Risk {
         match self.mode {
             // Each connection has a risk of its own.
@@ -150,7 +150,7 @@ impl CommandNetwork {
         }
     }
 
-    /// The folder that commands run in where that is not the workspace.
+    /// Returns the folder that commands run in instead of the workspace, if there is one.
     pub(crate) fn instead(&self) -> Option<&Path> {
         match &self.mode {
             Mode::Install(_, folder) => Some(folder),
@@ -158,7 +158,7 @@ impl CommandNetwork {
         }
     }
 
-    /// The folder of packages, made where it is absent; the only place such a command writes.
+    /// Returns the packages folder and creates it if needed. It is the only place that such a command can write to.
     pub(crate) fn packages_folder(folder: &Path) -> Result<PathBuf, ToolError> {
         use std::os::unix::fs::DirBuilderExt;
         let made = std::fs::DirBuilder::new()
@@ -172,7 +172,7 @@ impl CommandNetwork {
         })
     }
 
-    /// Connects what is to be started. What the caller set in its environment stays.
+    /// Sets up the network of a command. Variables that the caller set are kept.
     pub(crate) fn connect(
         &self,
         spec: &mut CommandSpec,
@@ -184,7 +184,7 @@ impl CommandNetwork {
             refusals: None,
             connections: None,
         };
-        // What only reads has nothing to connect to.
+        // A command that only reads has no need to connect.
         if let Mode::Ask(proxy, open) = &self.mode
             && !spec.mounts.only_reads
         {
@@ -220,7 +220,7 @@ impl CommandNetwork {
     }
 }
 
-/// Shows a folder to be read, never changed.
+/// Shows a folder read-only.
 fn show(mounts: &mut Mounts, folder: &Path, workspace: &Path) {
     match folder.strip_prefix(workspace) {
         Ok(inside) => mounts.guards.push(Guard::protect_dir(inside)),
@@ -231,7 +231,7 @@ fn show(mounts: &mut Mounts, folder: &Path, workspace: &Path) {
 /// Names and addresses of the jail's own loopback.
 const LOOPBACK: &str = "localhost,127.0.0.1,::1,[::1]";
 
-/// Installers that give a silent connection up sooner than a person decides, in their own units.
+/// Timeouts, each in its installer's units, for installers that give up a silent connection before the user can decide.
 fn patience() -> impl Iterator<Item = (&'static str, String)> {
     [
         ("PIP_DEFAULT_TIMEOUT", "600"),
@@ -243,7 +243,7 @@ fn patience() -> impl Iterator<Item = (&'static str, String)> {
     .map(|(name, value)| (name, value.to_owned()))
 }
 
-/// Programs that look for a newer version of themselves: a user would be asked about a host that the command does not need.
+/// Turns off update checks: the user would be asked about a host that the command does not need.
 fn no_updates() -> impl Iterator<Item = (&'static str, String)> {
     [
         ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
@@ -254,7 +254,7 @@ fn no_updates() -> impl Iterator<Item = (&'static str, String)> {
     .map(|(name, value)| (name, value.to_owned()))
 }
 
-/// How programs are told of the proxy. One that does not listen reaches nothing.
+/// Returns the variables that point programs to the proxy. A program that ignores them reaches nothing.
 fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
     let named = [
         "HTTP_PROXY",
@@ -265,23 +265,23 @@ fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
         "all_proxy",
     ];
     let named = named.map(|name| (name, format!("http://{OUTLET_ADDRESS}")));
-    // The loopback of the jail's own network, where a test may have its server.
+    // The jail's own loopback, where a test may run its server.
     let none = ["NO_PROXY", "no_proxy"].map(|name| (name, LOOPBACK.to_owned()));
-    // Node's own client asks for the proxy only so.
+    // Node's own client uses the proxy only with this variable.
     let node = [("NODE_USE_ENV_PROXY", "1".to_owned())];
     named.into_iter().chain(none).chain(node)
 }
 
-/// How one command was connected.
+/// The network connections of one command.
 #[derive(Debug, Clone)]
 pub(crate) struct Connected {
     mode: &'static str,
     refusals: Option<Arc<Refusals>>,
-    /// What decides about its connections, where each is judged.
+    /// Decides about the connections if each is judged.
     connections: Option<Arc<Connections>>,
 }
 
-/// What programs say that did not get a connection, or look for one on their own.
+/// Messages of programs that got no connection, or that resolve names themselves.
 const UNREACHED: [&str; 8] = [
     "Network is unreachable",
     "network is unreachable",
@@ -294,12 +294,12 @@ const UNREACHED: [&str; 8] = [
 ];
 
 impl Connected {
-    /// How the command is confined, its network included where it has one.
+    /// Describes the confinement of the command, including its network if it has one.
     pub(crate) fn strength(&self, running: &Running) -> String {
         let judged = self.connections.as_ref();
         match self.mode {
             "none" => running.strength().word().to_owned(),
-            // It reached nothing.
+            // The command connected to nothing.
             "ask" if judged.is_none_or(|judged| judged.reached().is_empty()) => {
                 running.strength().word().to_owned()
             }
@@ -307,7 +307,7 @@ impl Connected {
         }
     }
 
-    /// The setting that would allow the first of what was refused, for the person who runs haft.
+    /// Returns the setting that would allow the first refused connection, for the operator.
     pub(crate) fn would_allow(&self, data: &CommandData) -> Option<String> {
         let refusals = self.refusals.as_ref();
         let refused = refusals.and_then(|refusals| refusals.would_allow());
@@ -318,7 +318,7 @@ impl Connected {
         refused.or_else(ask)
     }
 
-    /// What a command that failed can do about a network that it looked for in vain.
+    /// Returns advice for a command that failed because it could not reach the network.
     pub(crate) fn hint(&self, data: &CommandData) -> Option<String> {
         if !is_unreached(data) {
             return None;
@@ -334,23 +334,23 @@ impl Connected {
         })
     }
 
-    /// As long as the value is there, the command's call asks about its connections.
+    /// Returns a value during whose lifetime the command's call asks about its connections.
     pub(crate) fn asking(&self) -> Option<Asking> {
         self.connections.as_ref().map(Connections::asking)
     }
 
-    /// What decides about its connections, where each is judged.
+    /// Returns what decides about the connections if each is judged.
     pub(crate) fn connections(&self) -> Option<&Arc<Connections>> {
         self.connections.as_ref()
     }
 
-    /// The places that were connected to so far, where each connection is judged.
+    /// Returns the places connected to so far, if each connection is judged.
     pub(crate) fn reached(&self) -> Vec<String> {
         let judged = self.connections.as_ref();
         judged.map(|judged| judged.reached()).unwrap_or_default()
     }
 
-    /// What was refused so far.
+    /// Returns what was refused so far.
     pub(crate) fn refused(&self) -> Vec<String> {
         let refusals = self.refusals.as_ref();
         refusals

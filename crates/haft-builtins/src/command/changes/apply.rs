@@ -1,4 +1,4 @@
-//! `apply_changes`: the host's own tool that applies what a command changed; it is judged and asked about like every call.
+//! `apply_changes`: the internal tool that applies a command's changes; the policy judges it like every call.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -66,12 +66,12 @@ impl Part {
     }
 }
 
-/// `apply_changes`.
+/// The tool `apply_changes`.
 #[derive(Debug)]
 pub(crate) struct ApplyChanges(pub(crate) Arc<Views>);
 
 impl ApplyChanges {
-    /// The changes as they are decided in this process, or as they lie on the disk.
+    /// Returns the changes that this process is deciding, or loads them from disk.
     fn looked(&self, input: &ApplyChangesInput) -> Result<Arc<PendingChanges>, ToolError> {
         if let Some(kept) = self.0.opened(&input.view) {
             return Ok(kept);
@@ -95,8 +95,8 @@ impl TypedTool for ApplyChanges {
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        // Whether files are as they were shown is known for sure only when it runs. An approval whose request fails before it
-        // runs would stay undone for ever.
+        // Only the run itself can tell for sure whether the files are still as shown. If this request failed now, an approval could
+        // never be carried out.
         let kept = self.looked(input)?;
         let fate = input.part.fate();
         let select = |change: &ViewChange| kept.has_fate(&change.path, &fate);
@@ -104,14 +104,14 @@ impl TypedTool for ApplyChanges {
     }
 
     fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        // The permissions name each path, and another run of the same command has another view. What is allowed for good or
-        // for a session is allowed to that command alone.
+        // The permissions name each path, and another run of the same command has another view. A permanent or session grant
+        // therefore covers only that command.
         &["run", "view", "part", "sha256", "network"]
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
         let Ok(kept) = self.looked(input) else {
-            // The permissions say why.
+            // `permissions` reports the error.
             return Vec::new();
         };
         let fate = input.part.fate();
@@ -145,7 +145,7 @@ impl TypedTool for ApplyChanges {
             if input.part == Part::Allowed {
                 return kept.applied();
             }
-            // This thread is for work that blocks, and its work is finished where the call is dropped.
+            // This thread may block, and its work finishes even if the call is dropped.
             let result = Handle::current().block_on(kept.result(&context))?;
             if resumed {
                 kept.keep(false);
@@ -156,7 +156,7 @@ impl TypedTool for ApplyChanges {
     }
 }
 
-/// Fails where these are not the changes that the input names.
+/// Fails if these are not the changes that the input names.
 fn check(kept: &PendingChanges, input: &ApplyChangesInput) -> Result<(), ToolError> {
     if kept.sha256(&input.part.fate()) == input.sha256 {
         return Ok(());
@@ -173,7 +173,7 @@ fn check(kept: &PendingChanges, input: &ApplyChangesInput) -> Result<(), ToolErr
     )))
 }
 
-/// Fails where applying these changes is more than what was judged.
+/// Fails if applying these changes needs more than was judged.
 fn cleared(
     views: &Views,
     kept: &PendingChanges,
@@ -193,7 +193,7 @@ fn cleared(
 }
 
 impl Views {
-    /// What applying the selected changes would do: first that anything is applied at all, then each change.
+    /// Returns what applying the selected changes would do: first that anything is applied at all, then each change.
     pub(super) fn permissions(
         &self,
         kept: &PendingChanges,
@@ -201,13 +201,13 @@ impl Views {
         select: &dyn Fn(&ViewChange) -> bool,
     ) -> Vec<Permission> {
         let approved = kept.with_note(|note| note.approved);
-        // What was asked about stays so, also when a change that was applied before has it ignored.
+        // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
         let ask_ignored = self.options.ask_ignored || part == Part::Asked;
         let effects = Effects::new(&self.workspace, approved, ask_ignored);
         let mut effects = effects.with_repositories(&self.workspace, &kept.collected.changes);
         let mut apply = Permission::apply(kept.with_note(|note| note.command.clone()));
         if self.options.mode == ChangeMode::Review {
-            // No profile lets it pass.
+            // No profile allows this.
             apply.risk = Risk::Critical;
         }
         let each = kept.collected.changes.iter();
@@ -227,19 +227,19 @@ impl PendingChanges {
         self.with_note(|note| note.fates.get(&PathText(path.to_owned())) == Some(fate))
     }
 
-    /// The SHA-256 over the changes of this fate.
+    /// Returns the SHA-256 over the changes with this fate.
     pub(super) fn sha256(&self, fate: &Fate) -> String {
         self.collected.sha256(&|path| self.has_fate(path, fate))
     }
 
-    /// Applies the changes of this fate; each has its own afterwards.
+    /// Applies the changes with this fate; each has a new fate afterwards.
     fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) {
         let selected = |path: &Path| self.has_fate(path, fate);
         let left_out = self.collected.left_out(&selected);
         if let Some((path, why)) = left_out.first()
             && *fate == Fate::Asked
         {
-            // What a person approved is applied as it was shown, or not at all.
+            // Changes that the user approved are applied as shown or not at all.
             let why = format!("{}: {why}", path.display());
             return self.decide(fate, |_| Fate::Conflict(why.clone()));
         }
@@ -261,7 +261,7 @@ impl PendingChanges {
         }
     }
 
-    /// Finds what was applied before something failed: each change is looked at.
+    /// After a failure, checks each change to find out which ones were applied.
     fn after_failure(&self, workspace: &Workspace, fate: &Fate, error: &WorkspaceError) {
         let selected = |path: &Path| self.has_fate(path, fate);
         let made = self.collected.applied(workspace, &selected).into_iter();

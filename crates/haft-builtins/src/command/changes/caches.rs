@@ -1,6 +1,6 @@
-//! `Caches`: what a command finds of the user's caches below its own HOME, with what earlier commands of its run added.
+//! `Caches`: the user's caches as a command sees them in its own HOME, with the additions of earlier commands of its run.
 //!
-//! The user's own stay as they are. The additions of a run are shared by its commands and are never applied.
+//! The user's own caches never change. The commands of a run share its additions, which are never applied.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use crate::command::changes::Views;
 use crate::command::changes::folder::{UPPER, WORK, lock, make_folder};
 
-/// What build tools download or compile once for all projects, below HOME. No folder here holds settings or credentials.
+/// Folders below HOME where build tools cache downloads and builds for all projects. None holds settings or credentials.
 const FOLDERS: [&str; 16] = [
     ".bun/install/cache",
     ".cache/composer",
@@ -44,24 +44,24 @@ const NOW_TIME: Timespec = Timespec {
     tv_nsec: UTIME_NOW,
 };
 
-/// The caches of one command. They are its own until this is dropped.
+/// The caches of one command, which has them to itself until this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Caches {
     folders: Vec<HomeFolder>,
-    /// What the run added, locked; none where another command has it.
+    /// The lock on the run's additions; `None` if another command holds it.
     shared: Option<File>,
 }
 
 impl Caches {
-    /// What the sandbox mounts.
+    /// Returns the folders for the sandbox to mount.
     pub(super) fn folders(&self) -> Vec<HomeFolder> {
         self.folders.clone()
     }
 }
 
 impl Views {
-    /// The caches for a command. Where another command of the run uses what the run added, this one starts from the user's
-    /// own, and what it adds goes with its view, whose folder is `view`.
+    /// Prepares the caches for a command. If another command uses the run's additions, this one starts from the user's caches and
+    /// stores its own additions in `view`, the folder of its view.
     pub(super) fn caches(&self, run: &RunId, view: &Path, denials: &Denials) -> io::Result<Caches> {
         let log = &self.options.log;
         let shared = log.caches_folder(run).map_err(io::Error::other)?;
@@ -92,14 +92,14 @@ impl Views {
             caches.folders.push(HomeFolder { folder, at, view });
         }
         if let Some(shared) = &caches.shared {
-            // A sweep goes by this time.
+            // The sweep checks this time.
             futimens(shared, &NOW)?;
         }
         Ok(caches)
     }
 
-    /// A cache that the user has and that commands may see. One on another disk may be a link; one that leads to another
-    /// place of the home is not shown.
+    /// Returns a cache that the user has and commands may see. It may be a link to another disk, but not to another place in the
+    /// user's home.
     fn cache(&self, at: &str, denials: &Denials) -> Option<PathBuf> {
         let home = self.options.home.as_ref()?;
         let written = home.join(at);
@@ -109,7 +109,7 @@ impl Views {
         let elsewhere = folder.starts_with(&real_home) && folder != real_home.join(at);
         let own = self.options.log.home().canonicalize().ok()?;
         let apart = apart(self.workspace.root()) && apart(&own) && !elsewhere;
-        // A rule may be written with either name.
+        // A rule may use any of these names.
         let names = [written, real_home.join(at), folder.clone()];
         let denied = names.iter().any(|name| {
             let name = name.to_string_lossy();

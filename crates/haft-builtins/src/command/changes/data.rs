@@ -1,4 +1,4 @@
-//! What the result of a command says about its changes.
+//! The part of a command's result that lists its changes.
 
 use haft::change::State;
 use haft::change::collect::ViewChange;
@@ -6,7 +6,7 @@ use haft::change::net::Action;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most files that a result names one by one which were only added or modified.
+/// Maximum number of merely added or modified files that a result names.
 const MOST_NAMED: usize = 200;
 
 /// A change of a command that was applied.
@@ -34,7 +34,7 @@ impl Changed {
         }
     }
 
-    /// Whether a list may count it without naming it: nothing is lost by it.
+    /// Returns true if a list may count the change without naming it, because it deletes nothing.
     fn only_adds(&self) -> bool {
         [Action::Create, Action::Modify]
             .iter()
@@ -54,8 +54,8 @@ pub struct NotApplied {
     pub kept: Option<String>,
 }
 
-/// The changes to name, and how many more files were added or modified. What is deleted, replaced or made accessible is
-/// always named.
+/// Returns the changes to name, and the number of other files that were added or modified. Deleted and replaced files and mode
+/// changes are always named.
 pub(super) fn named(changes: Vec<Changed>) -> (Vec<Changed>, u64) {
     let (mut adding, mut more) = (0, 0);
     let mut named = Vec::with_capacity(changes.len().min(MOST_NAMED));

@@ -1,4 +1,4 @@
-//! The permissions of a command's changes: each is judged as a file tool's write or deletion would be.
+//! The permissions of a command's changes: each is judged like a write or deletion by a file tool.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use crate::command::changes::ignored::Ignored;
 use crate::command::git_changes::extra_protected;
 use crate::command::lexical::{cleaned, climbs};
 
-/// Where programs of the system lie, which a link may name: who runs haft cannot change them.
+/// Locations of system programs, which links may point to: the user who runs haft cannot change them.
 const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/lib/", "/lib64/"];
 
-/// How the changes of one command are judged.
+/// Derives the permissions of one command's changes.
 pub(super) struct Effects<'a> {
     root: &'a Path,
-    /// None where every file is asked about.
+    /// `None` if every file is asked about.
     ignored: Option<Ignored>,
-    /// The command was approved before it ran.
+    /// True if the command was approved before it ran.
     approved: bool,
-    /// What is protected, whatever its name.
+    /// Paths that are protected regardless of their names.
     protected: BTreeSet<String>,
     seen: HashMap<PathBuf, bool>,
 }
@@ -42,7 +42,7 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// The same for the changes of these paths: settings of repositories among them are protected.
+    /// Adds the changed paths, so that settings of repositories among them are protected.
     pub(super) fn with_repositories(
         mut self,
         workspace: &Workspace,
@@ -57,8 +57,8 @@ impl<'a> Effects<'a> {
         self
     }
 
-    /// What applying a change would do. It is safe where the command was approved and for what git ignores: then rules
-    /// and guards alone speak of it.
+    /// Returns the permission that applying a change needs. It is safe if the command was approved or git ignores the path; then only
+    /// rules and guards decide.
     pub(super) fn of(&mut self, change: &ViewChange) -> Permission {
         let path = &change.path;
         let claim = PathClaim {
@@ -72,7 +72,7 @@ impl<'a> Effects<'a> {
         let states = [&change.before, &change.after].into_iter().flatten();
         let seen = &mut self.seen;
         let ignored = self.ignored.as_ref().is_some_and(|ignored| {
-            // What is lost and what comes are both ignored.
+            // Both the old and the new state must be ignored.
             let mut kinds = states.map(|state| matches!(state, State::Folder { .. }));
             kinds.all(|folder| ignored.covers(path, folder, seen))
         });
@@ -80,7 +80,7 @@ impl<'a> Effects<'a> {
             permission.risk = Risk::Safe;
         }
         if self.is_protected(&permission) {
-            // Neither a profile nor an approval of the command lets it pass.
+            // Neither a profile nor an approval of the command allows this.
             permission.risk = Risk::Critical;
         }
         permission
@@ -96,14 +96,14 @@ impl<'a> Effects<'a> {
             || self.protected.contains(&claim.path)
     }
 
-    /// Where a new link leads, when rules may have something to say about that.
+    /// Returns the target of a new link if rules may apply to it.
     fn target(&self, change: &ViewChange) -> Option<String> {
         let Some(State::Link { target }) = &change.after else {
             return None;
         };
         let folder = change.path.parent().unwrap_or(Path::new(""));
         if climbs(&target.0) {
-            // Where it leads depends on other links; its text does not tell.
+            // The target depends on other links, so its text alone does not tell.
             let whole = self.root.join(folder).join(&target.0);
             return Some(whole.to_string_lossy().into_owned());
         }

@@ -1,4 +1,4 @@
-//! What becomes of each change of a command: the verdicts of the policy, and which changes only make sense together.
+//! `Fates`: decides each change of a command from the policy's verdicts, and groups changes that only make sense together.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use haft::policy::EffectVerdict;
 use crate::command::changes::OnPartial;
 use crate::command::changes::note::Fate;
 
-/// The fates of some changes, as the policy says.
+/// The fates of a set of changes.
 pub(super) struct Fates<'a> {
     changes: &'a [ViewChange],
     fates: Vec<Fate>,
 }
 
 impl<'a> Fates<'a> {
-    /// The fates by what the policy says of each change; all are asked about where a person `reviews` all.
+    /// Creates the fates from the policy's verdicts. If the user `reviews` everything, allowed changes are asked about too.
     pub(super) fn new(
         changes: &'a [ViewChange],
         said: impl Iterator<Item = EffectVerdict>,
@@ -33,7 +33,7 @@ impl<'a> Fates<'a> {
         }
     }
 
-    /// Refuses all changes below a folder for another reason than the policy's.
+    /// Refuses all changes below a folder for a reason other than the policy.
     pub(super) fn refuse_below(&mut self, folder: &Path, why: &str) {
         for (change, fate) in self.changes.iter().zip(&mut self.fates) {
             if change.path.starts_with(folder) {
@@ -42,7 +42,7 @@ impl<'a> Fates<'a> {
         }
     }
 
-    /// Makes one decision of what only makes sense together.
+    /// Makes a single decision for changes that only make sense together.
     pub(super) fn together(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
         self.join_repositories();
         self.join_deleted_folders();
@@ -60,7 +60,7 @@ impl<'a> Fates<'a> {
         paths.zip(self.fates).collect()
     }
 
-    /// Half of a change to a repository breaks it.
+    /// Joins changes of the same repository: half of them would break it.
     fn join_repositories(&mut self) {
         let repository = |path: &Path| {
             let is_git = |name: &&Path| {
@@ -75,7 +75,7 @@ impl<'a> Fates<'a> {
         );
     }
 
-    /// A folder is deleted whole or not at all: half of it applied would be taken for another program's change later.
+    /// Joins the changes of a deleted folder: half of a deletion would later look like another program's change.
     fn join_deleted_folders(&mut self) {
         let is_deleted = |change: &&ViewChange| {
             matches!(change.before, Some(State::Folder { .. }))
@@ -119,8 +119,8 @@ impl<'a> Fates<'a> {
         }
     }
 
-    /// What is made in a new folder goes with the folder, and a folder is not deleted before what it holds. The changes
-    /// are sorted by path.
+    /// Joins what is created in a new folder with that folder, and a deleted folder with its contents, which are deleted first.
+    /// The changes are sorted by path.
     fn join_folders(&mut self) {
         let at: BTreeMap<&Path, usize> = self
             .changes
@@ -158,7 +158,7 @@ impl<'a> Fates<'a> {
     }
 }
 
-/// The fate of one change, as the policy says.
+/// Returns the fate of one change according to the policy.
 fn fate(change: &ViewChange, said: EffectVerdict, reviews: bool) -> Fate {
     match (change.conflict, said.verdict) {
         (_, Verdict::Deny) => Fate::Refused(said.reason),
@@ -169,7 +169,7 @@ fn fate(change: &ViewChange, said: EffectVerdict, reviews: bool) -> Fate {
     }
 }
 
-/// A fate, or what follows from that of another change where that is stricter.
+/// Returns `own`, or the fate that follows from `other` if that is stricter.
 fn stricter(own: &Fate, other: &Fate, why: &str) -> Fate {
     match (own, other) {
         (Fate::Allowed, Fate::Asked) => Fate::Asked,

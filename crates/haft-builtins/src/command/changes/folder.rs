@@ -1,4 +1,4 @@
-//! A folder for what a command changes, in haft's state folder: made, locked and removed.
+//! Creates, locks and removes the folders for commands' changes in haft's state folder.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -7,15 +7,15 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Where the command's changes are.
+/// The overlay's upper folder, which holds the changes.
 pub(super) const UPPER: &str = "upper";
-/// What the overlay needs for itself.
+/// The overlay's work folder.
 pub(super) const WORK: &str = "work";
 
-/// The file that says that applying its changes has begun.
+/// The file that marks that haft has begun to apply the changes.
 pub(super) const BEGUN: &str = "begun";
 
-/// Makes a folder that only its owner enters, with those above it.
+/// Creates a folder that only its owner can enter, with its parents.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -32,7 +32,7 @@ pub(super) fn lock(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether it is a folder itself, and no link to one.
+/// Returns true if the path is a folder, not a link to one.
 pub(super) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
@@ -41,11 +41,11 @@ pub(super) fn is_folder(path: &Path) -> bool {
 pub(super) fn remove(folder: &Path) {
     let work = folder.join(WORK);
     if is_folder(&work) && is_folder(&work.join("work")) {
-        // The overlay closes its own folder to everybody.
+        // The overlay removes all permissions from its own folder.
         let _ = fs::set_permissions(work.join("work"), fs::Permissions::from_mode(0o700));
     }
     let removed = fs::remove_dir_all(folder).or_else(|_| {
-        // A command may have closed folders to their owner.
+        // A command may have removed its owner's permissions from folders.
         open_folders(folder);
         fs::remove_dir_all(folder)
     });
@@ -56,7 +56,7 @@ pub(super) fn remove(folder: &Path) {
     }
 }
 
-/// Lets the owner into each folder that is closed to them.
+/// Restores the owner's access to every folder that lacks it.
 fn open_folders(folder: &Path) {
     let mut left = vec![folder.to_path_buf()];
     while let Some(folder) = left.pop() {

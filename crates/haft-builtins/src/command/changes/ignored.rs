@@ -1,4 +1,4 @@
-//! `Ignored`: the files that git ignores, by the settings that are in the workspace before a command's changes.
+//! `Ignored`: the files that git ignores according to the workspace's settings before a command's changes.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
@@ -10,23 +10,23 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::command::index;
 
-/// Longest file of patterns that is read.
+/// Maximum size of a pattern file, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The ignore rules of the workspace's repository. Files of patterns outside the workspace are left out: a file that only
-/// they ignore is asked about.
+/// The ignore rules of the workspace's repository. Pattern files outside the workspace do not count: haft asks about a file that
+/// only they ignore.
 #[derive(Debug)]
 pub(super) struct Ignored {
     workspace: Workspace,
     tracked: HashSet<Vec<u8>>,
-    /// The patterns of each folder that was asked about; none of one that is another repository, or whose file cannot be
-    /// read as git reads it.
+    /// The patterns of each folder looked up so far; `None` if it belongs to another repository, or if haft cannot read its file
+    /// exactly as git does.
     patterns: Mutex<HashMap<PathBuf, Option<Gitignore>>>,
     exclude: Gitignore,
 }
 
 impl Ignored {
-    /// None where the workspace is not a repository or its index cannot be read.
+    /// Returns `None` if the workspace is not a repository or its index cannot be read.
     pub(super) fn of(workspace: &Workspace) -> Option<Self> {
         let tracked = index::tracked(workspace)?;
         Some(Self {
@@ -37,7 +37,7 @@ impl Ignored {
         })
     }
 
-    /// Whether git ignores a file or folder and tracks nothing there. `seen` remembers the folders above.
+    /// Returns true if git ignores a file or folder and tracks nothing there. `seen` caches the results for parent folders.
     pub(super) fn covers(
         &self,
         path: &Path,
@@ -53,7 +53,7 @@ impl Ignored {
         self.is_below(path.parent(), seen) || self.matches(path, folder)
     }
 
-    /// Whether a path is of another repository, which may track it.
+    /// Returns true if a path belongs to another repository, which may track it.
     fn is_elsewhere(&self, path: &Path) -> bool {
         let mut known = self.known();
         let mut above = path.ancestors().skip(1);
@@ -69,7 +69,7 @@ impl Ignored {
         self.patterns.lock()
     }
 
-    /// Whether a folder above is ignored: then all below is.
+    /// Returns true if a parent folder is ignored, and with it everything below.
     fn is_below(&self, folder: Option<&Path>, seen: &mut HashMap<PathBuf, bool>) -> bool {
         let Some(folder) = folder.filter(|folder| *folder != Path::new("")) else {
             return false;
@@ -82,7 +82,7 @@ impl Ignored {
         ignored
     }
 
-    /// Whether a pattern names it: those of the nearest folder decide first.
+    /// Returns true if a pattern matches the path; the patterns of the nearest folder take precedence.
     fn matches(&self, path: &Path, folder: bool) -> bool {
         let mut known = self.known();
         for above in path.ancestors().skip(1) {
@@ -114,7 +114,7 @@ impl Ignored {
     }
 }
 
-/// The patterns in a file, for paths below a folder of the workspace; none where they cannot be read as git reads them.
+/// Reads the patterns in a file, for paths below `folder`. Returns `None` if haft cannot read them exactly as git does.
 fn patterns(workspace: &Workspace, folder: &Path, name: &str) -> Option<Gitignore> {
     let file = folder.join(name);
     if workspace.root().join(&file).symlink_metadata().is_err() {
@@ -124,7 +124,7 @@ fn patterns(workspace: &Workspace, folder: &Path, name: &str) -> Option<Gitignor
     let within = open.stamp.bytes() <= LONGEST;
     let mut text = String::new();
     within.then(|| open.file.take(LONGEST).read_to_string(&mut text).ok())??;
-    // Braces are plain characters to git, and not to the matcher.
+    // Git treats braces literally, but the matcher does not.
     if text.starts_with('\u{feff}') || text.contains(['{', '}']) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! `Note`: what is kept of an ended command on the disk while its changes are being decided.
+//! `Note`: the record of an ended command on disk while its changes are being decided.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,37 +17,37 @@ use crate::command::CommandData;
 use crate::command::changes::data::{Changed, NotApplied};
 use crate::command::changes::failed;
 
-/// What is kept of an ended command beside its changes.
+/// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";
-/// Longest note that is read.
+/// Maximum size of a note, in bytes.
 const LONGEST: u64 = 256 << 20;
-/// What is kept of an ended command.
+/// The record of an ended command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Note {
     pub(super) v: u32,
     pub(super) run: RunId,
     pub(super) call: CallId,
-    /// The command line, as people read it.
+    /// The command line as shown to the user.
     pub(super) command: String,
     pub(super) since: Since,
-    /// The command was approved before it ran: ordinary changes need no decision.
+    /// True if the command was approved before it ran, so that ordinary changes need no decision.
     pub(super) approved: bool,
     pub(super) said: CommandReport,
-    /// What becomes of each change.
+    /// The fate of each change.
     pub(super) fates: BTreeMap<PathText, Fate>,
-    /// What was applied so far.
+    /// Changes that were applied so far.
     pub(super) applied: Vec<Changed>,
-    /// What is never applied.
+    /// Changes that are never applied.
     pub(super) dropped: Vec<NotApplied>,
 }
 
-/// What becomes of a change.
+/// The fate of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fate {
-    /// It is applied unasked.
+    /// It is applied without asking.
     Allowed,
-    /// A person decides.
+    /// The user decides.
     Asked,
     /// It was applied.
     Applied,
@@ -59,7 +59,7 @@ pub(super) enum Fate {
     Failed(String),
 }
 
-/// What a command said and how it ended, without its changes.
+/// The output and exit of a command, without its changes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct CommandReport {
     pub(super) data: CommandData,
@@ -71,7 +71,7 @@ pub(super) struct CommandReport {
 }
 
 impl CommandReport {
-    /// Of the result of a command, whose data is a [`CommandData`].
+    /// Creates the report from a command's result, whose data is a [`CommandData`].
     pub(super) fn of(result: ToolResult) -> Result<Self, ToolError> {
         let data = result.data.as_deref().map_or("{}", RawValue::get);
         let data = serde_json::from_str(data);
@@ -90,7 +90,7 @@ impl CommandReport {
         })
     }
 
-    /// Where the command connected to, and what was refused: bounded lines.
+    /// Returns the command's connections and refusals as lines of bounded length.
     pub(super) fn network(&self) -> Vec<String> {
         let (reached, refused) = (&self.data.network_reached, &self.data.network_refused);
         let reached = reached.iter().map(|place| format!("connected to {place}"));

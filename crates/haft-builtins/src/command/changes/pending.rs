@@ -1,4 +1,4 @@
-//! `Kept`: an ended command whose changes are being decided: what it said, and what becomes of each change.
+//! `PendingChanges`: an ended command with undecided changes: its report, and the fate of each change.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -21,7 +21,7 @@ use crate::command::changes::note::{CommandReport, Fate, NOTE, Note, read};
 use crate::command::changes::view::OpenView;
 use crate::command::changes::{Views, failed, versions};
 
-/// Most paths that a message names.
+/// Maximum number of paths that a message names.
 const MOST_SAID: usize = 5;
 
 /// An ended command whose changes are being decided.
@@ -29,7 +29,7 @@ const MOST_SAID: usize = 5;
 pub(super) struct PendingChanges {
     pub(super) collected: Collected,
     note: Mutex<Note>,
-    /// None where it is only looked at.
+    /// `None` if the changes are only inspected.
     view: Option<OpenView>,
 }
 
@@ -42,7 +42,7 @@ impl PendingChanges {
         }
     }
 
-    /// Reads what was kept, and its changes as they are now, to look at.
+    /// Reads the note and the current changes, for inspection only.
     pub(super) fn look(views: &Views, run: &RunId, name: &str) -> Result<Self, ToolError> {
         let folder = views.folder(run, name).map_err(|error| gone(&error))?;
         let note = read(&folder).map_err(|error| gone(&error))?;
@@ -55,7 +55,7 @@ impl PendingChanges {
         })
     }
 
-    /// The same, with its view locked: this process alone decides about it.
+    /// Reads the note and the changes with the view locked, so that only this process can decide about them.
     pub(super) fn load(views: &Views, run: &RunId, view: OpenView) -> Result<Self, ToolError> {
         let looked = Self::look(views, run, &view.name)?;
         Ok(Self {
@@ -64,12 +64,12 @@ impl PendingChanges {
         })
     }
 
-    /// The folder with the changes; none where they are only looked at.
+    /// Returns the folder with the changes, or `None` if they are only inspected.
     pub(super) fn upper(&self) -> Option<PathBuf> {
         Some(self.view.as_ref()?.layers().upper)
     }
 
-    /// The name of the view's folder; empty where it is only looked at.
+    /// Returns the name of the view's folder, or an empty string if it is only inspected.
     pub(super) fn name(&self) -> String {
         self.view
             .as_ref()
@@ -77,23 +77,23 @@ impl PendingChanges {
             .unwrap_or_default()
     }
 
-    /// Sets whether its view is kept for a decision when this is dropped; otherwise it is removed then.
+    /// Sets whether the view is kept for a decision when this is dropped. Otherwise it is removed.
     pub(super) fn keep(&self, kept: bool) {
         if let Some(view) = &self.view {
             view.keep(kept);
         }
     }
 
-    /// Notes that applying begins.
+    /// Records that haft begins to apply the changes.
     pub(super) fn begin(&self) -> io::Result<()> {
         self.view.as_ref().map_or(Ok(()), OpenView::begin)
     }
 
-    /// Leaves its files where they are, whatever is decided: some are nowhere else.
+    /// Leaves the view's files in place whatever is decided, because some exist nowhere else.
     pub(super) fn leave(&self) {
         if let Some(view) = &self.view {
             view.leave();
-            // Nobody decides about it again.
+            // No process may decide about it again.
             let _ = fs::remove_file(view.folder.join(NOTE));
         }
     }
@@ -102,7 +102,7 @@ impl PendingChanges {
         look(&mut self.note.lock())
     }
 
-    /// Writes the note to the disk: from now on another process can go on.
+    /// Writes the note to disk. From then on, another process can resume the decision.
     pub(super) fn save(&self) -> io::Result<()> {
         let Some(view) = &self.view else {
             return Err(io::Error::other("it is only looked at"));
@@ -121,7 +121,7 @@ impl PendingChanges {
         Ok(())
     }
 
-    /// The changes of this fate.
+    /// Returns the changes with this fate.
     pub(super) fn changes_of(&self, fate: &Fate) -> Vec<&ViewChange> {
         self.with_note(|note| {
             let each = self.collected.changes.iter();
@@ -131,7 +131,7 @@ impl PendingChanges {
         })
     }
 
-    /// Decides the changes of one fate.
+    /// Sets the new fate of all changes that have the fate `from`.
     pub(super) fn decide(&self, from: &Fate, to: impl Fn(&Path) -> Fate) {
         self.with_note(|note| {
             for (path, fate) in &mut note.fates {
@@ -142,7 +142,7 @@ impl PendingChanges {
         });
     }
 
-    /// The result of the call that applied what was allowed.
+    /// Builds the result of the call that applied the allowed changes.
     pub(super) fn applied(&self) -> Result<ToolResult, ToolError> {
         let (changes, more) = self.with_note(|note| data::named(note.applied.clone()));
         ToolResult::data(&RunData {
@@ -152,7 +152,7 @@ impl PendingChanges {
         })
     }
 
-    /// An error that says where files lie that are nowhere else, if there are any.
+    /// Adds to the error where files are that exist nowhere else, if there are any.
     fn with_left(&self, error: ToolError) -> ToolError {
         let Some(upper) = self.view.as_ref().and_then(OpenView::left) else {
             return error;
@@ -165,7 +165,7 @@ impl PendingChanges {
         ))
     }
 
-    /// The result of the command, with what became of its changes.
+    /// Builds the result of the command, with the fates of its changes.
     pub(super) async fn result(&self, context: &CallContext) -> Result<ToolResult, ToolError> {
         let note = self.with_note(|note| note.clone());
         let versions = versions::keep(&note, &self.collected, context).await;
@@ -194,7 +194,7 @@ impl PendingChanges {
             more_changes: (more_changes > 0).then_some(more_changes),
             not_applied,
         };
-        // Pipes and sockets are never applied; a command that leaves one has not failed.
+        // Pipes and sockets are never applied, so a command that leaves one has not failed.
         let refused = data
             .not_applied
             .get(note.dropped.len()..)
@@ -215,7 +215,7 @@ impl PendingChanges {
     }
 }
 
-/// Why changes were not applied: the gravest reason.
+/// The most serious reason why changes were not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum WhyNot {
     Refused,
@@ -243,7 +243,7 @@ impl WhyNot {
     }
 }
 
-/// The failure of a command of whose changes some were not applied; one that failed by itself says both.
+/// Builds the error for changes that were not applied. If the command itself failed, the error says both.
 fn not_all(said: &CommandReport, not_applied: &[NotApplied], why_not: WhyNot) -> Option<ToolError> {
     if not_applied.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Whether commands can work on views here: found out by mounting one.
+//! Finds out whether commands can work on views here, by mounting one.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,10 +12,10 @@ use crate::command::changes::Views;
 use crate::command::changes::folder::remove;
 use crate::command::changes::view::OpenView;
 
-/// Where this process sees what is mounted.
+/// The table of this process's mounts.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// Fails where something is mounted below the root, which an overlay would not show.
+/// Fails if there is a mount point below the root, because an overlay would not show it.
 pub(super) fn check_mounts(root: &Path) -> Result<(), String> {
     let table = fs::read(MOUNTS).map_err(|error| format!("{MOUNTS}: {error}"))?;
     let below = table
@@ -29,7 +29,7 @@ pub(super) fn check_mounts(root: &Path) -> Result<(), String> {
     }
 }
 
-/// A path of the mount table, where three octal digits stand for blanks and the like.
+/// Decodes a path of the mount table, which writes blanks and similar characters as three octal digits.
 fn unescaped(written: &[u8]) -> PathBuf {
     let (mut path, mut at) = (Vec::with_capacity(written.len()), 0);
     while let Some(byte) = written.get(at) {
@@ -45,19 +45,19 @@ fn unescaped(written: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&path))
 }
 
-/// What can be shown to commands here.
+/// What commands can see here besides the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visibility {
-    /// The user's caches, too.
+    /// True if they can see the user's caches.
     pub(super) caches: bool,
 }
 
-/// Runs a command that does nothing on a view: only mounting says whether there can be one.
+/// Runs a command that does nothing on a view: only an actual mount shows whether views work.
 pub(super) fn probe(views: &Views) -> Result<Visibility, String> {
     let (run, call) = (RunId::generate(), CallId::new("probe"));
     let log = &views.options.log;
     let folder = log.views_folder(&run).map_err(|e| e.to_string())?;
-    // The folder of a run that never was.
+    // The folder belongs to a run that does not exist.
     let made = folder.ancestors().nth(2).map(Path::to_path_buf);
     let view = views.make(&run, &call, "").map_err(|e| e.to_string());
     let tried = view.and_then(|view| tried(views, &view, &run));
@@ -89,7 +89,7 @@ fn start(views: &Views, view: &OpenView, caches: Vec<HomeFolder>) -> Result<(), 
     mounts.home = caches;
     let spec = CommandSpec::argv(["true"], root).with_mounts(mounts);
     let sandbox = views.sandbox.for_other_runtime();
-    // On a thread of its own: this may be called from one that must not wait.
+    // Uses its own thread, because the caller's thread may not be allowed to block.
     let tried = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -1,4 +1,4 @@
-//! What becomes of the changes of a command that has ended: allowed ones are applied, a person is asked about others.
+//! Settles the changes of an ended command: applies the allowed ones and asks the user about the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::work::blocking;
 
 /// A command that has ended.
 pub(crate) struct Ended {
-    /// The command line, as people read it.
+    /// The command line as shown to the user.
     pub(crate) command: String,
-    /// Its result, without its changes.
+    /// The result, without the changes.
     pub(crate) result: ToolResult,
-    /// It was approved before it ran: by a person or by a rule.
+    /// True if the user or a rule approved the command before it ran.
     pub(crate) approved: bool,
 }
 
-/// Decides about the changes of a command, and applies them.
+/// Decides about the changes of a command and applies them.
 pub(crate) async fn settle(
     views: &Arc<Views>,
     view: OpenView,
@@ -53,14 +53,14 @@ pub(crate) async fn settle(
     let saved = Arc::clone(&kept);
     let saved = blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await;
     if let Err(error) = saved {
-        // What cannot be kept cannot be asked about; what the command said is told.
+        // Changes that cannot be saved cannot be asked about. The command's output is still returned.
         kept.decide(&Fate::Asked, |_| Fate::Failed(error.message().to_owned()));
         return kept.result(context).await;
     }
     ask(&kept, context).await
 }
 
-/// Resumes the decision about a command that ended in an earlier call with the same words.
+/// Resumes the decision about a command that ended in an earlier call with the same arguments.
 pub(crate) async fn go_on(
     views: &Arc<Views>,
     view: OpenView,
@@ -73,9 +73,9 @@ pub(crate) async fn go_on(
     ask(&kept, context).await
 }
 
-/// What was collected.
+/// The changes found in a view.
 enum Collection {
-    /// No changes: the result stands.
+    /// No changes: the result is final.
     Nothing(Box<ToolResult>),
     Some(Arc<PendingChanges>),
 }
@@ -129,10 +129,10 @@ async fn collect(
     .await
 }
 
-/// Finds what becomes of each change.
+/// Determines the fate of each change.
 fn judge(views: &Views, kept: &PendingChanges, context: &CallContext) {
     let all = views.permissions(kept, Part::Allowed, &|_| true);
-    // The first is about applying anything at all.
+    // The first verdict is about applying anything at all.
     let said = context.verdicts(APPLY, &all).into_iter().skip(1);
     let mut fates = Fates::new(&kept.collected.changes, said, views.reviews());
     let upper = kept.upper().unwrap_or_default();
@@ -148,7 +148,7 @@ fn judge(views: &Views, kept: &PendingChanges, context: &CallContext) {
     kept.with_note(|note| note.fates = fates);
 }
 
-/// Asks a person about the rest, and says what became of all.
+/// Asks the user about the remaining changes and returns the result for all of them.
 async fn ask(kept: &Arc<PendingChanges>, context: &CallContext) -> Result<ToolResult, ToolError> {
     let outcome = call(kept, Part::Asked, context).await;
     if outcome.status == Status::Suspended
@@ -166,7 +166,7 @@ async fn ask(kept: &Arc<PendingChanges>, context: &CallContext) -> Result<ToolRe
     kept.keep(false);
     if !kept.changes_of(&Fate::Asked).is_empty() {
         if outcome.data.is_some() {
-            // Another process applied them.
+            // Another process applied the changes.
             return Ok(again(outcome));
         }
         let why = refusal(&outcome);
@@ -190,12 +190,12 @@ async fn call(kept: &PendingChanges, part: Part, context: &CallContext) -> Outco
         sha256: kept.sha256(&part.fate()),
         network: kept.with_note(|note| note.said.network()),
     };
-    // Plain data: this does not fail.
+    // Plain data: serialization does not fail.
     let arguments = serde_json::to_string(&input).unwrap_or_default();
     context.call_internal(APPLY, arguments).await
 }
 
-/// Why a call applied nothing.
+/// Returns why a call applied nothing.
 fn refusal(outcome: &Outcome) -> String {
     match &outcome.error {
         Some(error) if matches!(outcome.status, Status::Cancelled | Status::Timeout) => format!(
@@ -207,7 +207,7 @@ fn refusal(outcome: &Outcome) -> String {
     }
 }
 
-/// The result of the call that another process made.
+/// Returns the result of the call that another process made.
 fn again(outcome: Outcome) -> ToolResult {
     let error = outcome.error.map(|error| {
         let told = ToolError::new(error.kind, error.message);

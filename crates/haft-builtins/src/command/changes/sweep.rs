@@ -1,4 +1,4 @@
-//! Removes what killed processes left of views, and views and caches that nothing asks for any more.
+//! Removes views left by killed processes, and views and caches that are no longer needed.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,21 +11,21 @@ use crate::command::changes::CommandChanges;
 use crate::command::changes::folder::{BEGUN, is_folder, lock, remove};
 use crate::command::changes::note::NOTE;
 
-/// From when on a view that nobody has locked and that waits for no decision was left by a killed process.
+/// Age at which an unlocked view without a pending decision counts as left by a killed process.
 const LEFT: Duration = Duration::from_hours(1);
-/// The same for what a run added to caches.
+/// Age at which a run's unused cache additions are removed.
 const UNUSED: Duration = Duration::from_hours(24);
-/// The file of haft's state folder whose time is that of the last sweep.
+/// The file in haft's state folder whose modification time is that of the last sweep.
 const MARK: &str = "views-swept";
 
 impl CommandChanges {
-    /// [`sweep`](Self::sweep), unless the last one, of whatever process, is younger than `every`.
+    /// Calls [`sweep`](Self::sweep), unless the last one, by any process, was less than `every` ago.
     ///
     /// # Errors
-    /// The runs cannot be listed, or the time of the sweep cannot be noted.
+    /// If the runs cannot be listed, or the time of the sweep cannot be recorded.
     pub fn sweep_if_due(&self, now: SystemTime, every: Duration) -> io::Result<Option<u64>> {
         let mark = self.views.options.log.home().join(MARK);
-        // A time in the future comes of a clock that was set back: it does not put sweeping off.
+        // A time in the future, from a clock that was set back, does not delay the sweep.
         let passed = |last: SystemTime| now.duration_since(last).ok();
         let last = fs::metadata(&mark).and_then(|meta| meta.modified());
         if last
@@ -42,12 +42,12 @@ impl CommandChanges {
         self.sweep(now).map(Some)
     }
 
-    /// Removes what nobody uses any more: views that a killed process left before
-    /// it began to apply them, those whose request has expired, and what runs
-    /// added to caches that no command used for a day. `now` is the time of the wall clock. Says how many folders went.
+    /// Removes what is no longer used: views that a killed process left before it began to apply them, views whose request has
+    /// expired, and cache additions that no command used for a day. `now` is the wall-clock time. Returns the number of removed
+    /// folders.
     ///
     /// # Errors
-    /// The runs cannot be listed.
+    /// If the runs cannot be listed.
     pub fn sweep(&self, now: SystemTime) -> io::Result<u64> {
         let mut removed = 0;
         let log = &self.views.options.log;
@@ -64,13 +64,13 @@ impl CommandChanges {
 }
 
 fn sweep_view(folder: &Path, now: SystemTime) -> bool {
-    // What was half applied may be nowhere else.
+    // Half-applied changes may exist nowhere else.
     if !is_folder(folder) || folder.join(BEGUN).exists() {
         return false;
     }
     let note = folder.join(NOTE);
     let over = if note.exists() {
-        // Its decision, if there was one, comes too late.
+        // A decision would come too late.
         is_older(&note, approval::STANDS + LEFT, now)
     } else {
         is_older(folder, LEFT, now)

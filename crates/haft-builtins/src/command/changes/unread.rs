@@ -1,5 +1,5 @@
-//! What git in a command records of files that deny rules hide from it: they look empty or gone, and a commit would make
-//! them so. An index must record of them what it recorded before, whatever the command did.
+//! Checks what git recorded in a command about files that deny rules hide from it. To the command they look empty or missing, and a
+//! commit would make them so. An index must record for them what it recorded before, whatever the command did.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,15 +13,15 @@ use haft::workspace::Workspace;
 use crate::command::index;
 use crate::command::lexical::cleaned;
 
-/// What every index begins with.
+/// The signature at the start of every index.
 const INDEX: &[u8] = b"DIRC";
-/// Longest file that says where a work tree is.
+/// Maximum size of a file that names a work tree, in bytes.
 const LONGEST: u64 = 64 << 10;
-/// Longest index that is read.
+/// Maximum size of an index, in bytes.
 const LONGEST_INDEX: u64 = 64 << 20;
 
-/// The repositories in which git would record hidden files otherwise than before, each with why nothing of it must be
-/// applied. `upper` holds what the command changed.
+/// Returns the repositories in which git would record hidden files differently than before, each with the reason why none of its
+/// changes may be applied. `upper` holds the command's changes.
 pub(super) fn unseen(
     upper: &Path,
     collected: &Collected,
@@ -47,7 +47,7 @@ pub(super) fn unseen(
     refused.collect()
 }
 
-/// The folder of the repository that an index belongs to, also of one of its worktrees or submodules.
+/// Returns the folder of the repository that an index belongs to, even for one of its worktrees or submodules.
 fn repository(index: &Path) -> PathBuf {
     let within = |part: &&Path| {
         part.file_name()
@@ -65,14 +65,14 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Whether a change leaves an index, in a folder of any name.
+    /// Returns true if a change leaves an index, in a folder of any name.
     fn is_index(&self, change: &ViewChange) -> bool {
         let named = change.path.file_name() == Some(OsStr::new("index"));
         let content = || self.collected.content(&change.path, LONGEST_INDEX);
         named && change.after.is_some() && content().is_ok_and(|bytes| bytes.starts_with(INDEX))
     }
 
-    /// Why an index must not be applied.
+    /// Returns why an index must not be applied, or `None` if it may be.
     fn at(&self, path: &Path) -> Option<String> {
         let unknown = || {
             Some("it cannot be told what it records of files that commands cannot read".to_owned())
@@ -97,7 +97,7 @@ impl Look<'_> {
         ))
     }
 
-    /// Whether a file of a work tree is hidden from commands. One that is empty or absent is seen as it is.
+    /// Returns true if a file of a work tree is hidden from commands. Commands see an empty or missing file as it is.
     fn is_hidden(&self, tree: &Path, name: &[u8]) -> bool {
         let file = tree.join(OsStr::from_bytes(name));
         let is = self.workspace.root().join(&file).symlink_metadata();
@@ -105,8 +105,8 @@ impl Look<'_> {
         self.denials.denies_reading(&file.to_string_lossy()) && !seen
     }
 
-    /// The folders that the files of an index may be in: the one above its repository, and those that the repository's own
-    /// files name.
+    /// Returns the folders that may contain the files of an index: the parent of its repository, and those that the repository's
+    /// own files name.
     fn work_trees(&self, path: &Path) -> BTreeSet<PathBuf> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let above = folder.parent().unwrap_or(Path::new(""));
@@ -122,7 +122,7 @@ impl Look<'_> {
                 .and_then(Path::parent)
                 .map(Path::to_owned),
         );
-        // Of a worktree: the path of its `.git` file.
+        // For a worktree: the path of its `.git` file.
         let linked = self.text(&folder.join("gitdir"));
         trees.extend(
             linked
@@ -130,7 +130,7 @@ impl Look<'_> {
                 .and_then(|to| Path::new(to.trim()).parent())
                 .and_then(|to| self.inside(folder, to)),
         );
-        // Of a submodule: the setting core.worktree.
+        // For a submodule: the setting `core.worktree`.
         let settings = self.text(&folder.join("config")).unwrap_or_default();
         let lines = settings.lines().filter_map(|line| line.split_once('='));
         let named = lines.filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"));
@@ -140,14 +140,14 @@ impl Look<'_> {
         trees
     }
 
-    /// A small file as the command left it, or as it is in the workspace.
+    /// Reads a small file as the command left it, or as it is in the workspace.
     fn text(&self, path: &Path) -> Option<String> {
         let left = self.collected.content(path, LONGEST).ok();
         let bytes = left.or_else(|| std::fs::read(self.workspace.root().join(path)).ok())?;
         String::from_utf8(bytes).ok()
     }
 
-    /// A folder that a file in another names, below the root.
+    /// Resolves a folder named by a file in `from`, if it is below the root.
     fn inside(&self, from: &Path, to: &Path) -> Option<PathBuf> {
         let whole = cleaned(&self.workspace.root().join(from).join(to));
         Some(whole.strip_prefix(self.workspace.root()).ok()?.to_owned())

@@ -1,4 +1,4 @@
-//! The command's versions of files of which another program made another: kept as artifacts, so that neither is lost.
+//! Stores the command's versions of conflicting files as artifacts, so that neither version is lost.
 
 use haft::change::collect::Collected;
 use haft::context::CallContext;
@@ -6,11 +6,11 @@ use haft::result::Artifact;
 
 use crate::command::changes::note::{Fate, Note};
 
-/// Most files that are kept of one command, and the bytes of the longest.
+/// Maximum number of files stored per command, and maximum size of each in bytes.
 const MOST: usize = 20;
 const LONGEST: u64 = 16 << 20;
 
-/// The versions that can be kept, by path; without a store for artifacts there are none.
+/// Stores the versions and returns their artifacts by path; none without an artifact store.
 pub(super) async fn keep(
     note: &Note,
     collected: &Collected,

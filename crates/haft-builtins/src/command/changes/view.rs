@@ -18,23 +18,23 @@ use crate::command::changes::note;
 use crate::command::changes::{Views, failed};
 use haft::text::hex;
 
-/// A view that this process has to itself, until it is dropped; then it is removed, unless it is to be kept.
+/// A view that this process has locked. Dropping it removes the view unless it is to be kept.
 #[derive(Debug)]
 pub(crate) struct OpenView {
-    /// The name of its folder.
+    /// The name of the view's folder.
     pub(super) name: String,
     pub(super) folder: PathBuf,
-    /// From before the command started.
+    /// The time before the command started.
     pub(super) since: Since,
     caches: Caches,
     kept: AtomicBool,
-    /// It stays when all is decided: it holds what is nowhere else.
+    /// True if the view stays after the decision, because it holds files that exist nowhere else.
     left: AtomicBool,
     _lock: File,
 }
 
 impl OpenView {
-    /// What the sandbox mounts.
+    /// Returns the layers for the sandbox to mount.
     pub(crate) fn layers(&self) -> View {
         View {
             upper: self.folder.join(UPPER),
@@ -42,32 +42,32 @@ impl OpenView {
         }
     }
 
-    /// The user's caches that the sandbox mounts.
+    /// Returns the user's caches for the sandbox to mount.
     pub(crate) fn home(&self) -> Vec<HomeFolder> {
         self.caches.folders()
     }
 
-    /// Leaves the caches to other commands: its own has ended.
+    /// Releases the caches to other commands, since this view's command has ended.
     pub(crate) fn leave_caches(&mut self) {
         self.caches = Caches::default();
     }
 
-    /// Sets whether it stays for a decision.
+    /// Sets whether the view stays for a decision.
     pub(super) fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Release);
     }
 
-    /// Notes in its folder that applying begins. From then on it may hold what is nowhere else, if the process is killed.
+    /// Records in the folder that applying begins. If the process is killed after that, the view may hold the only copy of files.
     pub(super) fn begin(&self) -> io::Result<()> {
         File::create(self.folder.join(BEGUN)).map(drop)
     }
 
-    /// Has it stay until its run is deleted.
+    /// Keeps the view until its run is deleted.
     pub(super) fn leave(&self) {
         self.left.store(true, Ordering::Release);
     }
 
-    /// Where the command's changes stay, if they do.
+    /// Returns the folder with the command's changes if the view stays.
     pub(super) fn left(&self) -> Option<PathBuf> {
         let left = self.left.load(Ordering::Acquire);
         left.then(|| self.folder.join(UPPER))
@@ -83,8 +83,8 @@ impl Drop for OpenView {
 }
 
 impl Views {
-    /// Makes the view of a call, with the user's caches where they can be shown and these rules do not deny it. `input` is
-    /// what the call is known by when it is made again.
+    /// Creates the view of a call, with the user's caches if they can be shown and no rule denies it. `input` identifies the call
+    /// when it is repeated.
     pub(crate) fn open(
         &self,
         run: &RunId,
@@ -94,7 +94,7 @@ impl Views {
     ) -> Result<OpenView, ToolError> {
         let with_caches = |mut view: OpenView| {
             if self.shows_caches() {
-                // A command runs without them, too.
+                // The command runs without them if this fails.
                 let caches = self.caches(run, &view.folder, denials);
                 view.caches = caches.unwrap_or_else(|error| {
                     tracing::warn!(%error, "a command does not see the user's caches");
@@ -117,12 +117,12 @@ impl Views {
         let folder = all.join(&name);
         make_folder(&all)?;
         if folder.symlink_metadata().is_ok() {
-            // Left by a call of this id that was killed; one that waits for a decision is not made again.
+            // Left by a killed call with this id. A view with a pending decision is not created again.
             let _lock = lock(&folder)?;
             remove(&folder);
         }
         make_folder(&folder)?;
-        // Removed with what was made so far, if the rest cannot be made.
+        // Dropping this removes what was created so far if the rest fails.
         let mut view = OpenView {
             since: Since::of(&folder)?,
             name,
@@ -141,7 +141,7 @@ impl Views {
         Ok(view)
     }
 
-    /// The view of an earlier call with this input that waits for a decision, if no process has it locked.
+    /// Returns the view of an earlier call with this input that has a pending decision, unless another process has it locked.
     pub(crate) fn waiting(&self, run: &RunId, input: &str) -> Option<OpenView> {
         let all = self.options.log.views_folder(run).ok()?;
         let ending = format!("-{}", short_hash(input));
@@ -156,7 +156,7 @@ impl Views {
         })
     }
 
-    /// The folder of a view.
+    /// Returns the folder of a view.
     pub(super) fn folder(&self, run: &RunId, name: &str) -> io::Result<PathBuf> {
         let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
@@ -172,7 +172,7 @@ impl Views {
         Ok(all.join(name))
     }
 
-    /// A view that waits for a decision, by the name of its folder.
+    /// Opens a view with a pending decision, by the name of its folder.
     pub(super) fn reopen(&self, run: &RunId, name: &str) -> io::Result<OpenView> {
         let folder = self.folder(run, name)?;
         let lock = lock(&folder)?;
@@ -189,7 +189,7 @@ impl Views {
     }
 }
 
-/// Enough of a SHA-256 to name a folder by.
+/// Returns enough of a SHA-256 to name a folder.
 fn short_hash(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     let (head, _) = hash.split_at(8);

@@ -1,5 +1,5 @@
-//! Too many hidden files to cover one by one: whole folders are hidden where all of what they hold is, and of what is left an
-//! error says where most of it lies.
+//! Reduces the number of guards for hidden files: a folder is hidden as a whole if all of its contents are. For the rest, an
+//! error says where most of the files are.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::{Guard, GuardKind};
 
-/// The same cover with fewer guards: in place of the guards for all that a folder holds, one for the folder.
+/// Returns an equivalent cover with fewer guards: a folder whose whole contents are hidden gets a single guard.
 pub(super) fn fold(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
     let (apart, mut others): (Vec<_>, Vec<_>) = guards
         .into_iter()
@@ -16,7 +16,7 @@ pub(super) fn fold(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
         .into_iter()
         .map(|guard| (guard.path.clone(), guard))
         .collect();
-    // The deepest first: a folder that is hidden whole may be the last thing that the one above shows.
+    // Deepest first: hiding a folder as a whole may complete the contents of its parent.
     let mut folders = BTreeSet::new();
     let parent_of = |path: &Path| {
         let parent = path.parent().filter(|parent| *parent != Path::new(""))?;
@@ -41,7 +41,7 @@ pub(super) fn fold(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
     hidden.into_iter().chain(others).collect()
 }
 
-/// Takes guards out that lie in a folder which other guards hide whole: there is nothing to put them on.
+/// Removes guards inside folders that other guards hide as a whole, because there is nothing to put them on.
 pub(super) fn leave_out_below(hiding: &[Guard], guards: &mut Vec<Guard>) {
     let hides = |guard: &&Guard| guard.kind == GuardKind::Hidden && guard.folder;
     let folders: HashSet<&Path> = hiding.iter().filter(hides).map(|g| &*g.path).collect();
@@ -51,7 +51,7 @@ pub(super) fn leave_out_below(hiding: &[Guard], guards: &mut Vec<Guard>) {
     });
 }
 
-/// Whether each entry of the folder is hidden. One that cannot be listed shows something, as far as is known.
+/// Returns true if every entry of the folder is hidden, and false if the folder cannot be listed.
 fn holds_nothing_else(root: &Path, folder: &Path, hidden: &BTreeMap<PathBuf, Guard>) -> bool {
     let Ok(entries) = fs::read_dir(root.join(folder)) else {
         return false;
@@ -60,8 +60,8 @@ fn holds_nothing_else(root: &Path, folder: &Path, hidden: &BTreeMap<PathBuf, Gua
     entries.all(|entry| entry.is_ok_and(|path| hidden.contains_key(&path)))
 }
 
-/// The deepest folder with at least half of what is covered, or else the one with most of it, and how much lies in it; none
-/// where all lies at the root.
+/// Returns the deepest folder with at least half of the guards, or else the one with the most, and their number. Returns `None` if
+/// all are at the root.
 pub(super) fn most_crowded(guards: &[Guard]) -> Option<(&Path, usize)> {
     let mut counts: BTreeMap<&Path, usize> = BTreeMap::new();
     for guard in guards {
