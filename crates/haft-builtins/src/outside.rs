@@ -1,8 +1,8 @@
-//! `Outside`: what the tools of another program do, stated for the policy. Nothing confines them.
+//! `Outside`: states for the policy what the tools of another program do. Nothing confines them.
 //!
-//! In a jail a command sees the workspace and nothing of the user's, so its words say little of the harm that it can do. Here they must
-//! say all of it. What leads out of the workspace, or cannot be known, is an effect of its own that a person is asked about; and a
-//! command runs unasked only where its program and all of its options are known ([`CommandLine::uses`]), or a rule names it.
+//! In a jail a command sees the workspace and nothing of the user's, so its words say little about the harm that it can do. Here they
+//! must say everything. What leads out of the workspace, or cannot be known, is a separate effect that the user is asked about. A
+//! command runs without asking only if its program and all of its options are known ([`CommandLine::uses`]), or a rule names it.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ mod spot;
 use effects::Effects;
 use places::Bases;
 
-/// What the tools of another program do, stated for the policy: nothing confines them.
+/// States the effects of another program's tools, which nothing confines, for the policy.
 ///
 /// ```
 /// use haft::policy::{JudgedCall, Policy};
@@ -48,22 +48,22 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Over this workspace; `~` is the home folder of the user that this process runs as.
+    /// Creates it for this workspace; `~` is the home folder of the user who runs this process.
     pub fn new(workspace: Workspace) -> Self {
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         Self { workspace, home }
     }
 
-    /// The same, for which `~` is another folder.
+    /// Sets the folder that `~` stands for.
     pub fn with_home(self, home: Option<PathBuf>) -> Self {
         Self { home, ..self }
     }
 
-    /// The folder that a call runs in, as rules see it: relative to the workspace's root, absolute elsewhere. It belongs into the call's
-    /// argument `cwd`, where the policy looks for it.
+    /// Returns the folder that a call runs in, as rules see it: relative to the workspace's root, or absolute outside of it. Put it in
+    /// the call's argument `cwd`, where the policy looks for it.
     ///
     /// # Errors
-    /// It cannot be known where that is.
+    /// If the folder cannot be determined.
     pub fn folder(&self, cwd: Option<&str>) -> Result<String, ToolError> {
         let folder = places::start(self, cwd);
         folder.ok_or_else(|| {
@@ -73,10 +73,10 @@ impl Outside {
         })
     }
 
-    /// What a command line does that the program hands to a shell.
+    /// Returns the effects of a command line that the program passes to a shell.
     ///
     /// # Errors
-    /// The line is empty.
+    /// If the line is empty.
     pub fn line(&self, command: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         let line = Commands::line(&RunCommandInput::of_line(command))?;
         Ok(match &line.parts[..] {
@@ -89,17 +89,17 @@ impl Outside {
         })
     }
 
-    /// What a command does that the program starts without a shell.
+    /// Returns the effects of a command that the program starts without a shell.
     ///
     /// # Errors
-    /// There is no program among the words.
+    /// If the words name no program.
     pub fn argv(&self, words: &[String], cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         let line = Commands::line(&RunCommandInput::of_argv(words))?;
         Ok(self.words(line, words, cwd))
     }
 
-    /// A command of these words alone. One that only hands a text to a shell (`bash -lc TEXT`, as some programs start all of theirs)
-    /// does what the text does.
+    /// Returns the effects of a command of these words. One that only passes a text to a shell (`bash -lc TEXT`, as some programs start
+    /// all of their commands) has the effects of the text.
     fn words(&self, line: CommandLine, words: &[String], cwd: Option<&str>) -> Vec<Permission> {
         let Some(text) = handed(words).filter(|text| !text.trim().is_empty()) else {
             return self.stated(line, cwd);
@@ -113,20 +113,20 @@ impl Outside {
             .collect()
     }
 
-    /// Reading a file, or listing a folder.
+    /// Returns the effect of reading a file or listing a folder.
     ///
     /// # Errors
-    /// The path is empty.
+    /// If the path is empty.
     pub fn read(&self, path: &str, cwd: Option<&str>) -> Result<Permission, ToolError> {
         let all = self.file(path, cwd, How::Reads)?;
         // Reading one path in one folder is one effect.
         Ok(all.into_iter().next().unwrap_or_else(|| unknown(path)))
     }
 
-    /// Reading all files below a folder, as a search does.
+    /// Returns the effects of reading all files below a folder, as a search does.
     ///
     /// # Errors
-    /// The path is empty.
+    /// If the path is empty.
     pub fn search(&self, path: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         let first = self.read(path, cwd)?;
         let mut effects = self.effects(Bases::at(places::start(self, cwd)));
@@ -134,10 +134,10 @@ impl Outside {
         Ok(effects.with(first))
     }
 
-    /// Writing a file, or taking it away. A file that has other names is written under all of them, which is an effect of its own.
+    /// Returns the effects of writing or removing a file. Writing a file with other names changes all of them, which is a separate effect.
     ///
     /// # Errors
-    /// The path is empty.
+    /// If the path is empty.
     pub fn change(
         &self,
         path: &str,
@@ -152,16 +152,16 @@ impl Outside {
         })
     }
 
-    /// Reading what a URL gives. One of a file (`file:///…`) reads that file.
+    /// Returns the effect of reading a URL. A `file:///…` URL reads that file.
     ///
     /// # Errors
-    /// It is no URL.
+    /// If it is not a URL.
     pub fn fetch(&self, url: &str) -> Result<Permission, ToolError> {
         let text = url.trim();
         let whole = if text.contains("://") || text.starts_with("data:") {
             text.to_owned()
         } else {
-            // As a person writes it.
+            // As users write it.
             format!("https://{text}")
         };
         let parsed = Url::parse(&whole).map_err(|error| {
@@ -190,11 +190,11 @@ impl Outside {
         Effects::new(self, bases)
     }
 
-    /// What the parts of a line do, and its redirections.
+    /// Returns the effects of a line's parts and redirections.
     fn stated(&self, mut line: CommandLine, cwd: Option<&str>) -> Vec<Permission> {
         let uses = line.uses();
         let start = places::start(self, cwd);
-        // A command in another folder uses what lies there, named or not.
+        // A command in another folder uses files there, named or not.
         let elsewhere = match start.as_deref() {
             Some(folder) if folder.starts_with('/') => {
                 Some(Permission::read(away(Path::new(folder))).at(Risk::High))
@@ -210,7 +210,7 @@ impl Outside {
         for (part, uses) in line.parts.iter_mut().zip(&uses) {
             let understood = uses.understood && quiet(part.argv.as_deref(), uses);
             let least = if understood { Risk::Safe } else { Risk::High };
-            // What would be critical stays so.
+            // A critical part stays critical.
             part.risk = if part.risk == Risk::Critical {
                 Risk::Critical
             } else {
@@ -232,13 +232,13 @@ impl Outside {
         runs.chain(elsewhere).chain(effects.done()).collect()
     }
 
-    /// Does git, started in these folders without the settings that a jail adds, run no program that the workspace names?
+    /// Returns true if git, in these folders and without the jail's settings, runs no program that the workspace names.
     fn git_is_quiet(&self, bases: &Bases, argv: Option<&[String]>) -> bool {
         bases.are_root() && git::is_quiet_alone(&self.workspace, argv)
     }
 }
 
-/// The text that is handed to a shell, where nothing but that is done.
+/// Returns the text passed to a shell, if the command does nothing else.
 fn handed(words: &[String]) -> Option<&str> {
     let [shell, option, text] = words else {
         return None;
@@ -249,9 +249,9 @@ fn handed(words: &[String]) -> Option<&str> {
     plain.then_some(text)
 }
 
-/// The target of a redirection.
+/// Returns the use of a redirection's target.
 fn redirected(target: &Target, how: How) -> Use {
-    // Behind `>!` some shells read the name of a file.
+    // Some shells read a file name after `>!`.
     if (target.known && !target.path.starts_with('!')) || target.path.starts_with('~') {
         Use::of_path(&target.path, how)
     } else {
@@ -259,7 +259,7 @@ fn redirected(target: &Target, how: How) -> Use {
     }
 }
 
-/// What cannot be told: a person is asked, whatever rules say of files.
+/// Returns the permission for an unknown effect: the user is asked, whatever rules say about files.
 fn unknown(value: &str) -> Permission {
     let effect = Effect::Other {
         kind: "using what is not known before it runs:".to_owned(),
@@ -271,12 +271,12 @@ fn unknown(value: &str) -> Permission {
     }
 }
 
-/// A path that is not in the workspace.
+/// Returns the claim of a path outside the workspace.
 fn away(path: &Path) -> PathClaim {
     PathClaim::plain(path.to_string_lossy())
 }
 
-/// Connecting to a host.
+/// Returns the permission to connect to a host.
 fn connection(url: &str, host: &str) -> Permission {
     Permission {
         effect: Effect::connect(url, host.to_ascii_lowercase()),
@@ -284,7 +284,7 @@ fn connection(url: &str, host: &str) -> Permission {
     }
 }
 
-/// The same for a word of a command. What answers at a private address may be a server that the user develops: it is asked about.
+/// Returns the permission for a URL in a command. A private address may be a server that the user develops, so the user is asked.
 fn connected(url: &str) -> Permission {
     let parsed = Url::parse(url).ok();
     let host = parsed.as_ref().and_then(Url::host_str);

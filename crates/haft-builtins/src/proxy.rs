@@ -1,8 +1,8 @@
-//! `Proxy`: the one way out of a jail's network, to the hosts of a list, each checked at every connection.
+//! `Proxy`: the only way out of a jail's network, to the hosts of a list, with checks at every connection.
 //!
-//! It speaks HTTP/1.1 as proxies do: `CONNECT` for TLS, absolute URLs for plain HTTP, one request a connection. A name
-//! is looked up here, all its addresses must be public, and one of those very addresses is connected to. In a tunnel
-//! the first bytes must be a TLS hello for the same name. What cannot be read, compared or checked is refused.
+//! It is an HTTP/1.1 proxy: `CONNECT` for TLS, absolute URLs for plain HTTP, one request per connection. It resolves names itself,
+//! requires all addresses to be public, and connects to one of exactly these. A tunnel must begin with a TLS hello for the same
+//! name. It refuses everything that it cannot read, compare or check.
 
 mod allow;
 mod counted;
@@ -40,16 +40,16 @@ use crate::web::network::{Network, OwnListeners};
 use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
-/// Most bytes of a request's head.
+/// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
-/// How long a request's head, a look-up with its connection, or a TLS hello may take.
+/// Maximum time for a request's head, for a lookup with its connection, or for a TLS hello.
 const SOON: Duration = Duration::from_secs(10);
-/// How long a connection may pass nothing in either direction.
+/// Maximum time that a connection may be idle in both directions.
 const IDLE: Duration = Duration::from_secs(120);
 
 type Body = UnsyncBoxBody<Bytes, hyper::Error>;
 
-/// A proxy to the hosts of a list; clones share both.
+/// A proxy to the hosts of a list. Clones share the list and the client.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     allowed: Arc<AllowList>,
@@ -57,7 +57,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// To these hosts, by this machine's network.
+    /// Creates a proxy to these hosts that uses this machine's network.
     pub fn new(allowed: AllowList) -> Self {
         Self {
             allowed: Arc::new(allowed),
@@ -65,46 +65,46 @@ impl Proxy {
         }
     }
 
-    /// The same by another network.
+    /// Sets another network.
     pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
         self.http = self.http.with_network(network);
         self
     }
 
-    /// The same through a further proxy, where there is one.
+    /// Connects through an upstream proxy, if there is one.
     pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
         self.http = self.http.with_upstream(upstream);
         self
     }
 
-    /// The same, which connects nowhere that haft itself listens.
+    /// Refuses connections to ports that haft itself listens on.
     pub fn without_own_listeners(mut self, own: Arc<dyn OwnListeners>) -> Self {
         self.http = self.http.without_own(own);
         self
     }
 
-    /// The private addresses that a host leads to, for whoever is asked about them.
+    /// Returns the private addresses that a host resolves to, so that the user can be asked about them.
     pub(crate) async fn private_addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
         let found = self.http.private_addresses(target).await;
         found.map_err(|error| refusal_of(bare(target.host()), &error))
     }
 
-    /// How many hosts its list names.
+    /// Returns the number of hosts on the list.
     pub fn hosts(&self) -> usize {
         self.allowed.len()
     }
 
-    /// The hosts of its list, as settings write them.
+    /// Returns the hosts on the list, as written in settings.
     pub(crate) fn allowed(&self) -> String {
         self.allowed.to_string()
     }
 
-    /// Answers the connections of one command, and notes what is refused of them.
+    /// Returns an outlet that serves the connections of one command, and the record of its refusals.
     pub(crate) fn outlet(&self) -> (Arc<dyn Outlet>, Arc<Refusals>) {
         self.outlet_judged_by(Arc::clone(&self.allowed) as _)
     }
 
-    /// The same where something else than the list decides about each connection.
+    /// Returns an outlet for which `judge`, instead of the list, decides about each connection.
     pub(crate) fn outlet_judged_by(
         &self,
         judge: Arc<dyn ConnectionJudge>,
@@ -119,19 +119,19 @@ impl Proxy {
         (Arc::new(way), refusals)
     }
 
-    /// Whether its list names this host and port.
+    /// Returns true if the list names this host and port.
     pub(crate) fn lists(&self, target: &Target) -> bool {
         self.allowed.allows(target)
     }
 }
 
-/// The proxy as one command has it.
+/// The proxy as one command uses it.
 #[derive(Debug, Clone)]
 struct Way {
     http: Http,
     judge: Arc<dyn ConnectionJudge>,
     refusals: Arc<Refusals>,
-    /// What passes on this one connection.
+    /// Counts what passes on this connection.
     moved: Moved,
 }
 
@@ -153,7 +153,7 @@ impl Outlet for Way {
 }
 
 impl Way {
-    /// One request, and the tunnel where that is what it opened.
+    /// Serves one request, and the tunnel that it may open.
     async fn answer(&self, connection: Counted) {
         let opened: Mutex<Option<Tunnel>> = Mutex::default();
         let opened = Arc::new(opened);
@@ -169,7 +169,7 @@ impl Way {
             .keep_alive(false)
             .serve_connection(TokioIo::new(connection), service)
             .with_upgrades();
-        // A client that goes, or speaks no HTTP, ends its connection.
+        // A client that disconnects, or that does not speak HTTP, ends its connection.
         let _ = served.await;
         let tunnel = opened.lock().take();
         if let Some(tunnel) = tunnel
@@ -195,7 +195,7 @@ impl Way {
         })
     }
 
-    /// `CONNECT`: the tunnel is opened when the answer is out.
+    /// Handles `CONNECT`. The tunnel opens after the response is sent.
     async fn connect(
         &self,
         request: Request<Incoming>,
@@ -217,7 +217,7 @@ impl Way {
         Ok(Response::new(empty()))
     }
 
-    /// A request for an absolute `http` URL.
+    /// Handles a request for an absolute `http` URL.
     async fn plain(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let uri = request.uri();
         match uri.scheme_str() {
@@ -239,7 +239,7 @@ impl Way {
         forward::forward(request, upstream, &target).await
     }
 
-    /// A connection to a host that may be connected to, at an address that was checked.
+    /// Connects to an allowed host, at an address that was checked.
     async fn reach(&self, target: &Target) -> Result<Reached, Refusal> {
         let refusal = |error: &HttpError| refusal_of(bare(target.host()), error);
         let granted = self.judged(target, &[]).await?;
@@ -248,7 +248,7 @@ impl Way {
             Err(error @ HttpError::ResolvesTo { .. }) if self.judge.opens_private() => error,
             Err(error) => return Err(refusal(&error)),
         };
-        // The name leads to a private address that no one was asked about: it was not looked up before, or leads elsewhere now.
+        // The name resolves to a private address that was not asked about: it was not looked up before, or it has changed.
         let found = self.http.private_addresses(target).await;
         let leads_to = found.map_err(|error| refusal(&error))?;
         if leads_to.is_empty() {
@@ -260,12 +260,12 @@ impl Way {
     }
 
     async fn judged(&self, target: &Target, leads_to: &[IpAddr]) -> Result<Granted, Refusal> {
-        // A person may think for longer than a connection may be idle.
+        // The user may take longer to decide than a connection may be idle.
         let _held = self.moved.hold();
         self.judge.judge(target, leads_to).await
     }
 
-    /// Connects as far as it was granted: no decision opens a private place that it does not name.
+    /// Connects within the limits of the grant: no decision opens a private place that it does not name.
     async fn connect_as(&self, target: &Target, granted: Granted) -> Result<Reached, HttpError> {
         let http = match &granted {
             Granted::Public => self.http.clone(),
@@ -281,7 +281,7 @@ impl Way {
     }
 }
 
-/// Why a host is not connected to, by what its client says.
+/// Converts the client's error to a refusal.
 fn refusal_of(host: &str, error: &HttpError) -> Refusal {
     match error {
         HttpError::Refused { why, .. } => Refusal::private(host, &why.to_string()),
@@ -293,17 +293,17 @@ fn refusal_of(host: &str, error: &HttpError) -> Refusal {
     }
 }
 
-/// A URL as the web tools read it.
+/// Parses a URL as the web tools do.
 fn read(url: &str) -> Result<Target, Refusal> {
     Target::parse(url).map_err(|why| Refusal::Unclear(why.to_string()))
 }
 
-/// A host without the dot that may end it.
+/// Removes the trailing dot of a host.
 fn bare(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// Refuses a `Host` that is another than the URL's, or given twice, or missing where it is `needed`.
+/// Fails if `Host` differs from the URL's host, is repeated, or is missing although `needed`.
 fn same_host(request: &Request<Incoming>, target: &Target, needed: bool) -> Result<(), Refusal> {
     let mut given = request.headers().get_all(HOST).iter();
     let other = || Refusal::OtherHost(bare(target.host()).to_owned());
@@ -314,7 +314,7 @@ fn same_host(request: &Request<Incoming>, target: &Target, needed: bool) -> Resu
             let host = host.to_str().map_err(|_| other())?;
             let named = Target::parse(&format!("{scheme}://{host}/")).map_err(|_| other())?;
             let same = bare(named.host()) == bare(target.host());
-            // A client may leave a port out of `Host` that it has in its `CONNECT`.
+            // A client may omit a port in `Host` that its `CONNECT` has.
             let port = named.port() == target.port() || named.url().port().is_none();
             if same && port { Ok(()) } else { Err(other()) }
         }
@@ -328,7 +328,7 @@ fn empty() -> Body {
         .boxed_unsync()
 }
 
-/// One line for a person or a model who looks at what came back.
+/// Builds a response with one line of text for the user or the model.
 fn text_response(status: StatusCode, line: &str) -> Response<Body> {
     let text = Full::from(format!("haft: {line}\n"));
     let mut response = Response::new(text.map_err(|never| match never {}).boxed_unsync());

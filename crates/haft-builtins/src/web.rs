@@ -1,4 +1,4 @@
-//! The web: a guarded HTTP client, `fetch_url` and `web_search` on it.
+//! Web access: a guarded HTTP client, and `fetch_url` and `web_search`, which use it.
 
 #[cfg(feature = "web")]
 pub mod fetch;
@@ -23,6 +23,6 @@ pub use options::Web;
 #[cfg(feature = "web")]
 pub use redirects::RedirectRule;
 
-/// The bundle's name, and the category of its tools.
+/// The name of the bundle, and the category of its tools.
 #[cfg(feature = "web")]
 pub(crate) const WEB: &str = "web";

@@ -34,7 +34,7 @@ const SHOWN: usize = 8;
 const TRIES: usize = 4;
 /// Maximum time for the requests of an ended command to leave the inbox.
 const WITHDRAWAL: Duration = Duration::from_secs(5);
-/// Maximum length of the command line in a request, in bytes or characters.
+/// Maximum length of the command line in a request, in bytes, and of the program's name, in characters.
 const LONGEST: usize = 2_000;
 /// The ports that hosts of a registry serve.
 const PORTS: [u16; 2] = [80, 443];

@@ -1,4 +1,4 @@
-//! A command's output for results and screens: bounded, each byte once, what was left out said.
+//! A command's output for results and progress events: bounded, each byte once, with a note on what was left out.
 
 use std::io;
 use std::ops::Range;
@@ -13,37 +13,37 @@ use haft::result::Artifact;
 use haft::shape::long::Long;
 use haft_sandbox::{Exit, Follower, Log, Running, Waited};
 
-/// Tokens of a result that its output leaves to all else that it says.
+/// Tokens of a result that are reserved for everything except the output.
 const RESERVE: usize = 400;
-/// Newest bytes shown of a stream of which not all was kept.
+/// Number of latest bytes shown of a stream that was not stored completely.
 const NEWEST: usize = 64 << 10;
 
-/// How far a reader of both streams has come.
+/// The position of a reader in both streams.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cursor {
     pub(crate) out: u64,
     pub(crate) err: u64,
 }
 
-/// How far results have told a command's output, and how far screens have shown it.
+/// The positions up to which results have returned, and progress events have shown, a command's output.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OutputCursors {
     pub(crate) told: Cursor,
     pub(crate) screen: Cursor,
 }
 
-/// What both streams said since a cursor, for a result.
+/// The output of both streams since a cursor, for a result.
 #[derive(Debug, Default)]
 pub(crate) struct NewOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// What is shown in part, whole.
+    /// The complete texts of the parts that are shown shortened.
     pub(crate) artifacts: Vec<Artifact>,
-    /// Some of it is kept nowhere.
+    /// True if part of the output is not stored anywhere.
     pub(crate) cut: bool,
 }
 
-/// What a command said since the cursor, which moves on to what is to be told next.
+/// Returns the output since the cursor, and moves the cursor to its end.
 pub(crate) async fn tell(
     running: &Running,
     from: &mut Cursor,
@@ -64,7 +64,7 @@ pub(crate) async fn tell(
     })
 }
 
-/// What a stream holds from `from` on, and whether some of that is kept nowhere.
+/// Returns the output of a stream since `from`, and whether part of it is not stored anywhere.
 fn piece(running: &Running, log: fn(&Running) -> &Log, from: &mut u64) -> (Long, bool) {
     let of = log(running);
     let total = of.text_end();
@@ -108,17 +108,17 @@ impl Source for Piece {
     }
 }
 
-/// What a wait for a command came to.
+/// The result of waiting for a command.
 #[derive(Debug)]
 pub(crate) enum Followed {
-    /// It ended.
+    /// The command ended.
     Ended(Exit),
     /// The deadline passed, or the call must end.
     GoesOn,
 }
 
 impl Followed {
-    /// How it ended, if it did.
+    /// Returns the exit, if the command ended.
     pub(crate) fn exit(self) -> Option<Exit> {
         match self {
             Self::Ended(exit) => Some(exit),
@@ -127,7 +127,7 @@ impl Followed {
     }
 }
 
-/// Waits for the end, at most until `deadline` and as long as the call may take, showing the output as it comes.
+/// Waits for the command to end, until `deadline` or the end of the call, and streams its output meanwhile.
 pub(crate) async fn follow(
     running: &Running,
     shown: &mut Cursor,
@@ -153,14 +153,14 @@ async fn watched(
         return running.wait_until(deadline).await;
     }
     let pace = progress.pace();
-    // The command waits where its output has to go on whole.
+    // The command blocks if its output must be delivered completely.
     let exact = progress.is_exact().then(|| Followers::of(running, shown));
     loop {
         let written = |r: &Running| r.stdout().total() + r.stderr().total();
         let seen = written(running);
         let waited = running.wait_for(|r| written(r) != seen, deadline).await;
         let late = waited == Waited::TimedOut;
-        // Gathered for a moment or up to a size, so that a flood becomes few events.
+        // Collects output for a moment or up to a size, so that a flood becomes few events.
         let enough = seen.saturating_add(pace.bytes as u64);
         let soon = deadline.min(Instant::now() + pace.gather);
         let exit = match waited {
@@ -186,7 +186,7 @@ async fn watched(
     }
 }
 
-/// Readers of both streams that the command waits for.
+/// Readers of both streams that apply backpressure to the command.
 struct Followers<'a> {
     out: Follower<'a>,
     err: Follower<'a>,
@@ -200,7 +200,7 @@ impl<'a> Followers<'a> {
         }
     }
 
-    /// Sends what has not been seen yet, as fast as it is taken.
+    /// Sends the output not seen yet, as fast as it is consumed.
     async fn show(&self, running: &Running, shown: &mut Cursor, progress: &Progress) {
         loop {
             progress.room().await;
@@ -215,7 +215,7 @@ impl<'a> Followers<'a> {
     }
 }
 
-/// Sends a screen what it has not seen yet.
+/// Sends the output that the progress channel has not seen yet.
 pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
     if !progress.is_watched() {
         return;
@@ -225,7 +225,7 @@ pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
     }
 }
 
-/// A stream, and how far a screen has come in it.
+/// A stream, and how far it has been shown.
 struct StreamFeed<'a> {
     log: &'a Log,
     from: &'a mut u64,
@@ -249,9 +249,9 @@ fn streams<'a>(running: &'a Running, shown: &'a mut Cursor) -> [StreamFeed<'a>; 
 }
 
 impl StreamFeed<'_> {
-    /// Sends the next piece; false where there is none.
+    /// Sends the next piece and returns whether there was one.
     fn send_next(&mut self, progress: &Progress) -> bool {
-        // A character is never cut in two, so a piece must have room for one.
+        // A piece must have room for one whole character, because characters are never split.
         let chunk = self.log.text(*self.from, progress.pace().bytes.max(4));
         if chunk.next == *self.from {
             return false;

@@ -1,4 +1,4 @@
-//! Where installers put what they install, where programs find it again, and the registries they ask.
+//! Where installers put packages, where programs find them, and the registries they use.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use haft::text::hex;
 
-/// Hosts of package registries: what `sandbox.network = "install"` reaches beside `sandbox.allow_hosts`.
+/// Hosts of package registries, which `sandbox.network = "install"` allows in addition to `sandbox.allow_hosts`.
 pub const REGISTRIES: &[&str] = &[
     // Python
     "pypi.org",
@@ -37,16 +37,16 @@ pub const REGISTRIES: &[&str] = &[
     "ports.ubuntu.com",
 ];
 
-/// Bytes of the digest by which a workspace's packages are found again.
+/// Number of digest bytes in the name of a workspace's packages folder.
 const NAMED_BY: usize = 8;
 
-/// The folder of a workspace's packages below the user's cache.
+/// Returns the packages folder of a workspace, below the user's cache.
 pub fn packages_of(cache: &Path, workspace: &Path) -> PathBuf {
     let digest = Sha256::digest(workspace.as_os_str().as_bytes());
     cache.join("haft/packages").join(hex(&digest[..NAMED_BY]))
 }
 
-/// Variables by which installers put all they install below the folder.
+/// Variables that make installers put everything below the folder.
 const INSTALLING: &[(&str, &str)] = &[
     ("HOME", ""),
     ("PIP_TARGET", "python"),
@@ -58,7 +58,7 @@ const INSTALLING: &[(&str, &str)] = &[
     ("GOPATH", "go"),
 ];
 
-/// How installers are told that nobody answers them and nothing else is asked for.
+/// Variables that make installers ask no questions and skip optional requests.
 const QUIETLY: &[(&str, &str)] = &[
     ("PIP_NO_INPUT", "1"),
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
@@ -69,17 +69,17 @@ const QUIETLY: &[(&str, &str)] = &[
     ("GOTOOLCHAIN", "local"),
 ];
 
-/// Variables by which programs find what was installed, each with the folders that it lists where they exist.
+/// Variables that tell programs where packages are, each with the folders it lists if they exist.
 const INSTALLED: &[(&str, &[&str])] = &[
     ("PYTHONPATH", &["python"]),
     ("NODE_PATH", &["node_modules", "npm/lib/node_modules"]),
     ("GEM_PATH", &["gems"]),
 ];
 
-/// The same for build tools that would fetch into it: only where they cannot.
+/// The same for build tools that would download into these folders: only set if they cannot.
 const OFFLINE: &[(&str, &[&str])] = &[("CARGO_HOME", &["cargo"]), ("GOPATH", &["go"])];
 
-/// Folders of installed programs. They come after the system's, so that none stands in for one of its.
+/// Folders of installed programs. They come after the system's on `PATH`, so that they never replace a system program.
 const PROGRAMS: &[&str] = &[
     "python/bin",
     "node_modules/.bin",
@@ -89,7 +89,7 @@ const PROGRAMS: &[&str] = &[
     "go/bin",
 ];
 
-/// For a command that runs in the folder of packages to install some.
+/// Sets up a command that installs packages in the packages folder.
 pub(crate) fn installing(spec: &mut CommandSpec) {
     let folder = spec.cwd.clone();
     for (name, place) in INSTALLING {
@@ -107,7 +107,7 @@ pub(crate) fn installing(spec: &mut CommandSpec) {
         .extend(PROGRAMS.iter().map(|place| folder.join(place)));
 }
 
-/// For a command that uses what was installed in this folder.
+/// Sets up a command that uses the packages in this folder.
 pub(crate) fn installed(spec: &mut CommandSpec, folder: &Path, offline: bool) {
     let lists = INSTALLED.iter().chain(OFFLINE.iter().filter(|_| offline));
     for (name, places) in lists {

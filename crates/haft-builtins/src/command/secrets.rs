@@ -1,6 +1,6 @@
-//! Secret files that the words of a command name: reading them is an effect of the call, to be judged like a file tool's.
+//! Secret files that the words of a command name. Reading one is an effect of the call, judged like that of a file tool.
 //!
-//! What no word names is not asked about: the command does not see it. So a word that is missed here reveals nothing.
+//! Secrets that no word names are not asked about, because the command cannot see them. So a word missed here reveals nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,15 +13,15 @@ use haft_sandbox::{Guard, GuardKind};
 
 use crate::command::Commands;
 
-/// Most words of a line that are looked at.
+/// Maximum number of words that are checked per line.
 const MOST_WORDS: usize = 256;
-/// The longest word that is taken for a path, in bytes.
+/// Maximum length of a word that may be a path, in bytes.
 const LONGEST: usize = 4_096;
-/// Most secrets that a result names.
+/// Maximum number of secrets that a result names.
 const NAMED: usize = 5;
 
 impl Commands {
-    /// The permissions to read the secrets that a line names, started in this folder.
+    /// Returns the permissions to read the secrets that a line names, if it starts in this folder.
     pub(super) fn named_secrets(&self, line: &CommandLine, cwd: &str) -> Vec<Permission> {
         if self.network.instead().is_some() {
             return Vec::new();
@@ -38,7 +38,7 @@ impl Commands {
             .collect()
     }
 
-    /// The secret at a path, by its own name or by the name of what a link leads to.
+    /// Returns the secret at a path, which its own name or the target of a link may identify.
     fn secret(&self, cwd: &str, word: &str, in_history: bool) -> Option<PathClaim> {
         let (workspace, names) = (self.workspace(), self.workspace().secret_names());
         let path = Path::new(cwd).join(word);
@@ -57,14 +57,14 @@ impl Commands {
     }
 }
 
-/// What may be a path among the words of a command.
+/// A word of a command that may be a path.
 struct Word {
     text: String,
-    /// It may name a file of an earlier commit, which need not be there now.
+    /// True if the word may name a file of an earlier commit, which need not exist now.
     in_history: bool,
 }
 
-/// The words after the program, and what follows `=`, `@`, `:` or the letter of an option in them.
+/// Returns the words after the program, and the parts of them that follow `=`, `@`, `:` or an option letter.
 fn words(part: &CommandPart) -> Vec<Word> {
     let git = part.program() == Some("git");
     let texts: Vec<&str> = match &part.argv {
@@ -93,7 +93,7 @@ fn words(part: &CommandPart) -> Vec<Word> {
     words
 }
 
-/// The secrets among what is out of sight for a command, for its result.
+/// Returns the secrets that are hidden from a command, for its result.
 pub(super) fn out_of_sight(guards: &[Guard], context: &CallContext) -> Vec<String> {
     let denials = context.denials();
     let hidden = guards
@@ -105,7 +105,7 @@ pub(super) fn out_of_sight(guards: &[Guard], context: &CallContext) -> Vec<Strin
     secrets
 }
 
-/// The same result; of a command that failed it says which secrets it did not see.
+/// If the command failed, adds a note on the secrets that it could not see.
 pub(super) fn with_note(mut result: ToolResult, secrets: &[String]) -> ToolResult {
     if result.error.is_none() || secrets.is_empty() {
         return result;

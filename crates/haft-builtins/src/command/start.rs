@@ -1,4 +1,4 @@
-//! The start of a command, with what its client pipes in; why it did not start.
+//! Starts a command and feeds it what its client pipes in; explains why a command did not start.
 
 use std::io::ErrorKind;
 
@@ -8,8 +8,8 @@ use haft_sandbox::{CommandSpec, Network, Program, Running, Sandbox, StartError};
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 
-/// Starts a command that reads what its client pipes in, or nothing; without the network where that cannot be had and `can_do_without` says
-/// so.
+/// Starts a command that reads what its client pipes in, or nothing. If the network is unavailable and `can_do_without` is set,
+/// it starts without one.
 pub(super) async fn start(
     sandbox: &Sandbox,
     spec: CommandSpec,
@@ -23,7 +23,7 @@ pub(super) async fn start(
     });
     let mut running = begin(sandbox, spec, input.is_some()).await;
     if let (Err(StartError::NoOutlet(_)), Some(alone)) = (&running, alone) {
-        // Where the jail cannot hold it to the outlet it has no network at all.
+        // If the jail cannot restrict the command to the outlet, it gets no network at all.
         running = begin(sandbox, alone, input.is_some()).await;
     }
     let (running, pipe) = running.map_err(|error| NotStarted { error, line })?;
@@ -45,12 +45,12 @@ async fn begin(
 /// A command that did not start.
 pub(crate) struct NotStarted {
     pub(super) error: StartError,
-    /// It is a line, which a shell would have read.
+    /// True for a command line, which a shell would have read.
     pub(super) line: bool,
 }
 
 impl NotStarted {
-    /// The exit code that a shell gives a program that is not there, or that cannot be executed.
+    /// Returns the exit code that a shell gives for a program that is missing or cannot be executed.
     pub(crate) fn exit_code(&self) -> Option<i32> {
         match &self.error {
             StartError::Program { source, .. } if !self.line => {
@@ -64,20 +64,20 @@ impl NotStarted {
         }
     }
 
-    /// The failure.
+    /// Converts this to the error of the call.
     pub(crate) fn into_error(self) -> ToolError {
         start_failure(self.error, self.line)
     }
 }
 
-/// What a client pipes in, on its way to a command; dropping it ends that.
+/// Feeds a command with what its client pipes in, until dropped.
 pub(crate) struct Fed(AbortHandle);
 
 impl Fed {
     fn of(input: Option<InputReader>, pipe: Option<pipe::Sender>) -> Option<Self> {
         let (mut input, mut pipe) = (input?, pipe?);
         let feeding = tokio::spawn(async move {
-            // A command that reads no further, or input that cannot be read, ends it.
+            // Ends if the command stops reading or the input cannot be read.
             let _ = tokio::io::copy(&mut input, &mut pipe).await;
         });
         Some(Self(feeding.abort_handle()))
@@ -90,7 +90,7 @@ impl Drop for Fed {
     }
 }
 
-/// The failure of a command that did not start; a line has a shell that it is read by.
+/// Builds the error for a command that did not start. A shell reads a `line`.
 fn start_failure(error: StartError, line: bool) -> ToolError {
     let message = error.to_string();
     let told = match &error {

@@ -1,4 +1,4 @@
-//! `CommandSurroundings`: what a command finds beside the workspace, its caches and the system's programs.
+//! `CommandSurroundings`: what a command can see besides the workspace, its caches and the system's programs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use haft_sandbox::{CommandSpec, Toolchains};
 
-/// What settings and the user's toolchains add to every command. The default adds nothing.
+/// The additions of the settings and the user's toolchains to every command. The default adds nothing.
 #[derive(Debug, Clone, Default)]
 pub struct CommandSurroundings {
     /// The user's toolchains, read-only and on `PATH`.
     pub toolchains: Arc<Toolchains>,
-    /// Further absolute paths that are read.
+    /// Additional absolute paths that commands may read.
     pub read: Vec<PathBuf>,
-    /// Further absolute folders that commands may change, at once and without an approval of each change.
+    /// Additional absolute folders that commands may change, immediately and without approval of each change.
     pub write: Vec<PathBuf>,
-    /// Folders of programs, first on `PATH`; those outside the system's are in `read`, too.
+    /// Program folders, first on `PATH`. Those outside the system's folders are in `read` too.
     pub path: Vec<PathBuf>,
-    /// Variables; those of a call win.
+    /// Environment variables; those of a call take precedence.
     pub env: BTreeMap<String, String>,
 }
 
 impl CommandSurroundings {
-    /// The folders beside the workspace that commands change, for a person.
+    /// Lists the folders outside the workspace that commands may change, for the user.
     pub(super) fn changed(&self) -> Option<String> {
         let all: Vec<_> = self
             .write
@@ -32,7 +32,7 @@ impl CommandSurroundings {
         (!all.is_empty()).then(|| all.join(", "))
     }
 
-    /// Adds them to a command.
+    /// Adds the surroundings to a command.
     pub fn add_to(&self, spec: &mut CommandSpec) {
         spec.mounts.toolchains = Some(Arc::clone(&self.toolchains));
         spec.mounts.read_only.extend(self.read.iter().cloned());

@@ -1,4 +1,4 @@
-//! Commands that go on in the background, each owned by the run that started it.
+//! `Tasks`: commands that continue in the background, each owned by the run that started it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::command::Started;
 use crate::command::output::OutputCursors;
 use haft::text::hex;
 
-/// Most tasks kept of one run, ended ones included; the oldest ended one goes first.
+/// Maximum number of tasks per run, including ended ones; the oldest ended task is dropped first.
 const MAX_TASKS: usize = 32;
-/// When a task that nobody ends is ended.
+/// Maximum lifetime of a task.
 const MAX_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// A command in the background.
@@ -23,16 +23,16 @@ const MAX_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 pub(crate) struct Task {
     pub(crate) id: String,
     owner: RunId,
-    /// As the policy saw it.
+    /// The command line as the policy saw it.
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) started: Started,
     pub(crate) since: Instant,
-    /// How far its output was shown. Held while one waits: two waits never share a byte.
+    /// The positions up to which output was shown. Locked during a wait, so that two waits never return the same byte.
     pub(crate) shown: tokio::sync::Mutex<OutputCursors>,
 }
 
-/// What becomes a task.
+/// A command that becomes a task.
 #[derive(Debug)]
 pub(crate) struct NewTask {
     pub(crate) command: String,
@@ -52,7 +52,7 @@ impl Tasks {
         self.tasks.lock()
     }
 
-    /// Keeps a command as a task of the call's run; it ends with the session.
+    /// Registers a command as a task of the call's run. The task ends with the session.
     pub(crate) fn keep(&self, context: &CallContext, new: NewTask) -> Result<Arc<Task>, ToolError> {
         let task = Arc::new(Task {
             id: new_id()?,
@@ -78,7 +78,7 @@ impl Tasks {
         Ok(task)
     }
 
-    /// A task of this run; another run's is as unknown as one that never was.
+    /// Returns a task of this run. A task of another run is reported as not found.
     pub(crate) fn of(&self, run: &RunId, id: &str) -> Result<Arc<Task>, ToolError> {
         let task = self.lock().get(id).cloned();
         task.filter(|task| task.owner == *run).ok_or_else(|| {
@@ -87,12 +87,12 @@ impl Tasks {
         })
     }
 
-    /// A task of any run, for the policy, which does not know the run.
+    /// Returns a task of any run, for the policy, which does not know the run.
     pub(crate) fn any(&self, id: &str) -> Option<Arc<Task>> {
         self.lock().get(id).cloned()
     }
 
-    /// Fails before a command is started that could not be kept.
+    /// Fails if there is no room for another task, before its command starts.
     pub(crate) fn check_room(&self, run: &RunId) -> Result<(), ToolError> {
         make_room(&mut self.lock(), run)
     }
@@ -114,7 +114,7 @@ fn make_room(tasks: &mut HashMap<String, Arc<Task>>, run: &RunId) -> Result<(), 
     Ok(())
 }
 
-/// An id nobody can guess: `task-` and 12 hex digits.
+/// Returns an unguessable id: `task-` and 12 hex digits.
 fn new_id() -> Result<String, ToolError> {
     let mut bytes = [0; 6];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())

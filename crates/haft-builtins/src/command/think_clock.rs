@@ -1,11 +1,11 @@
-//! `ThinkClock`: the time that a command has, which stands still while a person decides about its connections.
+//! `ThinkClock`: a command's timeout clock, which stops while the user decides about its connections.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Counts the time of decisions; several at once count once.
+/// Measures the time spent on decisions; simultaneous decisions count once.
 #[derive(Debug, Default)]
 pub(super) struct ThinkClock {
     state: Mutex<Thinking>,
@@ -19,12 +19,12 @@ struct Thinking {
     total: Duration,
 }
 
-/// A decision that is awaited; ends with the value.
+/// A pending decision, until dropped.
 #[derive(Debug)]
 pub(super) struct Decision<'a>(&'a ThinkClock);
 
 impl ThinkClock {
-    /// A decision is awaited from now on.
+    /// Starts a pending decision.
     pub(super) fn begin(&self) -> Decision<'_> {
         let mut state = self.state.lock();
         state.decisions += 1;
@@ -34,12 +34,12 @@ impl ThinkClock {
         Decision(self)
     }
 
-    /// Completes when a decision began or ended since it was last awaited.
+    /// Completes when a decision has begun or ended since the last call.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// What is left at this moment of a time that began at `start`; none while a decision is awaited.
+    /// Returns what is left of a `time` that began at `start`, or `None` while a decision is pending.
     pub(super) fn left(&self, start: Instant, time: Duration) -> Option<Duration> {
         let state = self.state.lock();
         match state.since {

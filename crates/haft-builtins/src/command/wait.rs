@@ -1,4 +1,4 @@
-//! `await_command` and `kill_command`: what becomes of a task.
+//! `await_command` and `kill_command`: wait for a background task, or end it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::command::tasks::Task;
 use crate::command::{COMMANDS, CommandData, result, run_permission, within};
 use crate::describe::{builtin, known_as, writes};
 
-/// How far back a match may begin before output that came in pieces.
+/// How far before newly arrived output a match may begin, in bytes.
 const OVERLAP: u64 = 16 << 10;
-/// Most output looked at for the pattern at once.
+/// Maximum output searched for the pattern at a time, in bytes.
 const WINDOW: usize = 1 << 20;
 
 /// What `await_command` takes.
@@ -54,7 +54,7 @@ pub struct KillCommandInput {
     pub task: String,
 }
 
-/// `await_command`.
+/// The tool `await_command`.
 #[derive(Debug)]
 pub struct AwaitCommand(pub Arc<Commands>);
 
@@ -68,7 +68,7 @@ impl TypedTool for AwaitCommand {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::High);
         ToolSpec {
-            // Other calls of the session go on meanwhile.
+            // Other calls of the session continue meanwhile.
             concurrency_safe: true,
             ..known_as(spec, &["wait"])
         }
@@ -119,7 +119,7 @@ impl TypedTool for AwaitCommand {
     }
 }
 
-/// `kill_command`: off unless `run_command` is on.
+/// The tool `kill_command`; off unless `run_command` is on.
 #[derive(Debug)]
 pub struct KillCommand(pub Arc<Commands>);
 
@@ -132,7 +132,7 @@ impl TypedTool for KillCommand {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::High);
         ToolSpec {
-            // It must be able to end a task that another call waits for.
+            // It must be able to end a task that another call is waiting for.
             concurrency_safe: true,
             ..known_as(spec, &["stop", "terminate"])
         }
@@ -166,7 +166,7 @@ impl TypedTool for KillCommand {
     }
 }
 
-/// The same effect as starting it, so that a rule for the command covers the wait for it.
+/// Returns the permission to start the command, so that a rule for the command also covers waiting for it.
 fn permission(commands: &Commands, task: &str) -> Vec<Permission> {
     let task = commands.tasks.any(task);
     let wanted = task.map(|task| of_task(commands, &task));
@@ -178,7 +178,7 @@ fn of_task(commands: &Commands, task: &Task) -> Permission {
     run_permission(command, argv, commands.jailed(), Risk::High)
 }
 
-/// Fails where the call was judged before there was this task.
+/// Fails if the call was judged before this task existed.
 fn cleared(commands: &Commands, task: &Task, context: &CallContext) -> Result<(), ToolError> {
     context.cleared(&of_task(commands, task).effect)
 }
@@ -194,7 +194,7 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
         .map_err(|e| ToolError::invalid_arguments(format!("pattern: {e}")))
 }
 
-/// Looks for a pattern in output as it comes; old output is not looked at again.
+/// Searches for a pattern in output as it arrives, without searching old output again.
 struct Seen {
     pattern: RegexMatcher,
     from: Cursor,

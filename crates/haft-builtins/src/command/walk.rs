@@ -1,4 +1,4 @@
-//! Looking through a workspace for what is covered for a command: what deny rules name, other names of the same files, and
+//! Searches a workspace for paths to guard against a command: those that deny rules name, other names of the same files, and
 //! repositories.
 
 use std::borrow::Cow;
@@ -15,25 +15,25 @@ use haft_sandbox::{Guard, GuardKind};
 
 use crate::command::git_folders;
 
-/// The longest path that is looked at, in bytes. A folder with a longer one is covered whole: the kernel's bound holds for
-/// the place of the workspace, too.
+/// Maximum length of a path, in bytes. A folder with a longer path is guarded as a whole; the kernel's limit includes the path of
+/// the workspace.
 const LONGEST_PATH: usize = 3_000;
-/// How many repositories get guards for their settings alone. Further ones, which lie no higher, are read-only as a whole.
+/// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up, become read-only.
 const MOST_REPOSITORIES: usize = 100;
 
-/// What was found.
+/// The guards found.
 #[derive(Debug, Default)]
 pub(super) struct GuardSets {
-    /// Guards for what rules deny.
+    /// Guards for denied paths.
     pub(super) denied: Vec<Guard>,
     /// Guards for settings of repositories.
     pub(super) git: Vec<Guard>,
 }
 
-/// Why a look ended early.
+/// The reason why a search ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// There are more entries than were to be looked at.
+    /// There are more entries than the limit.
     TooMany,
     /// The workspace itself cannot be listed.
     Unlistable(io::Error),
@@ -44,23 +44,23 @@ struct Entry {
     kind: FileType,
 }
 
-/// A folder to look into.
+/// A folder to search.
 struct Todo {
     folder: PathBuf,
-    /// The name that rules see: another one where a link led to the folder.
+    /// The path that rules see. It differs if a link led to the folder.
     shown: PathBuf,
-    /// Within a read-only folder only what is hidden matters.
+    /// True within a read-only folder, where only hidden paths matter.
     read_only: bool,
 }
 
 impl Todo {
-    /// Whether a link led to it.
+    /// Returns true if a link led to the folder.
     fn is_linked(&self) -> bool {
         self.folder != self.shown
     }
 }
 
-/// One look through a workspace.
+/// A search of a workspace.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     workspace: &'a Workspace,
@@ -73,12 +73,12 @@ pub(super) struct Walk<'a> {
     /// Denied paths.
     covered: HashSet<PathBuf>,
     repositories: HashSet<PathBuf>,
-    /// `.git` files and `commondir`s.
+    /// `.git` files and `commondir` files.
     pointers: Vec<PathBuf>,
 }
 
 impl<'a> Walk<'a> {
-    /// A look at `most` entries; on a view it is only for what rules deny reading.
+    /// Creates a search of at most `most` entries. On a view it looks only for paths that rules make unreadable.
     pub(super) fn new(
         workspace: &'a Workspace,
         denials: &'a Denials,
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
                 self.cover(&at, kind, guard)?;
             }
             let read_only = within_read_only || denied == Some(GuardKind::ReadOnly);
-            // Objects of git are many, and git finds no repository among them.
+            // Git objects are numerous, and git finds no repository among them.
             let objects = repository && name == "objects";
             let relevant = self.may_find_below(&path, live && !read_only && !objects);
             if !relevant || denied == Some(GuardKind::Hidden) {
@@ -155,14 +155,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether there may be something to cover below this folder; `repositories`: where it may hold some.
+    /// Returns true if there may be paths to guard below this folder; `repositories` is true if it may hold repositories.
     fn may_find_below(&self, path: &str, repositories: bool) -> bool {
         repositories
             || self.denials.may_deny_reading_below(path)
             || (!self.on_view && self.denials.may_deny_changing_below(path))
     }
 
-    /// The folder of the workspace that a link leads to, if rules may name what lies there by the link's name.
+    /// Returns the workspace folder that a link leads to, if rules may name its contents by the link's path.
     fn linked_folder(&self, at: &Path, path: &str) -> Option<PathBuf> {
         if !self.denials.may_name_below(path) {
             return None;
@@ -173,7 +173,7 @@ impl<'a> Walk<'a> {
         end.is_dir().then(|| inside.to_owned())
     }
 
-    /// How a deny rule has this path covered; within a read-only folder only hiding adds something.
+    /// Returns how a deny rule guards this path. Within a read-only folder only hiding matters.
     fn denied(&self, path: &str, folder: bool, read_only: bool) -> Option<GuardKind> {
         let hidden = if folder {
             self.denials.denies_reading_folder(path)
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Notes a denied file that has other names.
+    /// Records a denied file that has other names.
     fn note_names(&mut self, at: &Path, guard: GuardKind) {
         if let Some(file) = self.with_names(at) {
             let known = self.linked.entry(file).or_insert(guard);
@@ -217,13 +217,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Device and inode of a file that has several names.
+    /// Returns the device and inode of a file that has several names.
     fn with_names(&self, at: &Path) -> Option<(u64, u64)> {
         let meta = self.workspace.root().join(at).symlink_metadata().ok()?;
         (meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
     }
 
-    /// Whether this folder is a repository, whose settings are guarded then.
+    /// Returns true if this folder is a repository, and guards its settings.
     fn is_repository(&mut self, folder: &Path, entries: &[Entry]) -> bool {
         let holds = |name: &str| entries.iter().any(|entry| entry.name == name);
         if folder == Path::new("") && !holds(".git") {
@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
             return true;
         }
         if by_name {
-            // What holds a place for another command, too.
+            // This also covers a placeholder for another command.
             self.guard_whole(folder);
         }
         false
@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
         self.covered.insert(folder.to_owned());
     }
 
-    /// Guards what `.git` files and `commondir`s name, as far as it was not known for a repository.
+    /// Guards the targets of `.git` files and `commondir` files that are not known repositories.
     fn follow_pointers(&mut self) -> Result<(), Stop> {
         for pointer in std::mem::take(&mut self.pointers) {
             let Some(target) = git_folders::target(self.workspace, &pointer) else {
@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Covers denied files under their other names.
+    /// Guards denied files under their other names.
     fn find_other_names(&mut self) -> Result<(), Stop> {
         let mut todo = vec![PathBuf::new()];
         while let Some(folder) = todo.pop() {
@@ -326,7 +326,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Covers a folder that cannot be looked into: the command may be able to make it one that can.
+    /// Guards a folder that cannot be listed, because the command may be able to make it listable.
     fn close(&mut self, folder: &Path) {
         if !self.covered.insert(folder.to_owned()) {
             return;
@@ -347,7 +347,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The entries of a folder; of more than `most` some more than those.
+/// Returns the entries of a folder, or slightly more than `most` of them.
 fn read(folder: &Path, most: usize) -> io::Result<Vec<Entry>> {
     let entries = fs::read_dir(folder)?.take(most.saturating_add(1));
     let entries = entries.map(|entry| {

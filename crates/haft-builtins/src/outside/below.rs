@@ -1,4 +1,4 @@
-//! What lies below a folder that a command goes through: secrets, and links that lead out.
+//! Searches below a folder that a command traverses for secrets and for links that lead out of the workspace.
 
 use std::collections::VecDeque;
 
@@ -7,23 +7,23 @@ use haft::permission::PathClaim;
 use super::Outside;
 use super::spot::{Spot, spot};
 
-/// Most entries that are looked at: a search of more is asked about.
+/// Maximum number of entries searched; a command that traverses more is asked about.
 const MOST_ENTRIES: usize = 5_000;
-/// Most of what is found that is named.
+/// Maximum number of findings that are named.
 const MOST_NAMED: usize = 8;
 
-/// What a walk found.
+/// The findings of a search.
 #[derive(Debug, Default)]
 pub(super) struct Below {
-    /// Secrets, by their names.
+    /// Secrets, identified by their names.
     pub(super) secrets: Vec<PathClaim>,
-    /// Links that lead out of the workspace, and where to.
+    /// Links that lead out of the workspace, with their targets.
     pub(super) away: Vec<Spot>,
-    /// There is more than was looked at.
+    /// True if there is more than was searched.
     pub(super) more: bool,
 }
 
-/// Looks through a folder of the workspace, by its path from the root.
+/// Searches a folder of the workspace, given by its path from the root.
 pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> Below {
     let mut found = Below::default();
     let names = outside.workspace.secret_names();
@@ -64,7 +64,7 @@ pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> Below {
     found
 }
 
-/// Is it a secret by its own name, or by the name of what a link leads to?
+/// Returns true if the path is a secret, which its own name or the target of a link may identify.
 pub(super) fn covers(outside: &Outside, claim: &PathClaim) -> bool {
     let names = outside.workspace.secret_names();
     names.covers(&claim.path)

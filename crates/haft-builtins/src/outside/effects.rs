@@ -1,4 +1,4 @@
-//! The effects of what a command uses: one for each place, and one for what nobody knows.
+//! `Effects`: the effects of what a command uses, one for each path and one for what cannot be known.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -13,15 +13,15 @@ use super::spot::{Spot, spot};
 use super::{Outside, away, connected, unknown};
 use crate::command::index;
 
-/// Most effects that are stated of one call; more are one that is asked about.
+/// Maximum number of effects per call; any more become one effect that is asked about.
 const MOST: usize = 256;
-/// Most uses that are looked at.
+/// Maximum number of uses that are checked.
 const MOST_USES: usize = 1_024;
 
-/// Longest name of a file, in bytes: `NAME_MAX` of Linux and macOS.
+/// Maximum length of a file name, in bytes: `NAME_MAX` of Linux and macOS.
 const LONGEST_NAME: usize = 255;
 
-/// Effects that are being collected.
+/// Collects effects.
 pub(super) struct Effects<'a> {
     outside: &'a Outside,
     bases: Bases,
@@ -30,7 +30,7 @@ pub(super) struct Effects<'a> {
 }
 
 impl<'a> Effects<'a> {
-    /// None yet.
+    /// Creates an empty collection.
     pub(super) fn new(outside: &'a Outside, bases: Bases) -> Self {
         Self {
             outside,
@@ -40,12 +40,12 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// All of them.
+    /// Returns all effects.
     pub(super) fn done(self) -> Vec<Permission> {
         self.found
     }
 
-    /// All of them, behind this one.
+    /// Returns all effects, with `first` before them.
     pub(super) fn with(mut self, first: Permission) -> Vec<Permission> {
         self.found.retain(|one| *one != first);
         self.found.insert(0, first);
@@ -63,7 +63,7 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// Adds what comes of one use.
+    /// Adds the effects of a use.
     pub(super) fn add(&mut self, place: &Use) {
         self.uses += 1;
         if self.uses > MOST_USES {
@@ -71,14 +71,14 @@ impl<'a> Effects<'a> {
         }
         match place.how {
             How::Connects => self.note(connected(&place.path)),
-            // No system has a file of such a name.
+            // No system allows a file name this long.
             How::MayUse if place.path.split('/').any(|name| name.len() > LONGEST_NAME) => {}
             How::ReadsTracked => self.tracked(),
             _ => self.add_file(place),
         }
     }
 
-    /// Adds what comes of one path.
+    /// Adds the effects of a path.
     pub(super) fn add_file(&mut self, place: &Use) {
         let entry = matches!(place.how, How::Removes | How::Moves);
         for found in spots(self.outside, &self.bases, place, entry) {
@@ -108,7 +108,7 @@ impl<'a> Effects<'a> {
             }
             How::Writes => self.written(place, claim, kind),
             How::Removes | How::Moves => {
-                // All that lies in a folder would go with it.
+                // Everything in the folder would be moved with it.
                 let folder = place.how == How::Moves && kind == Some(Kind::Directory);
                 let risk = if folder { Risk::Critical } else { risk(&claim) };
                 self.note(Permission::remove(claim).at(risk));
@@ -126,14 +126,14 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// A file is written, or put into the folder that is there.
+    /// Adds the effect of writing a file, or of putting one into an existing folder.
     fn written(&mut self, place: &Use, claim: PathClaim, kind: Option<Kind>) {
         let is_folder = kind == Some(Kind::Directory);
         if let Some(name) = &place.puts {
             let path = claim.target.as_deref().unwrap_or(&claim.path);
             match spot(self.outside, path, name, false) {
                 Spot::Inside(into, _) => {
-                    // An earlier part of the line may make the folder.
+                    // An earlier part of the line may create the folder.
                     let sensitive = protected_from_commands(&into.path).is_some()
                         || covers(self.outside, &into);
                     if is_folder || (kind.is_none() && sensitive) {
@@ -153,7 +153,7 @@ impl<'a> Effects<'a> {
 
     fn write(&mut self, claim: PathClaim) {
         if self.has_other_names(&claim) {
-            // What is written under this name is written wherever the others are.
+            // Writing under this name also changes the file's other names.
             let value = format!("{}, a file that has other names (hard links)", claim.path);
             self.note(unknown(&value));
         }
@@ -191,7 +191,7 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// Git shows changes of files that it tracks: of secrets, too, where it tracks some.
+    /// Adds the secrets that git tracks, because git shows changes of tracked files.
     fn tracked(&mut self) {
         let workspace = &self.outside.workspace;
         if workspace.root().join(".git").symlink_metadata().is_err() {
@@ -214,7 +214,7 @@ impl<'a> Effects<'a> {
     }
 }
 
-/// What git keeps is not brought back by git: no rule that allows files covers it.
+/// Returns the risk of changing a path. Git cannot restore its own data, so no rule that allows files covers that.
 fn risk(claim: &PathClaim) -> Risk {
     let of_git = |path: &str| {
         let mut parts = path.split('/');

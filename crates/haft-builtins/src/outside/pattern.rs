@@ -1,4 +1,4 @@
-//! Patterns of files, as a shell would fill them in: what they match is judged path by path.
+//! Expands file patterns as a shell would, so that each matching path is judged.
 
 use std::path::PathBuf;
 
@@ -6,22 +6,22 @@ use super::Outside;
 use super::spot::{Spot, spot};
 use crate::command::lexical::cleaned;
 
-/// Most entries of folders that are looked at for one pattern.
+/// Maximum number of folder entries checked per pattern.
 const MOST_ENTRIES: usize = 2_000;
-/// Most paths that one pattern stands for.
+/// Maximum number of matches per pattern.
 const MOST_MATCHES: usize = 128;
 
-/// What a pattern stands for.
+/// The result of expanding a pattern.
 pub(super) enum Matches {
-    /// These paths in the workspace; the pattern itself where nothing fits, as a shell has it.
+    /// These paths in the workspace, or the pattern itself if nothing matches, as in a shell.
     These(Vec<String>),
-    /// Something out of the workspace.
+    /// A path outside the workspace.
     Away(PathBuf),
-    /// More than is looked at.
+    /// More than the limit.
     TooMany,
 }
 
-/// What a pattern stands for, from the workspace's root.
+/// Expands a pattern from the root of the workspace.
 pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
     let root = outside.workspace.root();
     let mut found: Vec<String> = vec![String::new()];
@@ -45,7 +45,7 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
                 "" => ".",
                 folder => folder,
             };
-            // Links lead patterns out, too.
+            // Links can lead a pattern out of the workspace too.
             if let Spot::Away(_) = spot(outside, ".", at, false) {
                 return Matches::Away(cleaned(&root.join(pattern)));
             }
@@ -75,7 +75,7 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
     Matches::These(found)
 }
 
-/// Could the name fit? A set of letters counts as any text. Names with a dot are fitted by patterns with one.
+/// Returns true if the name may match. A bracket set counts as any text. A name with a leading dot needs a pattern with one.
 fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
@@ -86,7 +86,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the last star stands, and what of the name it covers so far.
+    // The position of the last star, and how much of the name it has matched so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {

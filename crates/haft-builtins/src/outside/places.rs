@@ -1,32 +1,32 @@
-//! Where the paths of a line lead, from each folder that it may start them in.
+//! Resolves the paths of a line from each folder that it may start them in.
 
 use haft::policy::{CommandPart, How, Known, Use, Uses};
 
 use super::spot::{Spot, joined, spot};
 use super::{Outside, pattern};
 
-/// Most folders that one line may start relative paths in.
+/// Maximum number of folders that one line may start relative paths in.
 const MOST_FOLDERS: usize = 16;
 
-/// The folders that relative paths of a line may start at; `None` for one that is not known.
+/// The folders that relative paths of a line may start at; `None` for an unknown folder.
 #[derive(Debug, Clone)]
 pub(super) struct Bases(Vec<Option<String>>);
 
 impl Bases {
-    /// One folder.
+    /// Creates the bases with one folder.
     pub(super) fn at(folder: Option<String>) -> Self {
         Self(vec![folder])
     }
 
-    /// Is it the workspace's root alone?
+    /// Returns true if the only base is the workspace's root.
     pub(super) fn are_root(&self) -> bool {
         self.0.iter().all(|base| base.as_deref() == Some("."))
     }
 
-    /// Goes where a part of the line goes. It may fail to, so that the folders before it stay.
+    /// Adds the folder that a part of the line changes to. The earlier folders stay, because the change may fail.
     pub(super) fn follow(&mut self, outside: &Outside, part: &CommandPart, uses: &Uses) {
         let Some(name) = part.program() else {
-            // Whatever it is, the policy asks about it.
+            // The policy asks about it anyway.
             return;
         };
         if !matches!(name, "cd" | "pushd" | "popd") {
@@ -51,7 +51,7 @@ impl Bases {
     }
 }
 
-/// The folder that a call names, relative to the root or absolute.
+/// Returns the folder that a call names, relative to the root or absolute.
 pub(super) fn start(outside: &Outside, cwd: Option<&str>) -> Option<String> {
     let cwd = cwd.unwrap_or(".");
     let cwd = if cwd.is_empty() { "." } else { cwd };
@@ -63,8 +63,8 @@ pub(super) fn start(outside: &Outside, cwd: Option<&str>) -> Option<String> {
     folder(outside, ".", &path)
 }
 
-/// A folder by its path from another; none where a link leads there, or where the path goes back over a name: a shell takes `..` by
-/// the names that it went through, a program by where it is.
+/// Resolves a folder by its path from another. Returns `None` if a link leads there or a `..` follows a name: a shell resolves `..`
+/// by the names it went through, a program by the real location.
 fn folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
     let mut names = path
         .split('/')
@@ -80,14 +80,14 @@ fn folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
     }
 }
 
-/// A path that begins with `~`.
+/// Expands a path that begins with `~`.
 fn at_home(outside: &Outside, path: &str) -> Option<String> {
     let rest = path.strip_prefix('~')?;
     let home = outside.home.as_ref()?.to_string_lossy();
     (rest.is_empty() || rest.starts_with('/')).then(|| format!("{home}{rest}"))
 }
 
-/// Where a path leads from each folder. `entry`: a link at its end is what is meant.
+/// Resolves a path from each folder. With `entry`, a link at its end is not followed.
 pub(super) fn spots(outside: &Outside, bases: &Bases, place: &Use, entry: bool) -> Vec<Spot> {
     let path = match place.known {
         Known::Nothing => return vec![Spot::Unknown],

@@ -1,4 +1,4 @@
-//! `Spot`: where a path leads that another program names: into the workspace, out of it, or nobody knows.
+//! `Spot`: where a path of another program leads: into the workspace, out of it, or an unknown place.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,18 @@ use haft::workspace::{Kind, WorkspaceError};
 use super::Outside;
 use crate::command::lexical::cleaned;
 
-/// Where a path leads.
+/// The place that a path leads to.
 #[derive(Debug)]
 pub(super) enum Spot {
-    /// Into the workspace.
+    /// In the workspace.
     Inside(PathClaim, Option<Kind>),
-    /// Out of it, to this place; or to what is haft's own.
+    /// This path outside the workspace, or one of haft's own files.
     Away(PathBuf),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
-/// A path from a folder.
+/// Joins a path to a folder.
 pub(super) fn joined(base: &str, path: &str) -> String {
     let whole = match base {
         "." => path.to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn joined(base: &str, path: &str) -> String {
     }
 }
 
-/// Where one path leads from one folder.
+/// Resolves a path from a folder.
 pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Spot {
     let workspace = &outside.workspace;
     let whole = joined(base, path);
@@ -52,15 +52,15 @@ pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Sp
     }
 }
 
-/// An absolute path by the workspace's own name, where it comes there by another: a link outside that leads to the workspace, or to a
-/// folder in it. What follows that link is kept as it is written: where it leads is for the workspace to say. A link at the very end may
-/// itself be what is removed or replaced, so it counts only where it leads to a folder that is used.
+/// Rewrites an absolute path that reaches the workspace, or a folder in it, through a link outside, so that it begins with the
+/// workspace's own path. What follows that link stays as written, because the workspace resolves it. A link at the very end may itself
+/// be removed or replaced, so it counts only if it leads to a folder that is used.
 fn from_the_root(root: &Path, path: &str, entry: bool) -> Option<String> {
     let path = Path::new(path);
     if !path.is_absolute() || path.starts_with(root) {
         return None;
     }
-    // What does not exist leads nowhere else than the last folder that does.
+    // A path that does not exist resolves like its last existing parent.
     let real = path.ancestors().find_map(|at| at.canonicalize().ok())?;
     if !real.starts_with(root) {
         return None;
@@ -76,14 +76,14 @@ fn from_the_root(root: &Path, path: &str, entry: bool) -> Option<String> {
     inside.join(rest).to_str().map(str::to_owned)
 }
 
-/// A place that is not in the workspace, by its path or by a link on it.
+/// Returns a place that its path, or a link on it, puts outside the workspace.
 fn beyond(outside: &Outside, path: &Path) -> Spot {
     let root = outside.workspace.root();
     let clean = cleaned(path);
     if !clean.starts_with(root) {
         return Spot::Away(clean);
     }
-    // A link leads there. What does not exist lies in a folder that does.
+    // A link leads out. A path that does not exist is in a folder that does.
     let mut folder = Some(path);
     while let Some(at) = folder {
         if let Ok(real) = at.canonicalize() {

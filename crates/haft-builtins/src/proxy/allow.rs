@@ -1,4 +1,4 @@
-//! `AllowList`: the hosts that may be connected to, as settings name them.
+//! `AllowList`: the hosts that commands may connect to, as named in settings.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,16 +8,16 @@ use thiserror::Error;
 use crate::proxy::bare;
 use crate::web::target::Target;
 
-/// The ports of a host that is named without one.
+/// The ports of an entry without a port.
 const PORTS: [u16; 2] = [80, 443];
 
 /// An entry that names no host, or one that is never connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{entry}` names no host that can be allowed: {why}")]
 pub struct AllowError {
-    /// As it was written.
+    /// The entry as written.
     pub entry: String,
-    /// What is wrong with it.
+    /// What is wrong with the entry.
     pub why: String,
 }
 
@@ -28,7 +28,7 @@ pub struct AllowList(Vec<Entry>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     host: Pattern,
-    /// The only port; without one, those of HTTP.
+    /// The only port; `None` for the default ports of HTTP and HTTPS.
     port: Option<u16>,
 }
 
@@ -40,7 +40,7 @@ enum Pattern {
 }
 
 impl AllowList {
-    /// Reads entries as settings have them.
+    /// Parses entries as written in settings.
     ///
     /// # Errors
     /// [`AllowError`] quotes the entry that is neither a host nor a pattern of hosts.
@@ -53,24 +53,24 @@ impl AllowList {
         entries.collect::<Result<_, _>>().map(Self)
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it allows nothing.
+    /// Returns true if the list allows nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an entry names this host and port.
+    /// Returns true if an entry names this host and port.
     pub(crate) fn allows(&self, target: &Target) -> bool {
         self.0.iter().any(|entry| entry.allows(target))
     }
 }
 
 impl fmt::Display for AllowList {
-    /// The entries as settings write them.
+    /// Writes the entries as in settings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, entry) in self.0.iter().enumerate() {
             let comma = if nth == 0 { "" } else { ", " };

@@ -1,4 +1,4 @@
-//! `Counted`: a connection that tells whether bytes still pass, so that a silent one is ended.
+//! `Counted`: a connection that records whether bytes still pass, so that an idle one can be ended.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// How many times bytes have passed, in either direction, and whether a decision is awaited meanwhile.
+/// Counts how often bytes have passed in either direction, and pending decisions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Moved(Arc<Counts>);
 
@@ -25,7 +25,7 @@ impl Moved {
         self.0.passed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// As long as this is there, the connection is not idle.
+    /// Returns a value during whose lifetime the connection does not count as idle.
     pub(super) fn hold(&self) -> Holding<'_> {
         self.0.held.fetch_add(1, Ordering::Relaxed);
         Holding(self)
@@ -36,18 +36,18 @@ impl Moved {
     }
 }
 
-/// A connection that waits for a decision.
+/// Marks a connection that waits for a decision.
 pub(super) struct Holding<'a>(&'a Moved);
 
 impl Drop for Holding<'_> {
     fn drop(&mut self) {
-        // Its time begins anew.
+        // The idle time starts again.
         self.0.note();
         self.0.0.held.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Ends when nothing has passed for this time, or up to twice as long.
+/// Completes when nothing has passed for this time, or for up to twice as long.
 pub(super) async fn idle(moved: &Moved, limit: Duration) {
     let passed = || moved.0.passed.load(Ordering::Relaxed);
     let mut seen = passed();
@@ -61,7 +61,7 @@ pub(super) async fn idle(moved: &Moved, limit: Duration) {
     }
 }
 
-/// The command's end of a connection: whatever passes the proxy passes here.
+/// The command's end of a connection. Everything that passes the proxy passes here.
 #[derive(Debug)]
 pub(super) struct Counted {
     stream: TcpStream,

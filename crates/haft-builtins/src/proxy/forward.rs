@@ -1,4 +1,4 @@
-//! One plain request to its host and the answer back; what belongs to one hop is not passed on.
+//! Forwards a plain request to its host and returns the response, without hop-by-hop headers.
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -18,10 +18,10 @@ use crate::web::http::{HttpError, ProxyFault, Reached};
 use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
-/// What a hop alone means, beside what `Connection` names (RFC 9110 §7.6.1).
+/// Hop-by-hop headers, in addition to those that `Connection` names (RFC 9110 §7.6.1).
 const OF_A_HOP: [HeaderName; 11] = [
     CONNECTION,
-    // Which proxy on the way is to answer is not the command's to say.
+    // The command must not choose which proxy on the way responds.
     MAX_FORWARDS,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -34,7 +34,7 @@ const OF_A_HOP: [HeaderName; 11] = [
     EXPECT,
 ];
 
-/// A connection's task, ended with the answer's body.
+/// The task of a connection, which ends with the response's body.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -43,7 +43,7 @@ impl Drop for Driver {
     }
 }
 
-/// Sends the request on; its `Host` is made from the URL.
+/// Sends the request on, with a `Host` derived from the URL.
 pub(super) async fn forward(
     request: Request<Incoming>,
     upstream: Reached,
@@ -51,11 +51,11 @@ pub(super) async fn forward(
 ) -> Result<Response<Body>, Refusal> {
     let failed = |error: hyper::Error| Refusal::Unreachable(format!("{}: {error}", target.host()));
     if request.method() == Method::TRACE {
-        // What answers it shows all headers, a further proxy's login among them (RFC 9110 §9.3.8).
+        // The response would show all headers, including an upstream proxy's login (RFC 9110 §9.3.8).
         return Err(Refusal::Malformed("TRACE is not sent on"));
     }
     let (mut head, body) = request.into_parts();
-    // The path as it was written: the host's own reading of it counts.
+    // The path as written, because only the host's interpretation matters.
     let path = head.uri.path_and_query().cloned();
     let path = path.unwrap_or(PathAndQuery::from_static("/"));
     clean(&mut head.headers);
@@ -82,7 +82,7 @@ pub(super) async fn forward(
         .await;
     let (mut sender, connection) = shaken.map_err(failed)?;
     let driver = Driver(tokio::spawn(async move {
-        // What goes wrong here is told to the sender, too.
+        // The sender gets errors of the connection too.
         let _ = connection.await;
     }));
     let answer = sender.send_request(Request::from_parts(head, body)).await;
@@ -102,7 +102,7 @@ pub(super) async fn forward(
     Ok(Response::from_parts(head, body.boxed_unsync()))
 }
 
-/// The URL as a further proxy takes it: the host that was checked, the path as it was written.
+/// Returns the URL for an upstream proxy: the host that was checked and the path as written.
 fn whole(target: &Target, path: PathAndQuery) -> Result<Uri, Refusal> {
     let host = match target.url().port() {
         Some(port) => format!("{}:{port}", target.host()),
@@ -123,7 +123,7 @@ fn clean(headers: &mut HeaderMap) {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
-        // What frames the message is not a hop's to take away.
+        // A hop cannot remove the header that frames the message.
         .filter(|name: &HeaderName| name != hyper::header::CONTENT_LENGTH)
         .collect();
     for name in named.iter().chain(&OF_A_HOP) {

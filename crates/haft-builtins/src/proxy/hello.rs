@@ -1,6 +1,6 @@
-//! The TLS hello that begins a tunnel, read by hand as far as the name of the host; nothing of it is believed but that.
+//! Parses the TLS hello that begins a tunnel, by hand and only for the name of the host; nothing else in it is trusted.
 
-/// Most bytes read before the hello must be whole; real ones, with the keys of today, stay below 3 KiB.
+/// Maximum bytes read before the hello must be complete; real ones, with today's keys, stay below 3 KiB.
 const LONGEST: usize = 16 << 10;
 /// Record and handshake types (RFC 8446 §4, §5.1), extensions (IANA).
 const HANDSHAKE: u8 = 22;
@@ -8,21 +8,21 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const ENCRYPTED_HELLO: u16 = 0xfe0d;
 
-/// What the bytes so far are.
+/// The result of parsing the bytes so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Hello {
-    /// The beginning of one.
+    /// The beginning of a hello.
     More,
-    /// A whole one, with the host it names in lower case, if any.
+    /// A complete hello, with the host that it names in lowercase, if any.
     Names(Option<String>),
-    /// None, or one whose host cannot be told.
+    /// Not a hello, or one whose host cannot be determined.
     Wrong(&'static str),
 }
 
 const NO_TLS: Hello = Hello::Wrong("it does not begin with TLS");
 const BROKEN: Hello = Hello::Wrong("its TLS hello is malformed");
 
-/// Reads what a client has sent.
+/// Parses what a client has sent.
 pub(super) fn hello(bytes: &[u8]) -> Hello {
     let (mut message, mut rest) = (Vec::new(), bytes);
     while !rest.is_empty() {
@@ -49,7 +49,7 @@ pub(super) fn hello(bytes: &[u8]) -> Hello {
     Hello::More
 }
 
-/// What the handshake message says, once it is whole.
+/// Parses the handshake message once it is complete.
 fn whole(message: &[u8]) -> Option<Hello> {
     let (&kind, rest) = message.split_first()?;
     if kind != CLIENT_HELLO {
@@ -72,7 +72,7 @@ fn whole(message: &[u8]) -> Option<Hello> {
     Some(Reader(rest).hello().unwrap_or(BROKEN))
 }
 
-/// Takes lengths and what they count off the front.
+/// Reads length-prefixed data from the front.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// The body of a hello; `None` where it is not exactly one.
+    /// Parses the body of a hello. Returns `None` if it is not exactly one.
     fn hello(&mut self) -> Option<Hello> {
         // Version and random number, session, ciphers, compressions.
         self.take(2 + 32)?;
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         while !extensions.is_empty() {
             let (kind, data) = (extensions.number()?, extensions.long()?);
             match kind {
-                // Given twice, servers may choose another than we do.
+                // If the name appears twice, a server may choose a different one than this parser.
                 SERVER_NAME if name.is_some() => return None,
                 SERVER_NAME => name = Some(server_name(data)?),
                 ENCRYPTED_HELLO => {
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The one name of the extension (RFC 6066 §3).
+/// Returns the only name in the extension (RFC 6066 §3).
 fn server_name(mut data: Reader<'_>) -> Option<String> {
     let mut list = data.long()?;
     let (kind, name) = (list.byte()?, list.long()?);

@@ -1,4 +1,4 @@
-//! `ConnectionJudge`: what decides whether a command may connect to a host; the list of settings is one.
+//! `ConnectionJudge`: decides whether a command may connect to a host; the allow list is one implementation.
 
 use std::fmt;
 use std::future::ready;
@@ -11,31 +11,31 @@ use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
 
-/// A connection that may be made.
+/// The access that a connection is granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Granted {
-    /// To an address of the public network.
+    /// To public addresses.
     Public,
-    /// To these private addresses, too.
+    /// To these private addresses too.
     Private(OpenAddresses),
 }
 
-/// Decides about the connections of one command. What is decided may take as long as a person thinks.
+/// Decides about the connections of one command. A decision may take as long as the user needs.
 pub(crate) trait ConnectionJudge: Send + Sync + fmt::Debug {
-    /// Whether this host and port may be connected to, where its name `leads_to` these private addresses; none where it was
-    /// not looked up.
+    /// Decides whether a connection to this host and port is allowed, given the private addresses that its name resolves to
+    /// (`leads_to`; empty if it was not looked up).
     fn judge<'a>(
         &'a self,
         target: &'a Target,
         leads_to: &'a [IpAddr],
     ) -> BoxFuture<'a, Result<Granted, Refusal>>;
 
-    /// Notes that a connection was made.
+    /// Records that a connection was made.
     fn note_connected(&self, target: &Target, granted: &Granted) {
         let _ = (target, granted);
     }
 
-    /// Whether it ever opens a private address.
+    /// Returns true if the judge may grant private addresses.
     fn opens_private(&self) -> bool {
         false
     }

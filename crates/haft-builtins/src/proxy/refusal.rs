@@ -1,4 +1,4 @@
-//! `Refusal`: why a connection was not made, in one line; `Refusals`: those of a command, and what would allow them.
+//! `Refusal`: why a connection was not made, in one line; `Refusals`: those of a command, with settings that would allow them.
 
 use hyper::StatusCode;
 use parking_lot::Mutex;
@@ -7,18 +7,18 @@ use thiserror::Error;
 use super::allow::AllowList;
 use crate::web::http::HttpError;
 
-/// Most refusals of one command that are kept; more are counted.
+/// Maximum number of refusals stored per command; more are only counted.
 const KEPT: usize = 16;
-/// Most characters of one.
+/// Maximum length of a refusal, in characters.
 const SHOWN: usize = 300;
 
-/// Why a connection, or a request on it, was refused or failed.
+/// The reason why a connection, or a request on it, was refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Refusal {
-    /// No entry names it. A command reads this, so it does not say which entry would.
+    /// No entry names the place. The command reads this message, so it does not say which entry would allow it.
     #[error("{place} is not one of the hosts that commands may reach here")]
     NotListed { place: String, entry: String },
-    /// A rule, the profile or a person said no, or nobody could be asked. A command reads this, so it does not say how to
+    /// A rule, the profile or the user refused, or nobody could be asked. The command reads this message, so it does not say how to
     /// change that.
     #[error("{place} may not be connected to: {why}")]
     Judged {
@@ -26,34 +26,34 @@ pub(crate) enum Refusal {
         why: String,
         operator: Option<String>,
     },
-    /// Whatever the list says.
+    /// Refused whatever the list says.
     #[error("{host} is not on the public network, and no setting allows it ({why})")]
     Private { host: String, why: String },
-    /// The host cannot be read the same way by everybody.
+    /// Programs may disagree on the host in the URL.
     #[error("the URL is refused: {0}")]
     Unclear(String),
-    /// No request for a proxy.
+    /// Not a request for a proxy.
     #[error("the request is refused: {0}")]
     Malformed(&'static str),
-    /// `Host` says another.
+    /// `Host` names another host.
     #[error("the request for {0} is refused: its Host header must name the same host, once")]
     OtherHost(String),
-    /// What came through the tunnel is not TLS with the host that was asked for.
+    /// The tunnel does not carry TLS for the requested host.
     #[error("the tunnel to {host} was closed: {why}")]
     Tunnel { host: String, why: String },
-    /// Allowed, and the proxy that settings name did not connect to it.
+    /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]
     Upstream {
         message: String,
         operator: &'static str,
     },
-    /// Allowed, and not to be had.
+    /// Allowed, but not reachable.
     #[error("{0}")]
     Unreachable(String),
 }
 
 impl Refusal {
-    /// A host that no entry names, and perhaps none can.
+    /// Returns the refusal of a host that no entry names, and that perhaps none can.
     pub(crate) fn not_listed(host: &str, port: u16) -> Self {
         match AllowList::read([host]) {
             Ok(_) => Self::NotListed {
@@ -67,7 +67,7 @@ impl Refusal {
         }
     }
 
-    /// The setting that would allow it, for the person who runs haft: the command and the model are not told.
+    /// Returns the setting that would allow the connection, for the operator: the command and the model must not see it.
     fn would_allow(&self) -> Option<String> {
         match self {
             Self::NotListed { entry, .. } => Some(format!(
@@ -102,7 +102,7 @@ impl Refusal {
     }
 }
 
-/// What was refused to one command: few lines, each once.
+/// The refusals of one command: a few lines, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<RefusalLog>);
 
@@ -115,12 +115,12 @@ struct RefusalLog {
 #[derive(Debug)]
 struct Line {
     text: String,
-    /// The setting that would allow it.
+    /// The setting that would allow the connection.
     would_allow: Option<String>,
 }
 
 impl Refusals {
-    /// Keeps a refusal; what failed for another reason the command hears by itself.
+    /// Records a refusal. The command learns about other failures by itself.
     pub(super) fn note(&self, refusal: &Refusal) {
         if matches!(refusal, Refusal::Unreachable(_)) {
             return;
@@ -140,13 +140,13 @@ impl Refusals {
         }
     }
 
-    /// The setting that would allow the first line, where one would, for the person who runs haft.
+    /// Returns the setting that would allow the first refused connection, if there is one, for the operator.
     pub(crate) fn would_allow(&self) -> Option<String> {
         let kept = self.0.lock();
         kept.lines.first()?.would_allow.clone()
     }
 
-    /// The lines, and one that counts what was left out.
+    /// Returns the lines, and one that counts those left out.
     pub(crate) fn lines(&self) -> Vec<String> {
         let kept = self.0.lock();
         let mut lines: Vec<String> = kept.lines.iter().map(|line| line.text.clone()).collect();

@@ -1,4 +1,4 @@
-//! `Tunnel`: bytes passed both ways once the first of them are a TLS hello for the host that was asked for.
+//! `Tunnel`: passes bytes in both directions once they begin with a TLS hello for the requested host.
 
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -11,13 +11,13 @@ use crate::proxy::{SOON, bare};
 use crate::web::stream::Stream;
 use crate::web::target::Target;
 
-/// A tunnel that has been promised.
+/// A tunnel that has been accepted but not opened.
 #[derive(Debug)]
 pub(super) struct Tunnel {
     client: OnUpgrade,
     upstream: Stream,
     host: String,
-    /// The host is an address, which no hello names.
+    /// True if the host is an address, which no hello names.
     address: bool,
 }
 
@@ -31,7 +31,7 @@ impl Tunnel {
         }
     }
 
-    /// Until either end is gone; an error where the bytes are not what was promised.
+    /// Runs until either end closes. Fails if the bytes do not begin with a TLS hello for the host.
     pub(super) async fn run(self) -> Result<(), Refusal> {
         let Self {
             client,
@@ -39,7 +39,7 @@ impl Tunnel {
             host,
             address,
         } = self;
-        // A client that is gone needs no answer.
+        // A client that disconnected needs no response.
         let Ok(Ok(client)) = timeout(SOON, client).await else {
             return Ok(());
         };
@@ -62,7 +62,7 @@ impl Tunnel {
             Some(name) => return Err(closed(format!("the TLS hello names {name}"))),
         }
         if upstream.write_all(&bytes).await.is_ok() {
-            // Whoever broke it off, it is over.
+            // Either end may have closed the tunnel; it is over.
             let _ = copy_bidirectional(&mut client, &mut upstream).await;
         }
         Ok(())
@@ -71,8 +71,8 @@ impl Tunnel {
 
 type First = (Vec<u8>, Option<String>);
 
-/// The bytes up to the end of the hello or a little further, and the host it names; nothing where the client went
-/// without a word.
+/// Reads up to the end of the hello or slightly further, and returns the bytes and the host that it names. Returns `None` if the
+/// client disconnects without sending anything.
 async fn first(client: &mut (impl AsyncRead + Unpin)) -> Result<Option<First>, &'static str> {
     let mut bytes = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! `fetch_url`: pages of the public web as a model can read them, kept whole as artifacts.
+//! `fetch_url`: pages of the public web in a form that a model can read, stored completely as artifacts.
 
 mod charset;
 mod gate;
@@ -28,9 +28,9 @@ use crate::web::redirects::Redirects;
 use crate::web::robots::Robots;
 use crate::web::target::Target;
 
-/// Pages fetched at one time.
+/// Maximum number of pages fetched at the same time.
 const AT_ONCE: usize = 4;
-/// Most URLs of one call.
+/// Maximum number of URLs per call.
 const MAX_URLS: usize = 10;
 
 /// What `fetch_url` takes.
@@ -130,7 +130,7 @@ pub struct FetchUrlData {
     pub pages: Vec<PageData>,
 }
 
-/// What the fetches of a process share.
+/// State shared by the fetches of a process.
 #[derive(Debug)]
 struct Shared {
     web: Web,
@@ -138,12 +138,12 @@ struct Shared {
     redirects: Redirects,
 }
 
-/// `fetch_url`.
+/// The tool `fetch_url`.
 #[derive(Debug)]
 pub struct FetchUrl(Arc<Shared>);
 
 impl FetchUrl {
-    /// On this web.
+    /// Creates the tool with this web access.
     pub fn new(web: Web) -> Self {
         let name = ToolName::new(Self::NAME).ok();
         let spec = |name| Self::describe(ToolSpec::new(name, "", serde_json::Value::Null));
@@ -201,7 +201,7 @@ impl TypedTool for FetchUrl {
     }
 }
 
-/// The connection to a page.
+/// Returns the effect of connecting to a page.
 fn connection(url: &str) -> Result<Effect, ToolError> {
     let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
     let host = target.host().trim_end_matches('.');
@@ -209,7 +209,7 @@ fn connection(url: &str) -> Result<Effect, ToolError> {
 }
 
 impl FetchUrl {
-    /// All pages, a few at a time, in the order of the URLs.
+    /// Fetches all pages, a few at a time, and returns them in the order of the URLs.
     async fn all(&self, urls: &[&str], format: Format) -> Vec<Result<Got, ToolError>> {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut tasks = JoinSet::new();

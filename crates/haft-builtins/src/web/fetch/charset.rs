@@ -1,11 +1,11 @@
-//! The bytes of a page as text: by its mark, its header, what it says of itself, and else by looking.
+//! Decodes the bytes of a page: by its byte order mark, its header, its own declaration, or else by a guess.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// How far into a page its own word on its encoding is looked for, as browsers do.
+/// Number of bytes of a page that are searched for its encoding declaration, as in browsers.
 const LOOK: usize = 1024;
 
-/// The text. Bytes that are wrong in its encoding become U+FFFD.
+/// Decodes the text. Bytes that are invalid in its encoding become U+FFFD.
 pub(super) fn decode(bytes: &[u8], content_type: &str, markup: bool) -> String {
     let declared = || {
         label_in(content_type)
@@ -19,7 +19,7 @@ pub(super) fn decode(bytes: &[u8], content_type: &str, markup: bool) -> String {
     encoding.decode(bytes).0.into_owned()
 }
 
-/// What follows `charset=`.
+/// Returns the encoding after `charset=`.
 fn label_in(text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
     let (_, after) = lower.split_once("charset")?;
@@ -29,7 +29,7 @@ fn label_in(text: &str) -> Option<&'static Encoding> {
     Encoding::for_label(&value.as_bytes()[..end.unwrap_or(value.len())])
 }
 
-/// What a page, or an XML declaration, says of itself.
+/// Returns the encoding that a page or an XML declaration states.
 fn within(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOK)]);
     let lower = head.to_ascii_lowercase();
@@ -45,12 +45,12 @@ fn within(bytes: &[u8]) -> Option<&'static Encoding> {
         let (_, after) = declaration.split_once("encoding")?;
         label_in(&format!("charset{after}"))
     };
-    // A page that could be read this far is not in UTF-16, whatever it says.
+    // A page that is readable up to here is not UTF-16, whatever it declares.
     named.or_else(declared).map(Encoding::output_encoding)
 }
 
 fn guess(bytes: &[u8]) -> &'static Encoding {
-    // A cut page may end within a character.
+    // A truncated page may end within a character.
     match std::str::from_utf8(bytes) {
         Ok(_) => UTF_8,
         Err(error) if error.error_len().is_none() => UTF_8,

@@ -1,4 +1,4 @@
-//! What a fetch asks before each hop: the rules on the hosts that redirects lead to, and `robots.txt`.
+//! Checks before each hop of a fetch: the rules for the hosts of redirects, and `robots.txt`.
 
 use tokio::time::{Instant, timeout_at};
 
@@ -12,7 +12,7 @@ use crate::web::target::Target;
 pub(super) struct Hops<'a> {
     pub(super) shared: &'a Shared,
     pub(super) follow: Follow<'a>,
-    /// It is a server of the user's own, whose robots.txt is not asked.
+    /// True for a server of the user's own, whose `robots.txt` is not checked.
     pub(super) own: bool,
 }
 

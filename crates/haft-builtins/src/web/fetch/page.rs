@@ -1,4 +1,4 @@
-//! One page: fetched, and turned into what a model can read.
+//! Fetches one page and converts it for the model.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use crate::web::http::{HttpError, Reply};
 use crate::web::reader::{Format, Read, Task};
 use crate::web::target::Target;
 
-/// What is asked for first.
+/// The `Accept` header of a fetch.
 const ACCEPT: &str =
     "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5";
-/// Most bytes of a picture that is shown; in base64 that is the usual limit of a call's pictures, 5 MiB.
+/// Maximum size of an image that is shown, in bytes; in base64 that is the usual limit of a call's images, 5 MiB.
 const MAX_PICTURE: usize = 3_900_000;
 
-/// A page as it was got.
+/// A page as fetched.
 #[derive(Debug)]
 pub(super) struct Got {
     pub(super) url: String,
@@ -32,29 +32,29 @@ pub(super) struct Got {
     pub(super) notes: Vec<String>,
 }
 
-/// What a page holds.
+/// The content of a page.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// Text; its media type, and whether it is what the server sent, byte for byte.
+    /// Text, with its media type and whether it is byte for byte what the server sent.
     Text {
         text: String,
         media_type: Cow<'static, str>,
         as_sent: bool,
     },
-    /// A picture to show.
+    /// An image to show.
     Picture,
-    /// Bytes that are kept and not shown.
+    /// Bytes that are stored but not shown.
     Kept,
 }
 
 impl Got {
-    /// The page in a few words.
+    /// Returns a short summary of the page.
     pub(super) fn summary(&self) -> String {
         let named = self.title.as_deref().unwrap_or(&self.media_type);
         format!("{} {} ({named})", self.status, self.final_url)
     }
 
-    /// The failure that the server's status tells.
+    /// Returns the error that the server's status indicates.
     pub(super) fn failure(&self) -> Option<ToolError> {
         if self.status < 400 {
             return None;
@@ -73,7 +73,7 @@ impl Got {
 /// Fetches a page and converts it.
 pub(super) async fn get(shared: &Shared, url: &str, format: Format) -> Result<Got, ToolError> {
     let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
-    // The call was cleared: a private host is one that a rule names, with its port.
+    // The call was cleared, so a rule names this private host with its port.
     let own = cleared.check_public().is_err();
     let http = if own {
         shared.web.http.for_place(&cleared)
@@ -201,7 +201,7 @@ fn picture(got: &mut Got) {
         .push(format!("the picture is kept, not shown: {why}"));
 }
 
-/// The media type: of a picture what its bytes say, else what the server says, else what it looks like.
+/// Returns the media type: for an image what its bytes say, else what the server says, else a guess from the content.
 fn kind(reply: &Reply) -> String {
     let body = &reply.body[..];
     let said = reply.media_type();

@@ -1,4 +1,4 @@
-//! What a call shows of a page, and what it keeps for later.
+//! Builds a call's result for a page and stores the page for later.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +10,14 @@ use crate::files::text::grouped;
 use crate::web::fetch::PageData;
 use crate::web::fetch::page::{Body, Got};
 
-/// A line between the pages of one call.
+/// Returns the line that separates the pages of a call.
 pub(super) fn heading(data: &PageData) -> String {
     let url = data.final_url.as_deref().unwrap_or(&data.url);
     let status = data.status.map_or(String::new(), |s| format!(" ({s})"));
     format!("--- {url}{status}")
 }
 
-/// Stores bytes for the run; their ref, or a note why there is none.
+/// Stores bytes for the run and returns their ref. If that fails, adds a note.
 async fn keep(
     context: &CallContext,
     notes: &mut Vec<String>,
@@ -43,7 +43,7 @@ async fn keep(
     }
 }
 
-/// Keeps the page, and gives as much of it as may be shown.
+/// Stores the page and returns the part of it that may be shown.
 pub(super) async fn page_result(
     got: Got,
     context: &CallContext,
@@ -100,7 +100,7 @@ pub(super) async fn page_result(
     (data, parts)
 }
 
-/// The text's beginning, and how to go on.
+/// Returns the beginning of the text, and how to continue.
 fn excerpt(data: &mut PageData, text: &str, max: usize) -> Vec<Content> {
     let chars = text.chars().count();
     data.chars = Some(chars);
