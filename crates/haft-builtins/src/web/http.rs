@@ -1,4 +1,4 @@
-//! `Http`: an HTTP/1.1 client that connects to checked addresses alone, and stops at its limits.
+//! `Http`: an HTTP/1.1 client that connects only to checked addresses and enforces its limits.
 
 mod body;
 mod error;
@@ -34,21 +34,21 @@ use crate::web::stream::Stream;
 use crate::web::target::{Refused, Target};
 use crate::web::upstream::UpstreamProxy;
 
-/// What one request may take.
+/// The limits of one request.
 #[derive(Debug, Clone)]
 pub struct FetchLimits {
-    /// Looking up, connecting and the TLS handshake of one hop together.
+    /// Maximum time for the lookup, connection and TLS handshake of one hop together.
     pub connect: Duration,
-    /// All of it, redirects and body included.
+    /// Maximum time for the whole request, including redirects and the body.
     pub whole: Duration,
-    /// The body, unpacked, in bytes.
+    /// Maximum size of the decompressed body, in bytes.
     pub max_bytes: usize,
-    /// Redirects that are followed.
+    /// Maximum number of redirects to follow.
     pub redirects: usize,
 }
 
 impl Default for FetchLimits {
-    /// 10 seconds, 30 seconds, 10 MiB, 10 redirects.
+    /// Returns 10 seconds, 30 seconds, 10 MiB, 10 redirects.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -59,28 +59,28 @@ impl Default for FetchLimits {
     }
 }
 
-/// What a server answered.
+/// A server's response.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The status code; also one of 400 and above.
+    /// The status code, which may be 400 or above.
     pub status: u16,
-    /// Where the answer came from, after redirects.
+    /// The URL of the response, after redirects.
     pub url: String,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// The body, unpacked.
+    /// The decompressed body.
     pub body: Bytes,
-    /// Why the body is not whole, where it is not.
+    /// Why the body is incomplete, or `None` if it is complete.
     pub cut: Option<Cut>,
 }
 
 impl Reply {
-    /// Whether the status is one of success.
+    /// Returns true for a success status.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The media type in lower case without its parameters; empty where the server names none.
+    /// Returns the media type in lowercase without its parameters, or an empty string if the server names none.
     pub fn media_type(&self) -> String {
         let value = self.headers.get(CONTENT_TYPE);
         let value = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
@@ -89,34 +89,34 @@ impl Reply {
     }
 }
 
-/// Whom a client connects to.
+/// The hosts that a client connects to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// The public network; redirects are followed and checked.
+    /// The public network. Redirects are followed and checked.
     Public,
-    /// Whatever the URL names; redirects are not followed.
+    /// Any host that the URL names. Redirects are not followed.
     Named,
 }
 
-/// An HTTP client; clones share its certificates. Dropping a request's future ends the request.
+/// An HTTP client. Clones share its certificates. Dropping a request's future cancels the request.
 #[derive(Debug, Clone)]
 pub struct Http {
     reach: Reach,
     /// The host and port that may be private.
     place: Option<PrivatePlace>,
-    /// Where haft itself listens, which this client does not connect to.
+    /// The ports that haft itself listens on, which this client does not connect to.
     own: Option<Arc<dyn OwnListeners>>,
     network: Arc<dyn Network>,
-    /// The proxy that requests go through.
+    /// The proxy for requests.
     upstream: Option<UpstreamProxy>,
     limits: FetchLimits,
     agent: HeaderValue,
     tls: Arc<Tls>,
 }
 
-/// Asked before each hop, also before the first.
+/// A check before each hop, including the first.
 pub(crate) trait Gate: Send + Sync {
-    /// Whether the hop may be made.
+    /// Checks whether the hop is allowed.
     fn pass<'a>(
         &'a self,
         target: &'a Target,
@@ -124,7 +124,7 @@ pub(crate) trait Gate: Send + Sync {
     ) -> BoxFuture<'a, Result<(), HttpError>>;
 }
 
-/// Lets everything pass.
+/// Allows everything.
 struct Open;
 
 impl Gate for Open {
@@ -134,14 +134,14 @@ impl Gate for Open {
 }
 
 impl Http {
-    /// For URLs that a model or a page names: public addresses alone, at every redirect, connected to as they were
-    /// checked.
+    /// Creates a client for URLs named by a model or a page. It connects only to public addresses, at every redirect, and exactly to
+    /// those that it checked.
     pub fn guarded() -> Self {
         Self::new(Reach::Public)
     }
 
-    /// For a service whose URL the operator wrote into settings, on this machine or elsewhere. Redirects are not
-    /// followed: what is sent, a key perhaps, stays with that service.
+    /// Creates a client for a service whose URL the operator put into settings, on this machine or elsewhere. It does not follow
+    /// redirects, so that what it sends, perhaps a key, goes only to that service.
     pub fn trusted() -> Self {
         Self::new(Reach::Named)
     }
@@ -159,83 +159,83 @@ impl Http {
         }
     }
 
-    /// The same under other limits.
+    /// Sets other limits.
     pub fn with_limits(mut self, limits: FetchLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same on another network.
+    /// Sets another network.
     pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
         self.network = network;
         self
     }
 
-    /// The same through a proxy, where there is one.
+    /// Sends requests through a proxy, if there is one.
     pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
         self.upstream = upstream;
         self
     }
 
-    /// A connection for a protocol of the caller's own: through the proxy by a tunnel, or directly.
+    /// Opens a connection for another protocol: through a tunnel of the proxy, or directly.
     ///
     /// # Errors
-    /// [`HttpError`] where the host is refused, is not found or takes no connection.
+    /// [`HttpError`] if the host is refused, is not found or accepts no connection.
     pub async fn dial(&self, host: &str, port: u16) -> Result<Stream, HttpError> {
         let target = self.target(&format!("https://{host}:{port}/"))?;
         Ok(self.connect(&target).await?.stream)
     }
 
-    /// The same as [`dial`](Self::dial), encrypted: the host must prove its name.
+    /// Like [`dial`](Self::dial), but encrypted: the host must prove its name.
     ///
     /// # Errors
-    /// As [`dial`](Self::dial), and where the host's certificate is not valid for it.
+    /// As for [`dial`](Self::dial), and if the host's certificate is not valid for it.
     pub async fn dial_tls(&self, host: &str, port: u16) -> Result<TlsStream<Stream>, HttpError> {
         let target = self.target(&format!("https://{host}:{port}/"))?;
         let stream = self.connect(&target).await?.stream;
         self.tls.wrap(stream, &target).await
     }
 
-    /// The same trusting these certificates in place of the system's.
+    /// Trusts these certificates instead of the system's.
     pub fn with_roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
         self.tls = Arc::new(Tls::trusting(roots));
         self
     }
 
-    /// The same under another `User-Agent`.
+    /// Sets another `User-Agent`.
     ///
     /// # Errors
-    /// [`HttpError::Header`] where the text is not valid in a header.
+    /// [`HttpError::Header`] if the text is not valid in a header.
     pub fn with_user_agent(mut self, agent: &str) -> Result<Self, HttpError> {
         self.agent =
             HeaderValue::from_str(agent).map_err(|_| HttpError::Header("User-Agent".to_owned()))?;
         Ok(self)
     }
 
-    /// What a request may take.
+    /// Returns the limits of a request.
     pub fn limits(&self) -> &FetchLimits {
         &self.limits
     }
 
-    /// How it calls itself.
+    /// Returns the client's `User-Agent`.
     #[cfg(feature = "web")]
     pub(crate) fn user_agent(&self) -> &str {
         self.agent.to_str().unwrap_or_default()
     }
 
-    /// Reads a URL; any status is an answer. Headers beside `Accept` go to the first host alone.
+    /// Fetches a URL; any status is a response. Headers other than `Accept` go only to the first host.
     ///
     /// # Errors
     /// [`HttpError`] says what failed: the URL or an address is refused, the name is not found, the connection, its encryption or the
-    /// answer is not valid, or it took too long.
+    /// response is not valid, or it took too long.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
         self.follow(url, headers, &Open).await
     }
 
-    /// Sends JSON and reads the answer; any status is an answer. A redirect is not followed.
+    /// Sends JSON and reads the response; any status is a response. Does not follow redirects.
     ///
     /// # Errors
-    /// As for [`get`](Self::get), and [`HttpError::Redirected`] where the service redirects.
+    /// As for [`get`](Self::get), and [`HttpError::Redirected`] if the service redirects.
     pub async fn post_json(
         &self,
         url: &str,
@@ -255,7 +255,7 @@ impl Http {
         self.hop(&target, request, deadline).await
     }
 
-    /// Sends a request as it is, under haft's own name; any status is an answer. A redirect is not followed.
+    /// Sends a request unchanged except for haft's `User-Agent`; any status is a response. Does not follow redirects.
     ///
     /// # Errors
     /// As for [`get`](Self::get).
@@ -273,7 +273,7 @@ impl Http {
         self.hop(&target, request, deadline).await
     }
 
-    /// Reads a URL through a gate, following redirects where this client does.
+    /// Fetches a URL through a gate, following redirects if this client does.
     pub(crate) async fn follow(
         &self,
         url: &str,
@@ -329,7 +329,7 @@ impl Http {
         Ok(target)
     }
 
-    /// Refuses hosts that this client does not connect to.
+    /// Fails for hosts that this client does not connect to.
     pub(crate) fn check(&self, target: &Target) -> Result<(), Refused> {
         match (self.reach, target.check_public()) {
             (Reach::Named, _) => Ok(()),
@@ -353,16 +353,16 @@ impl Http {
         Ok(headers)
     }
 
-    /// How many root certificates this client trusts; an error where it found none.
+    /// Returns the number of root certificates that this client trusts.
     ///
     /// # Errors
-    /// [`HttpError::NoRoots`] where there are none.
+    /// [`HttpError::NoRoots`] if there are none.
     pub async fn roots(&self) -> Result<usize, HttpError> {
         self.tls.roots().await
     }
 }
 
-/// Where an answer sends its reader, if it does.
+/// Returns the target of a redirect, if the response is one.
 fn redirect(reply: &Reply) -> Option<String> {
     let moved = [
         StatusCode::MOVED_PERMANENTLY,

@@ -1,4 +1,4 @@
-//! `Network`: names and connections, the seam between the HTTP client and the machine's network.
+//! `Network`: name resolution and connections, the interface between the HTTP client and the machine's network.
 
 use std::fmt;
 use std::future::Future;
@@ -8,26 +8,26 @@ use std::pin::Pin;
 
 use tokio::net::TcpStream;
 
-/// A future behind the object-safe seam.
+/// A boxed future, which keeps the traits object-safe.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Looks names up and opens connections. The client asks for one look-up a request and connects to an address of that
-/// answer alone, so what was checked is what is used.
+/// Resolves names and opens connections. The client makes one lookup per request and connects only to an address from that lookup,
+/// so that it uses what it checked.
 pub trait Network: Send + Sync + fmt::Debug {
-    /// All addresses of a name; none, or an error, where there is no such name.
+    /// Returns all addresses of a name, or none or an error if the name does not exist.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 
     /// Opens a connection to exactly this address.
     fn connect(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<TcpStream>>;
 }
 
-/// Knows where haft itself listens on this machine: the console and the HTTP API, by which requests are decided.
+/// Knows where haft itself listens on this machine: the console and the HTTP API, through which requests are decided.
 pub trait OwnListeners: Send + Sync + fmt::Debug {
-    /// Whether a haft of this user listens at this address.
+    /// Returns true if a haft process of this user listens at this address.
     fn listen_at(&self, address: SocketAddr) -> bool;
 }
 
-/// This machine's resolver and its network. No proxy is ever used.
+/// This machine's resolver and network. It never uses a proxy.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System;
 
@@ -36,7 +36,7 @@ impl Network for System {
         Box::pin(async move {
             let answers = tokio::net::lookup_host((name, 0)).await?;
             let mut addresses: Vec<IpAddr> = answers.map(|answer| answer.ip()).collect();
-            // One line a socket type, where the resolver is asked for any.
+            // The resolver returns an entry for each socket type.
             addresses.dedup();
             Ok(addresses)
         })

@@ -1,4 +1,4 @@
-//! `Web`: what the web tools work with.
+//! `Web`: the configuration of the web tools.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use crate::web::reader::PageReader;
 use crate::web::redirects::RedirectRule;
 use crate::web::search::SearchService;
 
-/// What the web tools work with.
+/// The configuration of the web tools.
 #[derive(Debug, Clone)]
 pub struct Web {
-    /// Fetches what a model names; a guarded client.
+    /// The guarded client for URLs that a model names.
     pub http: Http,
-    /// `robots.txt` is respected.
+    /// True to respect `robots.txt`.
     pub robots: bool,
-    /// Reads HTML and PDF files; without one they are kept as artifacts.
+    /// Reads HTML and PDF files; without one they are only stored as artifacts.
     pub reader: Option<Arc<dyn PageReader>>,
-    /// Rules on hosts that a redirect leads to; without one every public host is followed to.
+    /// Rules for the hosts of redirects; without them, redirects to every public host are followed.
     pub redirects: Option<Arc<dyn RedirectRule>>,
-    /// Where `web_search` asks; without one there is no such tool.
+    /// The service that `web_search` uses; without one the tool does not exist.
     pub search: Option<SearchService>,
 }
 
 impl Default for Web {
-    /// A guarded client that respects `robots.txt`, and nothing beside.
+    /// Returns a guarded client that respects `robots.txt`, and nothing else.
     fn default() -> Self {
         Self {
             http: Http::guarded(),

@@ -1,5 +1,5 @@
-//! `PageReader`: what turns pages and PDF files that strangers wrote into text, in a process of its own under the jail: a
-//! file can make its reader use any amount of memory and time.
+//! `PageReader`: converts untrusted pages and PDF files to text, in a separate process in the jail, because a file can make its
+//! reader use any amount of memory and time.
 
 use std::fmt;
 
@@ -27,14 +27,14 @@ pub use unconfined::UnconfinedReader;
 #[cfg(feature = "commands")]
 pub use worker::{WORKER, worker};
 
-/// Readers at work at one time; a file that takes forever holds one of them.
+/// Maximum number of readers at work at the same time; a file that never ends occupies one of them.
 const AT_ONCE: usize = 4;
-/// Most text of one file, in bytes.
+/// Maximum size of a file's text, in bytes.
 const MAX_TEXT: usize = 8 << 20;
-/// Stack of a thread that converts HTML: what walks a tree of the deepest nesting needs a part of it.
+/// Stack size of a thread that converts HTML. Walking the deepest tree needs part of it.
 const STACK: usize = 64 << 20;
 
-/// Why a file could not be read, as the end of a sentence.
+/// The reason why a file could not be read, as the end of a sentence.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ReadError(String);
@@ -54,27 +54,27 @@ pub enum Format {
     Raw,
 }
 
-/// What is to be read.
+/// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Task {
     /// A PDF file.
     Pdf,
-    /// A page as UTF-8.
+    /// A page in UTF-8.
     Html {
-        /// Its address: what relative links start from.
+        /// The address of the page, which relative links start from.
         url: String,
-        /// What it becomes.
+        /// The format to convert to.
         format: Format,
     },
 }
 
-/// What a file became.
+/// A file that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Read {
-    /// The text, or the markup that was asked for. The pages of a PDF file are parted by form feeds.
+    /// The text, or the requested markup. Form feeds separate the pages of a PDF file.
     pub text: String,
-    /// The title of a page that has one.
+    /// The title of the page, if it has one.
     pub title: Option<String>,
     /// What is missing, as the end of a sentence.
     pub cut: Option<String>,
@@ -91,16 +91,16 @@ impl Read {
     }
 }
 
-/// Reads files that strangers wrote.
+/// Reads untrusted files.
 pub trait PageReader: Send + Sync + fmt::Debug {
     /// Reads one file.
     ///
     /// # Errors
-    /// Why the file could not be read.
+    /// The reason why the file could not be read.
     fn read(&self, task: Task, file: Bytes) -> BoxFuture<'_, Result<Read, ReadError>>;
 }
 
-/// Reads a file here and now, in whatever time and memory that takes.
+/// Reads a file on this thread, without limits on time and memory.
 fn read_here(task: &Task, file: &[u8]) -> Result<Read, String> {
     let read = match task {
         #[cfg(feature = "pdf")]

@@ -1,4 +1,4 @@
-//! `Redirects`: the rules on the hosts and ports that redirects lead to, asked before each hop of whatever a tool reads.
+//! `Redirects`: the rules for the hosts and ports that redirects lead to, checked before each hop of a tool's fetch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::web::http::{Gate, HttpError};
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
 
-/// Rules on another host that a call cleared for one host is sent to.
+/// Rules for a redirect to a host other than the one that the call was cleared for.
 pub trait RedirectRule: Send + Sync + fmt::Debug {
-    /// The verdict on this tool's connection to the host of this URL.
+    /// Returns the verdict on this tool's connection to the host of this URL.
     fn verdict(&self, tool: &ToolSpec, url: &str, host: &str) -> Verdict;
 }
 
-/// The rules for one tool's connections. Where there are none, every public host is followed to.
+/// The rules for one tool's connections. Without rules, redirects to every public host are followed.
 #[derive(Debug, Clone)]
 pub(crate) struct Redirects {
     rule: Option<Arc<dyn RedirectRule>>,
@@ -25,12 +25,12 @@ pub(crate) struct Redirects {
 }
 
 impl Redirects {
-    /// These rules, asked about the connections of this tool.
+    /// Applies these rules to the connections of this tool.
     pub(crate) fn of(rule: Option<Arc<dyn RedirectRule>>, tool: Option<ToolSpec>) -> Self {
         Self { rule, tool }
     }
 
-    /// A gate for what begins at a target that the call was cleared for.
+    /// Returns the gate for a fetch that begins at a target that the call was cleared for.
     pub(crate) fn from(&self, cleared: Target) -> Follow<'_> {
         Follow {
             redirects: self,
@@ -39,14 +39,14 @@ impl Redirects {
     }
 }
 
-/// Lets hops pass to the host that was cleared, and to others that a rule allows by itself.
+/// Allows hops to the cleared host, and to hosts that a rule allows.
 pub(crate) struct Follow<'a> {
     redirects: &'a Redirects,
     cleared: Target,
 }
 
 impl Follow<'_> {
-    /// A call was cleared for one host and port: another needs an allow of its own.
+    /// Checks a hop. A call is cleared for one host and port; any other needs its own permission.
     pub(crate) fn follows(&self, target: &Target) -> Result<(), HttpError> {
         let host = bare(target);
         let (url, cleared) = (target.url(), self.cleared.url());
@@ -58,7 +58,7 @@ impl Follow<'_> {
             return Ok(());
         };
         let verdict = rule.verdict(tool, target.url().as_str(), host);
-        // Another server of the same host is another place.
+        // Another port of the same host may be another server.
         let same = same_site(host, bare(&self.cleared)) && (same_port || url.port().is_none());
         if verdict == Verdict::Allow || (verdict == Verdict::Ask && same) {
             return Ok(());
@@ -80,7 +80,7 @@ fn bare(target: &Target) -> &str {
     target.host().trim_end_matches('.')
 }
 
-/// The same host, or the same with `www.` before it.
+/// Returns true for the same host, with or without a `www.` prefix.
 fn same_site(one: &str, other: &str) -> bool {
     let root = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
     root(one) == root(other)

@@ -1,4 +1,4 @@
-//! `robots.txt` (RFC 9309): fetched once a host, matched by the longest rule.
+//! `robots.txt` (RFC 9309): fetched once per host, matched by the longest rule.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::web::http::{FetchLimits, Http, HttpError};
 use crate::web::redirects::Redirects;
 use crate::web::target::Target;
 
-/// Bytes of a file that are read (RFC 9309 §2.5 asks for at least 500 KiB).
+/// Maximum bytes read of a file (RFC 9309 §2.5 requires at least 500 KiB).
 const MAX_BYTES: usize = 500 * 1024;
-/// Hosts whose rules are kept.
+/// Maximum number of hosts whose rules are cached.
 const MAX_HOSTS: usize = 256;
-/// How long a file may take.
+/// Maximum time for a file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The rules of the hosts met so far.
+/// The rules of the hosts fetched so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Robots(Arc<Mutex<HashMap<String, Arc<Rules>>>>);
 
 impl Robots {
-    /// Whether a page may be fetched; an error names the rule that says no.
+    /// Checks whether a page may be fetched; the error names the rule that forbids it.
     pub(crate) async fn check(
         &self,
         http: &Http,
@@ -70,7 +70,7 @@ impl Robots {
     }
 }
 
-/// Reads a host's file. It may lead elsewhere only where a page of that host may: a connection is a connection.
+/// Fetches a host's file. It may redirect only to hosts that a page of that host may redirect to, since both are connections.
 async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<Rules, HttpError> {
     let limits = FetchLimits {
         whole: PATIENCE,
@@ -83,19 +83,19 @@ async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<Rules,
     let own = Target::parse(&url).map_err(|why| HttpError::refused(&url, why))?;
     let reply = match client.follow(&url, &[], &redirects.from(own)).await {
         Ok(reply) => reply,
-        // RFC 9309 §2.3.1.2: with too many redirects the file counts as not there.
+        // RFC 9309 §2.3.1.2: with too many redirects, the file counts as missing.
         Err(HttpError::Redirects { .. }) => return Ok(Rules::default()),
         Err(error) => return Err(error),
     };
     Ok(match reply.status {
         200..=299 => Rules::parse(&String::from_utf8_lossy(&reply.body), http.user_agent()),
-        // §2.3.1.4: a server that fails says no to all.
+        // §2.3.1.4: a server error forbids everything.
         status @ 500..=599 => Rules::unreachable(status),
         _ => Rules::default(),
     })
 }
 
-/// One line.
+/// One line of the file.
 #[derive(Debug)]
 struct Rule {
     allow: bool,
@@ -106,7 +106,7 @@ struct Rule {
 #[derive(Debug, Default)]
 struct Rules {
     rules: Vec<Rule>,
-    /// Why the rules could not be read, where the server failed.
+    /// The server's status, if it failed so that the rules could not be read.
     failed: Option<u16>,
 }
 
@@ -118,13 +118,13 @@ impl Rules {
         }
     }
 
-    /// Reads the groups of this robot, or those of `*` where none names it.
+    /// Parses the groups of this robot, or those of `*` if none names it.
     fn parse(text: &str, agent: &str) -> Self {
         let word = |c: char| c.is_ascii_alphabetic() || c == '-' || c == '_';
         let own: String = agent.chars().take_while(|c| word(*c)).collect();
         let (mut named, mut others) = (Vec::new(), Vec::new());
         let (mut mine, mut all, mut met) = (false, false, false);
-        // Lines that name robots begin a group when rules came before.
+        // A line that names a robot begins a new group if rules came before it.
         let mut rules_came = false;
         for line in text.trim_start_matches('\u{feff}').lines() {
             let line = line.split('#').next().unwrap_or(line);
@@ -165,7 +165,7 @@ impl Rules {
         }
     }
 
-    /// The rule that forbids a path. The longest that matches decides; of two as long, the one that allows.
+    /// Returns the rule that forbids a path. The longest matching rule decides; of two equally long ones, the one that allows.
     fn forbids(&self, path: &str) -> Option<String> {
         if let Some(status) = self.failed {
             return Some(format!("nothing: it was answered with status {status}"));
@@ -180,7 +180,7 @@ impl Rules {
     }
 }
 
-/// The same spelling for the same octets: everything beyond ASCII escaped, escapes in capitals.
+/// Normalizes the spelling: everything beyond ASCII percent-encoded, escapes in uppercase.
 fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -204,7 +204,7 @@ fn normal(text: &str) -> String {
     out
 }
 
-/// Does a pattern, with `*` for anything and `$` at its end for the path's end, match from the path's beginning?
+/// Returns true if a pattern, with `*` for anything and a final `$` for the path's end, matches from the start of the path.
 fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, whole) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),

@@ -1,4 +1,4 @@
-//! `web_search`: a configured HTTP search service asked, its answer brought into one shape.
+//! `web_search`: queries a configured HTTP search service and converts its response to a common format.
 
 mod service;
 
@@ -16,7 +16,7 @@ pub use service::{Provider, SearchError, SearchService, SearchSettings};
 use crate::describe::{builtin, from_the_web, known_as};
 use crate::web::WEB;
 
-/// Longest query, in characters.
+/// Maximum length of a query, in characters.
 const MAX_QUERY: usize = 400;
 
 /// What `web_search` takes.
@@ -54,7 +54,7 @@ pub struct WebSearchData {
     pub results: Vec<Hit>,
 }
 
-/// `web_search`.
+/// The tool `web_search`.
 #[derive(Debug)]
 pub struct WebSearch(pub SearchService);
 
@@ -70,7 +70,7 @@ impl TypedTool for WebSearch {
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        // The service is the operator's choice and may be on this machine: what leaves is the query.
+        // The operator chose the service, which may be on this machine. The effect is that the query leaves.
         let effect = query(input);
         let risk = Risk::High;
         Ok(vec![Permission { effect, risk }])
@@ -111,7 +111,7 @@ impl TypedTool for WebSearch {
     }
 }
 
-/// What leaves this machine.
+/// Returns the effect of sending the query.
 fn query(input: &WebSearchInput) -> Effect {
     Effect::Other {
         kind: "search".to_owned(),

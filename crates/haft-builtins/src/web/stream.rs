@@ -11,9 +11,9 @@ use tokio_rustls::client::TlsStream;
 /// A connection.
 #[derive(Debug)]
 pub enum Stream {
-    /// As it is.
+    /// A plain TCP connection.
     Plain(TcpStream),
-    /// To a proxy that is spoken to by TLS.
+    /// A TLS connection to a proxy.
     Secure(Box<TlsStream<TcpStream>>),
 }
 

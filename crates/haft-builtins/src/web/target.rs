@@ -1,4 +1,4 @@
-//! `Target`: a URL that may be fetched, read as the WHATWG standard does and refused where parsers disagree (URL rule 2).
+//! `Target`: a URL to fetch, parsed by the WHATWG standard and refused where parsers disagree (URL rule 2).
 
 use std::net::IpAddr;
 
@@ -15,23 +15,23 @@ const BAD_PORTS: [u16; 83] = [
     6668, 6669, 6679, 6697, 10080,
 ];
 
-/// The longest URL that is accepted, in bytes.
+/// Maximum length of a URL, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// Why a URL is not fetched.
+/// The reason why a URL is not fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// It is no absolute URL, or one that parsers read in different ways.
+    /// The URL is not absolute, or parsers disagree about it.
     #[error("it is no URL that all parsers read alike ({0})")]
     Malformed(String),
-    /// Another scheme.
+    /// The scheme is neither `http` nor `https`.
     #[error("only http and https are fetched, not {0}")]
     Scheme(String),
-    /// A user name, a password, or an `@` where they stand.
+    /// The URL has a user name, a password, or an `@` in their place.
     #[error("it holds a user name or a password")]
     Credentials,
-    /// A port that belongs to another protocol.
+    /// The port belongs to another protocol.
     #[error("port {0} belongs to another protocol")]
     Port(u16),
     /// The host is not on the public network.
@@ -48,7 +48,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads a URL; whether its host is public is asked by `check_public`.
+    /// Parses a URL. `check_public` checks whether its host is public.
     ///
     /// # Errors
     /// [`Refused`] says which rule the URL breaks.
@@ -58,7 +58,7 @@ impl Target {
         Self::of(url)
     }
 
-    /// Follows a `Location`, absolute or relative to this URL (URL rule 8).
+    /// Resolves a `Location`, absolute or relative to this URL (URL rule 8).
     ///
     /// # Errors
     /// [`Refused`] says which rule the URL breaks.
@@ -85,40 +85,40 @@ impl Target {
             return Err(Refused::Port(port));
         }
         let host = host.to_owned();
-        // A fragment is for the reader alone.
+        // Clients do not send fragments.
         url.set_fragment(None);
         Ok(Self { url, host, port })
     }
 
-    /// Refuses hosts that are not on the public network.
+    /// Checks that the host is on the public network.
     ///
     /// # Errors
-    /// [`Refused`] where the host is not on the public network.
+    /// [`Refused`] if the host is not on the public network.
     pub fn check_public(&self) -> Result<(), Refused> {
         check_host(&self.host).map_err(|why| Refused::Host(self.host.clone(), why))
     }
 
-    /// The URL without fragment.
+    /// Returns the URL without its fragment.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The host, lower case; an IPv6 address in brackets.
+    /// Returns the host in lowercase; an IPv6 address is in brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port, the scheme's own where the URL names none.
+    /// Returns the port, or the scheme's default if the URL names none.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether the connection is encrypted.
+    /// Returns true if the connection is encrypted.
     pub fn is_secure(&self) -> bool {
         self.url.scheme() == "https"
     }
 
-    /// The host as an address, where it is one.
+    /// Returns the host as an address, if it is one.
     pub fn address(&self) -> Option<IpAddr> {
         match self.url.host()? {
             Host::Ipv4(v4) => Some(v4.into()),
@@ -128,7 +128,7 @@ impl Target {
     }
 }
 
-/// The scheme a text begins with, if it begins with one.
+/// Returns the scheme that a text begins with, if there is one.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once(':')?;
     let word = scheme
@@ -137,7 +137,7 @@ fn scheme(text: &str) -> Option<&str> {
     (word && scheme.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(scheme)
 }
 
-/// Refuses what lenient parsers drop, turn round or guess: blanks and control characters, backslashes (URL rule 2).
+/// Refuses what lenient parsers drop, convert or guess: blanks and control characters, backslashes (URL rule 2).
 fn clear_text(text: &str) -> Result<(), Refused> {
     let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
     if text.len() > LONGEST {
@@ -153,7 +153,7 @@ fn clear_text(text: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The same for an absolute URL, whose authority must be written out.
+/// Performs the same check for an absolute URL, which must spell out its authority.
 fn unambiguous(text: &str) -> Result<(), Refused> {
     clear_text(text)?;
     let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));

@@ -1,4 +1,4 @@
-//! `UpstreamProxy`: the HTTP proxy through which haft's own requests leave, and the hosts that are reached without it.
+//! `UpstreamProxy`: the HTTP proxy for haft's own requests, and the hosts that are reached without it.
 
 mod direct;
 
@@ -14,29 +14,29 @@ use url::{Host, Url};
 
 use crate::web::upstream::direct::DirectHost;
 
-/// A proxy that cannot be used as settings name it. The value may hold a password, so that no message repeats it.
+/// The reason why the settings of a proxy are not usable. Messages do not repeat the value, which may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UpstreamError {
-    /// The URL of the proxy.
+    /// The URL of the proxy is not valid.
     #[error("it is not the URL of a proxy ({0})")]
     Url(String),
-    /// An entry of the hosts that are reached directly.
+    /// An entry of the hosts that are reached directly is not valid.
     #[error("`{entry}` names no host: {why}")]
     Direct {
-        /// As it was written.
+        /// The entry as written.
         entry: String,
-        /// What is wrong with it.
+        /// What is wrong with the entry.
         why: &'static str,
     },
 }
 
-/// A proxy that takes `CONNECT`, in plain HTTP or by TLS, with the user name and password of its URL. Clones share it.
+/// A proxy that accepts `CONNECT`, over plain HTTP or TLS, with the user name and password from its URL. Clones share it.
 #[derive(Clone)]
 pub struct UpstreamProxy(Arc<Inner>);
 
 struct Inner {
-    /// Spoken to by TLS.
+    /// True if the connection to the proxy uses TLS.
     secure: bool,
     host: Host,
     port: u16,
@@ -45,14 +45,14 @@ struct Inner {
 }
 
 impl UpstreamProxy {
-    /// A proxy by its URL, `http://HOST:PORT` or `https://HOST:PORT`, with `USER:PASSWORD@` where it asks for them.
+    /// Creates a proxy from its URL, `http://HOST:PORT` or `https://HOST:PORT`, with `USER:PASSWORD@` if it requires them.
     ///
-    /// `direct` names hosts that are reached without it: `example.com` with all names below it, `.example.com` those names
-    /// alone, `10.0.0.0/8`, `example.com:8443`, `*` for every host; an entry may hold several, parted by commas. This
+    /// `direct` names hosts that are reached without it: `example.com` including all names below it, `.example.com` only the names
+    /// below, `10.0.0.0/8`, `example.com:8443`, `*` for every host. An entry may hold several, separated by commas. This
     /// machine itself is always reached directly.
     ///
     /// # Errors
-    /// [`UpstreamError`] says what cannot be read, without the password.
+    /// [`UpstreamError`] says what is not valid, without the password.
     pub fn new<I>(url: &str, direct: I) -> Result<Self, UpstreamError>
     where
         I: IntoIterator,
@@ -90,13 +90,13 @@ impl UpstreamProxy {
         })))
     }
 
-    /// Its address for people, without user name and password: `http://proxy.example:3128`.
+    /// Returns the proxy's address for display, without user name and password: `http://proxy.example:3128`.
     pub fn address(&self) -> String {
         let scheme = if self.0.secure { "https" } else { "http" };
         format!("{scheme}://{}:{}", self.0.host, self.0.port)
     }
 
-    /// Whether requests to this host go through it.
+    /// Returns true if requests to this host go through the proxy.
     pub fn serves(&self, host: &str, port: u16) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         let direct = || self.0.direct.iter().any(|entry| entry.names(host, port));
@@ -115,7 +115,7 @@ impl UpstreamProxy {
         self.0.port
     }
 
-    /// The proxy's own address, where its URL has one in place of a name.
+    /// Returns the proxy's IP address, if its URL has one instead of a name.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         match &self.0.host {
             Host::Ipv4(v4) => Some((*v4).into()),
@@ -124,7 +124,7 @@ impl UpstreamProxy {
         }
     }
 
-    /// What it is shown of who asks (RFC 7617).
+    /// Returns the credentials sent to the proxy (RFC 7617).
     pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.0.authorization.as_ref()
     }
@@ -138,7 +138,7 @@ impl fmt::Debug for UpstreamProxy {
     }
 }
 
-/// Whether a host is the loopback of this machine.
+/// Returns true if a host is the loopback of this machine.
 fn names_this_machine(host: &str) -> bool {
     let name = host.to_ascii_lowercase();
     let address: Option<IpAddr> = name.trim_matches(['[', ']']).parse().ok();

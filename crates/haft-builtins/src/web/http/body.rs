@@ -1,4 +1,4 @@
-//! A body: read, unpacked and stopped at the limit while it comes, so that a bomb costs no more than a page.
+//! Reads and decompresses a body, and stops at the limit while it arrives, so that a bomb costs no more than a page.
 
 use std::io::{self, Write};
 
@@ -11,20 +11,20 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::web::http::HttpError;
 
-/// Why a body is not whole.
+/// The reason why a body is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cut {
-    /// It is larger than the limit.
+    /// The body is larger than the limit.
     TooLarge,
-    /// The time was over.
+    /// The time ran out.
     TooSlow,
-    /// The server, or the network, broke off.
+    /// The server or the network closed the connection.
     BrokenOff,
 }
 
 impl Cut {
-    /// What happened, as the end of a sentence about the page.
+    /// Returns what happened, as the end of a sentence about the page.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TooLarge => "it is larger than the limit",
@@ -34,7 +34,7 @@ impl Cut {
     }
 }
 
-/// How a body is read.
+/// The limits for reading a body.
 pub(super) struct Reading<'a> {
     pub(super) host: &'a str,
     pub(super) max_bytes: usize,
@@ -42,7 +42,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// The body as far as it may be read, and why not further.
+    /// Returns the body up to the limits, and why it is incomplete if it is.
     pub(super) async fn all(
         &self,
         headers: &HeaderMap,
@@ -77,7 +77,7 @@ impl Reading<'_> {
                 break;
             }
         }
-        // The end of a packed body is checked only where it came; an empty one need not be packed.
+        // The end of a compressed body is checked only if it arrived; an empty body need not be compressed.
         let body = unpacking.end(cut.is_none() && any);
         Ok((
             body.map_err(|e| self.encoding_error(e.to_string()))?.into(),
@@ -93,7 +93,7 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes up to a limit.
+/// A buffer with a limit.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,
@@ -121,7 +121,7 @@ impl Write for Bounded {
 enum Unpacking {
     Plain(Bounded),
     Gzip(MultiGzDecoder<Bounded>),
-    /// `deflate`, before its first byte tells whether it has zlib's frame.
+    /// `deflate` before its first byte, which tells whether it has a zlib header.
     Unknown(Bounded),
     Zlib(ZlibDecoder<Bounded>),
     Raw(DeflateDecoder<Bounded>),
@@ -160,7 +160,7 @@ impl Unpacking {
                 limit: bounded.limit,
                 full: false,
             };
-            // RFC 9110 means zlib's frame; some servers send the bare stream.
+            // RFC 9110 requires the zlib format; some servers send a raw deflate stream.
             *self = if first & 0x0f == 8 {
                 Self::Zlib(ZlibDecoder::new(empty))
             } else {

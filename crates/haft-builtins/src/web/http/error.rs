@@ -1,4 +1,4 @@
-//! `HttpError`: why there is no answer, and whether that was a refusal.
+//! `HttpError`: why there is no response, and whether haft refused the request.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -11,26 +11,26 @@ use thiserror::Error;
 use crate::web::target::{Refused, Target};
 use crate::web::upstream::UpstreamProxy;
 
-/// Why a request got no answer.
+/// The reason why a request got no response.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HttpError {
     /// The URL is not fetched at all.
     #[error("{url} is refused: {why}; no connection to it was made")]
     Refused {
-        /// The URL as it was given.
+        /// The URL as given.
         url: String,
-        /// Why not.
+        /// The reason.
         why: Refused,
     },
-    /// The name resolves, also, to an address that is not connected to.
+    /// At least one address of the name must not be connected to.
     #[error("{host} is refused: it resolves to {address}, and {why}; no connection to it was made")]
     ResolvesTo {
         /// The name.
         host: String,
-        /// The first of its addresses that is refused.
+        /// The first refused address.
         address: IpAddr,
-        /// Why it is.
+        /// The reason.
         why: NotPublic,
     },
     /// haft itself listens there.
@@ -38,17 +38,17 @@ pub enum HttpError {
     OwnListener {
         /// The host.
         host: String,
-        /// Its address and port.
+        /// The address and port.
         place: SocketAddr,
     },
-    /// `robots.txt` asks robots to keep out.
+    /// `robots.txt` excludes robots.
     #[error("{url} is not fetched: robots.txt of {host} says `{rule}`")]
     Robots {
         /// The URL.
         url: String,
-        /// Its host.
+        /// The host.
         host: String,
-        /// The rule as it stands there.
+        /// The rule as written there.
         rule: String,
     },
     /// A redirect leads to a host that no rule allows.
@@ -56,45 +56,45 @@ pub enum HttpError {
         "{url} redirects to {location}, which the policy does not allow by itself; no connection to it was made"
     )]
     NotFollowed {
-        /// The URL that was asked for.
+        /// The requested URL.
         url: String,
-        /// Where it leads.
+        /// The target of the redirect.
         location: String,
     },
-    /// No such name, or no resolver.
+    /// There is no such name, or no resolver.
     #[error("look up {host}: {why}")]
     NoSuchName {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The resolver's message.
         why: String,
     },
-    /// No address of the host takes connections.
+    /// No address of the host accepts connections.
     #[error("connect to {host} ({address}): {source}")]
     Connect {
         /// The host.
         host: String,
-        /// The address tried last.
+        /// The last address tried.
         address: IpAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The proxy that settings name did not connect to the host.
+    /// The proxy named in settings did not connect to the host.
     #[error("the proxy {proxy} did not connect to {place}: {fault}")]
     Proxy {
-        /// Its address, without user name and password.
+        /// The proxy's address, without user name and password.
         proxy: String,
-        /// The host and port that were to be reached.
+        /// The host and port to reach.
         place: String,
         /// What went wrong.
         fault: ProxyFault,
     },
-    /// The server's certificate does not hold.
+    /// The server's certificate is not valid.
     #[error("the certificate of {host} does not hold: {why}")]
     Certificate {
         /// The host.
         host: String,
-        /// What is wrong with it.
+        /// What is wrong with the certificate.
         why: String,
     },
     /// The TLS handshake failed for another reason.
@@ -108,36 +108,36 @@ pub enum HttpError {
     /// This machine has no root certificates.
     #[error("no root certificates to check servers by: {0}")]
     NoRoots(String),
-    /// The time was over before an answer came.
+    /// The time ran out before a response arrived.
     #[error("{host} did not {what} within {seconds} s")]
     TooSlow {
         /// The host.
         host: String,
-        /// What it did not do.
+        /// What the host did not do.
         what: &'static str,
         /// The limit.
         seconds: f64,
     },
-    /// The answer is no HTTP, is too large in its head, or breaks off before its body.
+    /// The response is not HTTP, has too large a head, or ends before its body.
     #[error("{host} gave no valid HTTP answer: {why}")]
     Protocol {
         /// The host.
         host: String,
-        /// What was wrong.
+        /// What is wrong with the response.
         why: String,
     },
-    /// The body is packed in a way this client does not know, or wrongly.
+    /// The body is compressed in an unknown way, or is corrupt.
     #[error("{host} sent a body that cannot be unpacked: {why}")]
     Encoding {
         /// The host.
         host: String,
-        /// What was wrong.
+        /// What is wrong with the body.
         why: String,
     },
-    /// Too many redirects.
+    /// There are too many redirects.
     #[error("{url} redirects more than {limit} times: the chain is refused")]
     Redirects {
-        /// The URL at the chain's beginning.
+        /// The first URL of the chain.
         url: String,
         /// The limit.
         limit: usize,
@@ -147,28 +147,28 @@ pub enum HttpError {
     Redirected {
         /// The URL.
         url: String,
-        /// Where to.
+        /// The target of the redirect.
         location: String,
     },
-    /// A header's name or value cannot be sent.
+    /// The name or value of a header is not valid.
     #[error("the header {0} cannot be sent: its name or value is not valid")]
     Header(String),
 }
 
-/// Why a proxy did not connect to a host.
+/// The reason why a proxy did not connect to a host.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProxyFault {
-    /// It is not found, or takes no connection.
+    /// The proxy is not found, or accepts no connection.
     #[error("it cannot be reached ({0})")]
     Away(String),
-    /// It asks for a user name and a password.
+    /// The proxy requires a user name and a password.
     #[error("it asks for a user name and a password, or refuses those it got (407)")]
     Login,
-    /// It answered so.
+    /// The proxy responded with this status.
     #[error("it answered {0}")]
     Answered(StatusCode),
-    /// It does not speak as a proxy does.
+    /// The proxy does not follow the protocol.
     #[error("{0}")]
     Odd(&'static str),
 }
@@ -181,12 +181,12 @@ impl ProxyFault {
         }
     }
 
-    /// What the status of an answer to a whole URL says of the proxy; any other is the server's own.
+    /// Returns the proxy's fault if the status of a relayed response shows one; any other status is the server's own.
     pub(crate) fn of_relay(status: StatusCode) -> Option<Self> {
         (status == StatusCode::PROXY_AUTHENTICATION_REQUIRED).then_some(Self::Login)
     }
 
-    /// What the person who runs haft can do about it.
+    /// Returns what the operator can do about the fault.
     fn operator_advice(&self) -> &'static str {
         match self {
             Self::Login => {
@@ -226,7 +226,7 @@ impl HttpError {
         }
     }
 
-    /// Whether this client refused, rather than failed.
+    /// Returns true if this client refused, rather than failed.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -237,7 +237,7 @@ impl HttpError {
         )
     }
 
-    /// What to do next, where there is something.
+    /// Returns what to do next, or an empty string.
     fn advice(&self) -> &'static str {
         match self {
             Self::Refused { .. } | Self::ResolvesTo { .. } | Self::OwnListener { .. } => {
@@ -257,7 +257,7 @@ impl HttpError {
 }
 
 impl HttpError {
-    /// What the person who runs haft can do about it, where there is something.
+    /// Returns what the operator can do about the error, or an empty string.
     pub(crate) fn operator_advice(&self) -> &'static str {
         match self {
             Self::Proxy { fault, .. } => fault.operator_advice(),
@@ -290,7 +290,7 @@ impl From<HttpError> for ToolError {
     }
 }
 
-/// A URL as a message shows it: at most 200 characters, control characters escaped.
+/// Shortens a URL for a message: at most 200 characters, control characters escaped.
 fn clipped(url: &str) -> String {
     let shown: String = url.chars().take(200).flat_map(escape_control).collect();
     if url.chars().count() > 200 {

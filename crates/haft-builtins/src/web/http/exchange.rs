@@ -1,4 +1,4 @@
-//! One hop: look up, check, connect to what was checked, ask, read within the limits.
+//! One hop: resolve, check, connect to a checked address, send the request and read the response within the limits.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,14 +21,14 @@ use crate::web::stream::Stream;
 use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
-/// Most addresses of one name that are tried.
+/// Maximum number of addresses tried per name.
 const TRIED: usize = 4;
-/// Most bytes of an answer's head.
+/// Maximum size of a response's head, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
-/// Most header lines of an answer.
+/// Maximum number of header lines in a response.
 const MAX_HEADERS: usize = 128;
 
-/// What is asked.
+/// The request of a hop.
 pub(super) struct Request<'a> {
     pub(super) method: Method,
     pub(super) headers: &'a HeaderMap,
@@ -45,7 +45,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A connection's task, ended with its request.
+/// The task of a connection, which ends with its request.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -55,7 +55,7 @@ impl Drop for Driver {
 }
 
 impl Http {
-    /// One request and its answer; nothing is followed.
+    /// Sends one request and reads its response, without following redirects.
     pub(super) async fn hop(
         &self,
         target: &Target,
@@ -117,8 +117,7 @@ impl Http {
         })
     }
 
-    /// A connection to one of the host's addresses, all of which have been checked before the first is tried, or through the
-    /// proxy of settings.
+    /// Connects to one of the host's addresses, after checking all of them, or goes through the proxy named in settings.
     pub(crate) async fn connect(&self, target: &Target) -> Result<Reached, HttpError> {
         if let Some(proxy) = self.upstream_for(target) {
             return self.through(proxy, target).await;
@@ -131,7 +130,7 @@ impl Http {
             let place = SocketAddr::new(address, target.port());
             let source = match timeout(share, self.network.connect(place)).await {
                 Ok(Ok(stream)) => {
-                    // A request is one small packet; waiting for more to send would only delay it.
+                    // A request is one small packet, so delaying it to collect more data gains nothing.
                     let _ = stream.set_nodelay(true);
                     return Ok(Reached {
                         stream: Stream::Plain(stream),
@@ -150,7 +149,7 @@ impl Http {
         Err(failed.unwrap_or_else(|| no_such_name(target, "no address")))
     }
 
-    /// The host's addresses. If one is refused, so is the name (URL rule 6).
+    /// Returns the host's addresses. If one of them is refused, so is the name (URL rule 6).
     async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
         let mut addresses = self.look_up(target).await?;
         self.check_addresses(target, &addresses)?;
@@ -228,13 +227,13 @@ where
         .await;
     let (sender, connection) = shaken.map_err(|e| protocol(target, &e))?;
     let driver = tokio::spawn(async move {
-        // What goes wrong here is told to the sender, too.
+        // The sender gets errors of the connection too.
         let _ = connection.await;
     });
     Ok((sender, Driver(driver)))
 }
 
-/// Names the whole URL, and who asks: the request goes to a proxy (RFC 9112 §3.2.2).
+/// Puts the whole URL and the proxy's credentials into the request, because it goes to a proxy (RFC 9112 §3.2.2).
 fn relayed(
     request: &mut hyper::Request<Full<Bytes>>,
     target: &Target,

@@ -1,4 +1,4 @@
-//! Private places: the one that a rule or a person opens to a client, and those where haft itself listens.
+//! Private places: those that a rule or the user opens to a client, and those where haft itself listens.
 
 use std::net::{IpAddr, SocketAddr};
 #[cfg(feature = "commands")]
@@ -15,7 +15,7 @@ use crate::web::http::{Http, HttpError};
 use crate::web::network::OwnListeners;
 use crate::web::target::Target;
 
-/// A host and port that may be connected to though they are private.
+/// A host and port that the client may connect to although they are private.
 #[derive(Debug, Clone)]
 pub(super) struct PrivatePlace {
     host: String,
@@ -23,12 +23,12 @@ pub(super) struct PrivatePlace {
     addresses: OpenAddresses,
 }
 
-/// Which private addresses of a host may be connected to.
+/// The private addresses of a host that the client may connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OpenAddresses {
-    /// Wherever it leads: a rule names it.
+    /// Any address, because a rule names the host.
     Any,
-    /// These: they were shown to whoever agreed.
+    /// These addresses, which were shown for approval.
     #[cfg(feature = "commands")]
     These(Vec<IpAddr>),
 }
@@ -45,13 +45,13 @@ impl PrivatePlace {
 }
 
 impl Http {
-    /// The same, which also connects to the host and port of this target where they are private: a rule names them.
+    /// Returns a client that may also connect to this target's host and port if they are private, because a rule names them.
     #[cfg(feature = "web")]
     pub(crate) fn for_place(&self, target: &Target) -> Self {
         self.opening(target, OpenAddresses::Any)
     }
 
-    /// The same for these private addresses.
+    /// Returns a client that may also connect to these private addresses of the target.
     #[cfg(any(feature = "commands", feature = "web"))]
     pub(crate) fn opening(&self, target: &Target, addresses: OpenAddresses) -> Self {
         Self {
@@ -64,24 +64,24 @@ impl Http {
         }
     }
 
-    /// The same, which connects nowhere that haft itself listens.
+    /// Refuses connections to ports that haft itself listens on.
     #[cfg(feature = "commands")]
     pub(crate) fn without_own(mut self, own: Arc<dyn OwnListeners>) -> Self {
         self.own = Some(own);
         self
     }
 
-    /// The private place, where this target is it.
+    /// Returns the private place if it is this target.
     pub(super) fn place_of(&self, target: &Target) -> Option<&PrivatePlace> {
         let is_target =
             |place: &&PrivatePlace| place.host == target.host() && place.port == target.port();
         self.place.as_ref().filter(is_target)
     }
 
-    /// The private addresses that a host leads to, sorted, as far as this machine knows them.
+    /// Returns the private addresses that a host resolves to, sorted, as far as this machine knows them.
     ///
     /// # Errors
-    /// haft itself listens there, or the name is not found and no proxy would know it.
+    /// If haft itself listens there, or the name is not found and there is no proxy that may know it.
     #[cfg(feature = "commands")]
     pub(crate) async fn private_addresses(
         &self,
@@ -102,7 +102,7 @@ impl Http {
         Ok(private)
     }
 
-    /// Refuses a name that leads to where haft itself listens.
+    /// Refuses a name that resolves to an address where haft itself listens.
     pub(super) fn check_own(&self, target: &Target, addresses: &[IpAddr]) -> Result<(), HttpError> {
         let Some(own) = &self.own else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The way to a host through the proxy of settings: a tunnel by `CONNECT` for TLS, the proxy itself for plain requests.
+//! Connects through the proxy named in settings: by a `CONNECT` tunnel for TLS, or to the proxy itself for plain requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,29 +12,29 @@ use crate::web::stream::Stream;
 use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
-/// Most bytes of the proxy's answer to `CONNECT`.
+/// Maximum size of the proxy's response to `CONNECT`, in bytes.
 const MAX_ANSWER: usize = 16 << 10;
-/// Most addresses of the proxy that are tried.
+/// Maximum number of the proxy's addresses tried.
 const TRIED: usize = 4;
-/// How long this machine's own resolver may take for a name that the proxy will resolve.
+/// Maximum time of the local lookup for a name that the proxy will resolve.
 const OWN_LOOK_UP: Duration = Duration::from_secs(2);
 
-/// A connection that requests for a host can be sent on.
+/// A connection that can carry requests for a host.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) stream: Stream,
-    /// The proxy that the whole URL is requested from, unless the stream is a tunnel.
+    /// The proxy that gets requests with the whole URL; `None` if the stream is a tunnel or direct.
     pub(crate) relay: Option<UpstreamProxy>,
 }
 
 impl Http {
-    /// The proxy that requests to this target go through.
+    /// Returns the proxy for requests to this target.
     pub(super) fn upstream_for(&self, target: &Target) -> Option<&UpstreamProxy> {
         let proxy = self.upstream.as_ref()?;
         proxy.serves(target.host(), target.port()).then_some(proxy)
     }
 
-    /// A way to a target through the proxy: a tunnel where TLS is to be spoken.
+    /// Connects to a target through the proxy, with a tunnel for TLS.
     pub(super) async fn through(
         &self,
         proxy: &UpstreamProxy,
@@ -56,7 +56,7 @@ impl Http {
         })
     }
 
-    /// Whether the proxy of settings takes connections: its address, or why not. `None` where none is set.
+    /// Checks whether the proxy named in settings accepts connections: its address, or why it does not. `None` if there is none.
     pub async fn check_upstream(&self) -> Option<Result<String, String>> {
         let proxy = self.upstream.as_ref()?;
         let reached = timeout(self.limits.connect, self.to_proxy(proxy)).await;
@@ -68,7 +68,7 @@ impl Http {
         Some(Err(format!("{}: {why}", proxy.address())))
     }
 
-    /// What this machine's own resolver says of the name must not be refused (URL rule 10). The proxy looks the name up again.
+    /// Refuses a name if the local resolver finds a refused address (URL rule 10). The proxy resolves the name again.
     async fn check_as_far_as_known(&self, target: &Target) -> Result<(), HttpError> {
         if self.reach != Reach::Public || target.address().is_some() {
             return Ok(());
@@ -76,7 +76,7 @@ impl Http {
         let found = timeout(OWN_LOOK_UP, self.network.resolve(target.host())).await;
         match found {
             Ok(Ok(addresses)) => self.check_addresses(target, &addresses),
-            // Behind a proxy this machine need not know public names.
+            // Behind a proxy, this machine may be unable to resolve public names.
             Ok(Err(_)) | Err(_) => Ok(()),
         }
     }
@@ -117,7 +117,7 @@ impl Http {
     }
 }
 
-/// Asks the proxy for a tunnel to the target (RFC 9110 §9.3.6).
+/// Requests a tunnel to the target from the proxy (RFC 9110 §9.3.6).
 async fn open_tunnel(
     stream: &mut Stream,
     proxy: &UpstreamProxy,
@@ -153,7 +153,7 @@ async fn open_tunnel(
     if !status.is_success() {
         return Err(ProxyFault::of(status));
     }
-    // In the tunnel the client speaks first: bytes that are here already come from no server.
+    // In a tunnel the client sends first, so bytes that are already here come from no server.
     if head.len() > end {
         return Err(ProxyFault::Odd("it sent bytes before the tunnel was used"));
     }

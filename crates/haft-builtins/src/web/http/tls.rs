@@ -1,4 +1,4 @@
-//! `Tls`: encrypted streams, checked by root certificates that are loaded once, when first needed.
+//! `Tls`: encrypted streams, verified with root certificates that are loaded once, on first use.
 
 use std::io;
 use std::net::IpAddr;
@@ -15,10 +15,10 @@ use crate::web::http::HttpError;
 use crate::web::stream::Stream;
 use crate::web::target::Target;
 
-/// What checks servers' certificates.
+/// Verifies the certificates of servers.
 #[derive(Debug, Default)]
 pub(super) struct Tls {
-    /// Trusted in place of the system's.
+    /// Certificates that are trusted instead of the system's.
     given: Option<Vec<CertificateDer<'static>>>,
     made: OnceCell<Made>,
 }
@@ -37,7 +37,7 @@ impl Tls {
         }
     }
 
-    /// How many roots there are.
+    /// Returns the number of root certificates.
     pub(super) async fn roots(&self) -> Result<usize, HttpError> {
         Ok(self.made().await?.roots)
     }
@@ -51,7 +51,7 @@ impl Tls {
         self.wrap_for(stream, target.host()).await
     }
 
-    /// Encrypts a stream to a host, as a URL writes it.
+    /// Encrypts a stream to a host, given as in a URL.
     pub(super) async fn wrap_for<S>(&self, stream: S, host: &str) -> Result<TlsStream<S>, HttpError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -97,7 +97,7 @@ fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<Made, HttpError> 
         found.certs
     });
     let mut store = RootCertStore::empty();
-    // Real stores hold a few that no longer parse.
+    // Real stores contain a few that do not parse.
     let (roots, _) = store.add_parsable_certificates(certificates);
     if roots == 0 {
         let why = problems.first().map_or_else(
@@ -118,7 +118,7 @@ fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<Made, HttpError> 
     })
 }
 
-/// What is wrong with the server's certificate, where that is what failed.
+/// Returns what is wrong with the server's certificate, if that is what failed.
 fn certificate(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     match inner {

@@ -1,4 +1,4 @@
-//! A page as Markdown, text or clean HTML: the article where there is one, else the whole body.
+//! Converts a page to Markdown, text or clean HTML: its article if there is one, else the whole body.
 
 use dom_query::Document;
 use dom_smoothie::{Article, Config, Readability, TextMode};
@@ -8,14 +8,14 @@ use super::tags::limit_tags;
 use super::tree::parse;
 use crate::web::reader::Format;
 
-/// Elements beyond which a page is shown whole, without a search for its article.
+/// Maximum number of elements for which to search for an article; larger pages are shown whole.
 const MAX_ELEMENTS: usize = 60_000;
-/// An article shorter than this part of the page's whole text (1/n) is not what the page is about.
+/// An article shorter than this part of the page's whole text (1/n) is not the main content.
 const LEAST_PART: usize = 20;
-/// Bytes of HTML that are converted; the rest is in the artifact.
+/// Maximum bytes of HTML to convert; the rest is in the artifact.
 const MAX_HTML: usize = 5 * 1024 * 1024;
 
-/// Converts a page of this address. It needs a stack of [`STACK`](super::STACK) bytes.
+/// Converts the page at this address. Needs a stack of [`STACK`](super::STACK) bytes.
 pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
     let shown = &html[..html.floor_char_boundary(MAX_HTML)];
     let limited = limit_tags(shown);
@@ -46,7 +46,7 @@ fn title(document: &Document) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// Everything a reader would see.
+/// Returns everything that a reader would see.
 fn body(document: &Document, format: Format) -> String {
     let skipped = [
         "script", "style", "noscript", "template", "head", "svg", "iframe",
@@ -66,7 +66,7 @@ fn body(document: &Document, format: Format) -> String {
     }
 }
 
-/// The page's article, if it has one.
+/// Returns the page's article, if it has one.
 fn article(document: Document, url: &str, format: Format) -> Option<String> {
     let config = Config {
         max_elements_to_parse: MAX_ELEMENTS,

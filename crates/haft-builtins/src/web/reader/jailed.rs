@@ -1,4 +1,4 @@
-//! `JailedReader`: reads each file in a process of its own under the jail.
+//! `JailedReader`: reads each file in a separate process in the jail.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::worker::{HEADER, WORKER, decode_answer, encode_task};
 use super::{AT_ONCE, MAX_TEXT, PageReader, Read, ReadError, Task};
 use crate::web::network::BoxFuture;
 
-/// Memory of a reader, in MiB.
+/// Memory limit of a reader, in MiB.
 const MEMORY_MB: u64 = 512;
-/// How long one file may take.
+/// Maximum time for one file.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Most bytes that a reader answers with.
+/// Maximum size of a reader's answer, in bytes.
 const ANSWER: usize = MAX_TEXT + HEADER;
 
-/// Runs a program, whose `main` calls [`worker`](super::worker()) when its first argument is [`WORKER`], in the jail.
+/// Runs a program in the jail whose `main` calls [`worker`](super::worker()) when its first argument is [`WORKER`].
 #[derive(Debug, Clone)]
 pub struct JailedReader {
     sandbox: Sandbox,
@@ -28,7 +28,7 @@ pub struct JailedReader {
 }
 
 impl JailedReader {
-    /// In this sandbox, by this program: an absolute path.
+    /// Creates a reader with this sandbox and program; the program is an absolute path.
     pub fn new(sandbox: Sandbox, program: PathBuf) -> Self {
         Self {
             sandbox,

@@ -1,25 +1,25 @@
-//! Tags of HTML cut to a sane size before they are parsed: a parser compares each attribute of a tag with those before it.
+//! Limits the size of HTML tags before parsing, because the parser compares each attribute of a tag with all earlier ones.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// Most attributes of a tag.
+/// Maximum number of attributes per tag.
 const MAX_ATTRIBUTES: usize = 1_000;
-/// Most bytes of a tag. What is longer loses its later attributes, such as a picture that is written out in its address.
+/// Maximum size of a tag, in bytes. A longer tag, such as an image with a data URL, loses its later attributes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// A page whose tags are of a sane size.
+/// A page with tags of limited size.
 pub(super) struct Limited<'a> {
     pub(super) html: Cow<'a, str>,
-    /// Whether what was left out may have held other tags.
+    /// True if what was left out may have contained other tags.
     pub(super) lost_tags: bool,
 }
 
-/// Leaves out the attributes of each tag that are beyond the limits.
+/// Removes the attributes of each tag that exceed the limits.
 ///
-/// Whatever looks like a tag is read as HTML's tokenizer reads one, also in comments and scripts: where a page's text begins
-/// and ends only the parser knows.
+/// Everything that looks like a tag is read as HTML's tokenizer reads one, including in comments and scripts, because only the
+/// parser knows where a page's text begins and ends.
 pub(super) fn limit_tags(html: &str) -> Limited<'_> {
     let bytes = html.as_bytes();
     let (mut out, mut lost_tags) = (String::new(), false);
@@ -48,7 +48,7 @@ pub(super) fn limit_tags(html: &str) -> Limited<'_> {
     Limited { html, lost_tags }
 }
 
-/// Where a tag's kept attributes end, and where it ends: before its `>`, or with the page.
+/// The end of a tag's kept attributes, and the end of the tag: before its `>`, or at the end of the page.
 struct Tag {
     within: usize,
     end: usize,
@@ -71,7 +71,7 @@ fn tag_at(bytes: &[u8], start: usize) -> Tag {
         if matches!(bytes.get(at), None | Some(b'>')) {
             break;
         }
-        // An equals sign begins a name like any other letter.
+        // An equals sign begins a name like any other character.
         at = skip(at + 1, &|byte| is_name(byte) && byte != b'=');
         let value = skip(at, &is_space);
         if bytes.get(value) == Some(&b'=') {
@@ -89,7 +89,7 @@ fn tag_at(bytes: &[u8], start: usize) -> Tag {
     }
 }
 
-/// Where a value ends that begins here.
+/// Returns the end of the value that begins here.
 fn value_end(bytes: &[u8], at: usize) -> usize {
     let end = if let Some(quote @ (b'"' | b'\'')) = bytes.get(at) {
         memchr(*quote, &bytes[at + 1..]).map(|n| at + n + 2)

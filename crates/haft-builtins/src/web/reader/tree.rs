@@ -1,4 +1,4 @@
-//! HTML parsed under a bound on elements and depth: a nesting bomb ends the parse, not the process.
+//! Parses HTML with a limit on elements and depth, so that a nesting bomb ends the parse and not the process.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -8,21 +8,21 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilderOpts, TreeSink};
 use html5ever::{Attribute, ParseOpts, QualName, parse_document};
 
-/// Most nodes of one page. Large pages have tens of thousands.
+/// Maximum number of nodes per page. Large pages have tens of thousands.
 const MAX_NODES: usize = 200_000;
-/// Deepest nesting; browsers stop at 512. What walks the tree later may recurse.
+/// Maximum nesting; browsers stop at 512. Code that walks the tree later may recurse.
 const MAX_DEPTH: usize = 512;
-/// Bytes parsed between two looks at the bounds.
+/// Bytes parsed between two checks of the limits.
 const STEP: usize = 1024;
 
-/// A page as a tree, and whether all of it is there.
+/// A page as a tree, and whether it is complete.
 pub(super) struct Parsed {
     pub(super) document: Document,
-    /// The parse was ended at a bound.
+    /// True if the parse stopped at a limit.
     pub(super) cut: bool,
 }
 
-/// Parses a page as far as the bounds allow.
+/// Parses a page up to the limits.
 pub(super) fn parse(html: &str) -> Parsed {
     let opts = ParseOpts {
         tree_builder: TreeBuilderOpts {
@@ -40,7 +40,7 @@ pub(super) fn parse(html: &str) -> Parsed {
             cut = true;
             break;
         }
-        // One tag may reopen as many elements as are nested: the larger the tree, the smaller the step.
+        // One tag may reopen as many elements as are nested, so a larger tree needs smaller steps.
         let step = (MAX_NODES / (nodes + 1)).clamp(16, STEP);
         let (piece, after) = rest.split_at(rest.floor_char_boundary(step.max(4)));
         parser.process(StrTendril::from_slice(piece));
@@ -52,7 +52,7 @@ pub(super) fn parse(html: &str) -> Parsed {
     }
 }
 
-/// A document that knows which element came last.
+/// A document that remembers its newest element.
 struct Bounded {
     document: Document,
     newest: Cell<NodeId>,
@@ -65,7 +65,7 @@ impl Bounded {
         Self { document, newest }
     }
 
-    /// How deep the newest element lies.
+    /// Returns the depth of the newest element.
     fn depth(&self) -> usize {
         let tree = &self.document.tree;
         tree.ancestor_ids_of_it(&self.newest.get(), Some(MAX_DEPTH + 1))
@@ -82,7 +82,7 @@ impl TreeSink for Bounded {
         self.document
     }
 
-    /// Not kept: a page of errors would hold one a byte.
+    /// Discards errors: a broken page could produce one for every byte.
     fn parse_error(&self, _: Cow<'static, str>) {}
 
     fn get_document(&self) -> NodeId {

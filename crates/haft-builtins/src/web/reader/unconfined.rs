@@ -1,4 +1,4 @@
-//! `UnconfinedReader`: reads files on threads of this process, for a program that a container confines whole.
+//! `UnconfinedReader`: reads files on threads of this process, for a program that runs entirely in a container.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{AT_ONCE, PageReader, Read, ReadError, STACK, Task, read_here};
 use crate::web::network::BoxFuture;
 
-/// How long a call waits for one file. The thread goes on.
+/// Maximum time that a call waits for one file. The thread continues.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Reads files on threads of this process. A hostile file holds a thread for as long as it likes, and takes what memory it
-/// likes: only for a program that something else confines, and for tests. Others take
+/// Reads files on threads of this process. A hostile file can occupy a thread and use memory without limit, so use this only for
+/// tests and for a program that is confined by other means. Otherwise use
 /// [`JailedReader`](super::JailedReader).
 #[derive(Debug, Clone)]
 pub struct UnconfinedReader(Arc<Semaphore>);
@@ -37,7 +37,7 @@ impl UnconfinedReader {
             let started = thread.spawn(move || {
                 let read = read_here(&task, &file);
                 drop(permit);
-                // The receiver is gone if the call ended in the meantime.
+                // The receiver no longer exists if the call ended in the meantime.
                 let _ = send.send(read);
             });
             started.map_err(|e| ReadError(e.to_string()))?;

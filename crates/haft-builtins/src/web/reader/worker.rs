@@ -1,4 +1,4 @@
-//! The reader's side of a jailed process: a task and a file on standard input, the text on standard output.
+//! The worker process of a jailed reader: a task and a file on standard input, the text on standard output.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Read, STACK, Task, read_here};
 
-/// The word that makes a program a reader of files: its first argument.
+/// The first argument that makes a program a reader of files.
 pub const WORKER: &str = "__read-page";
 
-/// Most bytes of an answer before its text. A title has at most 300 characters.
+/// Maximum size of an answer's header, in bytes. A title has at most 300 characters.
 pub(super) const HEADER: usize = 16 << 10;
 
-/// What an answer begins with, on a line of its own.
+/// The first line of an answer.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Header {
     title: Option<String>,
     cut: Option<String>,
 }
 
-/// What a worker reads on its standard input.
+/// Encodes the standard input of a worker.
 pub(super) fn encode_task(task: &Task, file: &[u8]) -> Bytes {
     let mut input = serde_json::to_vec(task).unwrap_or_default();
     input.push(b'\n');
@@ -29,7 +29,7 @@ pub(super) fn encode_task(task: &Task, file: &[u8]) -> Bytes {
     input.into()
 }
 
-/// What a worker wrote on its standard output; `None` where it is not an answer.
+/// Decodes the standard output of a worker. Returns `None` if it is not an answer.
 pub(super) fn decode_answer(answer: &str) -> Option<Read> {
     let (header, text) = answer.split_once('\n')?;
     let Header { title, cut } = serde_json::from_str(header).ok()?;
@@ -40,7 +40,7 @@ pub(super) fn decode_answer(answer: &str) -> Option<Read> {
     })
 }
 
-/// The reader's `main`. Call it in a confined process alone.
+/// The reader's `main`. Call it only in a confined process.
 pub fn worker() -> ExitCode {
     let mut input = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut input);

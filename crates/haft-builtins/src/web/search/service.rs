@@ -1,4 +1,4 @@
-//! `SearchService`: the formats of search services, and what is taken from their answers.
+//! `SearchService`: the formats of search services, and how to read their responses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,15 +15,15 @@ use crate::web::search::Hit;
 use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
-/// Where Brave's service is.
+/// The endpoint of Brave's service.
 const BRAVE: &str = "https://api.search.brave.com/res/v1/web/search";
-/// Most bytes of an answer.
+/// Maximum size of a response, in bytes.
 const MAX_ANSWER: usize = 4 * 1024 * 1024;
-/// Most characters of a title.
+/// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 300;
-/// Most characters of a snippet.
+/// Maximum length of a snippet, in characters.
 const MAX_SNIPPET: usize = 1_000;
-/// Longest URL of a result that is passed on, in bytes.
+/// Maximum length of a result's URL, in bytes.
 const MAX_URL: usize = 2_048;
 
 /// A kind of service.
@@ -31,9 +31,9 @@ const MAX_URL: usize = 2_048;
 pub enum Provider {
     /// Brave Search.
     Brave,
-    /// An instance of `SearXNG` with its JSON format switched on.
+    /// An instance of `SearXNG` with its JSON format enabled.
     Searxng,
-    /// Any service that answers a GET with JSON.
+    /// Any service that responds to a GET with JSON.
     Json,
 }
 
@@ -50,22 +50,22 @@ impl FromStr for Provider {
     }
 }
 
-/// What a service is described by; what is absent is the provider's own.
+/// The settings of a service; absent ones take the provider's defaults.
 #[derive(Clone, Default)]
 pub struct SearchSettings {
-    /// Brave: the endpoint. `SearXNG`: the instance. JSON: a URL with `{query}` and, where it takes one, `{limit}`.
+    /// For Brave the endpoint, for `SearXNG` the instance, for JSON a URL with `{query}` and optionally `{limit}`.
     pub url: Option<String>,
-    /// Sent as `X-Subscription-Token` to Brave, as `Authorization: Bearer` to the others.
+    /// The key, sent as `X-Subscription-Token` to Brave and as `Authorization: Bearer` to the others.
     pub api_key: Option<String>,
-    /// Further headers.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
     /// A JSON pointer to the list of results.
     pub results: Option<String>,
     /// The member with a result's title.
     pub title: Option<String>,
-    /// The member with its URL.
+    /// The member with a result's URL.
     pub link: Option<String>,
-    /// The member with its snippet.
+    /// The member with a result's snippet.
     pub snippet: Option<String>,
 }
 
@@ -76,22 +76,22 @@ impl fmt::Debug for SearchSettings {
     }
 }
 
-/// Why a service cannot be asked as it is described.
+/// The reason why the settings of a service are not usable.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    /// No such kind.
+    /// The provider is unknown.
     #[error("unknown search provider {0:?}: use brave, searxng or json")]
     Provider(String),
-    /// Something that this provider needs is missing.
+    /// A setting that the provider needs is missing.
     #[error("the search provider needs {0}")]
     Missing(&'static str),
-    /// The URL cannot be asked.
+    /// The URL is refused.
     #[error("the search service's URL is refused: {0}")]
     Url(String),
 }
 
-/// A service, ready to be asked.
+/// A search service that is ready for queries.
 #[derive(Debug, Clone)]
 pub struct SearchService {
     http: Http,
@@ -101,10 +101,10 @@ pub struct SearchService {
 }
 
 impl SearchService {
-    /// A service as settings describe it.
+    /// Creates a service from its settings.
     ///
     /// # Errors
-    /// [`SearchError`] for an unknown provider, a setting that it lacks, or a URL that is refused.
+    /// [`SearchError`] for an unknown provider, a missing setting, or a refused URL.
     pub fn new(provider: Provider, settings: SearchSettings) -> Result<Self, SearchError> {
         let url = match (provider, &settings.url) {
             (_, Some(url)) => url.clone(),
@@ -135,13 +135,13 @@ impl SearchService {
         Ok(service)
     }
 
-    /// The same through a proxy, where there is one.
+    /// Sends queries through a proxy, if there is one.
     pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
         self.http = self.http.with_upstream(upstream);
         self
     }
 
-    /// The host that is asked.
+    /// Returns the host of the service.
     pub fn host(&self) -> String {
         let asked = self.request_url("x", 1).ok();
         let target = asked.and_then(|url| Target::parse(&url).ok());
@@ -178,7 +178,7 @@ impl SearchService {
         }
     }
 
-    /// Asks, and takes the results from the answer.
+    /// Sends a query and returns the results.
     pub(super) async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ToolError> {
         let failed =
             |why: &dyn fmt::Display| ToolError::failed(format!("ask {}: {why}", self.host()));
@@ -226,7 +226,7 @@ impl SearchService {
         let own = &self.settings;
         let pointer = own.results.as_deref().unwrap_or(results);
         let Some(list) = answer.pointer(pointer) else {
-            // Brave leaves the whole branch out when nothing is found.
+            // Brave omits the whole branch if it finds nothing.
             if self.provider == Provider::Brave {
                 return Ok(Vec::new());
             }
@@ -269,7 +269,7 @@ impl SearchService {
     }
 }
 
-/// One line without markup: services mark the words that were found.
+/// Converts text to one line without markup, since services highlight the words they found.
 fn plain(text: &str, most: usize) -> String {
     let text = &text[..text.floor_char_boundary(most * 8)];
     let read = if text.contains(['<', '&']) {

@@ -1,4 +1,4 @@
-//! `DirectHost`: a host that is reached without the proxy, as lists of `NO_PROXY` name them.
+//! `DirectHost`: a host that is reached without the proxy, as `NO_PROXY` lists name it.
 
 use std::net::IpAddr;
 
@@ -8,14 +8,14 @@ use crate::web::upstream::UpstreamError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectHost {
     hosts: Hosts,
-    /// At this port alone.
+    /// The only port that the entry covers; `None` for all.
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hosts {
     All,
-    /// A name; with it, unless the entry began with a dot, the names below.
+    /// The names below this one, and the name itself unless the entry began with a dot.
     Name {
         name: String,
         itself: bool,
@@ -87,7 +87,7 @@ impl DirectHost {
         Ok(Self { hosts, port })
     }
 
-    /// Whether it names this host, as a URL writes it, and port.
+    /// Returns true if the entry names this host, given as in a URL, and port.
     pub(crate) fn names(&self, host: &str, port: u16) -> bool {
         if self.port.is_some_and(|own| own != port) {
             return false;
@@ -107,7 +107,7 @@ impl DirectHost {
     }
 }
 
-/// The bits of an address.
+/// Returns the number of bits in an address.
 fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
