@@ -1,4 +1,4 @@
-//! What the file tools share: the workspace, the options, and what each run has read.
+//! `Files`: what the file tools share: the workspace, the options, and the files that each run has read.
 
 use std::sync::Arc;
 
@@ -29,44 +29,44 @@ use check::{Check, Checker};
 use haft::text::hex;
 use seen::Seen;
 
-/// How the file tools behave (settings `files.*`).
+/// Options of the file tools (settings `files.*`).
 #[derive(Debug, Clone, Default)]
 pub struct FileOptions {
     /// Whether an existing file must have been read in the same run before it is written. Unset: yes for a model, a
-    /// script and an MCP client, no for the host and a person.
+    /// script and an MCP client, no for the host and the user.
     pub read_before_write: Option<bool>,
-    /// Checkers run in the jail after a write: a glob over paths, and the command as argv; `{path}` stands for the file.
+    /// Checkers to run in the jail after a write: a path glob, and the command as argv, in which `{path}` stands for the file.
     pub check: Vec<(String, Vec<String>)>,
 }
 
-/// Who calls, as far as the file tools care.
+/// The caller of a file tool.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The run, to which what was read belongs.
+    /// The run, which remembers the files that were read.
     pub(crate) run: RunId,
-    /// Where the call came from.
+    /// The origin of the call.
     pub(crate) origin: Origin,
-    /// A person saw the files as they are and approved.
+    /// True if the user saw the files as they are and approved.
     approved: bool,
-    /// What the call was cleared for.
+    /// What the call is cleared for.
     clearance: Clearance,
     /// The workspace as the call may see it.
     pub(crate) view: WorkspaceView,
-    /// What it changes files with.
+    /// Changes files for the call.
     pub(crate) changer: Changer,
 }
 
 /// What a call may touch.
 #[derive(Debug, Clone)]
 enum Clearance {
-    /// What was judged of it.
+    /// What was judged for the call.
     Call(Arc<Judgement>),
-    /// Nothing: its changes are only worked out, for a person to see.
+    /// Nothing: the changes are only computed for display.
     Preview,
 }
 
 impl Caller {
-    /// The caller of a running tool.
+    /// Returns the caller of a running tool.
     pub(crate) fn of(context: &CallContext, files: &Files) -> Self {
         Self {
             view: context.view(&files.workspace),
@@ -78,7 +78,7 @@ impl Caller {
         }
     }
 
-    /// A caller in a run of its own, cleared for these permissions, from whom no rule withholds a name.
+    /// Returns a caller in a new run, cleared for these permissions and without hidden names.
     pub fn cleared_for(permissions: Vec<Permission>, files: &Files) -> Self {
         Self {
             view: files.workspace.unfiltered(),
@@ -90,7 +90,7 @@ impl Caller {
         }
     }
 
-    /// Somebody who is only shown what would change.
+    /// Returns a caller that only previews changes.
     pub(crate) fn preview(files: &Files) -> Self {
         Self {
             view: files.workspace.unfiltered(),
@@ -102,7 +102,7 @@ impl Caller {
         }
     }
 
-    /// The place, if reading it was judged and it is still there where it was then.
+    /// Returns the place if reading it was judged and it is still the same place.
     pub(crate) fn reads(&self, place: Place) -> Result<Place, ToolError> {
         match &self.clearance {
             Clearance::Call(judgement) => judgement.cleared_to_read(place),
@@ -110,7 +110,7 @@ impl Caller {
         }
     }
 
-    /// The same for changing it.
+    /// Returns the place if changing it was judged and it is still the same place.
     pub(crate) fn changes(&self, place: Place) -> Result<Place, ToolError> {
         match &self.clearance {
             Clearance::Call(judgement) => judgement.cleared_to_change(place),
@@ -119,7 +119,7 @@ impl Caller {
     }
 }
 
-/// The workspace with its options and the memory of what was read.
+/// The workspace with its options and a record of the files that were read.
 #[derive(Debug, Clone)]
 pub struct Files {
     pub(crate) workspace: Workspace,
@@ -129,7 +129,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Tools on this workspace; without a `checker` the programs of [`FileOptions::check`] do not run.
+    /// Creates the tools for this workspace. Without a `checker`, the programs of [`FileOptions::check`] do not run.
     pub fn new(
         workspace: Workspace,
         options: FileOptions,
@@ -143,7 +143,7 @@ impl Files {
         }
     }
 
-    /// Runs the settings' checkers over a file that was written; a parser's complaint comes first.
+    /// Runs the configured checker on a written file, unless a parser has already found an error.
     pub(crate) async fn checked(
         &self,
         place: &Place,
@@ -163,7 +163,7 @@ impl Files {
         }
     }
 
-    /// The settings' checkers that would run over these files once they are written.
+    /// Returns the configured checkers that would run on these files after a write.
     pub(crate) fn checks<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Vec<Condition> {
         if self.checker.is_none() {
             return Vec::new();
@@ -178,15 +178,15 @@ impl Files {
             .collect()
     }
 
-    /// Whether this caller must have read a file before writing it.
+    /// Returns true if this caller must have read a file before writing it.
     pub(crate) fn must_have_read(&self, caller: &Caller) -> bool {
         let by_origin = caller.origin != Origin::Host;
-        // The person's yes is bound to the files as they were shown.
+        // The user's approval is bound to the files as shown.
         !caller.approved && self.options.read_before_write.unwrap_or(by_origin)
     }
 }
 
-/// The SHA-256 of some bytes as hex.
+/// Returns the SHA-256 of some bytes in hex.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

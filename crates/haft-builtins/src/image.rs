@@ -1,4 +1,4 @@
-//! `view_image`: a picture from the workspace or the web, made to fit and attached for the model's next turn.
+//! `view_image`: an image from the workspace or the web, scaled to fit and attached for the model's next turn.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ use crate::work::blocking;
 mod fit;
 mod format;
 
-/// Largest picture file.
+/// Maximum size of an image file, in bytes.
 const MAX_FILE: u64 = 20 << 20;
-/// Most pictures decoded at once: each may take a quarter of a gigabyte.
+/// Maximum number of images decoded at the same time: each may take a quarter of a gigabyte.
 const AT_ONCE: usize = 2;
 
 /// What `view_image` takes.
@@ -82,7 +82,7 @@ pub struct ViewImageData {
     pub shown_media_type: Option<String>,
 }
 
-/// `view_image`.
+/// The tool `view_image`.
 #[derive(Debug)]
 pub struct ViewImage {
     files: Files,
@@ -93,8 +93,8 @@ pub struct ViewImage {
 }
 
 impl ViewImage {
-    /// Pictures of these files and of this web, by its client and its rules on redirects; what is attached has at most
-    /// `inline_bytes` where that can be.
+    /// Creates the tool for these files and this web access, with its client and redirect rules. An attached image has at most
+    /// `inline_bytes` if possible.
     pub fn new(files: Files, web: &Web, inline_bytes: usize) -> Self {
         let limits = FetchLimits {
             max_bytes: usize::try_from(MAX_FILE).unwrap_or(usize::MAX),
@@ -135,7 +135,7 @@ fn not_whole(url: &str, cut: Cut) -> ToolError {
     ToolError::failed(format!("the picture at {url} did not come whole: {why}"))
 }
 
-/// Where the picture is: exactly one of both.
+/// The location of the image, which is exactly one of the two.
 enum Source<'a> {
     Path(&'a str),
     Url(&'a str),
@@ -219,7 +219,7 @@ impl TypedTool for ViewImage {
         let bounds = self.bounds;
         let size = bytes.len() as u64;
         let picture = blocking(move |_| {
-            // Held until the memory is free again, also when nobody waits for the picture any more.
+            // Held until the memory is free again, even if the caller no longer waits for the image.
             let _turn = turn;
             let media_type = media_type(&bytes);
             fitted(bytes, bounds).map_err(|e| e.into_tool_error(&name, media_type))
@@ -247,13 +247,13 @@ impl TypedTool for ViewImage {
     }
 }
 
-/// The connection to a picture.
+/// Returns the effect of connecting to an image.
 fn connection(url: &str) -> Result<Effect, ToolError> {
     let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
     Ok(Effect::connect(url, target.host()))
 }
 
-/// The whole file.
+/// Reads the whole file.
 fn read(
     files: &Files,
     path: &str,
@@ -270,7 +270,7 @@ fn read(
     Ok((bytes, place, stamp))
 }
 
-/// The result for the caller: a text that says what it is, and the picture.
+/// Builds the result for the caller: a text that describes the image, and the image.
 fn result(
     data: &ViewImageData,
     picture: &Picture,
@@ -287,7 +287,7 @@ fn result(
     let summary = text.clone();
     let shown = &picture.shown;
     if picture.changed() {
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             text,
             ", attached as {} of {} x {}",

@@ -1,4 +1,4 @@
-//! `tool_search`: tools and skills by a few words, or a category's tools, or the categories there are.
+//! `tool_search`: finds tools and skills by a few words, lists a category's tools, or lists the categories.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::discover::DiscoverOptions;
 use crate::discover::meaning::Meaning;
 use crate::discover::skills::SkillFinder;
 
-/// The tool that loads what is found of skills.
+/// The tool that loads the skills found.
 const LOAD_SKILL: &str = "load_skill";
-/// Tools returned where no limit is named.
+/// Default number of tools returned.
 const LIMIT: usize = 8;
-/// Bytes of a description that a list shows.
+/// Maximum length of a description in a list, in bytes.
 const MAX_DESCRIPTION: usize = 300;
-/// Bytes of all schemas of one answer.
+/// Maximum size of all schemas in one result, in bytes.
 const MAX_SCHEMAS: usize = 32 * 1024;
 
-/// The description of `tool_search` where it is one of few tools that are listed.
+/// The description of `tool_search` when it is one of the few tools listed.
 pub const FINDS_LAZILY: &str = "Find tools and skills for a task before you say that there are none: give a few words as query, or a \
     category. With neither, lists the categories. Call what it finds with call_tool; describe_tools, or format=schema here, gives \
     input schemas.";
@@ -125,7 +125,7 @@ pub struct ToolSearchData {
     pub total: Option<usize>,
 }
 
-/// `tool_search`.
+/// The tool `tool_search`.
 #[derive(Debug)]
 pub struct ToolSearch {
     skills: Option<SkillFinder>,
@@ -133,7 +133,7 @@ pub struct ToolSearch {
 }
 
 impl ToolSearch {
-    /// A search with these options.
+    /// Creates a search with these options.
     pub fn new(options: &DiscoverOptions) -> Self {
         Self {
             skills: options.skills.clone().map(SkillFinder::new),
@@ -185,7 +185,7 @@ impl TypedTool for ToolSearch {
     }
 }
 
-/// What is searched for.
+/// The query and category of a search.
 struct Wanted<'a> {
     query: &'a str,
     category: Option<&'a str>,
@@ -214,7 +214,7 @@ impl ToolSearch {
             tools: list_tools(scored, input.format),
             ..ToolSearchData::default()
         };
-        // Skills are of use to those who can load them.
+        // Skills are useful only to callers that can load them.
         let loads = category.is_none() && tools.entry(LOAD_SKILL).is_some();
         if let Some(skills) = self.skills.as_ref().filter(|_| loads) {
             let sees = |skill: &Skill| context.sees_skill(skill.name());
@@ -231,7 +231,7 @@ impl ToolSearch {
     }
 }
 
-/// A category that no tool has is the caller's mistake, and the categories there are its cure.
+/// Fails for a category that no tool has, and lists the existing ones.
 fn known(tools: &Snapshot, category: &str) -> Result<(), ToolError> {
     let categories = tools.categories();
     if categories.contains_key(category) {
@@ -278,7 +278,7 @@ fn list_tools<'a>(
     let tool = |(entry, score): (&ToolEntry, Option<f32>)| {
         let spec = entry.spec();
         let schema = (format == Format::Schema).then(|| Arc::clone(&spec.input_schema));
-        // The first that does not fit ends it: what follows fits worse.
+        // The first schema that does not fit ends the list, because later tools fit the query less well.
         let schema = schema.filter(|schema| {
             let bytes = schema.to_string().len() + spec.description.len();
             room = room.saturating_sub(bytes);
@@ -299,7 +299,7 @@ fn list_tools<'a>(
     found.map(tool).collect()
 }
 
-/// A description's first paragraph, at a length for lists.
+/// Shortens a description to its first paragraph, at a length for lists.
 fn clipped(text: &str) -> String {
     let text = text.trim();
     let first = text.split("\n\n").next().unwrap_or_default();

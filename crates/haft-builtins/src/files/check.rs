@@ -1,4 +1,4 @@
-//! Whether what was written is well-formed: JSON, TOML and YAML by their parsers.
+//! Checks whether a written file is well-formed: JSON, TOML and YAML with their parsers.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
-/// Largest file that is parsed after a write.
+/// Maximum size of a file that is parsed after a write, in bytes.
 const MAX_CHECKED: usize = 8 << 20;
-/// How long a settings' checker may take.
+/// Maximum time for a configured checker.
 const CHECK_TIME: Duration = Duration::from_secs(30);
-/// Files named `.json` that by custom hold comments.
+/// Files named `.json` that usually contain comments.
 const COMMENTED: [&str; 3] = ["tsconfig", "jsconfig", "devcontainer"];
 
 /// A parser's or checker's verdict on a file as it is now.
@@ -36,23 +36,23 @@ pub struct Check {
     pub column: Option<usize>,
 }
 
-/// What a checker's program found.
+/// The finding of a checker's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The file is as it should be.
+    /// True if the file is correct.
     pub ok: bool,
     /// The beginning of the program's output.
     pub message: String,
 }
 
-/// Runs the programs that settings name to check files after a write (`files.check`).
+/// Runs the programs that settings configure to check files after a write (`files.check`).
 pub trait Checker: Send + Sync + fmt::Debug {
-    /// Runs a program from the root of the workspace. What it finds there was not approved, so it runs in a jail or not
-    /// at all, and keeps none of its changes.
+    /// Runs a program from the root of the workspace. The workspace's files were not approved, so the program runs in a jail
+    /// or not at all, and its changes are discarded.
     ///
     /// # Errors
     ///
-    /// Where it could not run.
+    /// If the program could not run.
     fn check<'a>(
         &'a self,
         argv: Vec<String>,
@@ -89,7 +89,7 @@ impl Check {
         }
     }
 
-    /// For the text beside the data.
+    /// Returns the check as a sentence, for the text next to the data.
     pub(crate) fn sentence(&self, what: &str) -> String {
         let message = self.message.as_deref().unwrap_or_default();
         match (self.ok, self.line, self.column) {
@@ -102,7 +102,7 @@ impl Check {
     }
 }
 
-/// The verdict on a file's new text; none for a kind of file that is not parsed here.
+/// Checks a file's new text. Returns `None` for a kind of file that is not parsed here.
 pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (stem, extension) = name.rsplit_once('.')?;
@@ -118,7 +118,7 @@ pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
     }
 }
 
-/// The command of the first checker whose glob matches the path; an error names a glob that is none.
+/// Returns the command of the first checker whose glob matches the path, or a failed check for an invalid glob.
 pub(crate) fn program(
     checkers: &[(String, Vec<String>)],
     place: &Place,
@@ -156,7 +156,7 @@ pub(crate) async fn by_program(
     match checker.check(argv, CHECK_TIME, context).await {
         Ok(Finding { ok: true, .. }) => Check::fine(),
         Ok(found) => Check::failure(format!("{name}: {}", found.message)),
-        // The file is written: a checker that cannot run is told beside it, not instead of it.
+        // The file is already written, so a checker that cannot run does not fail the call.
         Err(error) => Check::failure(format!("{name} did not run: {error}")),
     }
 }

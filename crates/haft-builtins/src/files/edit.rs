@@ -1,4 +1,4 @@
-//! `edit_file`: several edits of one file, all or none, with a unified diff of what they did.
+//! `edit_file`: several edits of one file, applied together or not at all, with a unified diff of the result.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::files::seen::Purpose;
 use crate::files::splice::{Edit, SpliceError, splice};
 use crate::files::{Caller, Files, sha256};
 
-/// Largest file that is edited.
+/// Maximum size of a file to edit, in bytes.
 pub(crate) const MAX_EDITED: u64 = 32 << 20;
-/// How long the smallest diff is looked for before a larger one will do.
+/// Maximum time to search for the smallest diff before accepting a larger one.
 const DIFF_TIME: Duration = Duration::from_millis(200);
 
 /// What `edit_file` takes.
@@ -47,10 +47,10 @@ pub struct EditFileData {
     pub check: Option<Check>,
 }
 
-/// Edits a file. Also where it is, for checkers.
+/// Edits a file. Also returns its place, for checkers.
 ///
 /// # Errors
-/// `not_found`, `conflict` where the file changed since it was read, `failed` where an edit does not apply; nothing is written then.
+/// `not_found`, `conflict` if the file changed since it was read, `failed` if an edit does not apply; nothing is written then.
 pub fn edit_file(
     files: &Files,
     input: &EditFileInput,
@@ -82,7 +82,7 @@ pub fn edit_file(
     Ok((data, place))
 }
 
-/// The unified diff of two texts, three lines around each change.
+/// Returns the unified diff of two texts, with three lines of context.
 pub fn diff(path: &str, old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let diff = TextDiff::configure()
@@ -114,7 +114,7 @@ fn splice_failure(path: &str, error: &SpliceError) -> ToolError {
     }
 }
 
-/// The result for the caller.
+/// Builds the result for the caller.
 pub(crate) fn result(data: &EditFileData) -> Result<ToolResult, ToolError> {
     let summary = match data.applied {
         1 => format!("edited {} in 1 place", data.path),

@@ -1,4 +1,4 @@
-//! `apply_patch`: a patch over several files, all of it or nothing.
+//! `apply_patch`: a patch to several files, applied completely or not at all.
 
 use std::fmt::Write;
 
@@ -87,7 +87,7 @@ pub enum Done {
     Deleted,
 }
 
-/// Every path the patch would write, and read to show what changes.
+/// Returns the permissions to write every path of the patch, and to read those whose changes are shown.
 pub(crate) fn permissions(
     files: &Files,
     input: &ApplyPatchInput,
@@ -112,7 +112,7 @@ pub(crate) fn permissions(
     Ok(wanted)
 }
 
-/// The settings' checkers that would run over the files that a patch writes.
+/// Returns the configured checkers that would run on the files that a patch writes.
 pub(crate) fn checks(files: &Files, input: &ApplyPatchInput) -> Vec<Condition> {
     let sections = parse(&input.patch).unwrap_or_default();
     let written = sections.iter().filter_map(|section| match &section.action {
@@ -123,7 +123,7 @@ pub(crate) fn checks(files: &Files, input: &ApplyPatchInput) -> Vec<Condition> {
     files.checks(written)
 }
 
-/// What a patch would make of each file.
+/// Returns what a patch would change in each file.
 pub(crate) fn preview(
     files: &Files,
     input: &ApplyPatchInput,
@@ -150,10 +150,10 @@ pub(crate) fn preview(
     planned.iter().map(change).collect()
 }
 
-/// Applies a patch. Also where each file is now, for checkers.
+/// Applies a patch. Also returns the new place of each file, for checkers.
 ///
 /// # Errors
-/// `invalid_arguments` where the patch cannot be parsed, `conflict` where a file changed since it was read, `failed` where a hunk does not
+/// `invalid_arguments` if the patch cannot be parsed, `conflict` if a file changed since it was read, `failed` if a hunk does not
 /// fit; no file is changed then.
 pub fn apply_patch(
     files: &Files,
@@ -225,7 +225,7 @@ fn malformed(error: &PatchError) -> ToolError {
     )
 }
 
-/// A failed change was undone, unless it says otherwise.
+/// Converts an error; a failed change was rolled back unless the error says otherwise.
 fn untouched(error: WorkspaceError) -> ToolError {
     let put_back = !matches!(error, WorkspaceError::NotPutBack { .. });
     let told = ToolError::from(error);
@@ -235,7 +235,7 @@ fn untouched(error: WorkspaceError) -> ToolError {
     told
 }
 
-/// The result for the caller.
+/// Builds the result for the caller.
 pub(crate) fn result(data: &ApplyPatchData) -> Result<ToolResult, ToolError> {
     let mut text = String::new();
     for file in &data.files {
@@ -243,7 +243,7 @@ pub(crate) fn result(data: &ApplyPatchData) -> Result<ToolResult, ToolError> {
             (0, 0) => String::new(),
             (added, removed) => format!(" (+{added} -{removed})"),
         };
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = match (file.action, &file.from) {
             (Done::Added, _) => writeln!(text, "added {}{counts}", file.path),
             (Done::Updated, _) => writeln!(text, "updated {}{counts}", file.path),

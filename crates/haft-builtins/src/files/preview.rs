@@ -1,4 +1,4 @@
-//! What the file tools would make of which files, for the person who decides. The same work as the tools do, up to the
+//! Previews what the file tools would change, for the user who decides. Does the same work as the tools, except for the
 //! writing.
 
 use haft::approval::preview::FileChange;
@@ -15,12 +15,12 @@ use crate::files::{Caller, Files};
 
 type Previewed = Result<Vec<FileChange>, ToolError>;
 
-/// What fails here fails in the call, too, and is said there.
+/// Ignores errors, because the call fails with them too and reports them.
 pub(crate) fn changes_or_none(changes: Previewed) -> Vec<FileChange> {
     changes.unwrap_or_default()
 }
 
-/// The bytes of a file that is there.
+/// Returns the contents of an existing file.
 fn now(files: &Files, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
     if place.kind() != Some(Kind::File) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `read_file`: a range of a text file's lines, streamed in bounded memory.
+//! `read_file`: a range of lines of a text file, streamed in bounded memory.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -13,9 +13,9 @@ use crate::files::text::{SNIFF, clip, grouped, is_binary, media_type};
 use crate::files::{Caller, Files};
 use haft::text::hex;
 
-/// Longest line that is shown whole.
+/// Maximum length of a line that is shown whole, in bytes.
 pub(crate) const MAX_LINE: usize = 16 * 1024;
-/// Most text one call takes into memory.
+/// Maximum text that one call holds in memory, in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 /// What `read_file` takes.
@@ -68,25 +68,25 @@ pub struct ReadFileData {
     pub notes: Vec<String>,
 }
 
-/// Everything one pass over a file finds.
+/// The findings of one pass over a file.
 struct Pass {
     hasher: Sha256,
     total_lines: u64,
-    /// The bytes end inside a line.
+    /// True if the bytes so far end inside a line.
     open_line: bool,
     kept: Vec<u8>,
     lines: u64,
     full: bool,
     /// The first line that was too long.
     cut: Option<u64>,
-    /// The line at hand is too long: what else it holds is dropped.
+    /// True if the current line is too long, so that the rest of it is dropped.
     cutting: bool,
 }
 
-/// Reads a range of lines; `stop` is asked between blocks.
+/// Reads a range of lines; calls `stop` between blocks.
 ///
 /// # Errors
-/// `not_found` where nothing is there, `failed` where it is not a regular file or cannot be read, `cancelled` where `stop` says so.
+/// `not_found` if nothing is there, `failed` if it is not a regular file or cannot be read, `cancelled` if `stop` says so.
 pub fn read_file(
     files: &Files,
     input: &ReadFileInput,
@@ -135,7 +135,7 @@ pub(crate) fn cancelled() -> ToolError {
 }
 
 impl Pass {
-    /// Hashes and counts all, keeps the lines wanted.
+    /// Hashes and counts everything, and keeps the requested lines.
     fn run(
         &mut self,
         from: &mut impl BufRead,
@@ -152,7 +152,7 @@ impl Pass {
             self.hasher.update(block);
             let size = block.len();
             let mut rest = block;
-            // Line by line while lines are wanted; the rest only counted.
+            // Line by line while lines are wanted; the rest is only counted.
             while !rest.is_empty() && self.total_lines + 1 < end && !self.full {
                 rest = self.take_line(rest, start);
             }
@@ -168,7 +168,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Takes one line, or the part of it that the block holds.
+    /// Takes one line, or the part of it that is in the block.
     fn take_line<'a>(&mut self, block: &'a [u8], start: u64) -> &'a [u8] {
         let newline = memchr::memchr(b'\n', block);
         let (part, rest) = block.split_at(newline.map_or(block.len(), |at| at + 1));
@@ -290,7 +290,7 @@ fn text_result(
     result.with_summary(summary).with_data(&data)
 }
 
-/// Reads a whole file that an edit works on.
+/// Reads a whole file for an edit.
 pub(crate) fn whole(
     files: &Files,
     place: &Place,

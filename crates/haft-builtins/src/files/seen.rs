@@ -1,4 +1,4 @@
-//! Which files each run has read, and in which state: what a write must not overwrite unseen.
+//! `Seen`: which files each run has read, and in which state, so that writes do not overwrite unseen changes.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -12,17 +12,17 @@ use sha2::{Digest, Sha256};
 
 use haft::text::hex;
 
-/// Most runs remembered; the one longest unused is forgotten first, and its files must be read again.
+/// Maximum number of runs remembered; the least recently used one is forgotten first, and must read its files again.
 const MAX_RUNS: usize = 256;
-/// Most files remembered of one run; beyond it all of the run are forgotten.
+/// Maximum number of files remembered per run; beyond it, all of the run's files are forgotten.
 const MAX_FILES: usize = 20_000;
 
-/// A file's state when a run last saw it.
+/// The state of a file when a run last saw it.
 #[derive(Debug, Clone)]
 struct Sight {
     stamp: FileStamp,
     sha256: String,
-    /// Its content was shown, not its type and size alone.
+    /// True if the content was shown, not only the type and size.
     shown: bool,
 }
 
@@ -36,17 +36,17 @@ impl Sight {
     }
 }
 
-/// What a run wants to do with a file that it must know for that.
+/// The purpose for which a run must know a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Change or replace its content, which must have been shown.
+    /// To change or replace its content, which must have been shown.
     Change,
-    /// Give it another name: of a file that is not text, its type and size are enough.
+    /// To rename it. For a file that is not text, the type and size are enough.
     Move,
 }
 
 impl Purpose {
-    /// The failure where a run does not know the file at all.
+    /// Returns the error for a file that the run does not know.
     fn unread(self, path: &str) -> ToolError {
         let error = ToolError::conflict(format!("{path:?} exists and was not read in this run"));
         error.with_advice(match self {
@@ -61,7 +61,7 @@ impl Purpose {
         })
     }
 
-    /// The failure where a run knows an older state of the file.
+    /// Returns the error for a file that has changed since the run read it.
     fn changed(self, path: &str) -> ToolError {
         let error = ToolError::conflict(format!("{path:?} changed since it was read in this run"));
         error.with_advice(match self {
@@ -71,7 +71,7 @@ impl Purpose {
     }
 }
 
-/// The failure where a run was told a file's type and size alone, and wants to change it.
+/// Returns the error for changing a file of which the run knows only the type and size.
 fn not_shown(path: &str) -> ToolError {
     ToolError::conflict(format!(
         "{path:?} is not a text file: its content was not shown in this run"
@@ -94,7 +94,7 @@ struct Runs {
     runs: HashMap<RunId, OneRun>,
 }
 
-/// What every run has read. Listing or searching a folder never counts.
+/// The files that every run has read. Listing or searching a folder does not count.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     runs: Mutex<Runs>,
@@ -105,12 +105,12 @@ impl Seen {
         self.runs.lock()
     }
 
-    /// Notes that a run was shown this state of a file.
+    /// Records that a run was shown this state of a file.
     pub(crate) fn note(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
         self.insert(run, path, Sight::new(stamp, sha256, true));
     }
 
-    /// Notes that a run was told the type and size of this state of a file.
+    /// Records that a run was given the type and size of this state of a file.
     pub(crate) fn note_named(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
         self.insert(run, path, Sight::new(stamp, sha256, false));
     }
@@ -121,7 +121,7 @@ impl Seen {
         if one.files.len() >= MAX_FILES {
             one.files.clear();
         }
-        // A picture that was viewed stays shown when only its type is told after that.
+        // An image that was viewed remains shown if only its type is given later.
         let known = one.files.get(path);
         sight.shown |= known.is_some_and(|known| known.shown && known.sha256 == sight.sha256);
         one.files.insert(path.to_path_buf(), sight);
@@ -134,7 +134,7 @@ impl Seen {
         files.retain(|known, _| !known.starts_with(path));
     }
 
-    /// A file moved: what was known of it is known under the new name.
+    /// Moves the record of a moved file to its new name.
     pub(crate) fn moved(&self, run: &RunId, from: &Path, to: &Path) {
         let mut runs = self.lock();
         let files = &mut runs.touch(run).files;
@@ -157,7 +157,7 @@ impl Seen {
         }
     }
 
-    /// Fails unless the run knows the file at this place well enough for this, and it is still the same.
+    /// Fails unless the run knows the file well enough for this purpose and the file has not changed.
     pub(crate) fn require(
         &self,
         run: &RunId,

@@ -1,4 +1,4 @@
-//! Edits as replacements of byte ranges of one text: found first, applied together, or not at all.
+//! Edits as replacements of byte ranges of a text: all found first, then applied together or not at all.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most places one edit may match.
+/// Maximum number of places that one edit may match.
 const MAX_PLACES: usize = 10_000;
 
 /// One edit of a file: by text (`find`) or by lines (`start_line`, `end_line`).
@@ -32,45 +32,45 @@ pub struct Edit {
     pub replace: String,
 }
 
-/// Why edits do not fit a text. `edit` counts from 1.
+/// The reason why edits do not fit a text. `edit` counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpliceError {
-    /// Neither by text nor by lines, or both.
+    /// The edit has neither a text nor lines, or both.
     #[error("edit {edit}: {why}")]
     Malformed {
-        /// Which edit.
+        /// The edit.
         edit: usize,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The text is not there.
+    /// The text does not occur.
     #[error("edit {edit}: the text to find does not occur")]
     Absent {
-        /// Which edit.
+        /// The edit.
         edit: usize,
-        /// A line that is the first line of `find` but for blanks.
+        /// A line that equals the first line of `find` except for blanks.
         near: Option<usize>,
     },
-    /// The text is there more than once.
+    /// The text occurs more than once.
     #[error("edit {edit}: the text to find occurs {count} times, at lines {lines}")]
     Ambiguous {
-        /// Which edit.
+        /// The edit.
         edit: usize,
-        /// How often.
+        /// The number of occurrences.
         count: usize,
-        /// Where: the first ten lines.
+        /// The lines of the first ten occurrences.
         lines: String,
     },
-    /// The lines are not there.
+    /// The lines do not exist.
     #[error("edit {edit}: lines {start}-{end} are not in a file of {total} lines")]
     NoSuchLines {
-        /// Which edit.
+        /// The edit.
         edit: usize,
-        /// From.
+        /// The first line.
         start: u64,
-        /// To.
+        /// The last line.
         end: u64,
-        /// How many there are.
+        /// The number of lines in the file.
         total: u64,
     },
     /// Two edits change the same bytes.
@@ -78,22 +78,22 @@ pub enum SpliceError {
     Overlap {
         /// One edit.
         first: usize,
-        /// The other.
+        /// The other edit.
         second: usize,
     },
 }
 
-/// One replacement: which edit wants it, where, and by what.
+/// One replacement: its edit, its range, and the new text.
 struct Splice {
     edit: usize,
     range: Range<usize>,
     text: Vec<u8>,
 }
 
-/// Applies all edits to a text; all refer to the text as given. Also how many places were replaced.
+/// Applies all edits to a text; all refer to the text as given. Also returns the number of replacements.
 ///
 /// # Errors
-/// [`SpliceError`] names the edit: its text does not occur, or more than once, its lines are not there, or two edits overlap.
+/// [`SpliceError`] names the edit: its text does not occur, or more than once, its lines do not exist, or two edits overlap.
 pub fn splice(text: &[u8], edits: &[Edit]) -> Result<(Vec<u8>, usize), SpliceError> {
     let mut splices = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
@@ -154,7 +154,7 @@ fn by_text(
     };
     let mut found = find_all(&needle);
     if found.is_empty() && memmem::find(text, b"\r\n").is_some() {
-        // Models write plain newlines; a file with the other kind keeps its own.
+        // Models write LF; a file with CR LF keeps its own line endings.
         needle = with_crlf(&needle);
         replace = with_crlf(&replace);
         found = find_all(&needle);
@@ -227,7 +227,7 @@ fn by_lines(
         new = with_crlf(&new);
     }
     let old = &text[start..end.max(start)];
-    // A line stays a line: only the file's very last one may go without its end.
+    // Lines stay separate: only the last line of the file may lack an ending.
     let last_open = end == text.len() && !text.is_empty() && !text.ends_with(b"\n");
     if !new.is_empty() && !new.ends_with(b"\n") && (!last_open || old.is_empty()) {
         new.extend_from_slice(newline);
@@ -258,7 +258,7 @@ fn line_of(text: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', &text[..at]).count() + 1
 }
 
-/// The line that equals the first line to find but for blanks.
+/// Returns the line that equals the first line to find except for blanks.
 fn near_line(text: &[u8], find: &str) -> Option<usize> {
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let wanted = find.lines().map(squeeze).find(|line| !line.is_empty())?;

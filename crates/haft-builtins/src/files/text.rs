@@ -1,14 +1,14 @@
-//! Telling text from binary, naming media types, and cutting text where a character ends.
+//! Detects binary files, names media types, and cuts text at character boundaries.
 
-/// How far into a file a NUL byte makes it binary.
+/// Number of bytes in which a NUL byte marks a file as binary.
 pub(crate) const SNIFF: usize = 8 * 1024;
 
-/// Whether the beginning of a file shows that it is not text.
+/// Returns true if the beginning of a file shows that it is not text.
 pub(crate) fn is_binary(head: &[u8]) -> bool {
     memchr::memchr(0, &head[..head.len().min(SNIFF)]).is_some()
 }
 
-/// The media type of a file that is not text, by its first bytes.
+/// Returns the media type of a file that is not text, from its first bytes.
 pub(crate) fn media_type(head: &[u8]) -> &'static str {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -38,7 +38,7 @@ pub(crate) fn media_type(head: &[u8]) -> &'static str {
     known.map_or("application/octet-stream", |(_, name)| name)
 }
 
-/// The longest beginning of `bytes` of at most `max` bytes that does not cut a UTF-8 character.
+/// Returns the longest prefix of at most `max` bytes that does not split a UTF-8 character.
 pub(crate) fn clip(bytes: &[u8], max: usize) -> &[u8] {
     if bytes.len() <= max {
         return bytes;
@@ -56,7 +56,7 @@ pub(crate) fn clip(bytes: &[u8], max: usize) -> &[u8] {
     }
 }
 
-/// A large number with thin groups, for people: `1,234,567`.
+/// Formats a number with thousands separators: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

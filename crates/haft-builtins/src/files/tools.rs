@@ -1,4 +1,4 @@
-//! The file tools as the registry takes them: descriptions, permissions, and the work on a blocking thread.
+//! The file tools for the registry: descriptions, permissions, and the work on a blocking thread.
 
 use haft::approval::preview::FileChange;
 use haft::context::CallContext;
@@ -18,10 +18,10 @@ use crate::files::write::{WriteFileData, WriteFileInput};
 use crate::files::{Caller, Files, edit, patch, preview, read, transfer, write};
 use crate::work::blocking;
 
-/// The bundle's name, and the category of its tools.
+/// The name of the bundle, and the category of its tools.
 pub(crate) const FILES: &str = "files";
 
-/// `read_file`.
+/// The tool `read_file`.
 #[derive(Debug)]
 pub struct ReadFile(pub Files);
 
@@ -61,7 +61,7 @@ impl TypedTool for ReadFile {
     }
 }
 
-/// `write_file`.
+/// The tool `write_file`.
 #[derive(Debug)]
 pub struct WriteFile(pub Files);
 
@@ -112,7 +112,7 @@ impl TypedTool for WriteFile {
     }
 }
 
-/// `edit_file`.
+/// The tool `edit_file`.
 #[derive(Debug)]
 pub struct EditFile(pub Files);
 
@@ -165,7 +165,7 @@ impl TypedTool for EditFile {
     }
 }
 
-/// `apply_patch`.
+/// The tool `apply_patch`.
 #[derive(Debug)]
 pub struct ApplyPatch(pub Files);
 
@@ -224,7 +224,7 @@ impl TypedTool for ApplyPatch {
     }
 }
 
-/// `move_file`.
+/// The tool `move_file`.
 #[derive(Debug)]
 pub struct MoveFile(pub Files);
 
@@ -265,7 +265,7 @@ impl TypedTool for MoveFile {
     }
 }
 
-/// `delete_file`: off unless enabled.
+/// The tool `delete_file`; off by default.
 #[derive(Debug)]
 pub struct DeleteFile(pub Files);
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::seen::Purpose;
 use crate::files::{Caller, Files};
 
-/// Most entries of a folder that the policy is shown one by one; a larger folder is not moved or deleted at once.
+/// Maximum number of folder entries listed for the policy; a larger folder is not moved or deleted at once.
 const MAX_TREE: usize = 5_000;
 
 /// What `move_file` takes.
@@ -56,8 +56,8 @@ pub struct DeleteFileData {
     pub path: String,
 }
 
-/// Every path a move would write: both ends, and for a folder all it holds under both names. What is moved can be
-/// read under its new name, so it is judged as a read, too.
+/// Returns the permissions of a move: both ends, and for a folder everything in it under both names. The caller can read what
+/// was moved under its new name, so moving also counts as reading.
 pub(crate) fn move_permissions(
     files: &Files,
     input: &MoveFileInput,
@@ -81,7 +81,7 @@ pub(crate) fn move_permissions(
     Ok(wanted)
 }
 
-/// Every path a deletion would remove.
+/// Returns the permissions to remove every path of a deletion.
 pub(crate) fn delete_permissions(
     files: &Files,
     input: &DeleteFileInput,
@@ -96,7 +96,7 @@ pub(crate) fn delete_permissions(
     Ok(wanted)
 }
 
-/// All real paths below a folder; nothing for what is no folder.
+/// Returns all real paths below a folder, or nothing if it is not a folder.
 pub(crate) fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, ToolError> {
     if place.kind() != Some(Kind::Directory) {
         return Ok(Vec::new());
@@ -108,10 +108,10 @@ pub(crate) fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, 
     })
 }
 
-/// Moves.
+/// Moves a file, link or folder.
 ///
 /// # Errors
-/// `not_found`, `conflict` where the target exists, `failed` where it cannot be moved.
+/// `not_found`, `conflict` if the target exists, `failed` if it cannot be moved.
 pub fn move_file(
     files: &Files,
     input: &MoveFileInput,
@@ -125,7 +125,7 @@ pub fn move_file(
     )?;
     let to = caller.changes(workspace.entry(&input.to)?)?;
     if files.must_have_read(caller) {
-        // A file that is moved is gone where it was; a folder's files are found again below the new name.
+        // The original path of a moved file is lost; the files of a folder are found again below the new name.
         let replaced = Some((&to, Purpose::Change)).filter(|_| input.overwrite);
         let ends = [Some((&from, Purpose::Move)), replaced];
         for (place, purpose) in ends.into_iter().flatten() {
@@ -151,10 +151,10 @@ pub fn move_file(
         .with_data(&data)
 }
 
-/// Deletes.
+/// Deletes a file, link or folder.
 ///
 /// # Errors
-/// `not_found`, `failed` where it cannot be deleted.
+/// `not_found`, `failed` if it cannot be deleted.
 pub fn delete_file(
     files: &Files,
     input: &DeleteFileInput,

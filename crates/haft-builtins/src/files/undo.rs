@@ -1,4 +1,4 @@
-//! `undo_changes`: undoes what a run, or one call of it, changed. Only `haft runs undo` offers it; no model sees it.
+//! `undo_changes`: undoes the changes of a run, or of one call of it. Only `haft runs undo` offers it; models do not see it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub struct UndoEntry {
     pub action: String,
 }
 
-/// `undo_changes`, over the change logs of earlier runs in this workspace.
+/// The tool `undo_changes`, which uses the change logs of earlier runs in this workspace.
 #[derive(Debug)]
 pub struct UndoChanges {
     files: Files,
@@ -65,7 +65,7 @@ pub struct UndoChanges {
 }
 
 impl UndoChanges {
-    /// The tool for a workspace.
+    /// Creates the tool for a workspace.
     pub fn new(workspace: Workspace, log: Arc<ChangeLog>) -> Self {
         Self {
             files: Files::new(workspace, FileOptions::default(), None),
@@ -76,7 +76,7 @@ impl UndoChanges {
     /// Plans the undo, with the conflicts that prevent it.
     ///
     /// # Errors
-    /// The run's changes or the files cannot be read.
+    /// If the run's changes or the files cannot be read.
     pub fn draft(&self, input: &UndoInput) -> Result<Plan, ToolError> {
         let run = RunId::new(&*input.run);
         let sets =
@@ -102,7 +102,7 @@ impl UndoChanges {
     /// Plans the undo.
     ///
     /// # Errors
-    /// There are conflicts, or there is nothing to undo.
+    /// If there are conflicts, or there is nothing to undo.
     pub fn plan(&self, input: &UndoInput) -> Result<Plan, ToolError> {
         let planned = self.draft(input)?;
         match refusal(&planned) {
@@ -118,9 +118,9 @@ impl UndoChanges {
         Ok(self.files.workspace.entry(text)?)
     }
 
-    /// The permissions that a plan needs.
+    /// Returns the permissions that a plan needs.
     fn wanted(&self, input: &UndoInput, plan: &Plan) -> Result<Vec<Permission>, ToolError> {
-        // What a person let a command change they may take back.
+        // The user may undo what the user let a command change.
         let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
         for (is, aside) in &plan.set_aside {
             wanted.push(Permission::read(claim(is)?));
@@ -148,7 +148,7 @@ impl UndoChanges {
         Ok(wanted)
     }
 
-    /// The bytes of the file at a place now.
+    /// Returns the current contents of the file at a place.
     fn read_current(&self, place: &Place) -> Option<Vec<u8>> {
         if place.kind() != Some(Kind::File) {
             return None;
@@ -160,7 +160,7 @@ impl UndoChanges {
     }
 }
 
-/// Why a plan cannot be applied: it has conflicts, or there is nothing to undo. None if it can.
+/// Returns why a plan cannot be applied (it has conflicts, or there is nothing to undo), or `None` if it can.
 pub fn refusal(planned: &Plan) -> Option<ToolError> {
     if !planned.conflicts.is_empty() {
         let lines = planned.conflicts.iter().take(20);
@@ -182,10 +182,10 @@ pub fn refusal(planned: &Plan) -> Option<ToolError> {
     })
 }
 
-/// The change sets of a call and its nested calls, or of the whole run.
+/// Returns the change sets of a call and its nested calls, or of the whole run.
 ///
 /// # Errors
-/// The run's change log cannot be read.
+/// If the run's change log cannot be read.
 pub fn change_sets(
     log: &ChangeLog,
     run: &RunId,
@@ -200,7 +200,7 @@ pub fn change_sets(
     Ok(sets)
 }
 
-/// The path for the policy. It has no links: a plan touches nothing behind one.
+/// Returns the path for the policy. It has no links, because a plan touches nothing behind one.
 fn claim(path: &Path) -> Result<PathClaim, ToolError> {
     let text = path.to_str().ok_or_else(|| {
         ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
@@ -268,7 +268,7 @@ impl TypedTool for UndoChanges {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        // One plan is compared and applied: there is no other that could differ from what was compared.
+        // The same plan is compared and applied, so what is applied cannot differ from what was compared.
         let plan = self.plan(&input)?;
         let wanted = self.wanted(&input, &plan)?;
         if !context.judgement().covers(&wanted) {

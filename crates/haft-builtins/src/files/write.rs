@@ -1,4 +1,4 @@
-//! `write_file`: a file written whole or not at all.
+//! `write_file`: writes a file completely or not at all.
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
@@ -12,7 +12,7 @@ use crate::files::seen::Purpose;
 use crate::files::text::grouped;
 use crate::files::{Caller, Files, sha256};
 
-/// Largest file that is appended to: the result is hashed and checked as a whole.
+/// Maximum size of a file to append to, in bytes: the result is hashed and checked as a whole.
 const MAX_APPENDED: u64 = 256 << 20;
 
 /// What `write_file` takes.
@@ -57,10 +57,10 @@ pub struct WriteFileData {
     pub check: Option<Check>,
 }
 
-/// Writes a file. Also where it is, for checkers.
+/// Writes a file. Also returns its place, for checkers.
 ///
 /// # Errors
-/// `conflict` where the file exists or changed since it was read, `failed` where it cannot be written.
+/// `conflict` if the file exists or changed since it was read, `failed` if it cannot be written.
 pub fn write_file(
     files: &Files,
     input: &WriteFileInput,
@@ -69,7 +69,7 @@ pub fn write_file(
     let workspace = &files.workspace;
     let place = caller.changes(workspace.place(&input.path)?)?;
     let there = place.kind().is_some();
-    // Adding to a file loses nothing that was not seen.
+    // Appending to a file overwrites nothing unseen.
     if there && input.mode == Mode::Overwrite && files.must_have_read(caller) {
         files
             .seen
@@ -114,7 +114,7 @@ pub fn write_file(
     Ok((data, place))
 }
 
-/// The result for the caller.
+/// Builds the result for the caller.
 pub(crate) fn result(data: &WriteFileData) -> Result<ToolResult, ToolError> {
     let verb = if data.created { "created" } else { "wrote" };
     let mut text = format!("{verb} {} ({} bytes)", data.path, grouped(data.bytes));

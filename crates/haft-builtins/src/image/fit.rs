@@ -1,4 +1,4 @@
-//! A picture decoded within limits, turned upright, scaled down and encoded anew where that is needed.
+//! Decodes an image within limits, rotates it upright, and scales it down and re-encodes it if needed.
 
 use std::io::Cursor;
 
@@ -11,23 +11,23 @@ use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Li
 use crate::files::text::grouped;
 use crate::image::format::{self, is_animated_webp, is_whole};
 
-/// Most pixels that are decoded.
+/// Maximum number of pixels to decode.
 const MAX_PIXELS: u64 = 50_000_000;
-/// Most bytes that a decoder takes: 50 megapixels of four bytes, with room.
+/// Maximum memory of a decoder, in bytes: 50 megapixels of four bytes, with room to spare.
 const MAX_DECODED: u64 = 256 << 20;
-/// Longest side of what is attached: what models look at without scaling it down themselves.
+/// Maximum length of an attached image's long side: models accept this size without scaling it down.
 const MAX_SIDE: u32 = 1568;
-/// Shortest long side that a picture is made smaller to in order to fit.
+/// Minimum length of the long side when an image is scaled down to fit.
 const MIN_SIDE: u32 = 64;
-/// Largest PNG that is attached in place of a JPEG where nothing is transparent.
+/// Maximum size of a PNG; above it, an image without transparency is attached as a JPEG.
 const MAX_PNG: usize = 1 << 20;
-/// The quality of a JPEG, of 100.
+/// JPEG quality, out of 100.
 const QUALITY: u8 = 85;
 
-/// What a picture must fit in.
+/// The size limit of an attached image.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Bytes, counted as base64 stands for them.
+    /// Maximum number of bytes, counted as encoded in base64.
     inline: usize,
 }
 
@@ -41,26 +41,26 @@ impl Bounds {
     }
 }
 
-/// A picture ready to be attached.
+/// An image ready to be attached.
 #[derive(Debug)]
 pub(super) struct Picture {
     /// The original's size, upright.
     pub(super) width: u32,
     pub(super) height: u32,
     pub(super) media_type: &'static str,
-    /// What is attached.
+    /// The image to attach.
     pub(super) shown: EncodedImage,
     original: bool,
 }
 
 impl Picture {
-    /// Whether what is attached is not the original.
+    /// Returns true if the attached image is not the original.
     pub(super) fn changed(&self) -> bool {
         !self.original
     }
 }
 
-/// An encoded picture.
+/// An encoded image.
 #[derive(Debug)]
 pub(super) struct EncodedImage {
     pub(super) width: u32,
@@ -69,7 +69,7 @@ pub(super) struct EncodedImage {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Why a file cannot be shown.
+/// The reason why a file cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PictureError {
     #[error("it is empty")]
@@ -94,7 +94,7 @@ pub(super) enum PictureError {
 }
 
 impl PictureError {
-    /// What the caller hears of a file that looks like this media type.
+    /// Converts to the error for the caller, for a file that looks like this media type.
     pub(super) fn into_tool_error(self, name: &str, media_type: &str) -> ToolError {
         let told = ToolError::failed(format!("{name:?}: {self}"));
         match &self {
@@ -112,7 +112,7 @@ impl PictureError {
     }
 }
 
-/// Decodes a picture and makes it fit. One that fits already is attached as it is.
+/// Decodes an image and makes it fit. An image that fits already is attached unchanged.
 pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureError> {
     if bytes.is_empty() {
         return Err(PictureError::Empty);
@@ -143,7 +143,7 @@ pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureE
             bytes,
         }
     } else {
-        // The original is not needed any more, and the small one is turned faster.
+        // The original is no longer needed, and rotating the smaller image is faster.
         drop(bytes);
         image = scaled(image, MAX_SIDE);
         image.apply_orientation(orientation);
@@ -158,7 +158,7 @@ pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureE
     })
 }
 
-/// The whole picture, or its first frame. The header is read first: nothing is allocated for a picture over the limits.
+/// Decodes the image or its first frame. It reads the header first, so that an image over the limits allocates nothing.
 fn decoded(format: ImageFormat, bytes: &[u8]) -> Result<(DynamicImage, Orientation), PictureError> {
     let mut limits = Limits::default();
     limits.max_alloc = Some(MAX_DECODED);
@@ -175,7 +175,7 @@ fn decoded(format: ImageFormat, bytes: &[u8]) -> Result<(DynamicImage, Orientati
     if decoder.total_bytes() > MAX_DECODED {
         return Err(PictureError::TooLarge);
     }
-    // A picture whose note on this is damaged is shown as it lies.
+    // An image with damaged orientation data is shown as stored.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
     Ok((image, orientation))
@@ -191,7 +191,7 @@ fn broken(error: ImageError) -> PictureError {
     }
 }
 
-/// Whether width and height change places.
+/// Returns true if width and height are swapped.
 fn turned(orientation: Orientation) -> bool {
     matches!(
         orientation,
@@ -202,7 +202,7 @@ fn turned(orientation: Orientation) -> bool {
     )
 }
 
-/// Scaled down so that the long side is `side`; first roughly, for the fine filter takes sixteen bytes a pixel.
+/// Scales down so that the long side is `side`, roughly at first, because the fine filter takes sixteen bytes per pixel.
 fn scaled(image: DynamicImage, side: u32) -> DynamicImage {
     let long = image.width().max(image.height());
     if long <= side {
@@ -224,7 +224,7 @@ fn scaled(image: DynamicImage, side: u32) -> DynamicImage {
     image.resize_exact(to(width, side), to(height, side), FilterType::CatmullRom)
 }
 
-/// Encodes a picture, smaller and smaller until it fits: JPEG for photographs, PNG for what is transparent or drawn.
+/// Encodes an image, ever smaller until it fits: JPEG for photographs, PNG for transparent images and drawings.
 fn encoded(
     mut image: DynamicImage,
     format: ImageFormat,

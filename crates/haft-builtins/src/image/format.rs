@@ -1,8 +1,8 @@
-//! Which pictures are known by their first bytes, and whether a file is all there.
+//! Recognizes image formats by their first bytes, and checks whether a file is complete.
 
 use image::ImageFormat;
 
-/// The pictures that models take: format and media type.
+/// The image formats that models accept, with their media types.
 const KNOWN: [(ImageFormat, &str); 4] = [
     (ImageFormat::Png, "image/png"),
     (ImageFormat::Jpeg, "image/jpeg"),
@@ -10,13 +10,13 @@ const KNOWN: [(ImageFormat, &str); 4] = [
     (ImageFormat::WebP, "image/webp"),
 ];
 
-/// The format by its content, whatever the file is called.
+/// Returns the format by content, whatever the file's name.
 pub(super) fn of(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
     let format = image::guess_format(bytes).ok()?;
     KNOWN.into_iter().find(|(known, _)| *known == format)
 }
 
-/// Whether the file has an end; for formats whose decoder would fill up what is missing, or trust the sizes it reads.
+/// Returns true if the file is complete; checked for formats whose decoder would fill in missing data or trust the sizes it reads.
 pub(super) fn is_whole(format: ImageFormat, bytes: &[u8]) -> bool {
     match format {
         ImageFormat::Jpeg => jpeg_ends(bytes),
@@ -25,13 +25,13 @@ pub(super) fn is_whole(format: ImageFormat, bytes: &[u8]) -> bool {
     }
 }
 
-/// More than one frame: the flag of an extended WebP file.
+/// Returns true for more than one frame: the flag of an extended WebP file.
 pub(super) fn is_animated_webp(bytes: &[u8]) -> bool {
     const ANIMATED: u8 = 0x02;
     bytes.get(12..16) == Some(b"VP8X") && bytes.get(20).is_some_and(|flags| flags & ANIMATED != 0)
 }
 
-/// Whether the segments lead to the marker of the end (ITU-T T.81, annex B).
+/// Returns true if the segments lead to the end marker (ITU-T T.81, annex B).
 fn jpeg_ends(bytes: &[u8]) -> bool {
     const END: u8 = 0xd9;
     let mut at = 2;
@@ -49,7 +49,7 @@ fn jpeg_ends(bytes: &[u8]) -> bool {
     }
 }
 
-/// The next marker. In a scan's data before it FF is followed by 0 or a restart's number.
+/// Returns the next marker. In the scan data before it, FF is followed by 0 or a restart number.
 fn next_marker(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     let ends = |at: &usize| !matches!(rest.get(at + 1), Some(0 | 0xd0..=0xd7 | 0xff));
@@ -57,7 +57,7 @@ fn next_marker(bytes: &[u8], from: usize) -> usize {
     from + marker.unwrap_or(rest.len())
 }
 
-/// Whether all chunks are within the file.
+/// Returns true if all chunks are within the file.
 fn webp_chunks(bytes: &[u8]) -> bool {
     let size = |at: usize| {
         let four: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
@@ -74,9 +74,9 @@ fn webp_chunks(bytes: &[u8]) -> bool {
         if next > bytes.len() {
             return false;
         }
-        // Chunks begin at even places.
+        // Chunks begin at even offsets.
         at = next + next % 2;
     }
-    // The last padding byte is often left out.
+    // The last padding byte is often missing.
     end <= bytes.len() + 1
 }

@@ -1,4 +1,4 @@
-//! `memory`: the file face of the memory, as models that were trained on `/memories` use it.
+//! `memory`: the file interface of the memory, as used by models that were trained on `/memories`.
 
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -93,7 +93,7 @@ pub struct MemoryData {
     pub state: Option<&'static str>,
 }
 
-/// `memory`; `AT_ONCE` is write mode `external`.
+/// The tool `memory`; `AT_ONCE` is write mode `external`.
 #[derive(Debug)]
 pub(crate) struct MemoryFiles<const AT_ONCE: bool>(pub(crate) Memory);
 
@@ -155,7 +155,7 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
 }
 
 impl MemoryInput {
-    /// All that a change says, for its digest.
+    /// Returns the complete text of a change, for its digest.
     fn text(&self) -> String {
         let line = self.insert_line.map(|line| line.to_string());
         let parts = [
@@ -178,7 +178,7 @@ fn first_line(text: &str) -> &str {
 }
 
 impl MemoryCommand {
-    /// Does it on the tree; gives the path it was about and the text of the reference for it.
+    /// Runs the command on the tree. Returns the path and the reference implementation's text for it.
     fn run(self, input: &MemoryInput, tree: &mut Tree) -> Result<(MemoryPath, String), ToolError> {
         let text = |name: &str, value: &Option<String>| {
             let missing = || ToolError::invalid_arguments(format!("{} needs {name}", self.word()));

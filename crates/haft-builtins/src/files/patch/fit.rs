@@ -1,12 +1,12 @@
-//! Hunks applied to one text: each place found, then all lines put together anew.
+//! Applies hunks to a text: finds each place, then joins all lines again.
 
 use crate::files::patch::lines::{Line, MAX_LINES, join, split, usual};
 use crate::files::patch::section::{Hunk, Kind, Op};
 use crate::files::patch::seek::{Level, Text};
 
-/// Most notes about one file.
+/// Maximum number of notes per file.
 const MAX_NOTES: usize = 20;
-/// Most lines named in a message.
+/// Maximum number of lines named in a message.
 const MAX_NAMED: usize = 10;
 
 /// A text with its hunks applied.
@@ -15,17 +15,17 @@ pub(super) struct Fitted {
     pub(super) text: Vec<u8>,
     pub(super) added: usize,
     pub(super) removed: usize,
-    /// Where a hunk was put that fitted not quite.
+    /// Notes on hunks that did not fit exactly.
     pub(super) notes: Vec<String>,
 }
 
-/// Why a hunk does not fit.
+/// The reason why a hunk does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FitError {
-    /// Its lines are not there.
+    /// The file does not contain its lines.
     #[error("the hunk at line {line} of the patch does not fit: {why}")]
     Absent { line: usize, why: String },
-    /// Its lines are there more than once.
+    /// The file contains its lines more than once.
     #[error("the hunk at line {line} of the patch fits in {count} places, at lines {places}")]
     Ambiguous {
         line: usize,
@@ -38,21 +38,21 @@ pub(super) enum FitError {
     Stopped,
 }
 
-/// Where a hunk goes.
+/// The place where a hunk applies.
 struct Spot<'h, 'a> {
     start: usize,
     level: Level,
-    /// Its lines, perhaps without blank ones at the end that are not there.
+    /// The hunk's lines, without final blank lines that the file does not have.
     ops: &'h [Op<'a>],
 }
 
-/// Applies hunks, which are in the text's order; `stop` is asked before each.
+/// Applies hunks, which are in the order of the text. Calls `stop` before each.
 pub(super) fn fit(
     old: &[u8],
     hunks: &[Hunk<'_>],
     stop: &dyn Fn() -> bool,
 ) -> Result<Fitted, FitError> {
-    // A patch that shows a CR means it; of any other the new lines end as the file's do.
+    // A patch that shows a CR is meant literally; otherwise new lines end as the file's lines do.
     let shows_cr = |hunk: &Hunk<'_>| hunk.ops.iter().any(|op| op.text.ends_with('\r'));
     let lines = split(old, hunks.iter().any(shows_cr)).ok_or(FitError::TooLong)?;
     let usual = usual(&lines);
@@ -112,13 +112,13 @@ impl Fitted {
     }
 }
 
-/// How far the second is after the first.
+/// Returns how far the second line is after the first.
 fn distance(from: usize, to: usize) -> isize {
     let far = isize::try_from(to.abs_diff(from)).unwrap_or(isize::MAX);
     if to < from { -far } else { far }
 }
 
-/// Finds where a hunk goes, at or after line `from`.
+/// Finds the place of a hunk, at or after line `from`.
 fn place<'h, 'a>(
     text: &Text<'_>,
     hunk: &'h Hunk<'a>,
@@ -142,7 +142,7 @@ fn place<'h, 'a>(
     }
     let (mut ops, mut pattern) = (&hunk.ops[..], &old[..]);
     let (mut level, mut found) = text.find(pattern, start);
-    // A blank line before the next header may be meant as none of the file's.
+    // A blank line before the next header may not belong to the hunk.
     while found.is_empty()
         && hunk.stated.is_none()
         && let [rest @ .., last] = ops
@@ -172,7 +172,7 @@ fn place<'h, 'a>(
     }
 }
 
-/// From where a hunk's lines are looked for: the last of its anchors. And whether the anchors leave no doubt.
+/// Returns the line to search from, which is the last anchor, and whether the anchors are unambiguous.
 fn after_anchors(text: &Text<'_>, hunk: &Hunk<'_>, from: usize) -> Result<(usize, bool), FitError> {
     let (mut at, mut sure) = (from, false);
     for (index, anchor) in hunk.anchors.iter().enumerate() {
@@ -193,15 +193,15 @@ fn after_anchors(text: &Text<'_>, hunk: &Hunk<'_>, from: usize) -> Result<(usize
     Ok((at, sure))
 }
 
-/// Where a hunk's anchors leave off.
+/// The place that a hunk's anchors lead to.
 #[derive(Clone, Copy)]
 struct Anchored {
     start: usize,
-    /// Whether the anchors are at one place only.
+    /// True if the anchors match at only one place.
     sure: bool,
 }
 
-/// Where lines go that come with no others: where the hunk says, after its anchor, else at the end.
+/// Returns where to insert lines without context: where the hunk says, after its anchor, or else at the end.
 fn insertion(
     text: &Text<'_>,
     hunk: &Hunk<'_>,

@@ -1,25 +1,25 @@
-//! A text as lines with their ends, and lines as a text again.
+//! Splits a text into lines with their endings, and joins lines to a text again.
 
-/// Most lines of a file that is patched.
+/// Maximum number of lines in a file to patch.
 pub(super) const MAX_LINES: usize = 2_000_000;
 
-/// How a line ends.
+/// The ending of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Lf,
     CrLf,
-    /// The text's last line, without an end.
+    /// No ending, for the last line of a text.
     Open,
 }
 
-/// A line without its end.
+/// A line without its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     pub(super) text: &'a [u8],
     pub(super) end: End,
 }
 
-/// The lines of a text; `None` when there are too many. With `cr_is_text` a CR before the end belongs to the line.
+/// Splits a text into lines, or returns `None` if there are too many. With `cr_is_text`, a CR before the LF belongs to the line.
 pub(super) fn split(text: &[u8], cr_is_text: bool) -> Option<Vec<Line<'_>>> {
     let mut lines = Vec::new();
     let mut from = 0;
@@ -49,7 +49,7 @@ pub(super) fn split(text: &[u8], cr_is_text: bool) -> Option<Vec<Line<'_>>> {
     Some(lines)
 }
 
-/// How most lines end.
+/// Returns the ending that most lines have.
 pub(super) fn usual(lines: &[Line<'_>]) -> End {
     let count = |end| lines.iter().filter(|line| line.end == end).count();
     if count(End::CrLf) > count(End::Lf) {
@@ -59,7 +59,7 @@ pub(super) fn usual(lines: &[Line<'_>]) -> End {
     }
 }
 
-/// The text of the lines. Only the last may be open, and is if `open`.
+/// Joins lines to a text. Only the last line may lack an ending, and does if `open`.
 pub(super) fn join(lines: &[Line<'_>], usual: End, open: bool) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.text.len() + 2).sum());
     for (at, line) in lines.iter().enumerate() {

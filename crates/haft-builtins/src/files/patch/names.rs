@@ -1,18 +1,18 @@
-//! File names in unified diffs: quoted, followed by a time, prefixed by `a/` and `b/`.
+//! File names in unified diffs: quoted, followed by a timestamp, prefixed by `a/` and `b/`.
 
-/// What a section calls its file.
+/// The names of a section's file.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// After `--- `, unless that is the null device.
+    /// The name after `--- `, unless it is the null device.
     pub(super) old: Option<String>,
-    /// After `+++ `, unless that is the null device.
+    /// The name after `+++ `, unless it is the null device.
     pub(super) new: Option<String>,
-    /// After `diff --git `, without prefix.
+    /// The name after `diff --git `, without its prefix.
     pub(super) git: Option<String>,
 }
 
 impl Names {
-    /// The one file that the names mean.
+    /// Returns the one file that the names refer to.
     pub(super) fn one(&self) -> Result<String, String> {
         match (&self.old, &self.new, &self.git) {
             (Some(old), Some(new), _) => same(old, new)
@@ -30,7 +30,7 @@ fn stripped(name: &str, prefix: &str) -> String {
     name.strip_prefix(prefix).unwrap_or(name).to_owned()
 }
 
-/// The name that both sides share: whole, or below two different first folders, or one but for `.orig`.
+/// Returns the common name of both sides: equal, or equal below two different first folders, or different only by `.orig`.
 fn same<'a>(old: &'a str, new: &'a str) -> Option<&'a str> {
     if old == new
         || old
@@ -44,20 +44,20 @@ fn same<'a>(old: &'a str, new: &'a str) -> Option<&'a str> {
     (below(old)? == rest && !rest.is_empty() && !new.starts_with('/')).then_some(rest)
 }
 
-/// The file of `a/NAME b/NAME`, if both are the same.
+/// Returns the file of `a/NAME b/NAME`, if both names are the same.
 pub(super) fn pair(text: &str) -> Option<String> {
     if text.starts_with('"') {
         let end = closing(text)?;
         let (old, new) = (&text[..=end], text[end + 1..].trim());
         return same(&name(old).ok()?, &name(new).ok()?).map(str::to_owned);
     }
-    // A name may hold blanks: the middle one is where both halves agree.
+    // A name may contain blanks, so split where both halves are equal.
     let middle = text.len().checked_sub(1)? / 2;
     let (old, new) = (text.get(..middle)?, text.get(middle + 1..)?);
     same(old, new).map(str::to_owned)
 }
 
-/// A name as `---` and `+++` give it: quoted as in C, or plain up to a tab.
+/// Reads a name as written after `---` and `+++`: quoted as in C, or plain up to a tab.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let text = text.trim_end();
     let name = if text.starts_with('"') {
@@ -76,7 +76,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Ok(name)
 }
 
-/// Where the quote that the text begins with is closed.
+/// Returns the position of the closing quote.
 fn closing(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().enumerate().skip(1).find_map(|(at, byte)| {

@@ -1,16 +1,16 @@
-//! Reads a patch in either format, which its first lines tell.
+//! Parses a patch in either format, which its first lines determine.
 
 use crate::files::patch::section::{Action, PatchError, Reader, Section};
 use crate::files::patch::{unified, v4a};
 
-/// Largest patch.
+/// Maximum size of a patch, in bytes.
 pub(super) const MAX_PATCH: usize = 4 << 20;
-/// Most sections of one patch: each holds a folder and a file open while it is applied.
+/// Maximum number of sections per patch: each holds a folder and a file open while it is applied.
 const MAX_SECTIONS: usize = 200;
-/// Most hunks of one patch.
+/// Maximum number of hunks per patch.
 const MAX_HUNKS: usize = 10_000;
 
-/// Reads a patch.
+/// Parses a patch.
 pub(super) fn parse(patch: &str) -> Result<Vec<Section<'_>>, PatchError> {
     if patch.len() > MAX_PATCH {
         let what = format!("the patch has {} bytes, more than 4 MiB", patch.len());
@@ -43,7 +43,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section<'_>>, PatchError> {
     Ok(sections)
 }
 
-/// The lines without their ends. In a patch whose every line ends in CR LF, the CR belongs to the end.
+/// Splits into lines without their endings. If every line ends in CR LF, the CR belongs to the ending.
 fn lines(patch: &str) -> Vec<(usize, &str)> {
     let whole = patch.strip_suffix('\n').unwrap_or(patch);
     let ends = whole.split('\n');
@@ -65,7 +65,7 @@ fn lines(patch: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// Without what models put around a patch: a code fence, or the words of a here-document.
+/// Removes what models put around a patch: a code fence, or the command and delimiter of a here-document.
 fn unwrapped<'l, 'a>(lines: &'l [(usize, &'a str)]) -> &'l [(usize, &'a str)] {
     let full = |(_, line): &(usize, &str)| !line.trim().is_empty();
     let (Some(first), Some(last)) = (lines.iter().position(full), lines.iter().rposition(full))
@@ -81,7 +81,7 @@ fn unwrapped<'l, 'a>(lines: &'l [(usize, &'a str)]) -> &'l [(usize, &'a str)] {
     if inner.len() > 2 && (fence || here) {
         &inner[1..inner.len() - 1]
     } else {
-        // A blank line at the end may be a hunk's.
+        // A blank line at the end may belong to a hunk.
         lines
     }
 }

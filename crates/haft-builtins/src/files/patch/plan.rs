@@ -1,4 +1,4 @@
-//! A patch worked out in memory: every file found, read and changed there, before anything is written.
+//! Plans a patch in memory: finds, reads and changes every file there before anything is written.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,36 +14,36 @@ use crate::files::seen::Purpose;
 use crate::files::text::grouped;
 use crate::files::{Caller, Files};
 
-/// Most bytes of all files of one patch together.
+/// Maximum size of all files of a patch together, in bytes.
 const MAX_TOTAL: u64 = 64 << 20;
 
-/// Where a section's files are.
+/// The files of a section.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// The file that is there; none for a new one.
+    /// The existing file; `None` for a new one.
     pub(super) from: Option<Place>,
-    /// The new file, or the moved one's new place.
+    /// The new file, or the new place of a moved one.
     pub(super) to: Option<Place>,
 }
 
-/// One section, worked out.
+/// A planned section.
 #[derive(Debug)]
 pub(super) struct Planned<'p> {
     pub(super) section: &'p Section<'p>,
     pub(super) target: Target,
     /// The text before.
     pub(super) old: Vec<u8>,
-    /// The text after; none for a deleted file.
+    /// The text after; `None` for a deleted file.
     pub(super) new: Option<Vec<u8>>,
     pub(super) added: usize,
     pub(super) removed: usize,
     pub(super) notes: Vec<String>,
-    /// How the file was when it was read.
+    /// The state of the file when it was read.
     pub(super) stamp: Option<FileStamp>,
 }
 
 impl Planned<'_> {
-    /// What is to be done, the new file of a move first.
+    /// Returns the changes to make, the new file of a move first.
     pub(super) fn changes(&self) -> impl Iterator<Item = Change<'_>> {
         let (from, to) = (self.target.from.as_ref(), self.target.to.as_ref());
         let made = to.map(|place| Change {
@@ -64,7 +64,7 @@ impl Planned<'_> {
     }
 }
 
-/// Finds every section's files. Each may be in one section only.
+/// Finds the files of every section. Each file may be in only one section.
 pub(super) fn targets(
     workspace: &Workspace,
     sections: &[Section<'_>],
@@ -73,7 +73,7 @@ pub(super) fn targets(
     let mut found = Vec::with_capacity(sections.len());
     for section in sections {
         let (from, to) = match &section.action {
-            // A link that is there is a file that is there.
+            // A link counts as an existing file.
             Action::Add { .. } => (None, Some(workspace.entry(&section.path)?)),
             Action::Update { to: None, .. } => (Some(workspace.place(&section.path)?), None),
             Action::Update { to: Some(to), .. } => (
@@ -105,7 +105,7 @@ fn twice(section: &Section<'_>, place: &Place, first: usize) -> ToolError {
         .with_advice("name each file once: put all its hunks into one section, and replace a file by updating it")
 }
 
-/// Works out every section; `stop` is asked now and then.
+/// Plans every section; calls `stop` regularly.
 pub(super) fn plan<'p>(
     files: &Files,
     sections: &'p [Section<'p>],
@@ -172,7 +172,7 @@ fn work_out<'p>(
     })
 }
 
-/// The file as it is, if this caller may change it.
+/// Reads the file as it is, if this caller may change it.
 fn before(
     files: &Files,
     place: &Place,

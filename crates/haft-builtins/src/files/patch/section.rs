@@ -1,49 +1,49 @@
-//! What a patch says, whatever its format: sections, hunks and lines, and the reader that both formats use.
+//! The contents of a patch in either format: sections, hunks and lines, and the reader that both formats use.
 
 use haft::text::clip;
 
-/// One file's part of a patch.
+/// The part of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Section<'a> {
-    /// Where it begins in the patch, counted from 1.
+    /// The line in the patch where the section begins, counted from 1.
     pub(super) line: usize,
-    /// The file, as written.
+    /// The file's path as written.
     pub(super) path: String,
     pub(super) action: Action<'a>,
-    /// What the patch says besides and is not done.
+    /// Notes on parts of the patch that are not applied.
     pub(super) notes: Vec<String>,
 }
 
-/// What becomes of the file.
+/// The action on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action<'a> {
-    /// Made, with these lines.
+    /// Create the file with these lines.
     Add {
         lines: Vec<&'a str>,
-        /// The last line has an end, too.
+        /// True if the last line has an ending too.
         ends: bool,
     },
-    /// Changed, and moved if it says where to.
+    /// Change the file, and move it if `to` is set.
     Update {
         hunks: Vec<Hunk<'a>>,
         to: Option<String>,
     },
-    /// Deleted; with hunks, only if it holds just their lines.
+    /// Delete the file; with hunks, only if it contains exactly their lines.
     Delete { hunks: Vec<Hunk<'a>> },
 }
 
-/// A change of one place in a file.
+/// A change at one place in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Hunk<'a> {
-    /// Where it begins in the patch, counted from 1.
+    /// The line in the patch where the hunk begins, counted from 1.
     pub(super) line: usize,
-    /// Lines that come before it in the file, one after the other.
+    /// Lines that come before the hunk in the file, in this order.
     pub(super) anchors: Vec<&'a str>,
-    /// How many lines of the file come before it, if it says so.
+    /// The number of file lines before the hunk, if stated.
     pub(super) stated: Option<usize>,
-    /// Its last line is the file's last.
+    /// True if the hunk's last line is the file's last.
     pub(super) at_end: bool,
-    /// Says for each side whether the file's last line has an end; both unset where nothing is said.
+    /// For each side, true if the file's last line has no ending; both false if the patch does not say.
     pub(super) old_open: bool,
     pub(super) new_open: bool,
     pub(super) ops: Vec<Op<'a>>,
@@ -53,13 +53,13 @@ pub(super) struct Hunk<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Op<'a> {
     pub(super) kind: Kind,
-    /// Without its mark and its end.
+    /// The text without its mark and its ending.
     pub(super) text: &'a str,
-    /// Where it is in the patch, counted from 1.
+    /// The line number in the patch, counted from 1.
     pub(super) line: usize,
 }
 
-/// What a hunk's line is for.
+/// The role of a hunk's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Keep,
@@ -68,23 +68,23 @@ pub(super) enum Kind {
 }
 
 impl<'a> Hunk<'a> {
-    /// The lines that must be in the file.
+    /// Returns the lines that the file must contain.
     pub(super) fn before(&self) -> impl Iterator<Item = &Op<'a>> {
         self.ops.iter().filter(|op| op.kind != Kind::Add)
     }
 
-    /// The lines it leaves behind.
+    /// Returns the lines that the hunk leaves behind.
     pub(super) fn after(&self) -> impl Iterator<Item = &Op<'a>> {
         self.ops.iter().filter(|op| op.kind != Kind::Remove)
     }
 
-    /// Whether it adds or removes anything.
+    /// Returns true if the hunk changes anything.
     pub(super) fn changes(&self) -> bool {
         self.ops.iter().any(|op| op.kind != Kind::Keep) || self.old_open != self.new_open
     }
 }
 
-/// Why a text is no patch.
+/// The reason why a text is not a patch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the patch: {what}")]
 pub(super) struct PatchError {
@@ -101,7 +101,7 @@ impl PatchError {
     }
 }
 
-/// The patch's lines, numbered from 1, and how far they are read.
+/// The patch's lines, numbered from 1, and the read position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a, 'l> {
     lines: &'l [(usize, &'a str)],
@@ -113,17 +113,17 @@ impl<'a, 'l> Reader<'a, 'l> {
         Self { lines, at: 0 }
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub(super) fn peek(&self) -> Option<&'a str> {
         self.lines.get(self.at).map(|(_, text)| *text)
     }
 
-    /// The line after the next.
+    /// Returns the line after the next.
     pub(super) fn second(&self) -> Option<&'a str> {
         self.lines.get(self.at + 1).map(|(_, text)| *text)
     }
 
-    /// The number of the next line; one past the last at the end.
+    /// Returns the number of the next line, or one past the last at the end.
     pub(super) fn number(&self) -> usize {
         let last = || self.lines.last().map_or(1, |(number, _)| number + 1);
         self.lines.get(self.at).map_or_else(last, |(n, _)| *n)
@@ -133,14 +133,14 @@ impl<'a, 'l> Reader<'a, 'l> {
         self.at += 1;
     }
 
-    /// Past the next line, if it begins so: what follows.
+    /// Skips the next line if it begins with `start`, and returns the rest of it.
     pub(super) fn after(&mut self, start: &str) -> Option<&'a str> {
         let rest = self.peek()?.strip_prefix(start)?;
         self.skip();
         Some(rest)
     }
 
-    /// Past lines without text.
+    /// Skips blank lines.
     pub(super) fn skip_blank(&mut self) {
         while self.peek().is_some_and(|line| line.trim().is_empty()) {
             self.skip();
@@ -152,7 +152,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 }
 
-/// The beginning of a line, quoted, for a message.
+/// Returns the beginning of a line, quoted, for a message.
 pub(super) fn clipped(line: &str) -> String {
     format!("{:?}", clip(line, 60))
 }

@@ -1,4 +1,4 @@
-//! Finding a hunk's lines in a text: as they are, else but for trailing blanks, all outer blanks, typographic marks.
+//! Finds a hunk's lines in a text: exactly, or ignoring trailing blanks, all outer blanks, or typographic marks.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::files::patch::lines::Line;
 
-/// How alike lines are.
+/// How closely lines match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Exact,
@@ -18,7 +18,7 @@ pub(super) enum Level {
 impl Level {
     const ALL: [Self; 4] = [Self::Exact, Self::Trailing, Self::Outer, Self::Marks];
 
-    /// What is left out of account, for a note.
+    /// Returns what the comparison ignores, for a note.
     pub(super) fn but_for(self) -> &'static str {
         match self {
             Self::Exact => "nothing",
@@ -28,13 +28,13 @@ impl Level {
         }
     }
 
-    /// What of a line is compared.
+    /// Returns the part of a line that is compared.
     fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
         if self == Self::Exact {
             return Cow::Borrowed(line);
         }
         let Ok(text) = std::str::from_utf8(line) else {
-            // Blanks beyond ASCII are not looked for in what is not UTF-8.
+            // In a line that is not UTF-8, only ASCII blanks are trimmed.
             return Cow::Borrowed(match self {
                 Self::Exact | Self::Trailing => line.trim_ascii_end(),
                 Self::Outer | Self::Marks => line.trim_ascii(),
@@ -51,13 +51,13 @@ impl Level {
         }
     }
 
-    /// Whether two lines are alike.
+    /// Returns true if two lines match.
     pub(super) fn same(self, one: &[u8], other: &[u8]) -> bool {
         self.key(one) == self.key(other)
     }
 }
 
-/// The mark of ASCII that a keyboard has for a typographic one: dashes, quotes, spaces of all widths.
+/// Returns the ASCII character for a typographic one: dashes, quotes, spaces of all widths.
 fn plain(mark: char) -> char {
     match mark {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
@@ -68,11 +68,11 @@ fn plain(mark: char) -> char {
     }
 }
 
-/// A text to search: each line as a number at each level, made when that level is first asked for.
+/// A text to search. Each line has a hash at each level, computed on the first use of the level.
 pub(super) struct Text<'a> {
     pub(super) lines: &'a [Line<'a>],
     keys: [OnceCell<Vec<u64>>; 4],
-    // Keyed anew for each text, so that nobody can write two lines of one number.
+    // Keyed for each text, so that nobody can craft two lines with the same hash.
     hasher: RandomState,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Where the pattern occurs from a line on, at the first level where it does; empty where it does not.
+    /// Returns the places of the pattern from a line on, at the first level that has any; empty if there are none.
     pub(super) fn find(&self, pattern: &[&[u8]], from: usize) -> (Level, Vec<usize>) {
         for level in Level::ALL {
             let pattern: Vec<u64> = pattern.iter().map(|line| self.key(level, line)).collect();
@@ -108,7 +108,7 @@ impl<'a> Text<'a> {
         (Level::Marks, Vec::new())
     }
 
-    /// Whether the pattern is at this line as it is.
+    /// Returns true if the pattern is exactly at this line.
     pub(super) fn is_at(&self, pattern: &[&[u8]], at: usize) -> bool {
         let end = at.checked_add(pattern.len());
         let lines = end.and_then(|end| self.lines.get(at..end));
@@ -120,7 +120,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Lines that are the anchor, else that begin with it, from a line on.
+    /// Returns the lines from `from` on that equal the anchor, or else begin with it.
     pub(super) fn anchor(&self, anchor: &str, from: usize) -> Vec<usize> {
         let (_, found) = self.find(&[anchor.as_bytes()], from);
         if !found.is_empty() || anchor.trim().is_empty() {
@@ -131,9 +131,9 @@ impl<'a> Text<'a> {
         (from..self.lines.len()).filter(begins).collect()
     }
 
-    /// Where most of the pattern's first lines are, and how many of them; for an error's advice.
+    /// Returns the place that matches most of the pattern's first lines, and their number, for an error message.
     pub(super) fn nearest(&self, pattern: &[&[u8]]) -> Option<(usize, usize)> {
-        /// Most places looked at.
+        /// Maximum number of places checked.
         const MAX_TRIED: usize = 100;
         let (level, starts) = self.find(pattern.get(..1)?, 0);
         let alike = |at: usize| {
@@ -147,13 +147,13 @@ impl<'a> Text<'a> {
     }
 }
 
-/// All places of the pattern from a line on, in one pass (Knuth, Morris, Pratt).
+/// Returns all places of the pattern from a line on, in one pass (Knuth, Morris, Pratt).
 fn occurrences(text: &[u64], pattern: &[u64], from: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let Some(rest) = text.get(from..).filter(|_| !pattern.is_empty()) else {
         return found;
     };
-    // For each end in the pattern: how long the longest proper beginning is that ends there.
+    // For each position in the pattern: the length of the longest proper prefix that ends there.
     let mut borders = vec![0; pattern.len()];
     let mut length = 0;
     for at in 1..pattern.len() {

@@ -1,4 +1,4 @@
-//! Unified diffs, as `diff -u` and git write them.
+//! Unified diffs as written by `diff -u` and git.
 
 use crate::files::patch::names::{self, Names};
 use crate::files::patch::section::{Action, Hunk, Kind, Op, PatchError, Reader, Section, clipped};
@@ -13,7 +13,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// How many lines come before it. Of an empty side the number is that of the line before.
+    /// Returns the number of lines before this side. For an empty side, the header has the number of the line before.
     pub(super) fn before(self) -> usize {
         if self.count == 0 {
             self.start
@@ -23,7 +23,7 @@ impl Side {
     }
 }
 
-/// The numbers of ` -1,2 +3,4 @@ …`, the text after `@@`.
+/// Parses the numbers in ` -1,2 +3,4 @@ …`, the text after `@@`.
 pub(super) fn range(text: &str) -> Option<(Side, Side)> {
     let (old, rest) = text.strip_prefix(" -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
@@ -33,7 +33,7 @@ pub(super) fn range(text: &str) -> Option<(Side, Side)> {
         if !digits(start) || !digits(count) {
             return None;
         }
-        // A number beyond all files is as good as any other beyond this one.
+        // A number too large for any file is as good as any other past the end of this one.
         let number = |text: &str| text.parse().unwrap_or(usize::MAX);
         Some(Side {
             start: number(start),
@@ -43,19 +43,19 @@ pub(super) fn range(text: &str) -> Option<(Side, Side)> {
     Some((side(old)?, side(new)?))
 }
 
-/// What the lines before a file's hunks say.
+/// The lines before a file's hunks.
 #[derive(Debug, Default)]
 struct Head {
     line: usize,
     names: Names,
-    /// From and to, of a rename.
+    /// The old and new name of a rename.
     renamed: (Option<String>, Option<String>),
     created: bool,
     deleted: bool,
     notes: Vec<String>,
 }
 
-/// Reads all sections; other text between them is passed over.
+/// Reads all sections and skips other text between them.
 pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
     let begin = reader.number();
     let mut sections = Vec::new();
@@ -108,7 +108,7 @@ fn both_names(reader: &mut Reader<'_, '_>, head: &mut Head) -> Result<(), PatchE
     Ok(())
 }
 
-/// The lines from `diff --git` to the first hunk.
+/// Reads the lines from `diff --git` to the first hunk.
 fn git_head(reader: &mut Reader<'_, '_>) -> Result<Head, PatchError> {
     let mut head = Head {
         line: reader.number(),
@@ -145,7 +145,7 @@ fn git_head(reader: &mut Reader<'_, '_>) -> Result<Head, PatchError> {
     Ok(head)
 }
 
-/// The word that a line of git's header begins with, and the rest; no word for any other line.
+/// Returns the keyword at the start of a git header line and the rest; the keyword is empty for other lines.
 fn git_word(line: &str) -> (&'static str, &str) {
     const WORDS: [&str; 12] = [
         "rename from ",
@@ -167,7 +167,7 @@ fn git_word(line: &str) -> (&'static str, &str) {
     found.unwrap_or(("", line))
 }
 
-/// Only regular files are patched, and their modes stay.
+/// Refuses everything but regular files, and notes a mode that is not applied.
 fn mode(head: &mut Head, word: &str, rest: &str) -> Result<(), &'static str> {
     if !word.ends_with("mode ") {
         return Ok(());
@@ -269,7 +269,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     let (mut old_left, mut new_left) = (old.count, new.count);
     while old_left > 0 || new_left > 0 {
         let kind = match reader.peek().map(|text| text.as_bytes().first()) {
-            // A context line whose one blank was lost.
+            // A context line that lost its only blank.
             Some(None | Some(b' ')) => Kind::Keep,
             Some(Some(b'-')) => Kind::Remove,
             Some(Some(b'+')) => Kind::Add,
@@ -303,7 +303,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         open_end(&mut hunk);
     }
     hunk.at_end = hunk.old_open;
-    // `-- ` is how a mail's signature begins.
+    // `-- ` begins an e-mail signature.
     let signature = |text: &str| text.trim_end() == "--";
     let more = |text: &str| text.starts_with([' ', '+', '-', '\\']) && !signature(text);
     if reader.peek().is_some_and(more) && !begins_file(reader) {
@@ -312,7 +312,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     Ok(hunk)
 }
 
-/// The line before has no end: on the side or sides that it belongs to.
+/// Records that the previous line has no ending, for the side or sides that it belongs to.
 fn open_end(hunk: &mut Hunk<'_>) {
     match hunk.ops.last().map(|op| op.kind) {
         Some(Kind::Keep) => (hunk.old_open, hunk.new_open) = (true, true),
@@ -322,13 +322,13 @@ fn open_end(hunk: &mut Hunk<'_>) {
     }
 }
 
-/// The lines of a hunk, as its header counts them.
+/// The line counts of a hunk's header.
 struct Counts {
     old: usize,
     new: usize,
 }
 
-/// Counts what is there, to say what the header should be.
+/// Counts the actual lines, to say what the header should be.
 fn miscounted(mut body: Reader<'_, '_>, line: usize, header: &Counts) -> PatchError {
     let (mut old, mut new) = (0_usize, 0_usize);
     while let Some(text) = body.peek() {

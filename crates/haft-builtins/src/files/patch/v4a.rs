@@ -1,4 +1,4 @@
-//! The format between `*** Begin Patch` and `*** End Patch`: places are found by context, not by numbers.
+//! The format between `*** Begin Patch` and `*** End Patch`, which finds places by context instead of line numbers.
 
 use crate::files::patch::section::{Action, Hunk, Kind, Op, PatchError, Reader, Section, clipped};
 use crate::files::patch::unified;
@@ -12,7 +12,7 @@ const DELETE: &str = "*** Delete File:";
 const MOVE: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Reads all from the first line to the last.
+/// Reads everything from the first line to the last.
 pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
     reader.skip();
     let mut sections = Vec::new();
@@ -89,7 +89,7 @@ fn add<'a>(reader: &mut Reader<'a, '_>) -> Result<Action<'a>, PatchError> {
                     format!("expected a line of the new file, beginning with +, found {found}");
                 return Err(here.error(what));
             }
-            // The end is missed by who called.
+            // The caller reports a missing end.
             _ => return Ok(Action::Add { lines, ends: true }),
         }
     }
@@ -133,7 +133,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     }
     while let Some(line) = reader.peek() {
         let kind = match line.as_bytes().first() {
-            // A context line whose one blank was lost.
+            // A context line that lost its only blank.
             None | Some(b' ') => Kind::Keep,
             Some(b'-') => Kind::Remove,
             Some(b'+') => Kind::Add,

@@ -1,4 +1,4 @@
-//! `MemoryPath`: a path that is `/memories` or lies below it, in one spelling.
+//! `MemoryPath`: a path that is `/memories` or below it, in normalized form.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use haft::error::ToolError;
 use haft::memory::MAX_PATH;
 use haft::text::clip;
 
-/// Where all files of the memory lie.
+/// The folder of all memory files.
 const ROOT: &str = "/memories";
-/// Most names below the root.
+/// Maximum number of names below the root.
 const MAX_DEPTH: usize = 8;
-/// Most bytes of one name.
+/// Maximum length of a name, in bytes.
 const MAX_NAME: usize = 128;
-/// What another reader might take for a separator, a parent or an end.
+/// Sequences that another program might read as a separator, a parent or an end.
 const TRICKS: [&str; 6] = ["%2e", "%2f", "%5c", "%00", "%25", "\\"];
 
-/// A path of the memory; its text is its only spelling.
+/// A path of the memory, with a single possible spelling.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MemoryPath(String);
 
 impl MemoryPath {
-    /// Reads a path as a model writes it. The sentences are the reference's.
+    /// Parses a path as written by a model. The messages are those of the reference implementation.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let shown = clip(text, MAX_NAME);
         let outside = format!("Path must start with {ROOT}, got: {shown}");
@@ -55,22 +55,22 @@ impl MemoryPath {
         Ok(Self(format!("{ROOT}/{below}")))
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The directory of all.
+    /// Returns true for the root directory.
     pub(crate) fn is_root(&self) -> bool {
         self.0 == ROOT
     }
 
-    /// What a path below this one begins with.
+    /// Returns the prefix of all paths below this one.
     pub(crate) fn prefix(&self) -> String {
         format!("{}/", self.0)
     }
 
-    /// The directories it lies in, the root left out.
+    /// Returns the parent directories, except the root.
     pub(crate) fn parents(&self) -> impl Iterator<Item = &str> {
         let cuts = self.0.match_indices('/').skip(2);
         cuts.map(|(at, _)| &self.0[..at])

@@ -1,14 +1,14 @@
-//! What the file face says: the texts of the reference, word by word, because models were trained on them.
+//! Texts of the file interface, word for word those of the reference implementation, because models were trained on them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Levels of a directory that are shown.
+/// Number of directory levels shown.
 const LEVELS: usize = 2;
-/// Lines around a change that are shown.
+/// Number of lines shown before and after a change.
 const AROUND: usize = 2;
 
-/// A file with line numbers, from `first` (counted from 1).
+/// Formats lines with line numbers, starting at `first` (counted from 1).
 pub(super) fn numbered(lines: &[&str], first: usize) -> String {
     let numbered = lines
         .iter()
@@ -17,7 +17,7 @@ pub(super) fn numbered(lines: &[&str], first: usize) -> String {
     numbered.collect::<Vec<_>>().join("\n")
 }
 
-/// The lines around one (counted from 0).
+/// Formats the lines around one (counted from 0).
 pub(super) fn snippet(content: &str, changed: usize) -> String {
     let lines: Vec<&str> = content.split('\n').collect();
     let start = changed.saturating_sub(AROUND).min(lines.len());
@@ -25,7 +25,7 @@ pub(super) fn snippet(content: &str, changed: usize) -> String {
     numbered(&lines[start..end], start + 1)
 }
 
-/// A directory: its files two levels deep with their sizes, hidden ones left out.
+/// Formats a directory: its files two levels deep with their sizes, without hidden ones.
 pub(super) fn listing<'a>(dir: &str, files: impl Iterator<Item = (&'a str, usize)>) -> String {
     let mut total = 0;
     let mut shown: BTreeMap<Vec<&str>, (usize, bool)> = BTreeMap::new();
@@ -47,13 +47,13 @@ pub(super) fn listing<'a>(dir: &str, files: impl Iterator<Item = (&'a str, usize
             continue;
         }
         let end = if is_dir { "/" } else { "" };
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(out, "\n{}\t{dir}/{}{end}", size(bytes), names.join("/"));
     }
     out
 }
 
-/// Bytes as the reference writes them: `0B`, `512B`, `1.5K`.
+/// Formats a size as the reference implementation does: `0B`, `512B`, `1.5K`.
 fn size(bytes: usize) -> String {
     const UNITS: [&str; 4] = ["B", "K", "M", "G"];
     let mut unit = 0;
