@@ -29,7 +29,7 @@ const CLASSES: [(&str, ToolClass); 15] = [
     ("connect", ToolClass::Network),
 ];
 
-/// Standard tools that touch only the state of the run. The skill tools are not listed because their names can change.
+/// Standard tools that touch only the state of the run, except the skill tools, whose names may come from skills.
 const STAY_IN_RUN: [&str; 6] = [
     "tool_search",
     "describe_tools",

@@ -1,4 +1,4 @@
-//! `tool_search`, `describe_tools` and `tool_expand_tools`: finding tools and skills, what they take, and having deferred tools listed.
+//! `tool_search`, `describe_tools` and `tool_expand_tools`: find tools and skills, describe tools, and expand deferred ones.
 
 mod describe;
 mod expand;
@@ -24,11 +24,11 @@ pub use search::{
 /// The bundle of these tools.
 pub const DISCOVER: &str = "discover";
 
-/// What can be found besides tools, and how.
+/// What the tool search finds besides tools, and how.
 #[derive(Debug, Clone, Default)]
 pub struct DiscoverOptions {
-    /// Skills, which are found, too.
+    /// Skills to include in searches.
     pub skills: Option<Arc<SkillSet>>,
-    /// Finds by meaning, too; without it by words alone.
+    /// Finds by meaning too; without it, only by words.
     pub embedder: Option<Arc<dyn Embedder>>,
 }

@@ -1,4 +1,4 @@
-//! Memory: what the tools that recall, write and edit it share.
+//! `Memory`: what the tools that recall, write and edit memories share.
 
 use std::sync::Arc;
 
@@ -29,22 +29,22 @@ pub mod recall;
 pub mod server;
 pub mod write;
 
-/// The bundle's name.
+/// The name of the bundle.
 pub const MEMORY: &str = "memory";
 
-/// What the host knows of runs: the memory tools ask it, and never the disk.
+/// The host's information about runs. The memory tools use this and never read the disk.
 pub trait RunNotes: Send + Sync + std::fmt::Debug {
-    /// The name of the agent that a run is for.
+    /// Returns the name of the agent that a run is for.
     fn agent<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<String, ToolError>>;
 
-    /// Puts a proposed memory into the run's archive; durable when it answers.
+    /// Records a proposed memory in the run's archive. It is durable when this returns.
     fn propose<'a>(
         &'a self,
         run: &'a RunId,
         record: &'a Record,
     ) -> BoxFuture<'a, Result<(), ToolError>>;
 
-    /// What the run's own record says that fits the words, the best first, each with its rank.
+    /// Searches the run's own record for the words. Returns the best matches first, each with its rank.
     fn recall<'a>(
         &'a self,
         run: &'a RunId,
@@ -53,32 +53,32 @@ pub trait RunNotes: Send + Sync + std::fmt::Debug {
     ) -> BoxFuture<'a, Result<Vec<(RunText, f64)>, ToolError>>;
 }
 
-/// What the memory tools work on.
+/// The parts of the memory tools.
 #[derive(Debug)]
 pub struct MemoryParts {
-    /// Where memories are kept.
+    /// The store of the memories.
     pub store: Arc<dyn MemoryStore>,
-    /// What is known of runs.
+    /// Information about runs.
     pub runs: Arc<dyn RunNotes>,
-    /// Takes secrets out of whatever is stored.
+    /// Removes secrets from everything that is stored.
     pub redactor: Redactor,
-    /// How what tools write comes into memory.
+    /// How memories written by tools take effect.
     pub mode: WriteMode,
-    /// The workspace's root: the key of the project's memory.
+    /// The workspace's root, which is the key of the project's memory.
     pub project: String,
 }
 
-/// The memory of one host; clones share it.
+/// The memory of one host. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Memory(Arc<MemoryParts>);
 
 impl Memory {
-    /// The memory made of these parts.
+    /// Creates the memory from its parts.
     pub fn new(parts: MemoryParts) -> Self {
         Self(Arc::new(parts))
     }
 
-    /// The tools there are in this write mode; the file tool is off until enabled.
+    /// Returns the tools of this write mode. The file tool is off by default.
     pub(crate) fn tools(&self) -> Result<Vec<Builtin>, NameError> {
         let builtin = |tool, default| Builtin {
             tool,
@@ -101,7 +101,7 @@ impl Memory {
         Ok(tools)
     }
 
-    /// What stands in the run's memory of this scope.
+    /// Returns the shelf of this scope in the run's memory.
     async fn shelf(&self, scope: Scope, context: &CallContext) -> Result<Shelf, ToolError> {
         match scope {
             Scope::User => Ok(Shelf::user()),
@@ -111,7 +111,7 @@ impl Memory {
         }
     }
 
-    /// A text to be kept: without secrets, in the state that the write mode gives it.
+    /// Creates a draft of a text, without secrets and in the state that the write mode determines.
     async fn draft(
         &self,
         shelf: Shelf,
@@ -133,12 +133,12 @@ impl Memory {
         Ok(draft)
     }
 
-    /// A text without secrets.
+    /// Returns a text without secrets.
     fn clean(&self, text: &str) -> String {
         self.0.redactor.redact(text).into_owned()
     }
 
-    /// Makes the changes; what they propose goes into the run's archive, too, or is taken back.
+    /// Applies the changes and records new candidates in the run's archive. A candidate that cannot be recorded is removed.
     async fn apply(
         &self,
         steps: Vec<Step>,
@@ -164,7 +164,7 @@ impl Memory {
                 continue;
             }
             if let Err(error) = self.0.runs.propose(context.run(), record).await {
-                // What the archive does not hold is not proposed.
+                // A memory that is not in the archive does not count as proposed.
                 let (id, revision) = (record.id.clone(), record.revision);
                 self.0.store.delete(&asker, id, revision).await.ok();
                 return Err(error);
@@ -178,7 +178,7 @@ fn asker(principal: &Principal) -> Asker {
     Asker::now(principal)
 }
 
-/// What writing this text to a scope is to the policy: safe while a person reviews it, high when it counts at once.
+/// Returns the permission to write a text to a scope: safe if the user reviews it, high if it takes effect at once.
 fn remember(scope: Scope, text: &str, at_once: bool) -> Permission {
     Permission {
         effect: Effect::Remember {
@@ -198,7 +198,7 @@ fn read_only_session() -> ToolError {
         .with_advice("write to scope project, agent or user")
 }
 
-/// What the caller should hear of a failure.
+/// Converts a memory error for the caller.
 fn to_tool_error(error: MemoryError) -> ToolError {
     let message = error.to_string();
     match error {

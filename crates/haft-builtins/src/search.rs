@@ -1,4 +1,4 @@
-//! What list, glob and grep share: one walk below a folder of the workspace, with the patterns of ripgrep's own crates.
+//! What list, glob and grep share: a walk below a folder of the workspace, and the pattern matching of ripgrep's crates.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,9 +19,9 @@ mod source;
 pub mod tools;
 mod walk;
 
-/// Threads of one search: more do not pay on small trees and would starve other calls.
+/// Number of threads per search: more gain nothing on small trees and would starve other calls.
 pub(crate) const THREADS: usize = 2;
-/// Most paths a listing gathers before it sorts and cuts; a larger tree is cut where the walk then is.
+/// Maximum number of paths collected for a listing before it is sorted and cut; a larger tree is cut where the walk is by then.
 pub(crate) const MAX_GATHERED: usize = 50_000;
 
 /// One thing found.
@@ -45,7 +45,7 @@ pub struct EntriesData {
     pub truncated: bool,
 }
 
-/// Ends a search when it has enough or its call has ended.
+/// Stops a search when it has enough results or its call has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Brake(AtomicBool);
 
@@ -59,13 +59,13 @@ impl Brake {
     }
 }
 
-/// Sorts by path, as a list of texts is sorted: byte by byte.
+/// Sorts by path, byte by byte like a list of strings.
 pub(crate) fn sort(entries: &mut [FoundEntry]) {
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
 }
 
-/// Gathers what a walk finds that `wanted` says yes to, in no order; and whether there is more. Of each thread's files after
-/// the first `limit` the size is not looked at: most of them will be cut.
+/// Collects the entries of a walk that `wanted` accepts, in no particular order, and returns whether there are more. After the first
+/// `limit` files of each thread it skips the sizes, because most of those entries will be cut.
 pub(crate) fn gather(
     walk: &Walk<'_>,
     limit: usize,
@@ -97,7 +97,7 @@ pub(crate) fn gather(
     (all.into_inner(), more.is_pulled())
 }
 
-/// One thread's finds; handed over in lumps, so that the threads do not wait for each other.
+/// The entries found by one thread, handed over in batches so that the threads do not wait for each other.
 struct Batch<'a> {
     all: &'a Mutex<Vec<FoundEntry>>,
     entries: Vec<FoundEntry>,
@@ -136,7 +136,7 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// Looks up the sizes that were left out while gathering.
+/// Looks up the sizes that `gather` skipped.
 pub(crate) fn complete(workspace: &Workspace, entries: &mut [FoundEntry]) {
     for entry in entries {
         if entry.kind == Kind::File.as_str() && entry.bytes.is_none() {

@@ -1,4 +1,4 @@
-//! Skills as tools: `list_skills`, `load_skill`, `invoke_skill`, and each skill as a tool of its own where the host wants that.
+//! Skills as tools: `list_skills`, `load_skill`, `invoke_skill`, and optionally each skill as a separate tool.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -26,27 +26,27 @@ use crate::skills::list::ListSkills;
 use crate::skills::load::LoadSkill;
 use haft::text::clip;
 
-/// The bundle's name, and the category of its tools: no active skill takes a tool of it away.
+/// The name of the bundle, and the category of its tools. No active skill excludes a tool of this bundle.
 pub const SKILLS: &str = "skills";
-/// Tools of this bundle that are there while there is a skill.
+/// Tools of this bundle that exist while there is a skill.
 pub const SKILL_TOOLS: [&str; 3] = ["list_skills", "load_skill", "invoke_skill"];
-/// What stands before a skill's name where it is a tool of its own.
+/// The prefix of a skill's name as a separate tool.
 pub const AS_TOOL: &str = "skill.";
 
-/// How skills are offered.
+/// Options for offering skills.
 #[derive(Debug, Clone)]
 pub struct SkillOptions {
-    /// The workspace. Its root is `${CLAUDE_PROJECT_DIR}` in a skill's text; a skill whose folder holds a hidden path, or
-    /// lies in one, is not offered.
+    /// The workspace. Its root is `${CLAUDE_PROJECT_DIR}` in a skill's text. A skill whose folder contains a hidden path, or is
+    /// in one, is not offered.
     pub workspace: Workspace,
-    /// Each skill is a tool of its own, too.
+    /// True to offer each skill as a separate tool too.
     pub as_tools: bool,
-    /// Which of [`SKILL_TOOLS`] there are.
+    /// Which of [`SKILL_TOOLS`] to offer.
     pub on: Vec<String>,
 }
 
 impl SkillOptions {
-    /// All of the tools, in this workspace.
+    /// Enables all of the tools, in this workspace.
     pub fn new(workspace: Workspace) -> Self {
         Self {
             workspace,
@@ -56,20 +56,20 @@ impl SkillOptions {
     }
 }
 
-/// The tools over a set of skills, live: a changed skill changes them, and with no skill there is none.
+/// The tools for a set of skills. They follow changes to the skills, and there are none without a skill.
 #[derive(Debug)]
 pub struct SkillTools {
     shelf: Arc<Shelf>,
     registry: Arc<ToolRegistry>,
-    /// The catalogue that the tools were made of.
+    /// The version of the catalogue that the tools were built from.
     made: Mutex<u64>,
 }
 
 impl SkillTools {
-    /// The tools over this set, as its folders are now.
+    /// Creates the tools for this set, from the current state of its folders.
     ///
     /// # Errors
-    /// [`RegistryError`] where two tools of the set have the same name.
+    /// [`RegistryError`] if two tools of the set have the same name.
     pub fn new(set: Arc<SkillSet>, options: SkillOptions) -> Result<Arc<Self>, RegistryError> {
         let tools = Arc::new_cyclic(|tools: &Weak<Self>| Self {
             shelf: Arc::new(Shelf {
@@ -84,20 +84,20 @@ impl SkillTools {
         Ok(tools)
     }
 
-    /// Where the tools are found.
+    /// Returns the registry of the tools.
     pub fn registry(&self) -> &Arc<ToolRegistry> {
         &self.registry
     }
 
-    /// The skills that are offered now. It reads files and blocks for that.
+    /// Returns the skills that are currently offered. Reads files and blocks meanwhile.
     pub fn skills(&self) -> Vec<Skill> {
         self.shelf.offered(self.shelf.set.current().skills())
     }
 
-    /// Looks whether a skill changed, and makes the tools anew where one did. It reads files and blocks for that.
+    /// Checks whether a skill changed, and rebuilds the tools if one did. Reads files and blocks meanwhile.
     ///
     /// # Errors
-    /// [`RegistryError`] where two tools of the set have the same name; the tools before stay.
+    /// [`RegistryError`] if two tools of the set have the same name; the previous tools stay.
     pub fn refresh(&self) -> Result<(), RegistryError> {
         let mut made = self.made.lock();
         let catalogue = self.shelf.set.current();
@@ -137,7 +137,7 @@ impl SkillTools {
     }
 }
 
-/// The skills, and what is kept from being offered.
+/// The skills, with what decides which are offered.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     set: Arc<SkillSet>,
@@ -146,7 +146,7 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    /// The skills that are offered now. It reads files and blocks for that.
+    /// Returns the skills that are currently offered. Reads files and blocks meanwhile.
     fn skills(&self) -> Result<Vec<Skill>, ToolError> {
         if let Some(tools) = self.tools.upgrade() {
             let made = tools.refresh();
@@ -155,7 +155,7 @@ impl Shelf {
         Ok(self.offered(self.set.current().skills()))
     }
 
-    /// Those of the skills whose folders have nothing to do with haft's own files.
+    /// Returns the skills whose folders do not overlap with haft's own files.
     fn offered(&self, skills: &[Skill]) -> Vec<Skill> {
         let free = |skill: &&Skill| !self.touches_own(skill.dir());
         skills.iter().filter(free).cloned().collect()
@@ -167,7 +167,7 @@ impl Shelf {
             .any(|own| own.starts_with(folder) || folder.starts_with(own))
     }
 
-    /// The skill of a name, where this session sees it.
+    /// Returns the skill with this name, if this session sees it.
     fn find(&self, seen: &dyn Fn(&str) -> bool, name: &str) -> Result<Skill, ToolError> {
         let skills = self.skills()?;
         let found = skills.iter().find(|skill| skill.name() == name);
@@ -179,7 +179,7 @@ impl Shelf {
     }
 }
 
-/// Whether the session of this call sees a skill, as something that can go to another thread.
+/// Returns a check whether the session of this call sees a skill; it can move to another thread.
 fn seen_by(context: &CallContext) -> impl Fn(&str) -> bool + Send + 'static {
     let context = context.clone();
     move |name| context.sees_skill(name)

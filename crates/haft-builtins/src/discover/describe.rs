@@ -1,4 +1,4 @@
-//! `describe_tools`: what tools take and give, whole, by their exact names.
+//! `describe_tools`: the complete descriptions and schemas of tools, by their exact names.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::describe::{builtin, known_as, read_only};
 use crate::discover::expand::{Names, echo, wanted};
 
-/// Bytes of all schemas of one answer.
+/// Maximum size of all schemas in one result, in bytes.
 const MAX_SCHEMAS: usize = 64 * 1024;
 
 /// What `describe_tools` takes.
@@ -57,7 +57,7 @@ pub struct DescribeData {
     pub left_out: Vec<String>,
 }
 
-/// `describe_tools`.
+/// The tool `describe_tools`.
 #[derive(Debug)]
 pub struct DescribeTools;
 
@@ -115,7 +115,7 @@ fn described(tools: &Snapshot, names: &[String]) -> DescribeData {
         let bytes = spec.description.len()
             + spec.input_schema.to_string().len()
             + output.map_or(0, |schema| schema.to_string().len());
-        // The first is told whole whatever it takes: what is too large for a result is kept as an artifact.
+        // The first tool is always described completely; a result that is too large is stored as an artifact.
         if bytes > room && !data.tools.is_empty() {
             data.left_out.push(name.clone());
             continue;

@@ -1,4 +1,4 @@
-//! `HttpEmbedder`: embeddings from any service that speaks `OpenAI`'s `/v1/embeddings`.
+//! `HttpEmbedder`: embeddings from any service with `OpenAI`'s `/v1/embeddings` API.
 
 use haft::error::Failure;
 use haft::future::BoxFuture;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::discover::meaning::{EmbedError, Embedder};
 use crate::web::http::Http;
 
-/// A service, and how it is asked.
+/// An embedding service and how to query it.
 #[derive(Clone)]
 pub struct HttpEmbedder {
     http: Http,
@@ -44,7 +44,7 @@ struct Item {
 }
 
 impl HttpEmbedder {
-    /// The service at this URL, which is that of its embeddings (`…/v1/embeddings`).
+    /// Creates an embedder for the service at this URL, which is that of its embeddings (`…/v1/embeddings`).
     pub fn new(http: Http, url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             http,
@@ -54,7 +54,7 @@ impl HttpEmbedder {
         }
     }
 
-    /// The same with a key, sent as a bearer token.
+    /// Sets a key, sent as a bearer token.
     pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(key.into());
         self
@@ -88,7 +88,7 @@ impl HttpEmbedder {
     }
 }
 
-/// The vectors in the order of the texts, by their index where the service names it.
+/// Returns the vectors in the order of the texts, by their index if the service provides it.
 fn in_order(items: Vec<Item>, count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
     for (place, item) in items.into_iter().enumerate() {

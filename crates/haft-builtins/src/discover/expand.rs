@@ -1,4 +1,4 @@
-//! `tool_expand_tools`: has deferred tools listed and callable for the rest of the run; what can be expanded is, whatever else was named.
+//! `tool_expand_tools`: makes deferred tools listed and callable for the rest of the run, ignoring names that cannot be expanded.
 
 use std::fmt::Write as _;
 
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, idempotent};
 
-/// Most names in one call.
+/// Maximum number of names per call.
 const MAX_NAMES: usize = 200;
-/// Bytes of a wrong name that are said back.
+/// Maximum bytes of an invalid name that are repeated.
 const MAX_ECHO: usize = 128;
-/// Most names of what is left to expand, and their bytes.
+/// Maximum number of names that can still be expanded, and their total bytes.
 const MAX_LEFT: usize = 200;
 const MAX_LEFT_BYTES: usize = 8 * 1024;
 
@@ -53,7 +53,7 @@ pub struct ExpandData {
     pub available_expandable_tools: Vec<String>,
 }
 
-/// `tool_expand_tools`.
+/// The tool `tool_expand_tools`.
 #[derive(Debug)]
 pub struct ToolExpandTools;
 
@@ -79,7 +79,7 @@ impl TypedTool for ToolExpandTools {
     }
 }
 
-/// The names without blanks around them, each once, in order.
+/// Returns the names in order, trimmed and without duplicates.
 pub(super) fn wanted(names: Names) -> Result<Vec<String>, ToolError> {
     let names = match names {
         Names::Many(names) => names,
@@ -115,7 +115,7 @@ fn expand(wanted: &[String], context: &CallContext) -> ExpandData {
         }
         let exposure = tools.entry(name).map(|entry| entry.spec().exposure);
         match exposure {
-            // A deferred one that was not expanded now was so a moment ago by a call beside this one.
+            // A deferred tool that this call did not expand was just expanded by a parallel call.
             Some(Exposure::Listed | Exposure::Searchable | Exposure::Deferred) => {
                 data.already_selected_tools.push(name.clone());
             }
@@ -139,7 +139,7 @@ fn expand(wanted: &[String], context: &CallContext) -> ExpandData {
     data
 }
 
-/// As much of a wrong name as is said back.
+/// Returns the part of an invalid name to repeat.
 pub(super) fn echo(name: &str) -> &str {
     let end = name.floor_char_boundary(MAX_ECHO);
     name.get(..end).unwrap_or_default()

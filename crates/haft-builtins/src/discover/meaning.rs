@@ -1,7 +1,7 @@
-//! `Meaning`: tools found by what is meant, beside the words: embeddings, kept by spec hash, fused with BM25 by rank.
+//! `Meaning`: finds tools by meaning as well as words: embeddings, cached by spec hash, fused with BM25 by rank.
 //!
-//! Off the hot path: tools' vectors are made in the background, a query's has a short deadline, and without either
-//! the words alone decide.
+//! Keeps off the hot path: vectors of tools are computed in the background, that of a query has a short deadline, and without
+//! either, words alone decide.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -21,48 +21,48 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
-/// How long a query's vector may take.
+/// Maximum time for a query's vector.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a batch of tools' vectors may take.
+/// Maximum time for a batch of tools' vectors.
 const BATCH_PATIENCE: Duration = Duration::from_secs(60);
-/// Texts embedded by one request.
+/// Number of texts embedded per request.
 const BATCH: usize = 64;
-/// After a failure nothing is asked for so long.
+/// Time without requests after a failure.
 const PAUSE: Duration = Duration::from_secs(30);
-/// How many of each ranking are fused.
+/// Number of hits of each ranking that are fused.
 const DEPTH: usize = 50;
 /// Dampens the first ranks (Cormack, Clarke and Buettcher 2009).
 const FUSION: f32 = 60.0;
-/// Numbers kept in all: 128 MiB of them.
+/// Maximum number of floats stored: 128 MiB of them.
 const MAX_NUMBERS: usize = 32 << 20;
-/// Numbers of one vector.
+/// Maximum length of one vector.
 const MAX_LENGTH: usize = 16 * 1024;
-/// Bytes of a text that are embedded.
+/// Maximum bytes of a text that are embedded.
 const MAX_TEXT: usize = 4 * 1024;
 
-/// Why texts have no vectors.
+/// The reason why texts have no vectors.
 #[derive(Debug, thiserror::Error)]
 #[error("embed texts: {0}")]
 pub struct EmbedError(#[source] pub Failure);
 
-/// Makes a vector of each text: texts that mean the same come near each other.
+/// Computes a vector for each text; texts with similar meanings get similar vectors.
 pub trait Embedder: Send + Sync + fmt::Debug {
-    /// A vector a text, in order, all of one length.
+    /// Returns one vector per text, in order, all of the same length.
     fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, EmbedError>>;
 }
 
-/// Tools found by meaning and words.
+/// Finds tools by meaning and words.
 #[derive(Debug)]
 pub struct Meaning {
     embedder: Arc<dyn Embedder>,
     vectors: Mutex<Vectors>,
-    /// Tools' vectors are being made.
+    /// True while tools' vectors are being computed.
     busy: AtomicBool,
-    /// The failure has been told.
+    /// True once the failure has been reported.
     told: AtomicBool,
 }
 
-/// Vectors in the making; over when it is dropped, however that comes.
+/// A computation of vectors, which ends when this is dropped for any reason.
 struct Work(Arc<Meaning>);
 
 impl Drop for Work {
@@ -75,22 +75,22 @@ impl Drop for Work {
 #[derive(Debug, Default)]
 struct Vectors {
     known: HashMap<String, Box<[f32]>>,
-    /// Of every vector, once one is known.
+    /// The length of every vector, once one is known.
     length: usize,
     rest_until: Option<Instant>,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Ranked<'a> {
     /// The tools, best first.
     pub found: Vec<SearchHit<'a>>,
-    /// Why meaning had no say; told once, until it has one again.
+    /// Why meaning was not used; reported once until it works again.
     pub notice: Option<String>,
 }
 
 impl Meaning {
-    /// Vectors of this embedder's.
+    /// Creates a search with vectors from this embedder.
     pub fn new(embedder: Arc<dyn Embedder>) -> Arc<Self> {
         Arc::new(Self {
             embedder,
@@ -100,7 +100,7 @@ impl Meaning {
         })
     }
 
-    /// The tools that fit a query best by words and, as far as there are vectors, by meaning.
+    /// Returns the tools that fit a query best by words and, as far as there are vectors, by meaning.
     pub async fn search<'a>(
         self: &Arc<Self>,
         tools: &'a Arc<Snapshot>,
@@ -127,12 +127,12 @@ impl Meaning {
         ranked
     }
 
-    /// How many tools have a vector.
+    /// Returns the number of tools that have a vector.
     pub fn known(&self) -> usize {
         self.vectors().known.len()
     }
 
-    /// Has the missing vectors of these tools made in the background.
+    /// Computes the missing vectors of these tools in the background.
     pub fn prepare(self: &Arc<Self>, tools: &Arc<Snapshot>) {
         let Ok(runtime) = Handle::try_current() else {
             return;
@@ -176,7 +176,7 @@ impl Meaning {
         }
     }
 
-    /// The query's vector; `None` where no tool has one to compare it with.
+    /// Returns the query's vector, or `None` if no tool has one to compare it with.
     async fn vector(&self, query: &str) -> Result<Option<Box<[f32]>>, EmbedError> {
         {
             let vectors = self.vectors();
@@ -193,7 +193,7 @@ impl Meaning {
         Err(EmbedError("the query's vector has another length".into()))
     }
 
-    /// Vectors of length one for these texts, in time.
+    /// Returns normalized vectors of these texts, within the deadline.
     async fn ask(
         &self,
         texts: Vec<String>,
@@ -219,7 +219,7 @@ impl Meaning {
         made
     }
 
-    /// The tools whose vectors are nearest, nearest first.
+    /// Returns the tools with the nearest vectors, nearest first.
     fn near<'a>(
         &self,
         tools: &'a Snapshot,
@@ -245,7 +245,7 @@ impl Meaning {
         .collect()
     }
 
-    /// The failure's words, the first time.
+    /// Returns the message of a failure, the first time only.
     fn tell(&self, error: &EmbedError) -> Option<String> {
         if self.told.swap(true, AcqRel) {
             return None;
@@ -274,7 +274,7 @@ impl Vectors {
         (self.known.len() + BATCH) * self.length > MAX_NUMBERS
     }
 
-    /// Where there is no room left, what these tools do not need goes.
+    /// If there is no room left, drops the vectors that these tools do not need.
     fn make_room(&mut self, tools: &Snapshot) {
         if self.is_full() {
             let needed: HashSet<&str> = tools.findable().map(|entry| entry.spec_hash()).collect();
@@ -295,13 +295,13 @@ impl Vectors {
     }
 }
 
-/// What is embedded of a tool.
+/// Returns the text of a tool to embed.
 fn text_of(spec: &ToolSpec) -> String {
     let text = format!("{}: {}", spec.name, spec.description);
     clip(&text, MAX_TEXT).to_owned()
 }
 
-/// The vector at length one, so that a product of two is their cosine.
+/// Normalizes a vector, so that the product of two is their cosine.
 fn normal(vector: Vec<f32>) -> Result<Box<[f32]>, EmbedError> {
     let length = dot(&vector, &vector).sqrt();
     let usable = !vector.is_empty() && vector.len() <= MAX_LENGTH && length.is_normal();
@@ -313,7 +313,7 @@ fn normal(vector: Vec<f32>) -> Result<Box<[f32]>, EmbedError> {
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight sums side by side: the compiler makes one instruction of each step.
+    // Eight parallel sums, so that the compiler can vectorize each step.
     let mut sums = [0.0_f32; 8];
     let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f32 = std::iter::zip(left.remainder(), right.remainder())
@@ -327,7 +327,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     rest + sums.iter().sum::<f32>()
 }
 
-/// Both rankings by reciprocal rank; what the query names stays first.
+/// Fuses both rankings by reciprocal rank; tools named in the query stay first.
 fn fused<'a>(
     words: Vec<SearchHit<'a>>,
     near: Vec<SearchHit<'a>>,

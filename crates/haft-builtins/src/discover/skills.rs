@@ -1,4 +1,4 @@
-//! `SkillFinder`: the skills' own index, made anew when the skills change.
+//! `SkillFinder`: the search index of the skills, rebuilt when the skills change.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct SkillFinder {
     made: Mutex<Option<Made>>,
 }
 
-/// An index, and of what it is.
+/// An index and the catalogue it was built from.
 #[derive(Debug, Clone)]
 struct Made {
     catalogue: Arc<Catalogue>,
@@ -30,7 +30,7 @@ impl SkillFinder {
         }
     }
 
-    /// The skills that fit a query best, best first, of those that `sees` accepts.
+    /// Returns the skills that fit a query best, best first, among those that `sees` accepts.
     pub(super) fn search(
         &self,
         query: &str,

@@ -1,13 +1,13 @@
-//! Labels: a memory that was written by a run which had read untrusted content says so, and marks the run that reads it.
+//! Labels: a memory written by a run that had read untrusted content carries a label, which marks every run that reads it.
 
 use haft::context::CallContext;
 use haft::memory::record::{MAX_TAG, MAX_TAGS};
 use haft::untrusted::UntrustedSource;
 
-/// What a label begins with. A tag that a model writes itself and that begins so is a label, too: it can only add to what is asked about.
+/// The prefix of a label. A tag with this prefix from a model is a label too, which can only lead to more approval requests.
 const LABEL: &str = "untrusted:";
 
-/// The labels of what this run writes: where what it has read comes from.
+/// Returns the labels for what this run writes: the sources of what it has read.
 pub(super) fn labels(context: &CallContext) -> Vec<String> {
     let sources = context.untrusted();
     let label = |source: &UntrustedSource| {
@@ -15,11 +15,11 @@ pub(super) fn labels(context: &CallContext) -> Vec<String> {
         let origin: String = source.origin().chars().take(room).collect();
         format!("{LABEL}{origin}")
     };
-    // A memory has a bounded number of tags: the last label stands for those that do not fit.
+    // A memory has a limited number of tags, so labels that do not fit are left out.
     sources.iter().take(MAX_TAGS / 2).map(label).collect()
 }
 
-/// Marks the run with what the labels among a memory's tags say.
+/// Marks the run with the sources in the labels among a memory's tags.
 pub(super) fn note<'t>(tags: impl IntoIterator<Item = &'t String>, context: &CallContext) {
     let origins = tags.into_iter().filter_map(|tag| tag.strip_prefix(LABEL));
     let source = |origin| {

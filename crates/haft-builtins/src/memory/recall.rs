@@ -1,4 +1,4 @@
-//! `recall_memory`: what is remembered that fits some words.
+//! `recall_memory`: finds memories by words.
 
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -64,7 +64,7 @@ pub struct RecallMemoryData {
     pub records: Vec<Recalled>,
 }
 
-/// `recall_memory`.
+/// The tool `recall_memory`.
 #[derive(Debug)]
 pub(crate) struct RecallMemory(pub(crate) Memory);
 

@@ -1,4 +1,4 @@
-//! Memory that an MCP server keeps: `recall_memory` and `write_memory` stand for two of the server's tools.
+//! Memory in an MCP server: `recall_memory` and `write_memory` stand in for two of the server's tools.
 
 use std::sync::Arc;
 
@@ -20,41 +20,41 @@ use crate::describe::known_as;
 use crate::keywords;
 use crate::memory::MEMORY;
 
-/// Hex digits of a text's digest in the name of its entity.
+/// Number of hex digits of a text's digest in the name of its entity.
 const DIGITS: usize = 16;
 
 /// How a text becomes the arguments of a server's tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextArgument {
-    /// It is the argument of this name; there is no other one.
+    /// The text is the argument with this name, the only one.
     Named(String),
-    /// It is the one observation of an entity, as the reference server of a knowledge graph takes it (`create_entities`). The entity is
-    /// named by the text's digest, so the same text is stored once.
+    /// The text is the only observation of an entity, as in the knowledge graph of the reference server (`create_entities`). The entity
+    /// is named by the text's digest, so the same text is stored once.
     Entity,
 }
 
-/// A tool of the server, by the name that rules know it by, and how it takes the text.
+/// A tool of the server, by the name that rules use, and how it takes the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTool {
-    /// `notes.search_nodes`.
+    /// The name, such as `notes.search_nodes`.
     pub name: String,
-    /// How it takes the text.
+    /// How the tool takes the text.
     pub argument: TextArgument,
 }
 
-/// The tools of a server that keeps the memory.
+/// The tools of a server that stores the memory.
 #[derive(Debug, Clone)]
 pub struct MemoryServer {
-    /// What finds memories by words.
+    /// The tool that finds memories by words.
     pub recall: ServerTool,
-    /// What stores one, where tools may.
+    /// The tool that stores a memory; `None` if tools may not write.
     pub write: Option<ServerTool>,
-    /// Takes secrets out of what is stored.
+    /// Removes secrets from what is stored.
     pub redactor: Redactor,
 }
 
 impl MemoryServer {
-    /// The tools that there are.
+    /// Returns the tools for this server.
     pub(crate) fn tools(&self) -> Result<Vec<Builtin>, NameError> {
         let mut tools = vec![recall(&self.recall)?];
         if let Some(write) = &self.write {
@@ -115,11 +115,11 @@ fn store(of: &ServerTool, redactor: Redactor) -> Result<ServerMemory, NameError>
     Ok(ServerMemory::new(spec, &names, of, Some(redactor)))
 }
 
-/// One of the two.
+/// One of the two tools.
 struct ServerMemory {
     spec: Arc<ToolSpec>,
     of: ServerTool,
-    /// There where the text is stored.
+    /// Set for the tool that stores the text.
     redactor: Option<Redactor>,
 }
 
@@ -132,7 +132,7 @@ impl ServerMemory {
                 .iter()
                 .map(|phrase| (*phrase).to_owned())
                 .collect(),
-            // What haft takes a server's tool for that it knows nothing of.
+            // The defaults for a server's tool about which haft knows nothing.
             risk: Risk::High,
             annotations: Annotations {
                 open_world_hint: Some(true),
@@ -147,7 +147,7 @@ impl ServerMemory {
         }
     }
 
-    /// The text that the arguments hold.
+    /// Returns the text in the arguments.
     fn text(&self, arguments: &Arguments) -> String {
         match &self.redactor {
             None => arguments.parse::<Recall>().map(|input| input.query),
@@ -155,7 +155,7 @@ impl ServerMemory {
                 .parse::<Store>()
                 .map(|input| redactor.redact(&input.content).into_owned()),
         }
-        // The schema is of the same type: what does not parse was not admitted.
+        // The schema comes from the same type, so arguments that do not parse were rejected earlier.
         .unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! `write_memory`: something to be remembered beyond this run.
+//! `write_memory`: stores a text to remember beyond this run.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub struct WriteMemoryData {
     pub scope: Scope,
 }
 
-/// `write_memory`; `AT_ONCE` is write mode `external`.
+/// The tool `write_memory`; `AT_ONCE` is write mode `external`.
 #[derive(Debug)]
 pub(crate) struct WriteMemory<const AT_ONCE: bool>(pub(crate) Memory);
 

@@ -1,4 +1,4 @@
-//! `glob_files`: files whose path matches a pattern.
+//! `glob_files`: finds files whose path matches a pattern.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub struct GlobFilesInput {
 /// Finds files by name.
 ///
 /// # Errors
-/// `invalid_arguments` where the pattern cannot be read, `not_found` where the folder does not exist, `cancelled` where `stop` says so.
+/// `invalid_arguments` if the pattern is invalid, `not_found` if the folder does not exist, `cancelled` if `stop` says so.
 pub fn glob_files(
     input: &GlobFilesInput,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! `grep_files`: lines that match a regular expression, on ripgrep's searcher, ended at the cap.
+//! `grep_files`: finds lines that match a regular expression, with ripgrep's searcher, up to a limit.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -26,13 +26,13 @@ use crate::search::pattern::Pattern;
 use crate::search::source::{Source, Unsearched};
 use crate::search::walk::{Walk, WalkEntry};
 
-/// Most files of a folder that one thread searches while another has none.
+/// Maximum number of files of a folder that one thread searches while another is idle.
 const SHARE: usize = 32;
-/// Most bytes shown of one line.
+/// Maximum bytes shown of one line.
 const MAX_LINE: usize = 1_000;
-/// Most bytes of lines one call gathers.
+/// Maximum bytes of lines collected per call.
 const MAX_TEXT: usize = 1 << 20;
-/// Memory of one thread for the lines around a match, besides the longest line.
+/// Memory of one thread for the lines around a match, in addition to the longest line, in bytes.
 const CONTEXT: usize = 16 << 20;
 
 /// What `grep_files` takes.
@@ -128,19 +128,19 @@ struct Search<'a> {
     kept: AtomicUsize,
     text: AtomicUsize,
     brake: Brake,
-    /// Files that were not searched to their end.
+    /// The reasons for files that were not searched completely.
     unsearched: Mutex<Vec<Unsearched>>,
     view: &'a WorkspaceView,
-    /// Files that were left out, for their names say that they hold secrets.
+    /// Files skipped because their names indicate secrets.
     secrets: Mutex<Vec<String>>,
-    /// The matches of each file, in the order of its lines.
+    /// The matches of each file, in line order.
     found: Mutex<Vec<Vec<Match>>>,
 }
 
-/// Searches.
+/// Searches files.
 ///
 /// # Errors
-/// `invalid_arguments` where a pattern cannot be read, `not_found` where the path does not exist, `cancelled` where `stop` says so.
+/// `invalid_arguments` if a pattern is invalid, `not_found` if the path does not exist, `cancelled` if `stop` says so.
 pub fn grep_files(
     input: &GrepFilesInput,
     caller: &Caller,
@@ -188,7 +188,7 @@ pub fn grep_files(
     ToolResult::data(&data).map(|result| result.with_summary(format!("{shown} {what}{more}")))
 }
 
-/// A line for each cause that kept files from being searched to their end.
+/// Returns a note for each reason why files were not searched completely.
 fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
     let why = |cause| match cause {
         Unsearched::TooLong => pattern.bound(),
@@ -214,7 +214,7 @@ fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
     causes.into_iter().filter_map(note).collect()
 }
 
-/// A line for the files that were left out, for their names say that they hold secrets.
+/// Returns a note on the files skipped because their names indicate secrets.
 fn left_out(mut secrets: Vec<String>) -> Option<String> {
     const NAMED: usize = 5;
     secrets.sort();
@@ -230,7 +230,7 @@ fn left_out(mut secrets: Vec<String>) -> Option<String> {
     ))
 }
 
-/// The walk, narrowed by glob and type.
+/// Returns the walk, narrowed by glob and type.
 fn narrowed<'a>(
     workspace: &'a WorkspaceView,
     place: &'a Place,
@@ -290,7 +290,7 @@ impl Search<'_> {
         self.brake.is_pulled() || (self.stop)()
     }
 
-    /// Room for one more match; ends the search when there is none.
+    /// Reserves room for one more match, and stops the search if there is none.
     fn take(&self) -> bool {
         if self.kept.fetch_add(1, Ordering::Relaxed) < self.limit {
             return true;
@@ -299,7 +299,7 @@ impl Search<'_> {
         false
     }
 
-    /// Room for so many bytes of text.
+    /// Reserves room for this many bytes of text, and stops the search if there is none.
     fn spend(&self, bytes: usize) -> bool {
         if self.text.fetch_add(bytes, Ordering::Relaxed) < MAX_TEXT {
             return true;
@@ -309,7 +309,7 @@ impl Search<'_> {
     }
 }
 
-/// One thread: its own searcher and buffers.
+/// One thread with its own searcher and buffers.
 struct Worker<'a> {
     search: &'a Search<'a>,
     searcher: Searcher,
@@ -338,7 +338,7 @@ impl Worker<'_> {
             search.secrets.lock().push(path);
             return ControlFlow::Continue(());
         }
-        // What is no file any more is passed over.
+        // Skip an entry that is no longer a file.
         let Ok(open) = found.folder.open_file(found.name) else {
             return ControlFlow::Continue(());
         };
@@ -349,7 +349,7 @@ impl Worker<'_> {
             found: Vec::new(),
             count: 0,
         };
-        // A file that cannot be read to its end keeps the matches found so far, as with ripgrep.
+        // Like ripgrep, keep the matches of a file that cannot be read to its end.
         let over = || search.over();
         let searched = match Source::new(&open.file, self.pattern, &over) {
             Ok(mut text) => self
@@ -379,7 +379,7 @@ impl Worker<'_> {
 struct Lines<'a> {
     search: &'a Search<'a>,
     path: &'a Path,
-    /// The path as text, made at the first match.
+    /// The path as text, created on the first match.
     shown: Option<Arc<str>>,
     found: Vec<Match>,
     count: u64,
@@ -415,7 +415,7 @@ impl Lines<'_> {
         Arc::clone(shown)
     }
 
-    /// The file's own line, for outputs that have one.
+    /// Adds the line for the file itself, in outputs that have one.
     fn close(&mut self) {
         if self.count == 0 || self.search.output == Output::Content || !self.search.take() {
             return;

@@ -1,4 +1,4 @@
-//! `list_files`: what lies in a folder, some levels deep.
+//! `list_files`: lists a folder, some levels deep.
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
@@ -42,10 +42,10 @@ pub(crate) fn limit() -> usize {
     200
 }
 
-/// Lists.
+/// Lists a folder.
 ///
 /// # Errors
-/// `not_found` where the folder does not exist, `failed` where it is none, `cancelled` where `stop` says so.
+/// `not_found` if the folder does not exist, `failed` if it is not a folder, `cancelled` if `stop` says so.
 pub fn list_files(
     input: &ListFilesInput,
     caller: &Caller,
@@ -66,7 +66,7 @@ pub fn list_files(
     sort(&mut entries);
     if entries.len() > input.limit {
         truncated = true;
-        // Nearest first, and by path where they are as near.
+        // Shallow entries first, and by path within the same depth.
         entries.sort_by_key(|entry| entry.path.matches('/').count());
         entries.truncate(input.limit);
         sort(&mut entries);

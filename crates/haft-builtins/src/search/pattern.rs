@@ -1,27 +1,27 @@
-//! `Pattern`: a regular expression whose cost is bounded, so that a search ends soon after its call.
+//! `Pattern`: a regular expression with bounded cost, so that a search ends soon after its call.
 //!
-//! A search can stop between two reads of a file, not while the matcher looks at what was read. How long that takes in the
-//! worst case grows with the size of the compiled expression and with the text that is looked at in one go: a nested
-//! repetition takes a third of a second for each KiB. So the larger the expression, the less text it gets.
+//! A search can stop between two reads of a file, but not while the matcher processes a read. In the worst case this time grows with
+//! the size of the compiled expression and with the text processed at once: a nested repetition takes a third of a second per KiB.
+//! So the larger the expression, the less text it gets.
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use haft::error::ToolError;
 
-/// Sizes of compiled expressions in bytes, the smallest first, and the text that is looked at in one go: the longest line, or
-/// the largest file where matches may span lines. Each takes seconds at worst.
+/// Maximum sizes of compiled expressions in bytes, the smallest first, each with the text processed at once: the longest line, or
+/// the largest file if matches may span lines. Each takes seconds at worst.
 const CLASSES: [(usize, usize); 4] = [
     (16 << 10, 4 << 20),
     (128 << 10, 512 << 10),
     (512 << 10, 32 << 10),
     (2 << 20, 8 << 10),
 ];
-/// The same of an expression without any special letter: its cost does not depend on its size.
+/// The same for an expression without special characters, whose cost does not depend on its size.
 const LITERAL: (usize, usize) = (2 << 20, 64 << 20);
-/// Memory of one thread's states, in bytes.
+/// Memory for the states of one thread, in bytes.
 const STATES: usize = 8 << 20;
 
-/// A compiled expression and the text that it may look at.
+/// A compiled expression and the amount of text that it may process.
 #[derive(Debug)]
 pub(super) struct Pattern {
     matcher: RegexMatcher,
@@ -68,22 +68,22 @@ impl Pattern {
         Err(ToolError::invalid_arguments(format!("pattern: {why}")).with_advice(advice))
     }
 
-    /// The matcher.
+    /// Returns the matcher.
     pub(super) fn matcher(&self) -> &RegexMatcher {
         &self.matcher
     }
 
-    /// Most bytes of a line, or of a file where matches may span lines.
+    /// Returns the maximum length of a line, or of a file if matches may span lines, in bytes.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// A match may hold the end of a line.
+    /// Returns true if a match may contain the end of a line.
     pub(super) fn spans_lines(&self) -> bool {
         self.spans_lines
     }
 
-    /// What this pattern may look at, and what to do about it.
+    /// Describes the limit of this pattern and how to avoid it.
     pub(super) fn bound(&self) -> String {
         let most = match self.longest {
             mebi if mebi >= 1 << 20 => format!("{} MiB", mebi >> 20),

@@ -1,8 +1,8 @@
-//! `Source`: a file's text as the matcher gets it: never more in one go than its pattern may look at.
+//! `Source`: a file's text for the matcher, never more at once than its pattern may process.
 //!
-//! The searcher looks at the line at hand and at what one read adds to it. So the bound is kept on reads, and the
-//! searcher's buffer may be larger, to hold the lines around a match. The text is decoded before it is bounded: in UTF-16 a
-//! byte of 10 need not end a line.
+//! The searcher processes the current line together with what one read adds to it. So the limit applies to reads, and the
+//! searcher's buffer may be larger, to hold the lines around a match. The text is decoded before it is limited: in UTF-16, a
+//! byte of value 10 need not end a line.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,37 +11,37 @@ use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 
 use crate::search::pattern::Pattern;
 
-/// Bytes that are decoded in one go, where a file is UTF-16.
+/// Bytes decoded at once if a file is UTF-16.
 const DECODED: usize = 8 << 10;
 
-/// Why a file was not searched to its end.
+/// The reason why a file was not searched completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unsearched {
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
-    /// It has a line, or more text in all, than its pattern may look at.
+    /// A line, or the text as a whole, is longer than the pattern may process.
     TooLong,
     /// The lines around a match do not fit into memory.
     Context,
 }
 
-/// A file's text as UTF-8, bounded.
+/// A file's text as UTF-8, with a limit.
 pub(super) struct Source<'a> {
     text: DecodeReaderBytes<Stopping<'a>, Vec<u8>>,
     longest: usize,
-    /// Matches may span lines: the whole text is looked at in one go.
+    /// True if matches may span lines, so that the whole text is processed at once.
     spans: bool,
-    /// Bytes read since the last end of a line, or in all.
+    /// Bytes read since the last end of a line, or in total.
     held: usize,
     failed: Option<Unsearched>,
 }
 
 impl<'a> Source<'a> {
-    /// The text of a file for a pattern, until `over` says that the search was stopped.
+    /// Creates the source of a file's text for a pattern. Reading stops when `over` returns true.
     ///
     /// # Errors
     ///
-    /// When the decoder cannot be built.
+    /// If the decoder cannot be built.
     pub(super) fn new(
         file: &'a File,
         pattern: &Pattern,
@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Why the searcher failed on this text: what it did not get from here, it had no memory for.
+    /// Returns why the searcher failed on this text. If the source did not fail, the searcher ran out of memory.
     pub(super) fn why(&self) -> Unsearched {
         self.failed.unwrap_or(Unsearched::Context)
     }
@@ -90,7 +90,7 @@ impl Read for Source<'_> {
     }
 }
 
-/// A file that cannot be read further once the search was stopped.
+/// A file whose reads fail once the search is stopped.
 struct Stopping<'a> {
     file: &'a File,
     over: &'a dyn Fn() -> bool,

@@ -1,4 +1,4 @@
-//! The search tools as the registry takes them.
+//! The search tools for the registry.
 
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -17,7 +17,7 @@ use crate::search::list::ListFilesInput;
 use crate::search::{EntriesData, glob, grep, list};
 use crate::work::blocking;
 
-/// `list_files`.
+/// The tool `list_files`.
 #[derive(Debug)]
 pub struct ListFiles(pub Files);
 
@@ -55,7 +55,7 @@ impl TypedTool for ListFiles {
     }
 }
 
-/// `glob_files`.
+/// The tool `glob_files`.
 #[derive(Debug)]
 pub struct GlobFiles(pub Files);
 
@@ -94,7 +94,7 @@ impl TypedTool for GlobFiles {
     }
 }
 
-/// `grep_files`.
+/// The tool `grep_files`.
 #[derive(Debug)]
 pub struct GrepFiles(pub Files);
 

@@ -1,5 +1,5 @@
-//! A walk below a folder of the workspace, by descriptors: each folder is opened beneath the root once, and what lies in it is
-//! read and opened through it. A folder swapped for a link during the walk shows nothing of the outside.
+//! A walk below a folder of the workspace, by descriptors: each folder is opened beneath the root once, and its entries are read
+//! and opened through it. If a folder is replaced by a link during the walk, nothing outside becomes visible.
 
 use std::ffi::OsStr;
 use std::ops::{ControlFlow, Range};
@@ -21,8 +21,8 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-/// A walk below a place: `.gitignore` and its kin respected as ripgrep does, links not followed, hidden files only
-/// where asked for, haft's own and filtered files never.
+/// A walk below a place. It respects `.gitignore` and similar files as ripgrep does, does not follow links, shows hidden files
+/// only on request, and never shows haft's own or filtered files.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     view: &'a WorkspaceView,
@@ -34,30 +34,30 @@ pub(crate) struct Walk<'a> {
     types: Types,
 }
 
-/// What a walk finds.
+/// An entry found by a walk.
 #[derive(Debug)]
 pub(crate) struct WalkEntry<'a> {
-    /// The folder in which it lies.
+    /// The folder that contains the entry.
     pub(crate) folder: &'a Folder,
-    /// Its path below the workspace root.
+    /// The path below the workspace root.
     pub(crate) path: &'a Path,
     pub(crate) name: &'a OsStr,
     pub(crate) kind: Kind,
 }
 
-/// What is left to do.
+/// A unit of remaining work.
 enum Task {
-    /// A folder to read, its path below the root.
+    /// A folder to read, with its path below the root.
     Folder {
         path: PathBuf,
         depth: usize,
         rules: Arc<Rules>,
     },
-    /// Some of what was found in a folder.
+    /// Some of the entries of a folder.
     Part { folder: Arc<Folder>, names: Names },
 }
 
-/// Names in a folder, one after the other in one text: there are many, and they live as long as their folder is read.
+/// The names in a folder, stored in one buffer: there are many, and they live as long as their folder is read.
 #[derive(Default)]
 struct Names {
     text: Vec<u8>,
@@ -80,7 +80,7 @@ impl Names {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk below a place.
+    /// Creates a walk below a place.
     pub(crate) fn below(view: &'a WorkspaceView, place: &'a Place) -> Self {
         Self {
             view,
@@ -93,33 +93,33 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Hidden files, too; of a repository's own folder no more than that it is there.
+    /// Includes hidden files; of a repository's own folder, only the folder itself.
     pub(crate) fn with_hidden(self, hidden: bool) -> Self {
         Self { hidden, ..self }
     }
 
-    /// At most so many levels down.
+    /// Limits the depth to this many levels.
     pub(crate) fn with_depth(self, depth: usize) -> Self {
         Self { depth, ..self }
     }
 
-    /// At most so many files in a row by one thread where they lie in one folder.
+    /// Limits how many files of one folder a thread visits in a row.
     pub(crate) fn with_share(self, share: usize) -> Self {
         Self { share, ..self }
     }
 
-    /// Only what these globs name.
+    /// Includes only what these globs match.
     pub(crate) fn with_globs(self, globs: Override) -> Self {
         Self { globs, ..self }
     }
 
-    /// Only files of these types.
+    /// Includes only files of these types.
     pub(crate) fn with_types(self, types: Types) -> Self {
         Self { types, ..self }
     }
 
-    /// Walks until all was visited or a visitor stops it; each thread has a visitor of its own. A folder that cannot be read is
-    /// passed over, as ripgrep does.
+    /// Walks until everything was visited or a visitor stops it. Each thread has its own visitor. Like ripgrep, skips folders that
+    /// cannot be read.
     pub(crate) fn run<V>(&self, visitor: impl Fn() -> V + Sync)
     where
         V: FnMut(&WalkEntry<'_>) -> ControlFlow<()>,
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Visits what is no folder: what is named is searched, whatever ignore files say.
+    /// Visits a place that is not a folder. An explicitly named file is searched whatever ignore files say.
     fn visit_alone(&self, path: &Path, visit: &mut impl FnMut(&WalkEntry<'_>) -> ControlFlow<()>) {
         let (Some(above), Some(name), Some(kind)) =
             (path.parent(), path.file_name(), self.place.kind())
@@ -205,13 +205,13 @@ impl<'a> Walk<'a> {
         ControlFlow::Continue(())
     }
 
-    /// What lies in a folder and is not left out.
+    /// Returns the entries of a folder that are not excluded.
     fn read(&self, folder: &Folder, rules: &Arc<Rules>, depth: usize) -> Option<Read> {
         if self.hidden && folder.path().file_name() == Some(OsStr::new(".git")) {
             return None;
         }
         let (mut all, mut markers) = (Names::default(), Markers::default());
-        // What could be read is shown, as ripgrep does.
+        // Like ripgrep, show the entries that could be read.
         let _ = folder.entries(|name, kind| {
             markers.note(name.as_bytes(), kind);
             all.push(name.as_bytes(), kind);
@@ -246,7 +246,7 @@ impl<'a> Walk<'a> {
         (self.hidden || self.view.hides_anything()) && !self.view.shows(relative)
     }
 
-    /// Globs come before ignore files, those before types, and all of them before a name that begins with a dot.
+    /// Globs take precedence over ignore files, those over types, and all of them over the leading dot of a name.
     fn leaves_out(&self, rules: &Rules, path: &Path, kind: Kind) -> bool {
         let is_folder = kind == Kind::Directory;
         match self.globs.matched(path, is_folder) {
@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The beginning of the paths of all that lies in a folder.
+/// Returns the common prefix of all paths in a folder.
 fn below(folder: &Path) -> Vec<u8> {
     let mut path = folder.as_os_str().as_bytes().to_vec();
     if !path.is_empty() && !path.ends_with(b"/") {
@@ -279,16 +279,16 @@ fn below(folder: &Path) -> Vec<u8> {
     path
 }
 
-/// What was read of a folder.
+/// The contents of a folder.
 #[derive(Default)]
 struct Read {
     names: Names,
-    /// Folders that lie in it, and parts of it for any thread.
+    /// Subfolders, and parts of the folder for any thread.
     tasks: Vec<Task>,
 }
 
 impl Read {
-    /// Leaves one part of what was found to this thread and the others to any.
+    /// Leaves one part of the entries to this thread and the others to any thread.
     fn share(&mut self, folder: &Arc<Folder>, most: usize) {
         let all = std::mem::take(&mut self.names);
         let mut parts = all.each.chunks(most).map(|part| {

@@ -1,23 +1,23 @@
-//! A skill's text with its placeholders filled in; what it would have had a shell run stays text.
+//! Fills in the placeholders of a skill's text. Shell commands in it stay text.
 
 use haft::policy::plain_words;
 
-/// What the placeholders stand for.
+/// The values of the placeholders.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Values<'a> {
-    /// `${CLAUDE_SKILL_DIR}`.
+    /// The value of `${CLAUDE_SKILL_DIR}`.
     pub(super) folder: &'a str,
-    /// `${CLAUDE_PROJECT_DIR}`.
+    /// The value of `${CLAUDE_PROJECT_DIR}`.
     pub(super) workspace: &'a str,
-    /// `${CLAUDE_SESSION_ID}`.
+    /// The value of `${CLAUDE_SESSION_ID}`.
     pub(super) run: &'a str,
-    /// `$ARGUMENTS`, where a caller gave any.
+    /// The value of `$ARGUMENTS`, if the caller gave any.
     pub(super) arguments: Option<&'a str>,
-    /// The names that the skill declares for them.
+    /// The names that the skill declares for its arguments.
     pub(super) names: &'a [String],
 }
 
-/// Fills the text in, once: what arguments hold is never taken for a placeholder.
+/// Fills in the text in one pass, so that placeholders within arguments are not expanded.
 pub(super) fn filled(text: &str, values: &Values<'_>) -> String {
     let given = values.arguments.unwrap_or_default();
     let words =
@@ -46,7 +46,7 @@ pub(super) fn filled(text: &str, values: &Values<'_>) -> String {
     out
 }
 
-/// The placeholder a text begins with: its length, what it stands for, and whether that is of the arguments.
+/// Returns the placeholder that a text begins with: its length, its value, and whether it refers to the arguments.
 fn place<'a>(
     text: &str,
     values: &Values<'a>,
@@ -73,7 +73,7 @@ fn place<'a>(
         }
         return Some(("$ARGUMENTS".len(), given, true));
     }
-    // Only where the skill says that it takes arguments: `$1` is of awk's, too.
+    // Only if the skill declares arguments, because awk uses `$1` too.
     let name: &str = text[1..]
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
         .next()
@@ -85,7 +85,7 @@ fn place<'a>(
     Some((1 + name.len(), word(at), true))
 }
 
-/// Whether the text holds a command that another program would run while loading it.
+/// Returns true if the text contains a command that other programs would run while loading it.
 pub(super) fn holds_commands(text: &str) -> bool {
     text.contains("!`") || text.contains("```!")
 }

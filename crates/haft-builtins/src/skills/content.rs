@@ -1,17 +1,17 @@
-//! A skill as a model reads it: `<skill_content>` round its text, its files by name, and what is to be known besides.
+//! Formats a skill for the model: `<skill_content>` around its text, the names of its files, and notes.
 
 use std::fmt::Write as _;
 
 use haft::skill::{Resources, Skill};
 
-/// Most files named.
+/// Maximum number of files named.
 const FILES: usize = 200;
 
 /// Wraps a skill's text.
 pub(super) fn wrapped(skill: &Skill, body: &str, files: &Resources, notes: &[String]) -> String {
     let name = escaped(skill.name());
     let mut out = format!("<skill_content name=\"{name}\">\n");
-    // The text must not close what it stands in.
+    // The text must not close the element that contains it.
     out.push_str(
         body.trim_end()
             .replace("</skill_content", "<\\/skill_content")
@@ -40,7 +40,7 @@ pub(super) fn wrapped(skill: &Skill, body: &str, files: &Resources, notes: &[Str
     out
 }
 
-/// Text as it stands in an attribute or an element; control characters as spaces.
+/// Escapes text for an attribute or an element, with spaces for control characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -56,7 +56,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The names of files for `data`, as many as are named.
+/// Returns the names of the files for `data`, up to the maximum.
 pub(super) fn named(files: &Resources) -> Vec<String> {
     let paths = files.files.iter().map(|file| file.path.clone());
     paths.take(FILES).collect()

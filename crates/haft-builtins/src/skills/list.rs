@@ -1,4 +1,4 @@
-//! `list_skills`: what skills there are, in a line each.
+//! `list_skills`: lists the skills, one line each.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct ListSkillsData {
     pub skills: Vec<SkillLine>,
 }
 
-/// `list_skills`.
+/// The tool `list_skills`.
 #[derive(Debug)]
 pub(super) struct ListSkills(Arc<Shelf>);
 

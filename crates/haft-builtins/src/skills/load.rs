@@ -1,4 +1,4 @@
-//! `load_skill`, `invoke_skill` and a skill as a tool: one way to load, told apart by who may and what is given.
+//! `load_skill`, `invoke_skill` and a skill as a tool: one loader that differs in who may call it and with which arguments.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,13 +24,13 @@ use crate::skills::content::{named, wrapped};
 use crate::skills::{SKILLS, Shelf, seen_by};
 use crate::work::blocking;
 
-/// Most names in the schema's list; a larger set is named by `list_skills` alone.
+/// Maximum number of names in the schema's enum; for a larger set, only `list_skills` names them.
 const NAMES: usize = 100;
-/// Most bytes of the catalogue in the description.
+/// Maximum size of the catalogue in the description, in bytes.
 const CATALOGUE: usize = 16 * 1024;
-/// Most characters of a description in it.
+/// Maximum length of a description in the catalogue, in characters.
 const LINE: usize = 250;
-/// Most bytes of a skill's file that are given at once.
+/// Maximum size of a skill's file that is returned, in bytes.
 const FILE: u64 = 1024 * 1024;
 
 /// What the tools take together; each one's schema has what it uses.
@@ -75,18 +75,18 @@ pub struct LoadSkillData {
     pub evicted: Vec<String>,
 }
 
-/// Who may call, and for which skill.
+/// Who may call the tool, and for which skill.
 #[derive(Debug)]
 enum Way {
-    /// `load_skill`: any that models may load.
+    /// `load_skill`: any skill that models may load.
     Any,
-    /// `invoke_skill`: any that people may choose; not for a model.
+    /// `invoke_skill`: any skill that users may choose; not for a model.
     Person,
-    /// A tool of its own: this one.
+    /// A separate tool for this skill.
     Single(String),
 }
 
-/// One of the tools that load.
+/// One of the tools that load a skill.
 #[derive(Debug)]
 pub(super) struct LoadSkill {
     spec: Arc<ToolSpec>,
@@ -95,7 +95,7 @@ pub(super) struct LoadSkill {
 }
 
 impl LoadSkill {
-    /// `load_skill`.
+    /// Creates `load_skill`.
     pub(super) fn any(shelf: &Arc<Shelf>, skills: &[&Skill]) -> Result<Arc<dyn Tool>, NameError> {
         let description = format!(
             "Load a skill: instructions for a kind of work, and the files that go with it. Load it before you do what its \
@@ -117,9 +117,9 @@ impl LoadSkill {
         Ok(Self::made(spec, shelf, Way::Any))
     }
 
-    /// `invoke_skill`: callable, never shown.
+    /// Creates `invoke_skill`, which is callable but never listed.
     ///
-    /// Its schema names no skill: arguments are checked before it is known who asks.
+    /// Its schema names no skills, because arguments are validated before the caller is known.
     pub(super) fn by_person(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
         let description = "Load a skill that the user chose, with what the user wrote after its name. Not for models.";
         let schema = json!({
@@ -135,7 +135,7 @@ impl LoadSkill {
         Ok(Self::made(spec, shelf, Way::Person))
     }
 
-    /// A skill as a tool of its own.
+    /// Creates the tool of a single skill.
     pub(super) fn single(
         shelf: &Arc<Shelf>,
         name: &str,
@@ -205,7 +205,7 @@ impl LoadSkill {
         }
     }
 
-    /// Puts the skill in force and gives its text.
+    /// Activates the skill and returns its text.
     fn load(
         &self,
         whole: &Whole,
@@ -220,7 +220,7 @@ impl LoadSkill {
             restricts_to: skill.restricts_to(),
             excludes: skill.excludes(),
         });
-        // What a person writes behind the name is of this time: the text is given again.
+        // The user's arguments are new for each call, so the text is returned again.
         let arguments = match &self.way {
             Way::Person => Some(input.arguments.as_deref().unwrap_or_default()),
             Way::Any | Way::Single(_) => input.arguments.as_deref(),
@@ -260,7 +260,7 @@ impl LoadSkill {
     }
 }
 
-/// What was read away from the async threads.
+/// What was read on the blocking thread.
 enum Read {
     File(ToolResult),
     Whole(Whole),
@@ -301,7 +301,7 @@ fn spec(name: &str, description: &str, schema: Value) -> Result<ToolSpec, NameEr
     })
 }
 
-/// The argument that names a skill: a closed list where that is short.
+/// Returns the schema of the argument that names a skill: an enum if the list is short.
 fn named_in(skills: &[&Skill]) -> Value {
     let names: Vec<&str> = skills.iter().map(|skill| skill.name()).collect();
     if names.len() > NAMES {
@@ -310,7 +310,7 @@ fn named_in(skills: &[&Skill]) -> Value {
     json!({"type": "string", "enum": names, "description": "The skill's name."})
 }
 
-/// Names and descriptions for a model that is shown nothing else of the skills.
+/// Returns names and descriptions for a model that sees nothing else about the skills.
 fn catalogue(skills: &[&Skill]) -> String {
     let mut out = String::from("\nSkills:");
     for (index, skill) in skills.iter().enumerate() {
@@ -355,7 +355,7 @@ fn check_open(skill: &Skill, for_person: bool) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// One of the skill's files, where it is text.
+/// Reads one of the skill's files, if it is text.
 fn file(skill: &Skill, path: &str) -> Result<ToolResult, ToolError> {
     let slice = skill.read_resource(path, 0..FILE)?;
     let shown = skill.dir().join(path);
@@ -392,7 +392,7 @@ fn file(skill: &Skill, path: &str) -> Result<ToolResult, ToolError> {
         .with_summary(summary))
 }
 
-/// What the reader must know besides the text.
+/// Returns the notes that accompany the text.
 fn notes(skill: &Skill, text: &str, active: &Activated, files: &Resources) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(only) = skill.restricts_to() {

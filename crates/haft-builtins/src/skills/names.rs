@@ -1,4 +1,4 @@
-//! The names of skills that are tools of their own.
+//! The names of skills that are separate tools.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use haft::skill::Skill;
 
 use crate::skills::AS_TOOL;
 
-/// Longest of such a name, in bytes: it leaves room for a number and for what a gateway puts before it.
+/// Maximum length of such a name, in bytes: it leaves room for a number and for a gateway's prefix.
 const LONGEST: usize = 64;
 
-/// A tool name for each skill: letters, digits, `-` and `_` of its name, all else as `_`; of two that come out the same the
-/// later ones are numbered.
+/// Returns a tool name for each skill: the letters, digits, `-` and `_` of its name, with `_` for anything else. If two names are equal,
+/// the later ones are numbered.
 pub(super) fn of_tools<'a>(skills: &[&'a Skill]) -> Vec<(String, &'a Skill)> {
     let mut taken = BTreeSet::new();
     let named = skills.iter().map(|skill| {

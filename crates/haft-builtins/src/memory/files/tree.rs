@@ -1,4 +1,4 @@
-//! `Tree`: the files of a project's memory as one run sees them, and what its command changes.
+//! `Tree`: the files of a project's memory as a run sees them, and the changes of its command.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ use crate::memory::labels::{labels, note};
 use crate::memory::{Memory, asker, to_tool_error};
 use haft::text::clip;
 
-/// Most files of one project.
+/// Maximum number of files per project.
 const MAX_FILES: usize = 500;
-/// Most characters of a text that an error repeats.
+/// Maximum length of a text that an error repeats, in characters.
 const REPEATED: usize = 1_000;
 
 /// One file.
 #[derive(Debug, Default)]
 struct File {
     content: String,
-    /// The accepted record that a change takes the place of.
+    /// The accepted record that a change replaces.
     base: Option<Replaced>,
-    /// This run's own candidate for it, with its revision.
+    /// This run's candidate for the file, with its revision.
     own: Option<(MemoryId, u64)>,
-    /// Deleted, as far as this run is concerned.
+    /// True if the file is deleted from this run's point of view.
     gone: bool,
 }
 
-/// A change, to be made when the command is done.
+/// A change, made when the command is complete.
 #[derive(Debug)]
 enum Edit {
     Write(String),
@@ -40,7 +40,7 @@ enum Edit {
     Move(String, String),
 }
 
-/// The accepted files, with this run's own candidates laid over them.
+/// The accepted files, overlaid with this run's candidates.
 #[derive(Debug)]
 pub(super) struct Tree {
     shelf: Shelf,
@@ -49,7 +49,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The files as this run sees them.
+    /// Loads the files as this run sees them.
     pub(super) async fn load(memory: &Memory, context: &CallContext) -> Result<Self, ToolError> {
         let shelf = memory.shelf(Scope::Project, context).await?;
         let asker = asker(context.principal());
@@ -81,7 +81,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Lays a record over what is there.
+    /// Overlays the current files with a record.
     fn lay(&mut self, record: Record) {
         let Some(path) = record.path else { return };
         if record.state == State::Accepted && record.deletes {
@@ -114,7 +114,7 @@ impl Tree {
         path.is_root() || self.live().any(|(name, _)| name.starts_with(&prefix))
     }
 
-    /// The content of a file that must be one.
+    /// Returns the content of a file, or fails if the path is not a file.
     fn content(&self, path: &MemoryPath) -> Result<&str, ToolError> {
         match self.file(path) {
             Some(file) => Ok(&file.content),
@@ -125,7 +125,7 @@ impl Tree {
         }
     }
 
-    /// `view`.
+    /// Runs `view`.
     pub(super) fn view(
         &self,
         path: &MemoryPath,
@@ -147,7 +147,7 @@ impl Tree {
         ))
     }
 
-    /// `create`.
+    /// Runs `create`.
     pub(super) fn create(&mut self, path: &MemoryPath, text: &str) -> Result<String, ToolError> {
         self.free(path, "File", path)?;
         if self.live().count() >= MAX_FILES {
@@ -159,7 +159,7 @@ impl Tree {
         Ok(format!("File created successfully at: {path}"))
     }
 
-    /// `str_replace`.
+    /// Runs `str_replace`.
     pub(super) fn replace(
         &mut self,
         path: &MemoryPath,
@@ -197,7 +197,7 @@ impl Tree {
         ))
     }
 
-    /// `insert`.
+    /// Runs `insert`.
     pub(super) fn insert(
         &mut self,
         path: &MemoryPath,
@@ -222,7 +222,7 @@ impl Tree {
         Ok(format!("The file {path} has been edited."))
     }
 
-    /// `delete`.
+    /// Runs `delete`.
     pub(super) fn delete(&mut self, path: &MemoryPath) -> Result<String, ToolError> {
         if path.is_root() {
             let message = format!("Cannot delete the {path} directory itself");
@@ -235,7 +235,7 @@ impl Tree {
         Ok(format!("Successfully deleted {path}"))
     }
 
-    /// `rename`.
+    /// Runs `rename`.
     pub(super) fn rename(
         &mut self,
         from: &MemoryPath,
@@ -258,7 +258,7 @@ impl Tree {
         Ok(format!("Successfully renamed {from} to {to}"))
     }
 
-    /// The files that a path means, itself or below it.
+    /// Returns the files that a path refers to: the path itself or everything below it.
     fn at_or_below(&self, path: &MemoryPath, verb: &str) -> Result<Vec<String>, ToolError> {
         let prefix = path.prefix();
         let meant = |name: &str| name == path.as_str() || name.starts_with(&prefix);
@@ -275,7 +275,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// Whether nothing is at a path, and what would be its directories are no files (but `moved` itself).
+    /// Fails if something is at a path, or one of its parents is a file other than `moved`.
     fn free(&self, path: &MemoryPath, what: &str, moved: &MemoryPath) -> Result<(), ToolError> {
         if self.file(path).is_some() || self.is_dir(path) {
             let message = format!("{what} {path} already exists");
@@ -299,14 +299,14 @@ impl Tree {
         self.edits.push(Edit::Write(path.to_string()));
     }
 
-    /// Marks a file as gone; gives what it held.
+    /// Marks a file as deleted and returns its content.
     fn remove(&mut self, name: &str) -> String {
         let file = self.files.entry(name.to_owned()).or_default();
         file.gone = true;
         std::mem::take(&mut file.content)
     }
 
-    /// Stores what was changed, all or nothing; gives the state it is in, where anything was.
+    /// Stores all changes or none. Returns their state, or `None` if nothing changed.
     pub(super) async fn save(
         self,
         memory: &Memory,
@@ -341,7 +341,7 @@ impl Tree {
         Ok(Some(state))
     }
 
-    /// An edit that counts at once.
+    /// Returns the step for an edit that takes effect at once.
     async fn accepted(
         &self,
         edit: &Edit,
@@ -362,7 +362,7 @@ impl Tree {
                 change: Change {
                     content: Some(memory.clean(self.text(to))),
                     path: Some(to.clone()),
-                    // Its labels were noted when it was read; they stay, with those of this run.
+                    // Its labels were recorded when it was read; they stay, together with those of this run.
                     tags: Some(labels(context)).filter(|labels| !labels.is_empty()),
                     by,
                 },
@@ -371,7 +371,7 @@ impl Tree {
         })
     }
 
-    /// An edit that a person decides about: this run's earlier candidate for the file gives way to a new one.
+    /// Returns the steps for an edit that the user decides about. A new candidate replaces this run's earlier one for the file.
     async fn proposed(
         &self,
         edit: &Edit,
@@ -419,7 +419,7 @@ impl Tree {
     }
 }
 
-/// First and last line of a range, counted from 1, both within the file.
+/// Returns the first and last line of a range, counted from 1, both within the file.
 fn span(range: Option<&[i64]>, lines: usize) -> Result<(usize, usize), ToolError> {
     let Some(range) = range else {
         return Ok((1, lines));

@@ -1,8 +1,8 @@
-//! What the threads of a walk still have to do.
+//! `Queue`: the remaining work of a walk's threads.
 
 use parking_lot::{Condvar, Mutex};
 
-/// Work that makes more work. It ends when nothing is left and nobody is busy, or when it is stopped.
+/// A queue of tasks that may add more tasks. It ends when it is empty and no thread is busy, or when it is stopped.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -16,7 +16,7 @@ struct State<T> {
     is_stopped: bool,
 }
 
-/// A thread is busy with a task as long as it has this.
+/// Marks a thread as busy with a task until dropped.
 pub(super) struct Turn<'a, T> {
     queue: &'a Queue<T>,
 }
@@ -33,14 +33,14 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next task, once there is one; none when all is done.
+    /// Waits for the next task. Returns `None` when everything is done.
     pub(super) fn take(&self) -> Option<(T, Turn<'_, T>)> {
         let mut state = self.state.lock();
         loop {
             if state.is_stopped {
                 return None;
             }
-            // The newest first: its folder is warm, and the list stays short.
+            // The newest first: its folder is still cached, and the list stays short.
             if let Some(task) = state.waiting.pop() {
                 state.busy += 1;
                 return Some((task, Turn { queue: self }));
@@ -52,7 +52,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Has nothing more done.
+    /// Stops the queue; no further tasks start.
     pub(super) fn stop(&self) {
         self.state.lock().is_stopped = true;
         self.changed.notify_all();
@@ -60,7 +60,7 @@ impl<T> Queue<T> {
 }
 
 impl<T> Turn<'_, T> {
-    /// Adds what the task has led to.
+    /// Adds the tasks that this task led to.
     pub(super) fn add(&self, tasks: &mut Vec<T>) {
         if !tasks.is_empty() {
             self.queue.state.lock().waiting.append(tasks);

@@ -1,7 +1,7 @@
-//! What ignore files leave out: `.ignore`, `.gitignore`, `.git/info/exclude` and git's global file, with ripgrep's precedence.
+//! The rules of ignore files: `.ignore`, `.gitignore`, `.git/info/exclude` and git's global file, with ripgrep's precedence.
 //!
-//! The patterns are those of the `ignore` crate. Its own walk goes by path and opens every ignore file it sees; this one is told
-//! what lies in a folder, and reads a `.gitignore` only where it counts: in a repository. What it reads is bounded, and never reached through a link.
+//! The patterns are those of the `ignore` crate. Its own walk goes by path and opens every ignore file that it sees. This one is given the
+//! entries of a folder and reads a `.gitignore` only where it counts, in a repository. Its reads are bounded and never follow a link.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,18 +13,18 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-/// Most of an ignore file that is read; what is beyond has no effect.
+/// Maximum bytes read of an ignore file; the rest has no effect.
 const MOST_READ: u64 = 1 << 20;
-/// The longest line of an ignore file that counts.
+/// Maximum length of a line in an ignore file, in bytes; longer lines are skipped.
 const LONGEST_LINE: usize = 4 << 10;
-/// Most patterns of one ignore file.
+/// Maximum number of patterns per ignore file.
 const MOST_PATTERNS: usize = 10_000;
-/// Most patterns of a folder and all folders above it: as long as one is walked, all are held.
+/// Maximum number of patterns of a folder and all folders above it: all are in memory while the folder is walked.
 const MOST_HELD: usize = 50_000;
-/// Most of what names the repository of a worktree.
+/// Maximum size of a file that names the repository of a worktree, in bytes.
 const MOST_OF_POINTER: u64 = 4 << 10;
 
-/// Which of the files that matter here lie in a folder.
+/// Which of the relevant files a folder contains.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -34,13 +34,13 @@ pub(super) struct Markers {
     pub(super) ignore: bool,
     pub(super) git_ignore: bool,
     pub(super) git: bool,
-    /// The `.git` is a file that names the repository.
+    /// True if `.git` is a file that names the repository.
     pub(super) git_is_file: bool,
     pub(super) jj: bool,
 }
 
 impl Markers {
-    /// Takes note of a name that lies in the folder.
+    /// Records a name in the folder.
     pub(super) fn note(&mut self, name: &[u8], kind: Kind) {
         match name {
             b".ignore" => self.ignore = true,
@@ -54,7 +54,7 @@ impl Markers {
         }
     }
 
-    /// What lies in a folder of which no list was read.
+    /// Looks up the relevant files of a folder whose entries were not read.
     fn of(folder: &Path) -> Self {
         let kind = |name| folder.join(name).symlink_metadata().ok();
         let exists = |name| kind(name).is_some();
@@ -68,26 +68,26 @@ impl Markers {
     }
 }
 
-/// The rules of a folder, on those of the folders above it. Paths are absolute.
+/// The rules of a folder, on top of those of the folders above it. Paths are absolute.
 #[derive(Debug)]
 pub(super) struct Rules {
     above: Option<Arc<Rules>>,
     ignore: Gitignore,
     git_ignore: Gitignore,
     git_exclude: Gitignore,
-    /// The folder is the root of a repository: no `.gitignore` from above counts below it.
+    /// True if the folder is the root of a repository, so that no `.gitignore` above it applies.
     is_repository: bool,
-    /// It lies in one.
+    /// True if the folder is in a repository.
     in_repository: bool,
-    /// How many patterns these are, with those of the folders above.
+    /// Number of patterns, including those of the folders above.
     held: usize,
     global: Arc<Gitignore>,
 }
 
 impl Rules {
-    /// The rules of all folders above this one.
+    /// Returns the rules of all folders above this one.
     pub(super) fn above(view: &WorkspaceView, folder: &Path) -> Arc<Self> {
-        // Git's global patterns count from the current folder, as ripgrep reads them.
+        // Like ripgrep, apply git's global patterns relative to the current folder.
         let global = std::env::current_dir().map_or_else(
             |_| Gitignore::empty(),
             |current| GitignoreBuilder::new(current).build_global().0,
@@ -109,7 +109,7 @@ impl Rules {
         })
     }
 
-    /// The rules within a folder in which these lie.
+    /// Returns the rules within a folder that contains these files.
     pub(super) fn below(
         self: &Arc<Self>,
         view: &WorkspaceView,
@@ -154,7 +154,7 @@ impl Rules {
         })
     }
 
-    /// What the rules say about a path: ignored, shown whatever else says, or nothing.
+    /// Returns what the rules say about a path: ignored, explicitly included, or nothing.
     pub(super) fn judge(&self, path: &Path, is_folder: bool) -> Match<()> {
         let mut found = self.first(path, is_folder, false, |rules| &rules.ignore);
         if self.in_repository {
@@ -166,7 +166,7 @@ impl Rules {
         found.unwrap_or(Match::None)
     }
 
-    /// What the patterns of one kind say, those of the nearest folder first.
+    /// Returns what the patterns of one kind say, starting with those of the nearest folder.
     fn first(
         &self,
         path: &Path,
@@ -198,17 +198,17 @@ fn answer(patterns: &Gitignore, path: &Path, is_folder: bool) -> Option<Match<()
     }
 }
 
-/// Reads the ignore files of a folder: regular files of a bounded size, no links.
+/// Reads the ignore files of a folder: regular files of limited size, no links.
 ///
-/// What a folder of the workspace names is read beneath its root alone, and only where the view shows it: whoever may write there could
-/// else have a search tell what stands in files that it does not show.
+/// Files named by a folder of the workspace are read only beneath its root, and only if the view shows them. Otherwise anyone who
+/// can write there could use a search to learn the contents of files that the view does not show.
 struct Files<'a> {
     view: &'a WorkspaceView,
     folder: &'a Path,
 }
 
 impl Files<'_> {
-    /// The patterns of an ignore file for the paths below the folder, and how many they are; none where it cannot be read.
+    /// Returns the patterns of an ignore file for the paths below the folder, and their number; none if it cannot be read.
     fn patterns(&self, file: &Path, most: usize) -> (Gitignore, usize) {
         let Some(text) = self.read(file, MOST_READ) else {
             return (Gitignore::empty(), 0);
@@ -223,7 +223,7 @@ impl Files<'_> {
                 continue;
             }
             count += 1;
-            // Patterns that are not understood are left out, as git does.
+            // Like git, skip patterns that are invalid.
             let line = if number == 0 {
                 line.trim_start_matches('\u{feff}')
             } else {
@@ -235,7 +235,7 @@ impl Files<'_> {
         patterns.map_or_else(|_| (Gitignore::empty(), 0), |patterns| (patterns, count))
     }
 
-    /// The repository of a worktree, whose `.git` is a file that names it.
+    /// Returns the repository of a worktree, whose `.git` is a file that names it.
     fn worktree_repository(&self, file: &Path) -> Option<PathBuf> {
         let first_line = |file: &Path| {
             let text = self.read(file, MOST_OF_POINTER)?;
@@ -250,7 +250,7 @@ impl Files<'_> {
         })
     }
 
-    /// The beginning of a regular file.
+    /// Reads the beginning of a regular file.
     fn read(&self, file: &Path, most: u64) -> Option<Vec<u8>> {
         let root = self.view.root();
         let file = plain(file);
@@ -265,7 +265,7 @@ impl Files<'_> {
     }
 }
 
-/// The lines that count, in their order: those that are too long are left out, and what comes after one that is no text.
+/// Returns the effective lines in order, without lines that are too long, up to the first line that is not text.
 fn lines(text: &[u8]) -> impl Iterator<Item = &str> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| line.len() <= LONGEST_LINE)
@@ -273,7 +273,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &str> {
         .map(|line| line.strip_suffix('\r').unwrap_or(line))
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
