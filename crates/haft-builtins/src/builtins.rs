@@ -62,7 +62,7 @@ pub struct Builtins {
     /// Network access of commands.
     #[cfg(feature = "commands")]
     pub network: CommandNetwork,
-    /// Folders and files outside the workspace that commands can see.
+    /// Toolchains, folders and variables that commands get in addition to the workspace.
     #[cfg(feature = "commands")]
     pub surroundings: CommandSurroundings,
     /// Maximum size of an image that a call returns inline, in bytes.

@@ -117,7 +117,7 @@ mod tests {
     use super::fragments;
     use crate::plain::join_words;
 
-    /// line → its commands, then its targets
+    /// Line → its commands, then its targets.
     fn check(line: &str, commands: &[&str], targets: &[&str]) {
         let seen = fragments(line);
         let texts: Vec<String> = seen
@@ -143,7 +143,7 @@ mod tests {
             ("x[$(a)]=(b c) d", &["a", "b c", "d"], &[]),
             ("cat < a <<< b 3<&$x", &["cat a b"], &[]),
             ("{a}> b c", &["'{a}' c"], &["b"]),
-            // What is quoted may be read again.
+            // Bash may read quoted text again.
             (
                 "printf -v 'x[$(a)]' y",
                 &["a", "printf -v 'x[$(a)]' y"],
@@ -154,10 +154,10 @@ mod tests {
             ("$'a\\cb' $'\\xff' $\"c\"", &["'a\\cb' \u{fffd} c"], &[]),
             // Backticks within backticks.
             ("`a \\`b\\``", &["b", "a '$()'", "'$()'"], &[]),
-            // A line of a here-document ends it as bash has it: only `<<-` leaves tabs out.
+            // As in bash, only `<<-` ignores the tabs before a here-document's delimiter.
             ("cat <<E\n\tE\na\nE\nb", &["cat", "b"], &[]),
             ("cat <<-E\n\tE\nb", &["cat", "b"], &[]),
-            // What is not closed goes on to the end, and is looked at.
+            // Unclosed text extends to the end and is searched.
             ("a \"b; c", &["b", "c", "a 'b; c'"], &[]),
             ("a 'b; $(c", &["b", "c", "'$()'", "a 'b; $(c'"], &[]),
             ("a ${b; c", &["b", "c", "a '${}'"], &[]),
@@ -189,7 +189,7 @@ mod tests {
         ] {
             fragments(odd);
         }
-        // Each opens something in what the one before opened.
+        // Each opens something within what the previous one opened.
         for opened in [
             "$(",
             "\"$(",

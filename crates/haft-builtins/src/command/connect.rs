@@ -1,4 +1,4 @@
-//! `connect`: the internal tool by which the policy judges, asks about and records a command's connection like every call.
+//! `connect`: the internal tool through which the policy judges, asks about and records a command's connection like every call.
 
 use std::collections::HashSet;
 use std::fmt;

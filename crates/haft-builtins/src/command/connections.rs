@@ -399,7 +399,7 @@ impl Connections {
             if let Ok(Some(answer)) = heard.as_deref() {
                 return answer.clone();
             }
-            // The task that asks ended without an answer: the command ended, or it asked about another host alone.
+            // The task that asks ended without an answer: the command ended, or the task asked only about another host.
             if self.call.lock().is_none() {
                 break;
             }

@@ -167,7 +167,7 @@ mod tests {
 
     use super::extra_protected;
 
-    /// Files before, changed paths, and those of them that are protected.
+    /// Existing files, changed paths, and those of them that are protected.
     type Row = (
         &'static [&'static str],
         &'static [&'static str],
@@ -209,13 +209,13 @@ mod tests {
             ],
             &["foo.git/info/attributes", "foo.git/info/exclude"],
         ),
-        // A worktree's folder has its objects elsewhere.
+        // The objects of a worktree's folder are elsewhere.
         (
             &["w/HEAD", "w/commondir"],
             &["w/commondir", "w/gitdir", "w/config.worktree", "w/index"],
             &["w/commondir", "w/config.worktree", "w/gitdir"],
         ),
-        // What a command makes a repository, at once or by its last part.
+        // Folders that a command turns into repositories, at once or by adding the last part.
         (
             &[],
             &[
@@ -243,7 +243,7 @@ mod tests {
             &["src/hooks/use.ts", "src/config.ts"],
             &[],
         ),
-        // Known by their names already.
+        // Protected by their names already.
         (
             &[],
             &[

@@ -122,7 +122,7 @@ impl CommandNetwork {
         }
     }
 
-    /// Describes completely what commands can reach: an approval of a command holds for exactly this.
+    /// Returns the complete reach of commands: an approval of a command holds for exactly this.
     pub(crate) fn reach(&self) -> String {
         match &self.mode {
             Mode::None => "none".to_owned(),

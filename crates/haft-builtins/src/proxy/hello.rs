@@ -158,7 +158,7 @@ mod tests {
 
     use super::{BROKEN, Hello, LONGEST, NO_TLS, hello};
 
-    /// What a real client sends first.
+    /// Returns the first message of a real client.
     fn real(name: &'static str) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
@@ -186,7 +186,7 @@ mod tests {
         [&[kind], &counted(name.as_bytes())[..]].concat()
     }
 
-    /// A hello of these extensions, in records of at most `cut` bytes.
+    /// Builds a hello with these extensions, in records of at most `cut` bytes.
     fn made(extensions: &[u8], cut: usize) -> Vec<u8> {
         let mut body = [&[3, 3][..], &[7; 32], &[0], &counted(&[19, 1]), &[1, 0]].concat();
         body.extend(counted(extensions));

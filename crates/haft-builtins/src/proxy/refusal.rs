@@ -188,7 +188,7 @@ mod tests {
             let setting = format!("sandbox.allow_hosts = [\"{entry}\"]");
             assert!(refusals.would_allow().unwrap().contains(&setting));
         }
-        // The setting is that of the line which is said first, or none.
+        // The setting is that of the first line, or none.
         let refusals = Refusals::default();
         refusals.note(&Refusal::private("10.0.0.1", "private"));
         refusals.note(&Refusal::not_listed("example.com", 443));

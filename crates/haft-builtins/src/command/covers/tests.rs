@@ -1,4 +1,4 @@
-//! What is covered in which workspace under which rules.
+//! What is guarded in which workspace under which rules.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
     policy.build().unwrap().denials()
 }
 
-/// A tree of files; a path that ends in `/` is a folder, `a = b` another name of the file b, `a -> b` a link.
+/// Creates a tree of files; a path that ends in `/` is a folder, `a = b` another name of the file b, `a -> b` a link.
 fn tree(paths: &[&str]) -> (tempfile::TempDir, Workspace) {
     let dir = tempfile::tempdir().unwrap();
     let make = |path: &str| {
@@ -53,7 +53,7 @@ fn tree(paths: &[&str]) -> (tempfile::TempDir, Workspace) {
     (dir, workspace)
 }
 
-/// Guards in words, without those for protected names, which are always the same.
+/// Describes guards in words, without those for protected names, which are always the same.
 fn describe(guards: &[Guard]) -> BTreeSet<String> {
     let names: Vec<Guard> = protected_guards().collect();
     let guards = guards.iter().filter(|guard| !names.contains(guard));
@@ -94,7 +94,7 @@ const FILES: &[&str] = &[
     "asked",
 ];
 
-/// The rules that deny, what is covered on a view, and what besides in the live workspace.
+/// The deny rules, what is guarded on a view, and what else in the live workspace.
 type Row = (
     &'static [&'static str],
     &'static [&'static str],
@@ -131,7 +131,7 @@ const RULES: &[Row] = &[
     ),
     (&["Edit(/config/**)"], &[], &["keep config/"]),
     (&["Edit(.env)"], &[], &["keep .env", "keep a/b/.env"]),
-    // Within what is read-only only what is hidden adds something.
+    // Within a read-only path only hidden paths matter.
     (
         &["Edit(/secret/**)", "Read(two)", "Edit(one)"],
         &["hide secret/deep/two"],
@@ -238,7 +238,7 @@ const REPOSITORY: &[&str] = &[
     ".git/index",
 ];
 
-/// A folder's content, and what is read-only in it in the live workspace.
+/// The contents of a folder, and what is read-only in it in the live workspace.
 const REPOSITORIES: &[(&[&str], &[&str])] = &[
     (&["a"], &["keep .git/"]),
     (&[".git/"], &["keep .git/"]),
@@ -274,7 +274,7 @@ const REPOSITORIES: &[(&[&str], &[&str])] = &[
             "keep x/y.git/hooks/",
         ],
     ),
-    // A folder that a worktree uses: what it shares lies where `commondir` leads.
+    // A folder that a worktree uses: what it shares is where `commondir` leads.
     (
         &["w/HEAD", "w/commondir", "w/gitdir"],
         &[
@@ -358,7 +358,7 @@ async fn what_cannot_be_looked_at_is_covered() {
     assert!(long(&guards, GuardKind::Hidden), "{:?}", describe(&guards));
     assert!(long(&bare, GuardKind::ReadOnly), "{:?}", describe(&bare));
     assert!(describe(&guards).contains("hide open/.env"));
-    // The superuser lists it all the same.
+    // The superuser can list it anyway.
     let expect = if listable {
         "hide closed/.env"
     } else {
@@ -382,7 +382,7 @@ fn a_look_ends_at_its_bound() {
         ("Read(.env)", 32, false),
         ("Read(/d0/f0)", 13, true),
         ("Read(/d0/f0)", 12, false),
-        // Its content is looked at for files with other names.
+        // Its contents are searched for files with other names.
         ("Read(/d0/**)", 13, true),
         ("Read(/d0/**)", 12, false),
     ] {

@@ -1,4 +1,4 @@
-//! Texts and patches: what is read of them, and what comes of them.
+//! Texts and patches: how patches are parsed, and the results of applying them.
 
 use proptest::prelude::*;
 use similar::TextDiff;
@@ -7,7 +7,7 @@ use super::fit::fit;
 use super::parse::parse;
 use super::section::Action;
 
-/// The new text, or the error.
+/// Returns the new text or the error.
 fn applied(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {
     let sections = parse(patch).map_err(|e| e.to_string())?;
     let [section] = &sections[..] else {
@@ -36,7 +36,7 @@ fn check(old: &str, patch: &str, expect: Result<&str, &str>) {
     }
 }
 
-/// A patch of file `f` with this body.
+/// Returns a patch of file `f` with this body.
 fn update(body: &str) -> String {
     format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch\n")
 }
@@ -50,7 +50,7 @@ fn hunks_by_context() {
         ("a\nb\nc\n", "-b", Ok("a\nc\n")),
         ("a\nb\nc\n", " a\n+x\n@@\n-c\n+z", Ok("a\nx\nb\nz\n")),
         ("a\n\nb\n", "@@\n a\n\n-b\n+c\n", Ok("a\n\nc\n")),
-        // A blank line before the next header is none of the file's.
+        // A blank line before the next header does not belong to the file.
         ("a\nb\n", "@@\n-a\n+x\n b\n\n", Ok("x\nb\n")),
         (
             "a\na\n",
@@ -102,7 +102,7 @@ fn anchors_tell_places_apart() {
             "@@ class B\n@@     def end():\n-        pass\n+        go",
             Ok(CLASSES.replacen("end():\n        pass", "end():\n        go", 1)),
         ),
-        // The anchor's own line may be among the hunk's.
+        // The anchor line itself may be part of the hunk.
         (
             "@@ class B:\n class B:\n-    def run():\n+    def go():",
             Ok(CLASSES.replacen("class B:\n    def run", "class B:\n    def go", 1)),
@@ -119,7 +119,7 @@ fn anchors_tell_places_apart() {
             "@@ class C\n-        pass",
             Err("no line \"class C\" from line 1 on"),
         ),
-        // Numbers of the other format help where they can.
+        // Line numbers of the other format are used where they help.
         (
             "@@ -9,1 +9,1 @@\n-        pass\n+        go",
             Ok(CLASSES.replacen("end():\n        pass", "end():\n        go", 1)),
@@ -140,7 +140,7 @@ fn lines_fit_but_for_blanks_and_marks_and_stay_as_they_are() {
             "@@\n say \"a\" - b\n-c\n+d",
             Ok("say “a” – b\nd\n"),
         ),
-        // The closest likeness wins.
+        // The closest match wins.
         ("a \na\n", "@@\n-a\n+x", Ok("a \nx\n")),
     ] {
         check(old, &update(body), expect);
@@ -198,7 +198,7 @@ fn ends_of_lines_stay() {
     }
 }
 
-/// text, hunks → the new text, or the error
+/// Text, hunks → the new text or the error.
 const NUMBERED: &[(&str, &str, Result<&str, &str>)] = &[
     ("a\nb\nc\n", "@@ -2 +2 @@\n-b\n+x\n", Ok("a\nx\nc\n")),
     ("a\nb\nc\n", "@@ -1,0 +2 @@\n+x\n", Ok("a\nx\nb\nc\n")),
@@ -277,7 +277,7 @@ fn unified_hunks_are_counted_and_found_nearest_to_where_they_say() {
     }
 }
 
-/// patch → one line a section: action, path, where to; or the error
+/// Patch → one line per section: action, path, new path; or the error.
 const SECTIONS: &[(&str, &str)] = &[
     (
         "*** Begin Patch\n*** Add File: a b.txt\n+x\n*** Delete File: c\n*** Update File: d\n*** Move to: e\n*** End Patch",
@@ -446,7 +446,7 @@ fn a_patch_is_bounded() {
     check(&lines, &update("@@\n+x"), Err("more than 2000000 lines"));
 }
 
-/// Many alike lines, where comparing everywhere would take hours.
+/// Many similar lines, for which comparing at every position would take hours.
 #[test]
 fn searching_takes_one_pass() {
     let old = "a\n".repeat(500_000);
@@ -471,7 +471,7 @@ fn notes_say_what_fitted_not_quite() {
     assert_eq!((fitted.added, fitted.removed), (1, 1));
 }
 
-/// Texts of few different lines, so that much repeats; of all kinds of ends.
+/// Texts of few different lines, so that many repeat, with all kinds of line endings.
 fn text() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         Just("a"),
@@ -493,7 +493,7 @@ proptest! {
         prop_assume!(old != new);
         let diff = TextDiff::from_lines(&old, &new);
         let patch = diff.unified_diff().context_radius(radius).header("a/f", "b/f").to_string();
-        // Without a line around, a new line cannot tell how the file's lines end.
+        // Without a context line, a new line cannot tell how the file's lines end.
         prop_assume!(radius > 0 || !old.contains('\r'));
         let got = applied(old.as_bytes(), &patch).map(|text| String::from_utf8(text).unwrap());
         prop_assert_eq!(got, Ok(new), "{}", patch);

@@ -1,4 +1,4 @@
-//! The walk finds what ripgrep's own walk finds, whatever ignore files lie where.
+//! The walk finds what ripgrep's own walk finds, whatever ignore files there are.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::search::walk::{Walk, WalkEntry};
 
-/// How a tree is walked.
+/// The options of a walk.
 #[derive(Debug, Clone)]
 struct Way {
     start: &'static str,
@@ -24,7 +24,7 @@ struct Way {
     kind: Option<&'static str>,
 }
 
-/// The folder where the walk starts, as the workspace names it.
+/// Returns the folder where the walk starts, as named by the workspace.
 fn base(root: &Path, way: &Way) -> PathBuf {
     root.join(way.start.trim_start_matches('.'))
 }
@@ -97,7 +97,7 @@ fn sorted(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-/// Makes a file or, where the path ends with a slash, a folder.
+/// Creates a file or, if the path ends with a slash, a folder.
 fn put(root: &Path, path: &str, text: &str) {
     let whole = root.join(path);
     let folder = if path.ends_with('/') {
@@ -105,7 +105,7 @@ fn put(root: &Path, path: &str, text: &str) {
     } else {
         whole.parent().unwrap()
     };
-    // What is in the way stays.
+    // Existing entries are kept.
     if fs::create_dir_all(folder).is_ok() && !whole.exists() {
         fs::write(&whole, text).unwrap();
     }
@@ -220,7 +220,7 @@ fn the_rules_of_a_worktrees_repository_count() {
     assert_eq!(found, theirs(&workspace, &way));
 }
 
-/// What a walk shows of a whole workspace.
+/// Returns the paths that a walk of a whole workspace finds.
 fn list_names(workspace: &Workspace) -> Vec<String> {
     let way = Way {
         start: ".",
@@ -313,7 +313,7 @@ fn a_visitor_that_stops_ends_the_walk_of_every_thread() {
             ControlFlow::Break(())
         }
     });
-    // Each thread may have been about to visit one more.
+    // Each thread may have been about to visit one more entry.
     let seen = seen.into_inner();
     assert!((1..=2).contains(&seen), "{seen}");
 }

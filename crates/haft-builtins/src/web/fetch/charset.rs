@@ -89,7 +89,7 @@ mod tests {
                 "text/html; charset=nonsense",
                 "grün\u{fffd}",
             ),
-            // The header is wrong, and believed: what is wrong in it shows.
+            // The header is wrong but takes precedence, so the text shows replacement characters.
             (b"gr\xfcn", "text/html; charset=utf-8", "gr\u{fffd}n"),
         ];
         for (bytes, header, expect) in rows {

@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn nesting_bombs_are_cut_and_do_not_overflow() {
-        // Formatting elements reopen in every paragraph: the tree grows with the square of the page.
+        // Formatting elements reopen in every paragraph, so the tree grows with the square of the page.
         let mut reopened = String::new();
         for n in 0..50_000 {
             let _ = write!(reopened, "<p><font color=c{n}></p>");

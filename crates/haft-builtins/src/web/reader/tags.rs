@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn w3_a_flood_of_attributes_costs_no_more_than_its_length() {
-        // A million attributes: quadratic, this would not end.
+        // A million attributes: with quadratic cost this would not end.
         let html = format!("<p{}>", " a".repeat(1_000_000));
         assert_eq!(limit_tags(&html).html.len(), "<p>".len() + 2_000);
     }
