@@ -1,4 +1,4 @@
-//! Large results in a bucket. Those in memory and on disk are in `haft`.
+//! Large results in a bucket. The in-memory and on-disk stores are in `haft`.
 
 mod object;
 

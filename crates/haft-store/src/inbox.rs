@@ -1,4 +1,4 @@
-//! The inboxes of both databases, and what they share: how a request is written, what a row says, and the bounds.
+//! The inboxes of both databases and what they share: writing requests, reading rows, and limits.
 
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval, WaitingLimits};
 use haft::approval::transition::{Event, Refused, transition};
@@ -13,23 +13,23 @@ pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 
-/// Most requests of a tenant that wait at a time: a person who has as many before them decides nothing any more.
+/// Maximum number of pending requests per tenant: no user can decide about more than that.
 pub(crate) const MOST_PENDING: u32 = 10_000;
 
-/// The longest request as JSON, in bytes: arguments of some megabytes with their escapes, and the preview of what becomes
-/// of a file.
+/// Maximum length of a request as JSON, in bytes: some megabytes of arguments with their escapes, and the preview of a file
+/// change.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// Changes that a slow listener may be behind.
+/// Maximum number of changes that a slow listener may lag behind.
 pub(crate) const BEHIND: usize = 4096;
 
-/// How long requests are kept after they have ended, in nanoseconds: 30 days.
+/// Time that requests are kept after they end, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
-/// Bytes of requests that are written before it is looked again whether those that ended undecided hold too many.
+/// Bytes of new requests after which the inbox checks again whether requests that ended undecided take up too much space.
 pub(crate) const SWEEP_BYTES: usize = 8 << 20;
 
-/// A request as it is written.
+/// A request to be written.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) tenant: String,
@@ -44,7 +44,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The request as it is kept; refused where it is too long.
+    /// Prepares a request for storage; fails if it is too long.
     pub(crate) fn of(request: &ApprovalRequest) -> Result<Self, InboxError> {
         let json = serde_json::to_string(request).map_err(|e| unavailable(Failure::of(e)))?;
         if json.len() > LONGEST {
@@ -67,7 +67,7 @@ impl Draft {
     }
 }
 
-/// What is looked at to find out whether one more request may wait.
+/// What determines whether one more request may be pending.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) tenant: String,
@@ -75,7 +75,7 @@ pub(crate) struct Room {
     pub(crate) fingerprint: String,
     pub(crate) per_run: i64,
     pub(crate) total: i64,
-    /// None where any number may wait.
+    /// `None` means no limit on the bytes.
     pub(crate) bytes: Option<i64>,
 }
 
@@ -95,11 +95,11 @@ impl Room {
     }
 }
 
-/// A decision as it is written.
+/// A decision to be written.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) event: Event,
-    /// What a pending request becomes.
+    /// The status that a pending request gets.
     pub(crate) status: &'static str,
     pub(crate) json: String,
     pub(crate) edited_digest: Option<String>,
@@ -131,7 +131,7 @@ impl Verdict {
     }
 }
 
-/// A row as it was read.
+/// A row as read.
 #[derive(Debug)]
 pub(crate) struct StoredRow {
     pub(crate) request: String,
@@ -141,12 +141,12 @@ pub(crate) struct StoredRow {
     pub(crate) delivered: bool,
     /// Whether the process that waits for the decision is alive.
     pub(crate) attended: bool,
-    /// Whether the process that took it is; none where nobody did.
+    /// Whether the process that claimed it is alive; `None` if it is unclaimed.
     pub(crate) claimer_lives: Option<bool>,
 }
 
 impl StoredRow {
-    /// What the row says at a time.
+    /// Returns the approval that the row describes at the given time.
     pub(crate) fn entry(self, now: i128) -> Result<StoredApproval, InboxError> {
         let request: ApprovalRequest =
             serde_json::from_str(&self.request).map_err(|e| unavailable(format!("a row: {e}")))?;
@@ -175,14 +175,14 @@ impl StoredRow {
     }
 }
 
-/// Why an event came to nothing at a request that was read after it. A request goes one way: one at which the event is
-/// possible now was not yet decided then.
+/// Returns why an event did not apply to a request that was read afterwards. A request's status only moves forward: if the
+/// event is possible now, the request was still undecided then.
 pub(crate) fn refusal(entry: &StoredApproval, event: Event) -> InboxError {
     let refused = transition(entry.status, event).err();
     refused.unwrap_or(Refused::Undecided).error(entry)
 }
 
-/// Why one more cannot be written.
+/// Returns the error for one request too many.
 pub(crate) fn full() -> InboxError {
     unavailable(format!(
         "{MOST_PENDING} requests wait already; decide about some, or let them expire"
@@ -193,12 +193,12 @@ pub(crate) fn unavailable(why: impl Into<Failure>) -> InboxError {
     InboxError::Unavailable(why.into())
 }
 
-/// The statuses under which rows are kept that may have one of these; none for all of them.
+/// Returns the stored statuses of rows that may have one of the wanted statuses; empty means any.
 pub(crate) fn kept_as(wanted: &[RequestStatus]) -> Vec<&'static str> {
     let mut kept = Vec::new();
     for status in wanted {
         let names: &[RequestStatus] = match status {
-            // What has expired is marked so in passing.
+            // Expired requests are marked as such only in passing.
             RequestStatus::Expired => &[RequestStatus::Expired, RequestStatus::Pending],
             RequestStatus::InDoubt => &[RequestStatus::Running],
             other => std::slice::from_ref(other),

@@ -1,7 +1,8 @@
-//! `DbJournal`: journals of chains in a database, so that a chain goes on in another process, or on another machine.
+//! `DbJournal`: journals of chains in a database, so that a chain can continue in another process or on another machine.
 //!
-//! A thread of its own writes, one entry after the other, to its end where its caller is dropped. While chains of a run are at work their process holds it by a lease, which is looked at with every entry: a process that
-//! lost it writes nothing any more, and what cannot be written is not run.
+//! A dedicated thread writes the entries one after the other, even if a caller is dropped. While chains of a run are active,
+//! their process holds the run by a lease, which is checked with every entry: a process that lost its lease writes nothing, and
+//! what cannot be written does not run.
 
 use std::collections::{HashMap, HashSet};
 use std::future::ready;
@@ -36,7 +37,7 @@ pub struct DbJournal {
     place: Place,
     lease: Lease,
     lane: Lane<Job>,
-    /// The chains of runs that began here and did not close.
+    /// By run, the chains that began in this process and have not closed.
     chains: Mutex<HashMap<RunId, HashSet<CallId>>>,
 }
 
@@ -49,16 +50,16 @@ enum Place {
 }
 
 impl DbJournal {
-    /// Journals in a `SQLite` file. `home` is haft's state folder, whose records say which calls had started.
+    /// Creates journals in a `SQLite` file. `home` is haft's state folder, whose records say which calls had started.
     #[cfg(feature = "sqlite")]
     pub fn sqlite(path: PathBuf, home: impl Into<PathBuf>) -> Self {
         Self::new(Place::Sqlite(path), home.into())
     }
 
-    /// Journals in a `PostgreSQL` database; `home` is haft's state folder, whose records say which calls had started.
+    /// Creates journals in a `PostgreSQL` database. `home` is haft's state folder, whose records say which calls had started.
     ///
     /// # Errors
-    /// A URL that cannot be read.
+    /// The URL is invalid.
     #[cfg(feature = "postgres")]
     pub fn postgres(url: &str, home: impl Into<PathBuf>) -> Result<Self, StoreError> {
         crate::postgres::PostgresStore::new(url)?;
@@ -75,13 +76,13 @@ impl DbJournal {
         }
     }
 
-    /// With another lease; for journals that were not used yet.
+    /// Sets another lease; for journals that have not been used yet.
     pub fn with_lease(mut self, lease: Lease) -> Self {
         self.lease = lease;
         self
     }
 
-    /// Gives a job to the thread, whose answer is awaited or not.
+    /// Sends a job to the thread, which runs it even if the answer is not awaited.
     fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(oneshot::Sender<Outcome<T>>) -> Job,
@@ -122,7 +123,7 @@ impl DbJournal {
             last,
             answer,
         });
-        // Given under the lock: that it is the last is true where the thread takes it.
+        // Sent under the lock, so `last` still holds when the thread takes the job.
         drop(left);
         Box::pin(async move {
             let added = added.await;
@@ -214,14 +215,14 @@ impl Journal for DbJournal {
 }
 
 impl DbJournal {
-    /// The lines of a run that no other process is at.
+    /// Returns the lines of a run, unless another process holds it.
     fn lines<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Vec<u8>>> {
         let lines = self.ask(|answer| Job::Read(run.to_string(), answer));
         Box::pin(async move { lines.await.map_err(|fault| to_journal_error(run, fault)) })
     }
 }
 
-/// Reads a run's lines on a thread for work that blocks: a journal may be long, and the run's record is read with it.
+/// Reads a run's lines on a blocking thread: a journal may be long, and the run's record is read with it.
 async fn read_lines<T: Send + 'static>(
     run: &RunId,
     lines: Vec<Vec<u8>>,
@@ -231,7 +232,7 @@ async fn read_lines<T: Send + 'static>(
     let read = run_blocking(move || {
         let mut reader = Reader::new(&of);
         for (number, line) in (1..).zip(&lines) {
-            // A line is there whole or not at all.
+            // The database stores a line completely or not at all.
             reader.line(number, &[line.as_slice(), b"\n"].concat())?;
         }
         Ok(read(reader))
@@ -239,10 +240,10 @@ async fn read_lines<T: Send + 'static>(
     read.await.map_err(|e| failed(run, Failure::of(e)))?
 }
 
-/// Why a journal said no.
+/// Why a journal operation failed.
 #[derive(Debug)]
 enum Fault {
-    /// Another process is at the run.
+    /// Another process holds the run.
     Busy,
     /// The database failed.
     Failed(Failure),
@@ -267,30 +268,30 @@ fn failed(run: &RunId, why: Failure) -> JournalError {
 /// A job for the thread.
 #[derive(Debug)]
 enum Job {
-    /// Add a line; `last` where no chain of the run is at work any more.
+    /// Adds a line; `last` if no chain of the run is active any more.
     Add {
         run: String,
         line: String,
         last: bool,
         answer: oneshot::Sender<Outcome<()>>,
     },
-    /// A chain of this run waits; whether it was the last at work.
+    /// Suspends a chain of this run; the flag says whether it was the last active one.
     Leave(String, bool, oneshot::Sender<Outcome<()>>),
     Read(String, oneshot::Sender<Outcome<Vec<Vec<u8>>>>),
 }
 
-/// What a database does for journals.
+/// What journals need from a database.
 trait Backend {
-    /// Holds the run and adds a line; whether lines were there before it was held.
+    /// Holds the run and adds a line; returns whether there were lines before it was held.
     fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool>;
 
-    /// Lets go of a run, and of its lines where they are of no use any more.
+    /// Releases a run, and deletes its lines if they are no longer needed.
     fn let_go(&mut self, run: &str, wipe: bool) -> Outcome<()>;
 
-    /// Says that this process is alive and at these runs.
+    /// Renews this process's lease on these runs.
     fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()>;
 
-    /// The lines of a run that no other process is at; `ours` where this one is.
+    /// Returns the lines of a run unless another process holds it; `ours` says that this process does.
     fn lines(&mut self, run: &str, ours: bool) -> Outcome<Vec<Vec<u8>>>;
 }
 
@@ -303,13 +304,13 @@ fn backend(place: Place, lease: Lease) -> Result<Box<dyn Backend>, String> {
     })
 }
 
-/// Works until nobody can give a job any more.
+/// Runs jobs until every sender is dropped.
 fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
-    // Whoever waits hears that the thread ended.
+    // Waiting callers learn that the thread ended.
     let Ok(mut backend) = backend(place, lease) else {
         return;
     };
-    // The runs that are held, and whether they had lines before.
+    // The runs held, and whether they had lines before.
     let mut held: HashMap<String, bool> = HashMap::new();
     let mut beat = Instant::now();
     loop {
@@ -334,21 +335,21 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
             Next::End => break,
         }
         if beat.elapsed() >= lease.beat && !held.is_empty() {
-            // A run that was lost shows with its next line.
+            // The loss of a run shows when its next line is added.
             drop(backend.renew(&mut held.keys().map(String::as_str)));
             beat = Instant::now();
         }
     }
 }
 
-/// Gives an answer; a failure that no caller awaits any more is logged.
+/// Sends an answer; logs a failure if the caller is gone.
 fn tell(answer: oneshot::Sender<Outcome<()>>, outcome: Outcome<()>) {
     if let Err(Err(fault)) = answer.send(outcome) {
         tracing::error!(?fault, "write the journal of a chain that was dropped");
     }
 }
 
-/// What was left is not wiped when others end.
+/// Releases a run without deleting what a suspended chain still needs.
 fn leave(
     backend: &mut dyn Backend,
     held: &mut HashMap<String, bool>,
@@ -363,11 +364,11 @@ fn leave(
     Ok(())
 }
 
-/// A line to be added to a run's journal.
+/// A line to add to a run's journal.
 struct NewLine {
     run: String,
     line: String,
-    /// Whether its chain ends with it, and no other of the run is left.
+    /// Whether it ends its chain and the run has no other active one.
     last: bool,
 }
 
@@ -378,7 +379,7 @@ fn add(backend: &mut dyn Backend, held: &mut HashMap<String, bool>, new: &NewLin
     let old = known.unwrap_or(old);
     if *last {
         held.remove(run);
-        // Chains that ended need no journal; a run may have thousands.
+        // Chains that ended need no journal, and a run may have thousands.
         return backend.let_go(run, !old);
     }
     held.insert(run.to_owned(), old);

@@ -1,4 +1,4 @@
-//! `Lane`: a bounded queue to a thread of its own, for work that blocks.
+//! `Lane`: a bounded queue to a dedicated thread, for blocking work.
 
 use haft::error::Failure;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What may wait in a queue, in KiB of texts; each job counts for one more.
+/// Capacity of a queue, in KiB of text; each job counts for one more.
 const ROOM: usize = 64 << 10;
 
-/// The end to which jobs are given. Dropped with all its jobs done, the thread ends.
+/// The sending end. Once it is dropped and all jobs are done, the thread ends.
 #[derive(Debug)]
 pub(crate) struct Lane<T> {
     sender: Mutex<Option<mpsc::Sender<Sent<T>>>>,
     room: Arc<Semaphore>,
 }
 
-/// A job on its way.
+/// A queued job.
 #[derive(Debug)]
 struct Sent<T> {
     job: T,
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// The end from which the thread takes jobs.
+/// The thread's receiving end.
 #[derive(Debug)]
 pub(crate) struct Jobs<T>(Receiver<Sent<T>>);
 
 impl<T: Send + 'static> Lane<T> {
-    /// A queue whose thread starts with the first job.
+    /// Creates a queue whose thread starts with the first job.
     pub(crate) fn new() -> Self {
         Self {
             sender: Mutex::new(None),
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Lane<T> {
         }
     }
 
-    /// Gives a job whose texts have so many bytes, once there is room; `start` begins the thread where none runs.
+    /// Sends a job with `bytes` of text once there is room; `start` starts the thread if none is running.
     pub(crate) async fn give(
         &self,
         job: T,
@@ -52,7 +52,7 @@ impl<T: Send + 'static> Lane<T> {
         self.send(job, Some(room), start)
     }
 
-    /// Gives a job that can be done without: dropped where there is no room, or no thread.
+    /// Sends an optional job: drops it if there is no room or no thread.
     pub(crate) fn offer(&self, job: T) {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return;
@@ -66,7 +66,7 @@ impl<T: Send + 'static> Lane<T> {
         }
     }
 
-    /// Gives a job that takes no room; for the few that wake a thread.
+    /// Sends a job that takes no room; for the few that wake a thread.
     pub(crate) fn send_at_once(
         &self,
         job: T,
@@ -86,7 +86,7 @@ impl<T: Send + 'static> Lane<T> {
         if let Some(running) = &*sender {
             match running.send(sent) {
                 Ok(()) => return Ok(()),
-                // Its thread is gone: another one begins.
+                // Its thread has ended: start another one.
                 Err(back) => sent = back.0,
             }
         }
@@ -99,24 +99,24 @@ impl<T: Send + 'static> Lane<T> {
         Ok(())
     }
 
-    /// Lets the thread end after what waits; jobs that come later begin a new one.
+    /// Lets the thread end once the queue is done; later jobs start a new one.
     pub(crate) fn end(&self) {
         drop(self.sender.lock().take());
     }
 }
 
-/// What came of waiting for a job.
+/// The result of waiting for a job.
 pub(crate) enum Next<T> {
-    /// One.
+    /// A job.
     Job(T),
-    /// None in this time.
+    /// No job arrived in time.
     Quiet,
-    /// None ever again.
+    /// No job will ever arrive.
     End,
 }
 
 impl<T> Jobs<T> {
-    /// The next job, waited for at most so long; for as long as it takes without a limit.
+    /// Returns the next job, waiting for at most `within`, or without a limit if that is `None`.
     pub(crate) fn next(&self, within: Option<Duration>) -> Next<T> {
         let received = match within {
             Some(within) => self.0.recv_timeout(within),
@@ -129,7 +129,7 @@ impl<T> Jobs<T> {
         }
     }
 
-    /// A job that waits already.
+    /// Returns a job that is already queued.
     pub(crate) fn waiting(&self) -> Option<T> {
         self.0.try_recv().ok().map(|sent| sent.job)
     }

@@ -1,19 +1,19 @@
-//! `Lease`: how processes that share a database know of each other whether they are alive.
+//! `Lease`: how processes that share a database know which of them are alive.
 
 use std::time::Duration;
 
-/// How long a process counts as alive after its last sign, and how often it gives one while it waits for a decision or carries
-/// one out. All processes at a database use the same.
+/// How long a process counts as alive after it last renewed its lease, and how often it renews while it waits for a decision or
+/// runs a call. All processes that share a database must use the same values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// How long a sign lasts.
+    /// How long the lease lasts after a renewal.
     pub lasts: Duration,
-    /// How often a sign is given: several times within `lasts`, so that one may come late.
+    /// Interval between renewals: several within `lasts`, so that one may be late.
     pub beat: Duration,
 }
 
 impl Default for Lease {
-    /// Five seconds, and a sign every one and a half.
+    /// Five seconds, renewed every 1.5 seconds.
     fn default() -> Self {
         Self {
             lasts: Duration::from_secs(5),
@@ -23,7 +23,7 @@ impl Default for Lease {
 }
 
 impl Lease {
-    /// The end of a lease that begins at `now`, in nanoseconds since 1970.
+    /// Returns the end of a lease that begins at `now`, in nanoseconds since 1970.
     #[cfg(feature = "sqlite")]
     pub(crate) fn until(self, now: i64) -> i64 {
         now.saturating_add(i64::try_from(self.lasts.as_nanos()).unwrap_or(i64::MAX))

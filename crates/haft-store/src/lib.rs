@@ -1,8 +1,8 @@
-//! haft's durable store, by what is stored: approval requests (`inbox`), `suspended` calls, `runs`, chains' `journal`s, `memory`
-//! and `artifacts`, each on the databases that it has. How the databases are reached is in `sqlite` and `postgres`.
+//! haft's durable store, by what it stores: approval requests (`inbox`), `suspended` calls, `runs`, the `journal`s of chains,
+//! `memory` and `artifacts`, each on the databases that it supports. `sqlite` and `postgres` connect to the databases.
 //!
-//! Features: `sqlite` and `postgres`, each with everything but artifacts (memory is on `SQLite` alone), and `s3` for artifacts in a
-//! bucket.
+//! Features: `sqlite` and `postgres`, each with everything but artifacts (memory is on `SQLite` alone), and `s3` for artifacts in
+//! a bucket.
 
 #[cfg(feature = "s3")]
 pub mod artifacts;

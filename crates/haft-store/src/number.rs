@@ -1,11 +1,11 @@
-//! Numbers as databases keep them.
+//! Conversion of numbers for databases.
 
-/// Nanoseconds since 1970 in 64 bits with a sign: enough until 2262.
+/// Converts nanoseconds since 1970 to a signed 64-bit number, which lasts until 2262.
 pub(crate) fn nanoseconds(at: i128) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }
 
-/// A count; more than a signed number holds becomes the highest that it does.
+/// Converts a count, saturating at the maximum of a signed number.
 pub(crate) fn number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

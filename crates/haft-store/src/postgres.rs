@@ -1,7 +1,7 @@
-//! `PostgresStore`: the connections to a `PostgreSQL` database (15 or later) that processes on several machines share.
+//! `PostgresStore`: the connections to a `PostgreSQL` database (15 or later) that processes on several machines can share.
 //!
-//! Each change is one statement, and each may be made twice: where the connection breaks before the answer is there, it is
-//! made again until the time that an operation has is over. So a server that restarts loses nothing and doubles nothing.
+//! Each change is one statement that is safe to repeat: if the connection breaks before the answer arrives, the change is retried
+//! until the operation's time limit. A server restart therefore neither loses nor duplicates anything.
 
 use haft::error::Failure;
 use std::str::FromStr as _;
@@ -25,22 +25,22 @@ pub(crate) mod beat;
 
 use beat::Beat;
 
-/// How long an operation may take, connecting and trying again with it.
+/// Time limit of an operation, including connecting and retries.
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
-/// How long to wait before an operation is tried again; doubled each time, up to a half second.
+/// Delay before the first retry of an operation; doubles each time, up to half a second.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Most connections of a process: one listens, and one more than a machine has processors seldom helps.
+/// Maximum number of connections per process: one listens, and more than the machine has processors plus one seldom help.
 const CONNECTIONS: u32 = 8;
 
-/// The oldest server with which this works.
+/// The oldest supported server version.
 const OLDEST: i32 = 150_000;
 
-/// Taken while the schema is made, so that one process does.
+/// Advisory lock held while migrating the schema, so that only one process does it.
 const LOCK: i64 = 0x6861_6674;
 
-/// What brings the schema from each version to the next.
+/// Migrations from each schema version to the next.
 const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0001_store.sql"),
     include_str!("postgres/migrations/0002_journal.sql"),
@@ -50,18 +50,18 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0006_run_notes.sql"),
 ];
 
-/// Haft's tables in a `PostgreSQL` database, connected at first use.
+/// haft's tables in a `PostgreSQL` database, connected on first use.
 #[derive(Debug)]
 pub struct PostgresStore(pub(crate) Arc<Server>);
 
 #[derive(Debug)]
 pub(crate) struct Server {
     options: PgConnectOptions,
-    /// Where it is, without what is secret.
+    /// The server's address without secrets.
     place: String,
     pub(crate) pool: OnceCell<PgPool>,
     pub(crate) changes: broadcast::Sender<ApprovalId>,
-    /// Whether a task listens.
+    /// Whether a task is listening.
     listening: Mutex<bool>,
     pub(crate) beat: Beat,
     pub(crate) filing: Filing,
@@ -69,13 +69,14 @@ pub(crate) struct Server {
 }
 
 impl PostgresStore {
-    /// The database of this URL (`postgres://user:password@host:port/database?sslmode=require`); nothing is connected yet.
+    /// Creates a store for the database at this URL (`postgres://user:password@host:port/database?sslmode=require`); does not
+    /// connect yet.
     ///
     /// # Errors
-    /// [`StoreError`] where the URL cannot be read; the password is not quoted.
+    /// [`StoreError`] if the URL is invalid; the error does not contain the password.
     pub fn new(url: &str) -> Result<Self, StoreError> {
         let options = PgConnectOptions::from_str(url)
-            // The error may quote the URL, and that a password.
+            // The original error may quote the URL, which may contain a password.
             .map_err(|_| StoreError("the URL of PostgreSQL cannot be read".into()))?;
         let database = options
             .get_database()
@@ -89,13 +90,13 @@ impl PostgresStore {
         let options = options.application_name("haft").options([
             ("statement_timeout", "5000"),
             ("lock_timeout", "4000"),
-            // A decision that was answered is on the disk, whatever the server's own setting is.
+            // A decision that was confirmed is on disk, whatever the server's own setting is.
             ("synchronous_commit", "on"),
         ]);
         Ok(Self::of(options, place, Lease::default()))
     }
 
-    /// With another lease; for a store that was not used yet.
+    /// Sets another lease; for a store that has not been used yet.
     pub fn with_lease(self, lease: Lease) -> Self {
         Self::of(self.0.options.clone(), self.0.place.clone(), lease)
     }
@@ -113,10 +114,10 @@ impl PostgresStore {
         }))
     }
 
-    /// Says that this process is gone and closes the connections. Dropping without it loses nothing.
+    /// Removes this process and closes the connections. Dropping without it loses nothing.
     pub async fn shut(&self) {
         if let Some(pool) = self.0.pool.get() {
-            // Where it cannot be said, it shows after some seconds.
+            // If this fails, others notice within seconds.
             let _ = timeout(WITHIN, self.0.beat.leave(pool)).await;
             let _ = timeout(WITHIN, self.0.filing.close()).await;
             let _ = timeout(WITHIN, pool.close()).await;
@@ -125,14 +126,14 @@ impl PostgresStore {
 }
 
 impl Server {
-    /// The connections, with the schema up to date.
+    /// Returns the connection pool, with the schema up to date.
     pub(crate) async fn pool(&self) -> Result<&PgPool, sqlx::Error> {
         self.pool
             .get_or_try_init(|| async {
                 let pool = PgPoolOptions::new()
                     .max_connections(CONNECTIONS)
                     .acquire_timeout(WITHIN)
-                    // What is broken shows at its first use, and is made again.
+                    // A broken connection fails on first use and is then replaced.
                     .test_before_acquire(false)
                     .idle_timeout(None)
                     .max_lifetime(None)
@@ -143,7 +144,7 @@ impl Server {
             .await
     }
 
-    /// Makes an operation, and again while the server cannot be reached, until its time is over.
+    /// Runs an operation and retries it while the server is unreachable, until its time limit.
     pub(crate) async fn ask<T, E, F>(
         &self,
         make: impl Fn(PgPool) -> F,
@@ -170,7 +171,7 @@ impl Server {
         }
     }
 
-    /// What went wrong, in words that name the server.
+    /// Describes the error, naming the server.
     pub(crate) fn reason(&self, error: &sqlx::Error) -> String {
         let place = &self.place;
         match error {
@@ -181,7 +182,7 @@ impl Server {
         }
     }
 
-    /// The same, with the error that it came from.
+    /// Like [`Server::reason`], with the original error as the source.
     pub(crate) fn failure(&self, error: sqlx::Error) -> Failure {
         Failure::new(self.reason(&error)).with_source(error)
     }
@@ -194,12 +195,12 @@ impl Server {
         )
     }
 
-    /// The name of this process.
+    /// Returns this process's name.
     pub(crate) async fn me(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
         self.beat.me(pool).await
     }
 
-    /// A number for an attempt of this process, which no other has.
+    /// Returns a number for an attempt that is unique within this process.
     pub(crate) fn attempt(&self) -> u64 {
         self.beat.attempt()
     }
@@ -209,15 +210,15 @@ impl Server {
     }
 }
 
-/// Why an operation came to nothing.
+/// Why an operation failed.
 pub(crate) enum OperationError<E> {
-    /// It was refused, or the server was still away at the end of its time.
+    /// It was refused, or the server was still unreachable at the end of its time limit.
     Refused(E),
-    /// No answer came.
+    /// No response came.
     Silent,
 }
 
-/// Whether the server, or the way to it, went away: what was asked may be asked again.
+/// Returns whether the server or the connection to it was lost, so that the operation may be retried.
 pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_)
@@ -225,7 +226,8 @@ pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
         | sqlx::Error::Protocol(_)
         | sqlx::Error::WorkerCrashed
         | sqlx::Error::PoolTimedOut => true,
-        // 08: connection; 57P: the server stops, crashed, or starts; 40: the transaction was undone for another's sake.
+        // 08: connection; 57P: the server is stopping, crashed or starting; 40: the transaction was rolled back in favor of
+        // another.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
             code.starts_with("08") || code.starts_with("57P") || code.starts_with("40")
         }),

@@ -1,4 +1,4 @@
-//! The run index in both databases, and what they share: a row as a run, and what an update came to.
+//! The run index in both databases, and what they share: conversion of rows, and checks of updates.
 
 use haft::audit::RunStart;
 use haft::audit::index::{CallCount, Closed, HourCount, IndexError, RunEntry, RunState};
@@ -14,15 +14,15 @@ mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-/// A row of the table of runs, whose columns have the same names in every database.
+/// A row of the runs table; columns have the same names in every database.
 trait RunRow {
-    /// What the driver says where a column cannot be read.
+    /// The driver's error for a column that cannot be read.
     type Error;
 
-    /// A column of text.
+    /// Reads a text column.
     fn text(&self, column: &str) -> Result<Option<String>, Self::Error>;
 
-    /// A column of numbers.
+    /// Reads a number column.
     fn number(&self, column: &str) -> Result<Option<i64>, Self::Error>;
 }
 
@@ -62,14 +62,14 @@ fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
         ended: time("ended")?,
         calls: count("calls")?,
         closed,
-        // Notes of a newer haft may be unreadable; the run is listed all the same.
+        // Notes of a newer haft may be unreadable; the run is listed anyway.
         notes: row
             .text("notes")?
             .and_then(|notes| serde_json::from_str(&notes).ok()),
     })
 }
 
-/// Reads the calls of an hour.
+/// Reads an hour's calls.
 fn hour<R: RunRow>(row: &R) -> Result<HourCount, R::Error> {
     let number = |column: &str| -> Result<i64, R::Error> { Ok(row.number(column)?.unwrap_or(0)) };
     let count =
@@ -87,7 +87,7 @@ fn hour<R: RunRow>(row: &R) -> Result<HourCount, R::Error> {
     })
 }
 
-/// The state of a run in progress.
+/// Returns the state of a run in progress.
 fn in_progress(suspended: bool) -> RunState {
     if suspended {
         RunState::Suspended
@@ -96,7 +96,7 @@ fn in_progress(suspended: bool) -> RunState {
     }
 }
 
-/// Whether an update found the run open.
+/// Returns an error unless the update found the run open.
 fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
     if rows == 1 {
         Ok(())

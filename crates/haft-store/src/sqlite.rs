@@ -1,4 +1,4 @@
-//! `haft.db`: haft's own database, one file that several processes share; how it is opened, and the connection to it.
+//! `SqliteStore`: the connection to `haft.db`, haft's own database file, which several processes share.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub use crate::inbox::sqlite::SqliteInbox;
 use file::FILE;
 use worker::Worker;
 
-/// Haft's database in its state folder: one connection in this process, opened at first use.
+/// haft's database in its state folder: one connection per process, opened on first use.
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(crate) worker: Worker,
@@ -20,12 +20,12 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// The database `haft.db` in `home`; nothing is made or opened yet.
+    /// Creates a store for `haft.db` in `home`; does not create or open the file yet.
     pub fn new(home: &Path) -> Self {
         Self::at(home.join(FILE))
     }
 
-    /// The database in a file of any name.
+    /// Creates a store for a database file with any name.
     pub fn at(path: PathBuf) -> Self {
         Self {
             worker: Worker::new(path),
@@ -33,10 +33,10 @@ impl SqliteStore {
         }
     }
 
-    /// Closes the connection and folds the write-ahead log into the file. Dropping without it loses nothing.
+    /// Closes the connection and merges the write-ahead log into the file. Dropping without it loses nothing.
     ///
     /// # Errors
-    /// What the database says, such as a disk that is full.
+    /// The database's error, such as a full disk.
     pub async fn shut(&self) -> Result<(), StoreError> {
         self.worker.close().await
     }

@@ -11,18 +11,18 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-/// Most suspended calls of a key that are looked at.
+/// Maximum number of suspended calls per key to look at.
 const MOST: i64 = 100;
 
-/// How often a process sweeps old suspended calls, in nanoseconds.
+/// Interval between a process's sweeps of old suspended calls, in nanoseconds.
 const SWEEP: i64 = 3_600_000_000_000;
 
-/// When this process swept last.
+/// Time of this process's last sweep.
 #[derive(Debug, Default)]
 pub(crate) struct Sweeps(AtomicI64);
 
 impl Sweeps {
-    /// Whether it is time, which it is once an hour.
+    /// Returns whether a sweep is due, which is so once an hour.
     pub(crate) fn is_due(&self, now: i64) -> bool {
         let last = self.0.load(Ordering::Relaxed);
         now.saturating_sub(last) >= SWEEP && self.0.swap(now, Ordering::Relaxed) == last

@@ -1,16 +1,16 @@
-//! `ObjectArtifacts`: artifacts in a bucket, where every haft that shares it sees them.
+//! `ObjectArtifacts`: artifacts in a bucket, visible to every haft process that shares it.
 //!
-//! Below the prefix there is `v1/TENANT/SUBJECT/RUN/` for each run, all three hashes of the names, and in it `run.json`,
-//! which says whose run it is, and `DIGITS/CREATED-BYTES-TYPE` for each artifact: what a listing tells is all there is to
-//! know of one but its bytes. Each run has its own copy, so nothing is shared that one of them could take from another.
+//! Each run has a folder `v1/TENANT/SUBJECT/RUN/` below the prefix; all three names are hashed. It holds `run.json`, which says
+//! whose run it is, and one object `DIGITS/CREATED-BYTES-TYPE` per artifact: a listing gives everything about an artifact
+//! except its bytes. Each run has its own copy, so no run can remove bytes that another one shares.
 //!
-//! There is no lock in a bucket. A run is held by its `run.json` being written anew, by whoever has a session of it, at
-//! least once a day; an artifact goes when it and its run's file are older than the time to live and that day, by the
-//! server's clock. What a haft holds that cannot reach the server for all that time may go; so may what is taken up again in
-//! the very moment in which its time is over and somebody sweeps.
+//! A bucket has no locks. Every process with a session of a run rewrites that run's `run.json` at least once a day, and this
+//! holds the run. An artifact expires when both it and its `run.json` are older than the time to live plus that day, by the
+//! server's clock. Two cases can lose artifacts: a process cannot reach the server for that whole time, or a run is resumed at
+//! the very moment when its time is up and another process sweeps.
 //!
-//! Damage: an artifact of at most 8 MiB is read whole and its hash checked when a process first reads it, and again when
-//! its entity tag changed. A larger one is so checked when it is read whole; for a part of it, its size is.
+//! Damage: a process reads an artifact of at most 8 MiB whole and checks its hash on first read and whenever its entity tag has
+//! changed. It checks the hash of a larger one only when it is read whole; for a part, it checks only the size.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -47,34 +47,34 @@ use keys::Keys;
 use pins::Pins;
 use quota::Quotas;
 
-/// How long an artifact lives when no run in use holds it (contract §3).
+/// Time that an artifact lives when no active run holds it (contract §3).
 const TTL: Duration = Duration::from_hours(7 * 24);
 
-/// How far the word that a run is held may lag behind.
+/// How long ago the last rewrite of an active run's `run.json` may be.
 const LAG: Duration = Duration::from_hours(24);
 
-/// How long one operation may take, and a second more for each MiB that it moves.
+/// Time limit of one operation; each MiB that it moves adds one second.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a sweep may take.
+/// Time limit of a sweep.
 const SWEEP_LIMIT: Duration = Duration::from_hours(1);
 
-/// What is remembered of objects and runs; more is forgotten, and asked for again.
+/// Maximum number of objects and runs to remember; when full, the map is cleared and refilled from the server.
 const REMEMBERED: usize = 4096;
 
-/// What is kept, and for how long.
+/// Limits on what is stored, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// Most bytes for one tenant. What others store in the bucket is counted once a minute.
+    /// Maximum number of bytes per tenant. What other processes store in the bucket is counted once a minute.
     pub quota: u64,
-    /// How long an artifact lives from the end of the run that holds it; up to a day more.
+    /// Time that an artifact lives after the end of the run that holds it; it may live up to a day longer.
     pub ttl: Duration,
-    /// How often what expired is removed, by one of those who share the bucket; never, where not set.
+    /// Interval at which one of the processes that share the bucket removes expired artifacts; `None` means never.
     pub sweep: Option<Duration>,
 }
 
 impl Default for Terms {
-    /// 10 GiB, seven days, not swept.
+    /// 10 GiB, seven days, no sweeps.
     fn default() -> Self {
         Self {
             quota: MAX_BYTES,
@@ -86,9 +86,9 @@ impl Default for Terms {
 
 /// Artifacts in a bucket that several processes may share.
 ///
-/// The server is first asked when there is something to do. An operation fails that takes longer than 30 seconds, and a
-/// second for each MiB that it may move. Lists are of the newest 10,000. Operations run on a thread of the store's own, and
-/// to their end where the caller is dropped, as long as the store is there.
+/// The first operation contacts the server. An operation fails if it takes longer than 30 seconds plus one second for each MiB
+/// that it may move. Lists hold the newest 10,000 artifacts. Operations run on the store's own thread; dropping the caller does
+/// not stop them, dropping the store does.
 #[derive(Debug)]
 pub struct ObjectArtifacts {
     bucket: Arc<Bucket>,
@@ -96,7 +96,7 @@ pub struct ObjectArtifacts {
 }
 
 impl ObjectArtifacts {
-    /// Artifacts below `prefix` (which may be empty) in any object store; `place` names it in errors.
+    /// Creates a store for artifacts below `prefix` (which may be empty) in any object store; errors call it `place`.
     pub fn new(store: Arc<dyn ObjectStore>, place: &str, prefix: &str, terms: Terms) -> Self {
         Self::of(Bucket::new(store, place, prefix, terms))
     }
@@ -164,7 +164,7 @@ impl ArtifactStore for ObjectArtifacts {
         range: Range<u64>,
     ) -> Answer<'a, Bytes> {
         let (owner, reference) = (owner.clone(), reference.clone());
-        // What may be there at most is what the quota lets in.
+        // An artifact is never larger than the quota.
         let most = range.end.min(self.bucket.terms.quota);
         let limit = for_bytes(most.saturating_sub(range.start));
         self.run(limit, |bucket| async move {
@@ -176,7 +176,7 @@ impl ArtifactStore for ObjectArtifacts {
         let folder = self.bucket.keys.run(owner);
         if self.bucket.pins().pin(&folder, owner) {
             let owner = owner.clone();
-            // Nobody waits for it: what is stored from now on holds the run by itself.
+            // Runs in the background: every later store operation renews the run's hold anyway.
             let renewed = |bucket: Arc<Bucket>| async move { bucket.renew_pin(&owner).await };
             let job = renewed(Arc::clone(&self.bucket));
             if let Err(error) = self.bridge.spawn(&self.bucket, LIMIT, job) {
@@ -202,16 +202,16 @@ impl ArtifactStore for ObjectArtifacts {
     }
 }
 
-/// The bucket as jobs on the store's thread see it.
+/// The bucket as used by jobs on the store's thread.
 struct Bucket {
     store: Arc<dyn ObjectStore>,
     place: Arc<str>,
     keys: Keys,
     terms: Terms,
     pins: Mutex<Pins>,
-    /// The entity tags of objects whose hash was checked.
+    /// Entity tags of objects whose hash was checked.
     sound: Mutex<HashMap<Path, String>>,
-    /// The runs that folders belong to.
+    /// The run of each folder.
     names: Mutex<HashMap<String, RunId>>,
     quotas: Quotas,
 }
@@ -238,12 +238,12 @@ impl Bucket {
         trouble::to_io_error(&self.place, error).into()
     }
 
-    /// The longest that a run in use goes without its file being written anew.
+    /// Returns the longest time that an active run may go without a rewrite of its `run.json`.
     fn lag(&self) -> Duration {
         LAG.min(self.terms.ttl / 2)
     }
 
-    /// Whether these bytes are known to be what the ref says.
+    /// Returns whether these bytes are known to match the ref.
     fn is_sound(&self, path: &Path, tag: Option<&str>) -> bool {
         let sound = self.sound.lock();
         tag.is_some() && sound.get(path).map(String::as_str) == tag
@@ -264,7 +264,7 @@ impl Bucket {
     }
 }
 
-/// Without the store, whose own form may show credentials.
+/// Leaves out the store, whose `Debug` output may contain credentials.
 impl fmt::Debug for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bucket")

@@ -21,7 +21,7 @@ pub(crate) mod desk;
 mod filing;
 mod listen;
 
-/// What an entry is read from; [`entry`] reads it.
+/// The columns of an entry, for [`entry`].
 macro_rules! columns {
     () => {
         "request, status, decision, outcome, delivered_by IS NOT NULL AS delivered, \
@@ -31,7 +31,7 @@ macro_rules! columns {
     };
 }
 
-/// Bytes that a row puts into a list, as [`Page`] counts them or a little more.
+/// Bytes that a row adds to a list, as [`Page`] counts them or slightly more.
 macro_rules! bytes {
     () => {
         "(octet_length(request) + coalesce(octet_length(decision), 0) + coalesce(octet_length(outcome), 0))"
@@ -39,7 +39,7 @@ macro_rules! bytes {
 }
 
 const GET: &str = concat!("SELECT ", columns!(), " FROM haft.approvals WHERE id = $1");
-/// `$2`, `$3` and `$4` are null for any status, any run, from the first. At most `$6` bytes, or one request.
+/// Null means: any status (`$2`), any run (`$3`), from the first (`$4`). Returns at most `$6` bytes, or one request.
 const LIST: &str = concat!(
     "SELECT ",
     columns!(),
@@ -52,7 +52,7 @@ const LIST: &str = concat!(
     bytes!(),
     " ORDER BY row LIMIT $5"
 );
-/// Fewer than `$4` of the run wait, or one that says the same stands.
+/// True if fewer than `$4` requests of the run are pending, or if an identical one stands.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
     WHERE tenant = $1 AND status = 'pending' AND run = $2 AND expires > $5 LIMIT $4) AS waiting) < $4 \
     AND (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
@@ -66,7 +66,7 @@ const DECIDE: &str = concat!(
     WHERE id = $1 AND status = 'pending' AND expires > $5 RETURNING ",
     columns!()
 );
-/// An attempt whose answer was lost takes again what it took.
+/// A retry whose first answer was lost claims the same request again.
 const CLAIM: &str = concat!(
     "UPDATE haft.approvals SET status = CASE status WHEN 'approved' THEN 'running' ELSE status END, claimed_by = $2 \
     WHERE id = $1 AND (claimed_by IS NULL AND status IN ('approved', 'denied', 'answered', 'done') \
@@ -79,14 +79,14 @@ const DELIVER: &str = "UPDATE haft.approvals SET delivered_by = $2 \
     WHERE id = $1 AND (delivered_by IS NULL OR delivered_by = $2)";
 const ATTEND: &str = "UPDATE haft.approvals SET waiter = $2 WHERE id = $1";
 const LEAVE: &str = "UPDATE haft.approvals SET waiter = NULL WHERE id = $1 AND waiter = $2";
-/// One that has expired before it is withdrawn is expired.
+/// A request that has expired before it is withdrawn becomes expired.
 const END: &str = "UPDATE haft.approvals \
     SET status = CASE WHEN status = 'pending' AND expires <= $4 THEN 'expired' ELSE $2 END \
     WHERE id = $1 AND status = $3 AND claimed_by IS NULL";
 const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
 
-/// Why a step came to nothing.
+/// Why a step failed.
 pub(super) enum No {
     Inbox(InboxError),
     Database(sqlx::Error),
@@ -111,7 +111,7 @@ impl No {
 }
 
 impl Server {
-    /// What an operation came to, in the inbox's words.
+    /// Converts the result of an operation to the inbox's error type.
     pub(super) fn to_inbox_result<T>(
         &self,
         asked: Result<T, OperationError<impl Into<No>>>,
@@ -133,7 +133,7 @@ impl Server {
     }
 }
 
-/// One request, if there is one and it can be read.
+/// Reads one request, if it exists.
 pub(super) async fn known(
     pool: &PgPool,
     id: &str,
@@ -183,7 +183,7 @@ async fn decide(
     }
     let entry = must(pool, id).await?;
     if entry.decision.as_ref() == Some(decision) {
-        // Written before the connection broke: nobody else says the same at the same nanosecond.
+        // Written before the connection broke: nobody else makes the same decision in the same nanosecond.
         return Ok(entry);
     }
     if entry.status == RequestStatus::Expired {
@@ -207,7 +207,7 @@ async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending) -> Result<(), No> {
 async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<StoredApproval>, No> {
     let (mut page, mut stale) = (Page::new(filter.limit), false);
     let mut after = filter.after.clone();
-    // Requests that have expired since are taken out below: where none is left, the next ones are looked at.
+    // Requests that have expired since are filtered out below; if that empties the page, the next rows are read.
     while page.is_empty() {
         let rows = rows(pool, filter, after.as_ref()).await?;
         let Some(last) = rows.last() else { break };
@@ -229,7 +229,7 @@ async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<StoredApproval>, No>
     Ok(page.into_entries())
 }
 
-/// The rows of one page, as they are kept.
+/// Reads the rows of one page as stored.
 async fn rows(
     pool: &PgPool,
     filter: &Filter,
@@ -237,7 +237,7 @@ async fn rows(
 ) -> Result<Vec<PgRow>, No> {
     let kept = kept_as(&filter.status);
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
-    // What is taken out for what it has become since makes room for others.
+    // Read more than the limit where rows are filtered out for what they have become since.
     let over = matches!(
         filter.status.as_slice(),
         [] | [RequestStatus::Done | RequestStatus::Denied]

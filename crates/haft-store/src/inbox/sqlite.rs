@@ -1,8 +1,8 @@
 //! `SqliteInbox`: the inbox in haft's own database file, which several processes share.
 //!
-//! A change that comes alone is made where it comes from: to hand it to another thread and back costs as much as the disk.
-//! Those that come together go to a thread of their own, which makes as many as wait in one transaction (group commit) and
-//! answers when it is on the disk. Another one reads, and while somebody listens it looks for what other processes changed.
+//! A change that arrives alone is made on the caller's thread: handing it to another thread and back costs as much as the disk.
+//! Concurrent changes go to a dedicated thread, which makes all queued ones in one transaction (group commit) and answers when
+//! it is on disk. Another thread reads and, while there are listeners, looks for changes by other processes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -35,7 +35,7 @@ use read::Read;
 use steps::{Step, StepResult};
 use write::{Write, Writer};
 
-/// Requests in `haft.db`.
+/// Approval requests in `haft.db`.
 #[derive(Debug)]
 pub struct SqliteInbox {
     shared: Arc<Shared>,
@@ -43,23 +43,23 @@ pub struct SqliteInbox {
     reads: Lane<Read>,
 }
 
-/// What the inbox and its threads share.
+/// State that the inbox shares with its threads.
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
     lease: Lease,
-    /// What writes: of whoever holds it.
+    /// The writer, used by whichever thread holds the lock.
     writer: Mutex<Writer>,
-    /// How many changes are made or wait.
+    /// Number of changes in progress or queued.
     under_way: AtomicUsize,
     changes: broadcast::Sender<ApprovalId>,
-    /// What this inbox changed itself and told of already, kept while somebody listens.
+    /// Changes that this inbox made and already reported, kept while there are listeners.
     told: Mutex<OwnChanges>,
-    /// How many requests this process attends or runs: while it is any, others' decisions are looked for more often.
+    /// Number of requests that this process attends or runs: while there are any, it polls for others' decisions more often.
     held: AtomicUsize,
 }
 
-/// How what an inbox changed itself is known again.
+/// How an inbox recognizes its own changes.
 #[derive(Debug, Default)]
 struct OwnChanges {
     /// Rows that it wrote.
@@ -81,17 +81,17 @@ impl OwnChanges {
 }
 
 impl SqliteInbox {
-    /// The inbox in `haft.db` in `home`; nothing is made or opened yet.
+    /// Creates the inbox in `haft.db` in `home`; does not create or open the file yet.
     pub fn new(home: &Path) -> Self {
         Self::at(home.join(FILE))
     }
 
-    /// The inbox in a database file of any name.
+    /// Creates the inbox in a database file with any name.
     pub fn at(path: PathBuf) -> Self {
         Self::of(path, Lease::default())
     }
 
-    /// With another lease; for an inbox that was not used yet.
+    /// Sets another lease; for an inbox that has not been used yet.
     pub fn with_lease(self, lease: Lease) -> Self {
         Self::of(self.shared.path.clone(), lease)
     }
@@ -112,7 +112,7 @@ impl SqliteInbox {
         }
     }
 
-    /// Ends the threads, after what waits; what comes later begins new ones. Dropping without it loses nothing.
+    /// Ends the threads once the queue is done; later operations start new ones. Dropping without it loses nothing.
     pub async fn shut(&self) {
         let (done, heard) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
@@ -144,7 +144,7 @@ impl SqliteInbox {
         heard.await.map_err(|_| lost())?
     }
 
-    /// Makes a change before which none waits; none where more are likely to come beside it.
+    /// Makes a change that has the queue to itself; `None` if more are likely to come beside it.
     fn at_once(&self, step: &Step) -> Option<Result<StepResult, InboxError>> {
         let mut writer = self.shared.writer.try_lock()?;
         if writer.had_several() {
@@ -154,7 +154,7 @@ impl SqliteInbox {
         if writer.wants_waking() {
             let shared = Arc::clone(&self.shared);
             let start = |jobs| write_thread(shared, jobs);
-            // Where the thread cannot start, others see in some seconds that nobody says that this process is alive.
+            // If the thread cannot start, others notice within seconds that this process has stopped renewing its lease.
             writer.wakes(self.writes.send_at_once(Write::Wake, start).is_ok());
         }
         said.into_iter().next()
@@ -189,12 +189,12 @@ impl SqliteInbox {
     }
 }
 
-/// A change that is made or waits. The next one is made at once only when there is none: they stay in their order.
+/// A change in progress or queued. The next one runs on its caller's thread only when there is none, which keeps them in order.
 #[derive(Debug)]
 struct Turn(Arc<Shared>);
 
 impl Turn {
-    /// One more, and whether there is no other.
+    /// Adds one; also returns whether it is the only one.
     fn take(shared: &Arc<Shared>) -> (Self, bool) {
         let others = shared.under_way.fetch_add(1, Ordering::AcqRel);
         (Self(Arc::clone(shared)), others == 0)
@@ -334,7 +334,7 @@ impl Inbox for SqliteInbox {
     fn changes(&self) -> broadcast::Receiver<ApprovalId> {
         let receiver = self.shared.changes.subscribe();
         let shared = Arc::clone(&self.shared);
-        // Where the thread cannot start, every read says so.
+        // If the thread cannot start, every read reports it.
         let _ = self
             .reads
             .send_at_once(Read::Look, move |jobs| read_thread(shared, jobs));

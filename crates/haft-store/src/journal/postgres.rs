@@ -21,11 +21,11 @@ const BUSY: &str = "SELECT EXISTS (SELECT 1 FROM haft.journal_runs \
     WHERE run = $1 AND alive_until > clock_timestamp())";
 const LINES: &str = "SELECT line FROM haft.journal_lines WHERE run = $1 ORDER BY row";
 
-/// The journals' tables on a server, asked from a thread of their own.
+/// The journal tables on a server, accessed from a thread of their own.
 pub(super) struct Lines {
     runtime: Runtime,
     store: PostgresStore,
-    /// How long a run is held without another sign, in seconds.
+    /// Duration of a run's lease, in seconds.
     lasts: f64,
 }
 

@@ -10,7 +10,7 @@ use crate::lease::Lease;
 use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
 
-/// Also one that was written before the clock was set back: whoever is alive renews it soon.
+/// Also replaces a lease from before the clock was set back: a live holder renews it soon.
 const HOLD: &str = "INSERT INTO journal_runs (run, holder, alive_until) VALUES (?1, ?2, ?4) \
     ON CONFLICT (run) DO UPDATE SET holder = ?2, alive_until = ?4 \
     WHERE holder = ?2 OR alive_until <= ?3 OR alive_until > ?4";
@@ -23,7 +23,7 @@ const BUSY: &str =
     "SELECT 1 FROM journal_runs WHERE run = ? AND alive_until > ? AND alive_until <= ?";
 const LINES: &str = "SELECT line FROM journal_lines WHERE run = ? ORDER BY row";
 
-/// The journals' tables in a file.
+/// The journal tables in a file.
 pub(super) struct Lines {
     file: DbFile,
     me: String,
@@ -40,7 +40,7 @@ impl Lines {
         }
     }
 
-    /// Works with the connection; after a failure the next one begins afresh.
+    /// Uses the connection; after a failure, the next use opens a new one.
     fn with<T>(
         &mut self,
         work: impl FnOnce(&mut Connection, &str) -> rusqlite::Result<Outcome<T>>,
@@ -64,7 +64,7 @@ impl Lines {
     }
 }
 
-/// Now, and the end of a lease that begins now.
+/// Returns the current time and the end of a lease that begins now.
 fn begin(lease: Lease) -> (i64, i64) {
     let now = nanoseconds(clock::now());
     (now, lease.until(now))

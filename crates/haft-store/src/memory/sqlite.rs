@@ -1,4 +1,4 @@
-//! The memory in `SQLite`: records in a table, the words of accepted ones in a full-text index.
+//! The memory in `SQLite`: records in a table, and the words of accepted ones in a full-text index.
 
 use haft::call::RunId;
 use haft::memory::{
@@ -18,7 +18,7 @@ mod steps;
 
 const GET: &str = "SELECT * FROM memory WHERE tenant = ? AND subject = ? AND id = ? \
     AND (expires IS NULL OR expires > ?)";
-/// `?5` is `null` for any state, `?6` for any run, `?7` for any shelf.
+/// Null means: any state (`?5`), any run (`?6`), any shelf (`?7`).
 const LIST: &str = "SELECT * FROM memory WHERE tenant = ?1 AND subject = ?2 \
     AND (expires IS NULL OR expires > ?3) AND (?4 = 0 OR path IS NOT NULL) \
     AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR run = ?6) \
@@ -34,7 +34,7 @@ impl MemoryStore for SqliteStore {
         let asker = asker.clone();
         let bytes = steps.iter().map(steps::bytes).sum();
         Box::pin(self.worker.with(bytes, move |connection| {
-            // Taken at the start: nothing that was read below can change before it is written.
+            // Takes the write lock at once: nothing that is read below can change before the write.
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let applied = steps::apply(&all, &asker, steps)?;
             all.commit()?;
@@ -80,7 +80,7 @@ impl MemoryStore for SqliteStore {
     fn history<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Vec<Revision>> {
         let (asker, id) = (asker.clone(), id.clone());
         Box::pin(self.worker.with(0, move |connection| {
-            // In one transaction: all of it is of one moment.
+            // In one transaction, for a consistent snapshot.
             let moment = connection.transaction()?;
             let newest = raw(&moment, &asker, &id, |row| {
                 row::revision(row, "updated", "changed_by")
@@ -128,7 +128,7 @@ impl MemoryStore for SqliteStore {
     }
 }
 
-/// Why a piece of work came to nothing.
+/// Why a job failed.
 type Fault = worker::Fault<MemoryError>;
 
 impl From<MemoryError> for Fault {
@@ -143,7 +143,7 @@ impl From<StoreError> for MemoryError {
     }
 }
 
-/// What is read of a record's row, unless it has expired.
+/// Reads a record's row with `read`, unless it has expired.
 fn raw<T>(
     connection: &Connection,
     asker: &Asker,

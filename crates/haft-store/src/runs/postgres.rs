@@ -14,7 +14,7 @@ use super::{RunRow, changed, entry, hour, in_progress};
 use crate::number::{nanoseconds, number};
 use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
 
-/// A statement whose answer was lost finds what it wrote.
+/// A retry whose first answer was lost finds what it wrote.
 const OPEN: &str = "INSERT INTO haft.runs (tenant, run, subject, door, workspace, profile, started) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run) DO UPDATE SET started = excluded.started \
     WHERE haft.runs.started = excluded.started AND haft.runs.subject = excluded.subject AND haft.runs.calls = 0";
@@ -120,7 +120,7 @@ impl RunIndex for PostgresStore {
         entry: &'a NoteEntry,
     ) -> BoxFuture<'a, Result<(), IndexError>> {
         Box::pin(async move {
-            // What is written here are strings and numbers.
+            // Strings and numbers always serialize.
             let notes = serde_json::to_string(&entry.notes).unwrap_or_default();
             let notes = &notes;
             let noted = self.0.index(move |pool| async move {
@@ -150,7 +150,7 @@ impl RunIndex for PostgresStore {
             let (sql, values) = query::list(DIALECT, filter);
             let (sql, values) = (&sql, &values);
             let listed = self.0.index(move |pool| async move {
-                // Conditions are fixed texts; every value is a parameter.
+                // The conditions are fixed texts; every value is a parameter.
                 let mut query = sqlx::query(AssertSqlSafe(sql.clone()));
                 for value in values {
                     query = match value {

@@ -1,4 +1,4 @@
-//! The list of runs as SQL: a condition for each member of the filter that is given, the same for both databases.
+//! The SQL that lists runs: a condition for each filter member that is set, the same for both databases.
 
 use std::fmt::Write as _;
 
@@ -6,25 +6,25 @@ use haft::audit::index::{FAILED, RunFilter, RunState};
 
 use crate::number::nanoseconds;
 
-/// A value of a condition.
+/// A value in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A text.
+    /// A text value.
     Text(String),
-    /// A number.
+    /// A numeric value.
     Number(i64),
 }
 
-/// How a database names its tables and its parameters.
+/// How a database names its tables and parameters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dialect {
-    /// Before a table's name.
+    /// Prefix of table names.
     pub(super) schema: &'static str,
-    /// Before a parameter's number.
+    /// Prefix of parameter numbers.
     pub(super) mark: char,
 }
 
-/// The conditions of a list, as they are written.
+/// The conditions of a list, while they are built.
 struct Conditions {
     dialect: Dialect,
     sql: String,
@@ -51,8 +51,8 @@ impl Conditions {
     }
 }
 
-/// The statement that lists runs, newest first, and its values. Where failed runs alone are wanted, the index of these leads; so does
-/// the time of the notes where that is given.
+/// Returns the statement that lists runs, newest first, and its values. If only failed runs are wanted, the index of failed runs
+/// drives the query; so does the time of the notes if it is given.
 pub(super) fn list(dialect: Dialect, filter: &RunFilter) -> (String, Vec<Value>) {
     let schema = dialect.schema;
     let noted_only = filter.failed || filter.noted_since.is_some();
@@ -73,7 +73,7 @@ pub(super) fn list(dialect: Dialect, filter: &RunFilter) -> (String, Vec<Value>)
         all.text("r.subject =", &principal.subject);
     }
     match filter.state {
-        // The index of these holds no closed run.
+        // The partial index for these contains no closed runs.
         Some(RunState::Closed) => all.text("r.state =", "closed"),
         Some(state) => {
             all.sql.push_str(" AND r.state <> 'closed'");
@@ -103,7 +103,7 @@ pub(super) fn list(dialect: Dialect, filter: &RunFilter) -> (String, Vec<Value>)
     (all.sql, all.values)
 }
 
-/// The condition on calls.
+/// Adds the condition on calls.
 fn calls(all: &mut Conditions, filter: &RunFilter) {
     if filter.tool.is_none() && filter.status.is_none() {
         return;

@@ -132,10 +132,10 @@ impl RunIndex for SqliteStore {
     }
 }
 
-/// Writes the notes and the counts at once, or neither.
+/// Writes the notes and the counts atomically.
 fn note(connection: &mut Connection, run: &RunId, entry: &NoteEntry) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    // What is written here are strings and numbers.
+    // Strings and numbers always serialize.
     let notes = serde_json::to_string(&entry.notes).unwrap_or_default();
     transaction.prepare_cached(NOTE)?.execute(params![
         run.as_str(),

@@ -1,4 +1,4 @@
-//! `DbFile`: a connection of one's own to the database file, opened when needed and again when the file is another one.
+//! `DbFile`: one connection to the database file, opened when needed and reopened when the file was replaced.
 
 use haft::error::Failure;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-/// The database's file below haft's state folder.
+/// Name of the database file in haft's state folder.
 pub(crate) const FILE: &str = "haft.db";
 
 /// How long a statement waits for another process's write.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// How long before the file is tried again that others were opening.
+/// Delay before retrying a file that other processes are opening.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// What brings the schema from each version to the next; each ends by setting `user_version`.
+/// Migrations from each schema version to the next; each ends by setting `user_version`.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_runs.sql"),
     include_str!("migrations/0002_memory.sql"),
@@ -30,24 +30,24 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0008_run_notes.sql"),
 ];
 
-/// Statements that are kept prepared.
+/// Capacity of the cache of prepared statements.
 const STATEMENTS: usize = 64;
 
-/// Pages of the write-ahead log after which it is folded into the file and begun anew: to write over what is there costs the
-/// disk less than to make a file grow, which four times as many lost a fifth of a lone writer's speed to.
+/// Pages of the write-ahead log after which it is merged into the file and restarted. Overwriting costs the disk less than
+/// growing a file: with four times as many pages, a lone writer was a fifth slower.
 const LOG: u32 = 1000;
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// The disk: what was answered survives a power cut.
+    /// The disk: a confirmed change survives a power cut.
     Synced,
-    /// Nothing: it survives this process; a power cut may take the last moments, never the soundness of the file.
+    /// Nothing: a change survives this process. A power cut may lose the last moments but never corrupts the file.
     Deferred,
 }
 
 impl Commit {
-    /// Lets a connection's commits wait for this; not within a transaction.
+    /// Applies this setting to a connection's commits; not allowed within a transaction.
     pub(crate) fn set(self, connection: &Connection) -> rusqlite::Result<()> {
         let mode = match self {
             Self::Synced => "FULL",
@@ -57,25 +57,25 @@ impl Commit {
     }
 }
 
-/// Where the database is, and a connection while there is one.
+/// The location of the database, and the connection while it is open.
 #[derive(Debug)]
 pub(crate) struct DbFile {
     path: PathBuf,
     commit: Commit,
     open: Option<Open>,
-    /// It was there once: from then on its absence is an error, never an empty database.
+    /// Whether the file has existed: from then on, a missing file is an error and not an empty database.
     seen: bool,
 }
 
 #[derive(Debug)]
 struct Open {
     connection: Connection,
-    /// Device and number of the file that is open.
+    /// Device and inode of the open file.
     identity: (u64, u64),
 }
 
 impl DbFile {
-    /// The file at this path; nothing is made or opened yet.
+    /// Creates a `DbFile` for this path; does not create or open the file yet.
     pub(crate) fn new(path: PathBuf, commit: Commit) -> Self {
         Self {
             path,
@@ -85,10 +85,10 @@ impl DbFile {
         }
     }
 
-    /// The connection to the file that is there now, and whether it is a new one.
+    /// Returns the connection to the present file, and whether it was just opened.
     pub(crate) fn connection(&mut self) -> Result<(&mut Connection, bool), Failure> {
         let identity = self.identity();
-        // `SQLite` would go on writing to a file that was deleted or replaced, and all of it would be lost.
+        // `SQLite` would continue to write to a file that was deleted or replaced, and all of it would be lost.
         if self
             .open
             .as_ref()
@@ -113,12 +113,12 @@ impl DbFile {
         }
     }
 
-    /// Gives up the connection: what comes next begins with a fresh one.
+    /// Drops the connection; the next use opens a new one.
     pub(crate) fn let_go(&mut self) {
         self.open = None;
     }
 
-    /// Closes the connection where there is one, and with the last one folds the write-ahead log into the file.
+    /// Closes the connection if it is open; closing the last one merges the write-ahead log into the file.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
         let Some(open) = self.open.take() else {
             return Ok(());
@@ -127,12 +127,12 @@ impl DbFile {
         closed.map_err(|(_, error)| self.failure(error))
     }
 
-    /// Whether there is a connection.
+    /// Returns whether the connection is open.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// What went wrong, in words that say what to do.
+    /// Describes the error and says what to do.
     pub(crate) fn reason(&self, error: &rusqlite::Error) -> String {
         let path = self.path.display();
         match error.sqlite_error_code() {
@@ -145,7 +145,7 @@ impl DbFile {
         }
     }
 
-    /// The same, with the error that it came from.
+    /// Like [`DbFile::reason`], with the original error as the source.
     pub(crate) fn failure(&self, error: rusqlite::Error) -> Failure {
         Failure::new(self.reason(&error)).with_source(error)
     }
@@ -156,7 +156,7 @@ impl DbFile {
     }
 }
 
-/// Opens the file, private and with the schema up to date.
+/// Opens the file with private permissions and an up-to-date schema.
 fn open(path: &Path, commit: Commit) -> Result<Open, Failure> {
     let named = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
     let refused = |error: io::Error| named(&error).with_source(error);
@@ -172,7 +172,8 @@ fn open(path: &Path, commit: Commit) -> Result<Open, Failure> {
     let opened = Connection::open(path).and_then(|mut connection| {
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // Nobody is waited for while the mode changes: of several that open a new file, one does it and the others try again.
+        // `SQLite` does not wait for a lock while the journal mode changes: of several processes that open a new file, one
+        // succeeds and the others retry.
         let newer = patiently(|| {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             commit.set(&connection)?;
@@ -194,7 +195,7 @@ fn open(path: &Path, commit: Commit) -> Result<Open, Failure> {
     }
 }
 
-/// Makes the file before `SQLite` would make it readable to others; its log and index take over its mode.
+/// Creates the file before `SQLite` would make it readable to others; its log and index inherit its mode.
 fn make_private(path: &Path) -> io::Result<()> {
     if let Some(home) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(home)?;
@@ -204,7 +205,7 @@ fn make_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Tries again while others are at the file.
+/// Retries a step while other processes lock the file.
 fn patiently<T>(mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let begun = Instant::now();
     loop {
@@ -223,12 +224,12 @@ fn patiently<T>(mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Resu
     }
 }
 
-/// Brings the schema up to date; the version of a newer one that is left alone.
+/// Brings the schema up to date; returns the version of a newer schema, which it leaves alone.
 fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<usize>> {
     if version(connection)? == MIGRATIONS.len() {
         return Ok(None);
     }
-    // Another process may be at it: only one holds the write lock, the others then find it done.
+    // Another process may be migrating: only one holds the write lock, and the others then find it done.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let from = version(&transaction)?;
     let Some(steps) = MIGRATIONS.get(from..) else {

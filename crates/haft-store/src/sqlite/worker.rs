@@ -1,4 +1,4 @@
-//! `Worker`: the connection of runs, memory and suspended calls, one piece of work at a time.
+//! `Worker`: the connection for runs, memory and suspended calls, which runs one job at a time.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::blocking::may_block;
 use crate::error::StoreError;
 use crate::lane::{Jobs, Lane, Next};
 
-/// Why a piece of work came to nothing: its own refusal, or the database's failure.
+/// Why a job failed: it was refused, or the database failed.
 #[derive(Debug)]
 pub(crate) enum Fault<E> {
-    /// The database has worked, and the answer is no.
+    /// The database worked, and the answer is no.
     Refused(E),
     /// The database failed.
     Database(rusqlite::Error),
@@ -29,10 +29,10 @@ impl<E> From<rusqlite::Error> for Fault<E> {
     }
 }
 
-/// A piece of work on its way to the thread.
+/// A job for the thread.
 type Job = Box<dyn FnOnce(&mut DbFile) + Send>;
 
-/// The connection and the thread that works with it where the caller's may not wait for a disk.
+/// The connection, and the thread that uses it when the caller's thread may not block on a disk.
 pub(crate) struct Worker {
     file: Arc<Mutex<DbFile>>,
     lane: Lane<Job>,
@@ -47,8 +47,8 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Works on the file at this path; nothing is made or opened yet. A power cut may take the last moments, never the
-    /// soundness: where more is needed, use [`synced`].
+    /// Creates a worker for the file at this path; does not create or open the file yet. A power cut may lose the last moments
+    /// but never corrupts the file; where more is needed, use [`synced`].
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             file: Arc::new(Mutex::new(DbFile::new(path, Commit::Deferred))),
@@ -56,8 +56,8 @@ impl Worker {
         }
     }
 
-    /// Works with the connection; after a failure of the database the next work begins with a fresh one. `bytes` is about what
-    /// the work holds in memory while it waits.
+    /// Runs `work` with the connection; after a database failure, the next job opens a new one. `bytes` is roughly what the job
+    /// holds in memory while it is queued.
     pub(crate) async fn with<T, E>(
         &self,
         bytes: usize,
@@ -72,7 +72,7 @@ impl Worker {
             .map_err(E::from)?
     }
 
-    /// Closes the connection, after what waits, and folds the write-ahead log into the file.
+    /// Closes the connection once the queue is done and merges the write-ahead log into the file.
     pub(crate) async fn close(&self) -> Result<(), StoreError> {
         let closed = self.run(0, DbFile::close).await?;
         self.lane.end();
@@ -84,7 +84,7 @@ impl Worker {
         bytes: usize,
         work: impl FnOnce(&mut DbFile) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        // To hand work to another thread and back costs as much as most of it takes.
+        // Handing a job to another thread and back costs as much as most jobs take.
         if may_block()
             && let Some(mut file) = self.file.try_lock()
         {
@@ -129,7 +129,7 @@ fn start(file: Arc<Mutex<DbFile>>, jobs: Jobs<Job>) -> io::Result<()> {
     thread.spawn(work).map(drop)
 }
 
-/// Does one thing whose commit waits for the disk.
+/// Runs `work` with commits that wait for the disk.
 pub(crate) fn synced<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -140,7 +140,7 @@ pub(crate) fn synced<T>(
     done
 }
 
-/// Whether a name that only one row may have is taken.
+/// Returns whether the error says that a unique name is taken.
 pub(crate) fn is_taken(error: &rusqlite::Error) -> bool {
     let rusqlite::Error::SqliteFailure(error, _) = error else {
         return false;

@@ -16,17 +16,17 @@ use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
 const SUSPEND: &str = "INSERT INTO haft.suspended_calls (run, call, key, approval, within, alone, noted) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run, call) DO UPDATE SET key = excluded.key, \
     approval = excluded.approval, within = excluded.within, alone = excluded.alone, noted = excluded.noted, outcome = NULL, taken_by = NULL";
-/// Also those whose outcome was taken: an attempt that asks for it again does so at once.
+/// Also deletes calls whose outcome was collected: a retry that collects it again comes soon.
 const OLD: &str =
     "DELETE FROM haft.suspended_calls WHERE noted < $1 OR (taken_by IS NOT NULL AND noted < $2)";
-/// The outcomes, which may be long, are read with the call that is taken.
+/// Outcomes may be long, so they are read only for the call that is collected.
 const FIND: &str = "SELECT run, call, key, approval, within, alone, \
     CASE WHEN outcome IS NOT NULL THEN ''::bytea END AS outcome FROM haft.suspended_calls WHERE key = $1 AND taken_by IS NULL \
     ORDER BY noted DESC, call DESC LIMIT $2";
 const GET: &str =
     "SELECT * FROM haft.suspended_calls WHERE run = $1 AND call = $2 AND taken_by IS NULL";
 const FINISH: &str = "UPDATE haft.suspended_calls SET outcome = $1 WHERE run = $2 AND call = $3";
-/// An attempt whose answer was lost takes again what it took.
+/// A retry whose first answer was lost collects the same outcome again.
 const COLLECT: &str = "UPDATE haft.suspended_calls SET taken_by = $1 WHERE run = $2 AND call = $3 \
     AND outcome IS NOT NULL AND (taken_by IS NULL OR taken_by = $1) RETURNING outcome";
 const FORGET: &str = "DELETE FROM haft.suspended_calls WHERE run = $1 AND call = $2";

@@ -18,7 +18,7 @@ const SUSPEND: &str = "INSERT INTO suspended_calls (run, call, key, approval, wi
     ON CONFLICT (run, call) DO UPDATE SET key = excluded.key, approval = excluded.approval, within = excluded.within, alone = excluded.alone, \
     noted = excluded.noted, outcome = NULL";
 const OLD: &str = "DELETE FROM suspended_calls WHERE noted < ?";
-/// The outcomes, which may be long, are read with the call that is taken.
+/// Outcomes may be long, so they are read only for the call that is collected.
 const FIND: &str = "SELECT run, call, key, approval, within, alone, CASE WHEN outcome IS NOT NULL THEN '' END AS outcome FROM suspended_calls WHERE key = ? ORDER BY noted DESC, call DESC LIMIT ?";
 const GET: &str = "SELECT * FROM suspended_calls WHERE run = ? AND call = ?";
 const FINISH: &str = "UPDATE suspended_calls SET outcome = ? WHERE run = ? AND call = ?";
@@ -84,7 +84,7 @@ impl SuspendedCalls for SqliteStore {
         let (run, call) = name(run, call);
         let outcome = outcome.to_owned();
         Box::pin(self.worker.with(outcome.len(), move |connection| {
-            // An outcome that is lost makes its call one that cannot be told about.
+            // If an outcome is lost, haft cannot say how its call ended.
             let finished = synced(connection, |connection| {
                 let mut finish = connection.prepare_cached(FINISH)?;
                 finish.execute(params![outcome, run, call])

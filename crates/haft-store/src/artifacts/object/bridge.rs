@@ -1,4 +1,4 @@
-//! `Bridge`: operations of a bucket on one thread of their own, whatever runs the callers.
+//! `Bridge`: runs a bucket's operations on a dedicated thread, independent of the caller's runtime.
 
 use std::future::ready;
 use std::io;
@@ -15,13 +15,13 @@ use tokio::time::{sleep, timeout};
 
 use super::Bucket;
 
-/// Operations at once; more wait their turn, each with a caller or a pin that waits with it.
+/// Maximum number of concurrent operations; the rest queue, each with its caller or pin.
 const AT_ONCE: usize = 32;
 
-/// How often it is looked which runs have to be held anew.
+/// Longest interval between checks for runs whose hold has to be renewed.
 const TICK: Duration = Duration::from_hours(1);
 
-/// The thread, once there is something to do. It ends with the store.
+/// The thread, started on first use. It ends with the store.
 #[derive(Debug)]
 pub(super) struct Bridge {
     place: Arc<str>,
@@ -29,7 +29,7 @@ pub(super) struct Bridge {
     room: Arc<Semaphore>,
 }
 
-/// A thread that runs: dropped, it ends.
+/// A running thread; dropping this ends it.
 #[derive(Debug)]
 struct Running {
     runtime: Handle,
@@ -45,7 +45,7 @@ impl Bridge {
         }
     }
 
-    /// Runs a job for at most so long. It begins with this call and runs to its end where the answer is dropped.
+    /// Runs a job within `limit`. The job starts with this call and completes even if the returned future is dropped.
     pub(super) fn run<T: Send + 'static>(
         &self,
         bucket: &Arc<Bucket>,
@@ -76,7 +76,7 @@ impl Bridge {
         })
     }
 
-    /// Runs a job that nobody waits for.
+    /// Runs a job in the background.
     pub(super) fn spawn(
         &self,
         bucket: &Arc<Bucket>,
@@ -96,7 +96,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// The runtime of the thread, which is started where none runs.
+    /// Returns the thread's runtime, starting the thread if it is not running.
     fn runtime(&self, bucket: &Arc<Bucket>) -> io::Result<Handle> {
         let mut running = self.running.lock();
         if let Some(running) = &*running {
@@ -108,7 +108,7 @@ impl Bridge {
         runtime.spawn(upkeep(Arc::downgrade(bucket)));
         let thread = thread::Builder::new().name("haft-objects".to_owned());
         thread.spawn(move || {
-            // Never sent: dropped with the store.
+            // Nothing is ever sent: the sender is dropped with the store.
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();
         })?;
@@ -128,7 +128,7 @@ fn late(place: &str, limit: Duration) -> io::Error {
     )
 }
 
-/// What the store does by itself: sweeps what expired, and holds the runs in use.
+/// Background work of the store: sweeps expired artifacts and renews the hold on active runs.
 async fn upkeep(bucket: Weak<Bucket>) {
     loop {
         let Some(now) = bucket.upgrade() else { return };

@@ -1,4 +1,4 @@
-//! `Dial`: how connections to a bucket's server are opened, where that is not the store's own matter.
+//! `Dial`: opens the connections to a bucket's server when the store does not do so itself.
 
 use std::fmt;
 use std::future::Future;
@@ -7,16 +7,16 @@ use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A connection both ways.
+/// A bidirectional connection.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// A connection that is being opened.
+/// A future that opens a connection.
 pub type Dialing<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Duplex>>> + Send + 'a>>;
 
-/// Opens connections, through a proxy for example. Encryption is the store's own, over what was opened.
+/// Opens connections, for example through a proxy. The store encrypts what it sends over them itself.
 pub trait Dial: Send + Sync + fmt::Debug {
-    /// A connection to this host, as a URL writes it, and port.
+    /// Connects to this host, written as in a URL, and port.
     fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialing<'a>;
 }

@@ -1,6 +1,7 @@
-//! `Client`: HTTP/1.1 to a bucket's server, over this process's one TLS and the machine's own roots.
+//! `Client`: an HTTP/1.1 client for a bucket's server, with this process's one TLS implementation and the system's root
+//! certificates.
 //!
-//! Of what the client that `object_store` brings can do, haft needs this little, at less than half its weight.
+//! haft needs little of what the client of `object_store` offers; this one has less than half its weight.
 
 use std::io;
 use std::pin::Pin;
@@ -25,24 +26,24 @@ use tower_service::Service;
 
 use super::dial::{Dial, Duplex};
 
-/// How long a connection may take to be made.
+/// Time limit for making a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long an answer may take to begin, and a second more for each MiB that is sent.
+/// Time limit until a response begins; each MiB sent adds one second.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Connections that nobody uses are kept open for so long.
+/// Time that an idle connection is kept open.
 const IDLE: Duration = Duration::from_secs(30);
 
 type Connections = legacy::Client<HttpsConnector<Dialer>, HttpRequestBody>;
 
-/// A client; its copies share their connections.
+/// An HTTP client; clones share its connections.
 #[derive(Debug, Clone)]
 pub(super) struct Client(Connections);
 
 impl Client {
-    /// A client that speaks to servers without encryption only where they are `plain`, over connections of its own or those
-    /// that `dial` opens.
+    /// Creates a client that opens its own connections or has `dial` open them. It allows unencrypted HTTP only if `plain` is
+    /// set.
     pub(super) fn new(plain: bool, dial: Option<Arc<dyn Dial>>) -> Result<Self, rustls::Error> {
         let mut roots = RootCertStore::empty();
         if !plain {
@@ -84,7 +85,7 @@ impl Client {
     }
 }
 
-/// Opens connections: by TCP, or as the host of the store has them opened.
+/// Opens connections by TCP, or through the `Dial` that the embedder supplies.
 #[derive(Debug, Clone)]
 struct Dialer {
     tcp: TcpConnector,
@@ -123,7 +124,7 @@ impl Service<hyper::Uri> for Dialer {
     }
 }
 
-/// A connection, however it was opened.
+/// A connection, regardless of how it was opened.
 struct Line(Box<dyn Duplex>);
 
 impl Connection for Line {
@@ -175,7 +176,7 @@ impl HttpConnector for Client {
     }
 }
 
-/// Written out as the trait's own macro would, which need not be had for one method.
+/// Written by hand as the trait's own macro would expand, to avoid a dependency for one method.
 impl HttpService for Client {
     fn call<'life, 'future>(
         &'life self,

@@ -1,4 +1,4 @@
-//! Keys: where in the bucket an artifact of a run is, and what its key tells.
+//! `Keys`: where a run's artifact is in the bucket, and what its key says.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,42 +8,42 @@ use haft::clock;
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-/// The layout's version.
+/// Version of the layout.
 const VERSION: &str = "v1";
 
-/// Says whose run a folder belongs to; written anew, it holds the run.
+/// File that says whose run a folder belongs to; rewriting it holds the run.
 const RUN: &str = "run.json";
 
-/// Longest media type that is kept: what base64 makes of it fits a file name.
+/// Maximum length of a stored media type: its base64 form still fits in a file name.
 const MEDIA_TYPE: usize = 128;
 
-/// The place of everything.
+/// The root of the layout.
 #[derive(Debug)]
 pub(super) struct Keys {
     root: String,
 }
 
-/// What a key names.
+/// What a key refers to.
 #[derive(Debug)]
 pub(super) enum Entry {
-    /// The file of a run.
+    /// A run's file.
     Run(String),
     /// An artifact.
     Kept(StoredObject),
 }
 
-/// An artifact as a listing tells it.
+/// An artifact as listed.
 #[derive(Debug, Clone)]
 pub(super) struct StoredObject {
     pub(super) path: Path,
-    /// The folder of its run.
+    /// Folder of its run.
     pub(super) folder: String,
     pub(super) reference: ArtifactRef,
     /// Nanoseconds since 1970.
     pub(super) created: i64,
-    /// Its size when it was stored.
+    /// Size when it was stored.
     pub(super) bytes: u64,
-    /// Its size now.
+    /// Size now.
     pub(super) found: u64,
     pub(super) media_type: String,
     pub(super) tag: Option<String>,
@@ -71,33 +71,33 @@ impl Keys {
         Self { root }
     }
 
-    /// Everything there is.
+    /// Returns the path above everything that is stored.
     pub(super) fn all(&self) -> Path {
         Path::from(self.root.as_str())
     }
 
-    /// A note for all who share the bucket.
+    /// Returns the path of a note for all processes that share the bucket.
     pub(super) fn note(&self, name: &str) -> Path {
         Path::from(format!("{}/{name}", self.root))
     }
 
-    /// The folder of a tenant.
+    /// Returns a tenant's folder.
     pub(super) fn tenant(&self, principal: &Principal) -> String {
         format!("{}/{}", self.root, short(&principal.tenant))
     }
 
-    /// The folder of a principal.
+    /// Returns a principal's folder.
     pub(super) fn principal(&self, principal: &Principal) -> String {
         format!("{}/{}", self.tenant(principal), short(&principal.subject))
     }
 
-    /// The folder of a run.
+    /// Returns a run's folder.
     pub(super) fn run(&self, owner: &Owner) -> String {
         let run = short(owner.run.as_str());
         format!("{}/{run}", self.principal(&owner.principal))
     }
 
-    /// Where an artifact is stored that is new.
+    /// Returns the path for a new artifact.
     pub(super) fn fresh(
         folder: &str,
         reference: &ArtifactRef,
@@ -111,7 +111,7 @@ impl Keys {
         Path::from(format!("{folder}/{digits}/{created:019}-{bytes}-{media}"))
     }
 
-    /// What an object is; `None` when it is none of ours.
+    /// Parses what an object is; `None` if haft did not write it.
     pub(super) fn entry(&self, meta: &ObjectMeta) -> Option<Entry> {
         let key = meta.location.as_ref();
         let below = key.strip_prefix(&self.root)?.strip_prefix('/')?;
@@ -129,12 +129,12 @@ impl Keys {
     }
 }
 
-/// The file of a run.
+/// Returns the path of a run's file.
 pub(super) fn run_file(folder: &str) -> Path {
     Path::from(format!("{folder}/{RUN}"))
 }
 
-/// The folder of the artifacts of a run under one ref: one object, or several of the same bytes stored at once.
+/// Returns the folder of a run's artifacts with this ref: one object, or several if the same bytes were stored concurrently.
 pub(super) fn place(folder: &str, reference: &ArtifactRef) -> Path {
     Path::from(format!("{folder}/{}", digits(reference)))
 }
@@ -161,12 +161,12 @@ fn parse_object(
     })
 }
 
-/// Thirty-two hex digits of the hash of a name.
+/// Returns the first 32 hex digits of a name's hash.
 fn short(name: &str) -> String {
     digits(&ArtifactRef::of(name.as_bytes()))[..32].to_owned()
 }
 
-/// The hex digits of a ref.
+/// Returns the hex digits of a ref.
 fn digits(reference: &ArtifactRef) -> &str {
     let text = reference.as_str();
     text.strip_prefix("sha256-").unwrap_or(text)

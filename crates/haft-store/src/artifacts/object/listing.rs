@@ -1,4 +1,4 @@
-//! Listing: one artifact of a run, or the newest of a principal.
+//! Listing: one artifact of a run, or a principal's newest.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -14,17 +14,17 @@ use super::pins::RunFile;
 use super::reading::not_found;
 use super::{Bucket, REMEMBERED};
 
-/// Most artifacts that are listed: the newest 10,000.
+/// Maximum number of artifacts in a list: the newest 10,000.
 const LISTED: usize = 10_000;
 
-/// Files of runs read at once.
+/// Maximum number of run files read concurrently.
 const AT_ONCE: usize = 16;
 
-/// Longest file of a run that is read.
+/// Maximum size of a run file to read.
 const LONGEST: u64 = 16 << 10;
 
 impl Bucket {
-    /// An owner's artifact; the oldest, where the same bytes were stored twice at one moment.
+    /// Finds an owner's artifact; the oldest if the same bytes were stored twice concurrently.
     pub(super) async fn find(
         &self,
         owner: &Owner,
@@ -69,7 +69,7 @@ impl Bucket {
         Ok(named.collect())
     }
 
-    /// The newest artifacts below a folder, newest first, each once.
+    /// Returns the newest artifacts below a folder without duplicates, newest first.
     async fn newest(&self, folder: &Path) -> Result<Vec<StoredObject>, ArtifactError> {
         let mut listed = self.store.list(Some(folder));
         let mut found = Vec::new();
@@ -88,7 +88,7 @@ impl Bucket {
         Ok(newest_of(found))
     }
 
-    /// The runs that the artifacts' folders belong to, as far as their files say.
+    /// Returns the runs that the artifacts' folders belong to, where their files say so.
     async fn names_of(
         &self,
         all: &[StoredObject],
@@ -120,7 +120,7 @@ impl Bucket {
         Ok(named)
     }
 
-    /// The run of a folder; none where its file is gone, or is not what haft writes.
+    /// Returns a folder's run; `None` if its file is missing or not one that haft writes.
     async fn name_of(&self, folder: &str) -> Result<Option<RunId>, ArtifactError> {
         let found = match self.store.get(&keys::run_file(folder)).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
@@ -145,7 +145,7 @@ impl Bucket {
 }
 
 fn newest_of(mut found: Vec<StoredObject>) -> Vec<StoredObject> {
-    // Of the same bytes stored twice in a run the oldest counts.
+    // If a run stored the same bytes twice, the oldest object counts.
     found.sort_by(|a, b| {
         let key = |kept: &StoredObject| (kept.folder.clone(), kept.reference.clone(), kept.created);
         key(a).cmp(&key(b))

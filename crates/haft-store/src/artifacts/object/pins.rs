@@ -1,4 +1,4 @@
-//! Pins: which runs this process has a session of, and when it last told the others.
+//! Pins: the runs that this process has a session of, and when it last renewed its hold on each.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{Bucket, REMEMBERED, keys};
 
-/// The runs in use here.
+/// The runs in use in this process.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
-    /// How many sessions hold each.
+    /// Number of sessions that hold each run.
     held: HashMap<String, (Owner, usize)>,
     /// When each run's file was last written.
     renewed: HashMap<String, Instant>,
 }
 
-/// Whose run a folder belongs to.
+/// Contents of `run.json`: the owner of a run's folder.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunFile {
     pub(super) tenant: String,
@@ -27,7 +27,7 @@ pub(super) struct RunFile {
 }
 
 impl Pins {
-    /// One more session holds this run; says whether it is the first.
+    /// Counts one more session of this run; returns whether it is the first.
     pub(super) fn pin(&mut self, folder: &str, owner: &Owner) -> bool {
         let (_, held) = self
             .held
@@ -37,7 +37,7 @@ impl Pins {
         *held == 1
     }
 
-    /// One session less.
+    /// Counts one session less.
     pub(super) fn unpin(&mut self, folder: &str) {
         if let Some((_, held)) = self.held.get_mut(folder) {
             *held -= 1;
@@ -51,7 +51,7 @@ impl Pins {
         self.held.contains_key(folder)
     }
 
-    /// Whether the run's file was not written within this time.
+    /// Returns whether the run's file was not written within this time.
     fn is_due(&self, folder: &str, within: Duration) -> bool {
         let renewed = self.renewed.get(folder);
         renewed.is_none_or(|at| at.elapsed() >= within)
@@ -67,7 +67,7 @@ impl Pins {
 }
 
 impl Bucket {
-    /// Says that the run is in use, unless that was said lately. Its file is made where there is none.
+    /// Marks the run as in use unless that was done recently. Creates its file if it is missing.
     pub(super) async fn hold(&self, owner: &Owner, folder: &str) -> Result<(), ArtifactError> {
         if self.pins().is_due(folder, self.lag() / 2) {
             self.write_run(owner, folder).await?;
@@ -75,7 +75,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// The same for a run that has something stored.
+    /// Renews the hold on a run, but only if it has stored something.
     pub(super) async fn renew_pin(&self, owner: &Owner) -> Result<(), ArtifactError> {
         let folder = self.keys.run(owner);
         if !self.pins().is_due(&folder, self.lag() / 2) {
@@ -88,7 +88,7 @@ impl Bucket {
         }
     }
 
-    /// Holds all runs in use for which it is time.
+    /// Renews the hold on all runs in use that are due.
     pub(super) async fn renew_pins(&self) {
         let within = self.lag() / 2;
         let due: Vec<Owner> = {
@@ -100,7 +100,7 @@ impl Bucket {
         };
         for owner in due {
             if let Err(error) = self.renew_pin(&owner).await {
-                // The next time is soon enough for what was renewed half a day ago.
+                // The next tick is soon enough: what is due was renewed half a day ago.
                 tracing::warn!(%error, "hold the artifacts of run {}", owner.run);
                 return;
             }

@@ -1,4 +1,4 @@
-//! Quotas: what each tenant has in the bucket, counted by listing it and remembered for a minute.
+//! `Quotas`: the bytes that each tenant stores in the bucket, counted by a listing and remembered for a minute.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use super::keys::Entry;
 use super::sweep::seconds;
 use super::{Bucket, REMEMBERED};
 
-/// How long a count holds, with what this process stores added to it.
+/// Time that a count stays valid; this process adds what it stores to it.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// What tenants have, as far as it was counted.
+/// Known byte counts by tenant.
 #[derive(Debug, Default)]
 pub(super) struct Quotas(Mutex<HashMap<String, Count>>);
 
@@ -28,15 +28,15 @@ struct Count {
 }
 
 impl Bucket {
-    /// The bound on each tenant.
+    /// Returns the limit per tenant.
     pub(super) fn quota(&self) -> Quota {
         Quota(self.terms.quota)
     }
 
-    /// Counts the bytes for the tenant, or says how many would fit.
+    /// Charges the bytes to the tenant, or returns an error that says how many would fit.
     pub(super) async fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
         let tenant = self.keys.tenant(&owner.principal);
-        // One at a time: two who store at once share what is left.
+        // One at a time: concurrent puts share what is left.
         let mut counts = self.quotas.0.lock().await;
         let mut count = self.known(&counts, &tenant).await?;
         if !self.quota().has_room(count.used, size) {
@@ -51,7 +51,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// The bytes that a principal's tenant has.
+    /// Returns the bytes that a principal's tenant uses.
     pub(super) async fn used(&self, principal: &Principal) -> Result<u64, ArtifactError> {
         let tenant = self.keys.tenant(principal);
         let mut counts = self.quotas.0.lock().await;
@@ -88,8 +88,8 @@ impl Bucket {
         Ok(Count { used, at })
     }
 
-    /// Removes the oldest artifacts of a tenant that no run in use holds until so many more bytes fit. A run is in use
-    /// whose file was written within the time in which whoever has a session of it writes it anew.
+    /// Removes a tenant's oldest artifacts, except those of active runs, until `size` more bytes fit. A run is active if its
+    /// file was written within the interval at which every process with a session of it rewrites that file.
     async fn evict(&self, tenant: &str, size: u64) -> Result<(), ArtifactError> {
         let in_use = self.server_clock().await? - seconds(self.lag());
         let (mut kept, mut held) = (Vec::new(), HashSet::new());

@@ -1,4 +1,4 @@
-//! Reading: the whole of an artifact where its hash is not known to hold, and ranges of the rest.
+//! Reading: an artifact whole until its hash is checked, then ranges of it.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use object_store::GetOptions;
 use super::Bucket;
 use super::keys::StoredObject;
 
-/// Up to this size an artifact is read whole the first time, whatever is asked for, and its hash checked: 8 MiB.
+/// Up to this size, the first read fetches the whole artifact, whatever the range, and checks its hash: 8 MiB.
 const CHECKED: u64 = 8 << 20;
 
 impl Bucket {
@@ -56,7 +56,7 @@ impl Bucket {
             ..GetOptions::default()
         };
         let failed = |error: &object_store::Error| match error {
-            // It expired between the two requests.
+            // The artifact expired between the two requests.
             object_store::Error::NotFound { .. } => not_found(&kept.reference),
             error => self.to_artifact_error(error),
         };

@@ -1,4 +1,4 @@
-//! A bucket of S3, or of a server that speaks as S3 does, from a URL and the environment's variables.
+//! Buckets on S3 or a compatible server, configured by a URL and environment variables.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use super::http::Client;
 use super::{Dial, ObjectArtifacts, Terms};
 use crate::error::StoreError;
 
-/// Longest prefix: with what haft adds it stays well below the 1,024 bytes of a key.
+/// Maximum length of a prefix: with what haft appends, keys stay well below their limit of 1,024 bytes.
 const PREFIX: usize = 500;
 
 impl ObjectArtifacts {
-    /// Artifacts in the bucket that `s3://BUCKET/PREFIX` names, with what the variables tell of the server; `dial` opens the
-    /// connections where the store does not do so itself.
+    /// Creates a store for the bucket that `s3://BUCKET/PREFIX` names, on the server that the variables describe. `dial`, if
+    /// given, opens the connections.
     ///
-    /// The variables are those of AWS's own tools: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, where there is one,
-    /// `AWS_SESSION_TOKEN`; `AWS_REGION` or `AWS_DEFAULT_REGION` (`us-east-1` without); `AWS_ENDPOINT_URL_S3` or
+    /// The variables are those of AWS's own tools: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, optionally,
+    /// `AWS_SESSION_TOKEN`; `AWS_REGION` or `AWS_DEFAULT_REGION` (default `us-east-1`); `AWS_ENDPOINT_URL_S3` or
     /// `AWS_ENDPOINT_URL` for a server other than Amazon's, which may be `http://` only with `AWS_ALLOW_HTTP=true`.
     ///
     /// # Errors
-    /// One of the variables is missing or wrong, or the URL is; the server is not asked yet.
+    /// A variable is missing or invalid, or the URL is invalid. This does not contact the server.
     pub fn s3(
         url: &str,
         variable: impl Fn(&str) -> Option<String>,
@@ -69,7 +69,7 @@ impl ObjectArtifacts {
     }
 }
 
-/// The bucket and the prefix of a URL.
+/// Splits a URL into bucket and prefix.
 fn place(url: &str) -> Result<(&str, &str), String> {
     let rest = url
         .strip_prefix("s3://")
@@ -106,7 +106,7 @@ fn place(url: &str) -> Result<(&str, &str), String> {
     Ok((bucket, prefix))
 }
 
-/// Whether the server is spoken to without encryption.
+/// Returns whether the endpoint is unencrypted.
 fn is_plain(name: &str, endpoint: &str, allowed: bool) -> Result<bool, String> {
     let url = Url::parse(endpoint).map_err(|_| format!("{name} is no URL"))?;
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
@@ -122,7 +122,7 @@ fn is_plain(name: &str, endpoint: &str, allowed: bool) -> Result<bool, String> {
     }
 }
 
-/// Tried again a little: an operation has 30 seconds in all.
+/// Returns a short retry schedule: an operation has 30 seconds in all.
 fn patience() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {

@@ -1,4 +1,4 @@
-//! Storing: once for each run, within the tenant's quota.
+//! Storing: each artifact once per run, within the tenant's quota.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
 use super::Bucket;
 use super::keys::Keys;
 
-/// What is larger is stored in parts of this size: S3 takes 10,000 of them, of at least 5 MiB.
+/// Part size for larger artifacts: S3 takes up to 10,000 parts of at least 5 MiB.
 const PART: u64 = 8 << 20;
 
 impl Bucket {
@@ -31,7 +31,7 @@ impl Bucket {
             Ok(kept) if kept.found == size && self.is_sound(&kept.path, kept.tag.as_deref()) => {
                 return self.hold(owner, &folder).await;
             }
-            // Its bytes may be damaged: stored again, in the same place.
+            // Its bytes may be damaged: store them again in the same place.
             Ok(kept) => kept.path,
             Err(ArtifactError::NotFound(_)) => {
                 self.charge(owner, size).await?;
@@ -40,7 +40,7 @@ impl Bucket {
             }
             Err(error) => return Err(error),
         };
-        // First the word that holds it, then what is held.
+        // Write the hold before the artifact that it protects.
         self.hold(owner, &folder).await?;
         let tag = if size <= PART {
             let stored = self.store.put(&path, whole(source).await?.into()).await;
@@ -52,7 +52,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Stores a large source a part at a time; what was stored of one that broke off goes again.
+    /// Stores a large source part by part; on failure, removes the parts already stored.
     async fn put_in_parts(
         &self,
         path: &Path,
@@ -62,7 +62,7 @@ impl Bucket {
         let mut upload = begun.map_err(|e| self.to_artifact_error(&e))?;
         let stored = self.each_part(&mut *upload, source).await;
         if stored.is_err() {
-            // Where it cannot be taken back either, the server's own rules for broken uploads do.
+            // If the abort fails too, the server's own rules for incomplete uploads apply.
             let _ = upload.abort().await;
         }
         stored
@@ -86,13 +86,13 @@ impl Bucket {
     }
 }
 
-/// All of a source, read where that may block.
+/// Reads a whole source on a thread that may block.
 async fn whole(source: &Arc<dyn Source>) -> std::io::Result<Bytes> {
     let source = Arc::clone(source);
     run_blocking(move || source.whole()).await?
 }
 
-/// The part of a source that begins at `from`.
+/// Reads the part of a source that begins at `from`.
 fn part(source: &dyn Source, from: u64) -> std::io::Result<PutPayload> {
     let size = (source.size() - from).min(PART);
     let mut part = vec![0; usize::try_from(size).map_err(std::io::Error::other)?];

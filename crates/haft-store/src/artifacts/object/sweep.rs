@@ -1,6 +1,6 @@
-//! Sweeping: what nobody holds and whose time is over goes.
+//! Sweeping: removes expired artifacts that no run holds.
 //!
-//! Every deletion is sound by itself, so a sweep may end at any point, and two may run at once.
+//! Every deletion is safe by itself, so a sweep may stop at any point, and two may run concurrently.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,20 +14,21 @@ use object_store::{ObjectStoreExt as _, PutPayload};
 use super::keys::{self, Entry};
 use super::{Bucket, ObjectArtifacts, SWEEP_LIMIT};
 
-/// Written when all was swept.
+/// Note written at the end of a complete sweep.
 const MARK: &str = "swept";
 
-/// Written to read the server's clock.
+/// Note written to read the server's clock.
 const CLOCK: &str = "clock";
 
-/// Most objects that one sweep removes; the next one goes on.
+/// Maximum number of expired objects per sweep; the next sweep handles the rest.
 const REMOVED: usize = 100_000;
 
 impl ObjectArtifacts {
-    /// Removes what expired unless the last sweep, of whatever process, is younger than `every`; says how many went.
+    /// Removes expired artifacts unless the last sweep by any process is more recent than `every`; returns how many were
+    /// removed.
     ///
     /// # Errors
-    /// [`ArtifactError::Io`] where the bucket does not answer or refuses.
+    /// [`ArtifactError::Io`] if the bucket does not respond or refuses the request.
     pub async fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
         let swept = self.run(SWEEP_LIMIT, |bucket| async move {
             bucket.sweep_if_due(every).await
@@ -35,10 +36,10 @@ impl ObjectArtifacts {
         swept.await
     }
 
-    /// Removes what expired, and says how many went. A full quota calls it by itself.
+    /// Removes expired artifacts and returns how many. A put that exceeds the quota does this for its tenant.
     ///
     /// # Errors
-    /// [`ArtifactError::Io`] where the bucket does not answer or refuses.
+    /// [`ArtifactError::Io`] if the bucket does not respond or refuses the request.
     pub async fn sweep(&self) -> Result<u64, ArtifactError> {
         let swept = self.run(SWEEP_LIMIT, |bucket| async move { bucket.sweep().await });
         swept.await
@@ -52,7 +53,7 @@ impl Bucket {
             Err(object_store::Error::NotFound { .. }) => None,
             Err(error) => return Err(self.to_artifact_error(&error)),
         };
-        // This machine's clock will do: where it is wrong, sweeps are more or fewer, never of what is held.
+        // The local clock is good enough here: if it is wrong, sweeps are more or less frequent but never remove what is held.
         let now = i64::try_from(clock::now() / 1_000_000_000).unwrap_or(i64::MAX);
         let due = last.is_none_or(|last| last > now || now - last >= seconds(every));
         if !due {
@@ -67,7 +68,7 @@ impl Bucket {
         Ok(removed)
     }
 
-    /// Removes what expired below a folder.
+    /// Removes what has expired below a folder.
     pub(super) async fn sweep_below(&self, folder: &Path) -> Result<u64, ArtifactError> {
         let end = self.server_clock().await? - seconds(self.terms.ttl) - seconds(self.lag());
         let mut old: HashMap<String, Vec<Path>> = HashMap::new();
@@ -98,7 +99,7 @@ impl Bucket {
         Ok(removed)
     }
 
-    /// Removes what expired of a run that nobody holds, and its file with the last of it.
+    /// Removes a run's expired artifacts unless a process holds the run, and its file along with the last one.
     async fn sweep_run(
         &self,
         folder: &str,
@@ -142,7 +143,7 @@ impl Bucket {
         }
     }
 
-    /// Seconds since 1970 by the clock that stamps objects.
+    /// Returns the seconds since 1970 by the clock that stamps objects.
     pub(super) async fn server_clock(&self) -> Result<i64, ArtifactError> {
         self.write_note(CLOCK).await?;
         let stamped = self.store.head(&self.keys.note(CLOCK)).await;

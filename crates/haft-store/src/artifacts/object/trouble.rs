@@ -1,14 +1,14 @@
-//! Trouble with a bucket: what happened, where, and what to do next, without what a server says of credentials.
+//! Bucket errors: what happened, where, and what to do next, without what the server says about credentials.
 
 use std::error::Error as _;
 use std::io;
 
 use object_store::Error;
 
-/// Longest cause that is passed on.
+/// Maximum length of a cause that is passed on.
 const LONGEST: usize = 200;
 
-/// The error in words. A server's own answer may repeat a key and what was signed: of it, only its code is passed on.
+/// Describes the error. A server's response may repeat a key and the signed request, so only its error code is passed on.
 pub(super) fn to_io_error(place: &str, error: &Error) -> io::Error {
     let texts = texts(error);
     let code = texts.iter().find_map(|text| code(text)).unwrap_or_default();
@@ -55,7 +55,7 @@ pub(super) fn to_io_error(place: &str, error: &Error) -> io::Error {
     io::Error::new(kind, words)
 }
 
-/// Whether it is the credentials that are wrong, or let too little be done.
+/// Returns whether the credentials are wrong or insufficient.
 fn is_refusal(code: &str, error: &Error) -> bool {
     let codes = [
         "AccessDenied",
@@ -72,7 +72,7 @@ fn is_refusal(code: &str, error: &Error) -> bool {
     denied || codes.contains(&code)
 }
 
-/// The error and its causes, the first cause last.
+/// Returns the texts of the error and its causes, root cause last.
 fn texts(error: &Error) -> Vec<String> {
     let mut texts = vec![error.to_string()];
     let mut cause = error.source();
@@ -83,7 +83,7 @@ fn texts(error: &Error) -> Vec<String> {
     texts
 }
 
-/// The code in a server's answer.
+/// Extracts the code from a server's response.
 fn code(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("<Code>")?;
     let (code, _) = rest.split_once("</Code>")?;
@@ -92,7 +92,7 @@ fn code(text: &str) -> Option<&str> {
     word.then_some(code)
 }
 
-/// A cause up to where a server's answer begins, on one line.
+/// Returns a cause on one line, cut where a server's response begins.
 fn plain(text: &str) -> String {
     let own = text.split('<').next().unwrap_or_default();
     let line = own.split_whitespace().collect::<Vec<_>>().join(" ");

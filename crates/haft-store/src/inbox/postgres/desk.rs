@@ -1,4 +1,4 @@
-//! `Filing`: where requests wait to be written together, and what one statement leaves to the next.
+//! `Filing`: the queue of requests to be written together, and state that one statement leaves for the next.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::inbox::Draft;
 
-/// What may wait, in KiB of texts; each request counts for one more.
+/// Capacity of the queue, in KiB of text; each request counts for one more.
 const ROOM: usize = 64 << 10;
 
-/// Where requests wait for the statement before theirs to end.
+/// Requests that wait for the previous statement to end.
 #[derive(Debug)]
 pub(crate) struct Filing {
     pub(super) waiting: Mutex<Vec<(Draft, Answer)>>,
-    /// Held while a statement is made.
+    /// Held while a statement runs.
     pub(super) at_work: Arc<tokio::sync::Mutex<()>>,
     pub(super) desk: Mutex<Desk>,
-    /// The connection of the statement before: the pool asks the server about each that it takes back.
+    /// The previous statement's connection: the pool would make the server check each connection that it takes back.
     kept: Mutex<Option<PgConnection>>,
     pub(super) room: Arc<Semaphore>,
 }
 
 pub(super) type Answer = oneshot::Sender<Result<Submission, InboxError>>;
 
-/// What one statement leaves to the next.
+/// State that one statement leaves for the next.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
-    /// How many more requests a tenant may have waiting, as far as it is known.
+    /// How many more pending requests each tenant may have, as far as is known.
     pub(super) left: HashMap<String, i64>,
     pub(super) swept: Option<Instant>,
-    /// Bytes of requests that were written since.
+    /// Bytes of requests written since the last sweep.
     pub(super) filed: usize,
 }
 
@@ -55,7 +55,7 @@ impl Filing {
         self.kept.lock()
     }
 
-    /// Closes its connection; the next statement makes another one.
+    /// Closes its connection; the next statement opens a new one.
     pub(crate) async fn close(&self) -> Result<(), sqlx::Error> {
         let kept = self.lock().take();
         match kept {

@@ -1,4 +1,4 @@
-//! `Filing`: requests that are written at the same time go to the server together, in one statement.
+//! `Filing`: sends concurrent requests to the server together, in one statement.
 
 use std::collections::HashSet;
 use std::mem;
@@ -19,13 +19,13 @@ use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
 use crate::postgres::{Server, is_lost};
 
-/// Most requests of a statement.
+/// Maximum number of requests per statement.
 const MOST: usize = 256;
 
-/// How often what ended long ago is looked for.
+/// Interval between deletions of old requests.
 const SWEEP: Duration = Duration::from_hours(1);
 
-/// When it is written, in microseconds, and telling of it; a trigger of the table would cost more.
+/// The time of the write in microseconds, followed by the notification of the change; a trigger on the table would cost more.
 macro_rules! now {
     () => {
         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -61,14 +61,14 @@ const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE id = $1 AND status = 'pending' AND expires <= $2";
 const OLD: &str = "DELETE FROM haft.approvals WHERE created < $1 \
     AND status IN ('done', 'denied', 'answered', 'expired', 'withdrawn')";
-/// Of what ended undecided, all but the newest bytes.
+/// Deletes all but the newest bytes of what ended undecided.
 const UNDECIDED: &str = "DELETE FROM haft.approvals WHERE row IN (SELECT row FROM \
     (SELECT row, sum(octet_length(request)) OVER (ORDER BY row DESC) AS newer FROM haft.approvals \
     WHERE status IN ('expired', 'withdrawn') OR status = 'pending' AND expires <= $1) AS ended WHERE newer > $2)";
 const GONE: &str =
     "DELETE FROM haft.processes WHERE alive_until < clock_timestamp() - interval '1 day'";
 
-/// Files a request, with those that wait beside it.
+/// Files a request together with those queued beside it.
 pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Submission, InboxError> {
     let weight = u32::try_from((draft.request.len() >> 10) + 1).unwrap_or(u32::MAX);
     let room = server.filing.room.acquire_many(weight).await;
@@ -80,16 +80,16 @@ pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Submissio
     tokio::select! {
         biased;
         heard = &mut heard => return heard.map_err(|_| lost())?,
-        // Whoever is at work takes all that waits.
+        // The task that holds the lock takes everything in the queue.
         at_work = at_work.lock_owned() => {
             let batch = server.take();
             if let [(draft, _)] = batch.as_slice() && draft.id == id {
-                // Others who come meanwhile wait for this one to end, or to be given up.
+                // Requests that arrive meanwhile wait until this one ends or is dropped.
                 round(server, batch).await;
                 drop(at_work);
             } else if !batch.is_empty() {
                 let server = Arc::clone(server);
-                // Apart: whoever asked may stop waiting, the others do not.
+                // In a task of its own: this caller may stop waiting while the others go on.
                 drop(tokio::spawn(async move {
                     work(&server, batch).await;
                     drop(at_work);
@@ -115,7 +115,7 @@ impl Server {
         desk.lock()
     }
 
-    /// What waits, as far as a statement takes it, without what nobody waits for any more.
+    /// Takes up to one statement's worth of queued requests, dropping those whose callers have gone.
     fn take(&self) -> Vec<(Draft, Answer)> {
         let mut waiting = self.waiting();
         waiting.retain(|(_, answer)| !answer.is_closed());
@@ -128,7 +128,7 @@ impl Server {
 async fn work(server: &Arc<Server>, mut batch: Vec<(Draft, Answer)>) {
     while !batch.is_empty() {
         round(server, batch).await;
-        // Nobody else may come to take what was left behind.
+        // There may be no other task left to take what remains.
         batch = server.take();
     }
 }
@@ -154,7 +154,7 @@ async fn round(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
     }
 }
 
-/// Writes what may be written; of the others, why not or what stands already.
+/// Writes the requests that are admitted; for the others, returns the error or the request that already stands.
 async fn insert(
     server: &Arc<Server>,
     pool: &PgPool,
@@ -167,7 +167,7 @@ async fn insert(
         .sum::<usize>();
     let mut admitted: Vec<bool> = Vec::with_capacity(drafts.len());
     for draft in drafts {
-        // Not written yet: no count knows of them.
+        // Not written yet, so no count includes them.
         let before = drafts.iter().zip(&admitted);
         let before = before.filter(|(other, admitted)| **admitted && other.tenant == draft.tenant);
         let before = i64::try_from(before.count()).unwrap_or(i64::MAX);
@@ -204,7 +204,7 @@ async fn statement(
         Some(connection) => connection,
         None => pool.acquire().await?.detach(),
     };
-    // After a failure, or where nobody waits any more, it is dropped with what may be under way on it.
+    // On failure or when dropped, the connection is dropped too, with whatever is in progress on it.
     let new = match drafts {
         [] => Vec::new(),
         [draft] => write_one(&mut connection, me, draft).await?,
@@ -255,13 +255,13 @@ async fn write_all(
     writing.fetch_all(connection).await
 }
 
-/// What stands in the way of a request. What has expired does not any more.
+/// Returns what stands in the way of a request. An expired request does not.
 async fn conflict(
     server: &Arc<Server>,
     pool: &PgPool,
     draft: &Draft,
 ) -> Result<Result<Submission, InboxError>, sqlx::Error> {
-    // Each round something else may have come in between; not for ever.
+    // Another request may come in between in each round; the number of rounds is limited.
     for _ in 0..8 {
         let query = sqlx::query_scalar(ALIKE).bind(&draft.fingerprint);
         let alike: Option<String> = query.bind(&draft.run).fetch_optional(pool).await?;
@@ -293,7 +293,7 @@ async fn conflict(
     )))
 }
 
-/// Takes one place of a tenant's; counted again each time half of what there was is used.
+/// Takes one of a tenant's places; counts again each time half of those that were free are used.
 async fn take_room(
     server: &Server,
     pool: &PgPool,
@@ -319,7 +319,7 @@ async fn take_room(
     Ok(true)
 }
 
-/// Takes away what ended long ago, now and then.
+/// Deletes old requests when due.
 async fn sweep(server: &Server, pool: &PgPool) -> Result<(), sqlx::Error> {
     let due = {
         let desk = server.desk();

@@ -1,4 +1,5 @@
-//! The task that hears of changes while somebody listens: the server tells, and every few seconds it is looked again.
+//! The task that reports changes while there are listeners: the server notifies, and a poll every few seconds finds what was
+//! missed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -14,20 +15,20 @@ use crate::postgres::{Server, WITHIN};
 
 const CHANNEL: &str = "haft_approvals";
 
-/// How often it is looked whether something was not heard.
+/// Interval between polls for missed changes.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// How long to wait before the server is tried again.
+/// Delay before reconnecting to the server.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// How far back it is looked, in microseconds: longer than a statement may take, so that none commits behind the look.
+/// How far back a poll looks, in microseconds: longer than a statement may take, so that none commits behind it.
 const BACK: i64 = 10_000_000;
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 const SINCE: &str =
     "SELECT changed, id FROM haft.approvals WHERE changed > $1 ORDER BY changed LIMIT $2";
 
-/// Starts the task where none runs.
+/// Starts the task unless it is running.
 pub(super) fn start(server: &Arc<Server>) {
     let Ok(runtime) = Handle::try_current() else {
         return;
@@ -37,15 +38,15 @@ pub(super) fn start(server: &Arc<Server>) {
     }
 }
 
-/// What was told lately: the newest change of each request.
+/// Recently reported changes: the newest of each request.
 type NewestChanges = HashMap<String, i64>;
 
 async fn run(server: Weak<Server>) {
     let mut told = NewestChanges::new();
-    // From where it is looked: set with the first connection, and kept while there is none.
+    // Where polls begin: set on the first connection and kept while disconnected.
     let mut from = None;
     while goes_on(&server) {
-        // Not held while waiting: whoever drops the store ends the task.
+        // No strong reference is held while waiting: dropping the store ends the task.
         let connected = listen(&server, &mut from, &mut told).await;
         if connected.is_err() {
             sleep(AGAIN).await;
@@ -53,7 +54,7 @@ async fn run(server: Weak<Server>) {
     }
 }
 
-/// Whether somebody listens still.
+/// Returns whether there still are listeners.
 fn goes_on(server: &Weak<Server>) -> bool {
     let Some(server) = server.upgrade() else {
         return false;
@@ -64,7 +65,7 @@ fn goes_on(server: &Weak<Server>) -> bool {
     *listening
 }
 
-/// Listens until the connection breaks or nobody does.
+/// Listens until the connection breaks or the last listener is dropped.
 async fn listen(
     server: &Weak<Server>,
     from: &mut Option<i64>,
@@ -84,7 +85,7 @@ async fn listen(
         look(server, from, told).await?;
         let until = tokio::time::Instant::now() + LOOK;
         while let Ok(heard) = tokio::time::timeout_at(until, listener.try_recv()).await {
-            // Broken: what was not heard is looked for after it is connected again.
+            // The connection broke: after reconnecting, a poll finds what was missed.
             let Some(heard) = heard? else { return Ok(()) };
             let Some(server) = server.upgrade() else {
                 return Ok(());
@@ -99,7 +100,7 @@ async fn listen(
     }
 }
 
-/// Looks for what was not heard.
+/// Polls for missed changes.
 async fn look(
     server: &Weak<Server>,
     from: &mut Option<i64>,
@@ -123,7 +124,7 @@ async fn look(
         tell(&server, told, *changed, id);
     }
     let back = match rows.last() {
-        // There is more than a listener can be behind.
+        // There are more changes than a listener can lag behind.
         Some((changed, _)) if rows.len() >= BEHIND => *changed,
         _ => now - BACK,
     };
@@ -137,6 +138,6 @@ fn tell(server: &Server, told: &mut NewestChanges, changed: i64, id: &str) {
         return;
     }
     told.insert(id.to_owned(), changed);
-    // The last listener may just have gone.
+    // The last listener may just have been dropped.
     let _ = server.changes.send(ApprovalId::new(id));
 }

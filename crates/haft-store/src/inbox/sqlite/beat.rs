@@ -1,4 +1,4 @@
-//! `Beat`: what this process attends and runs, and when it has to say again that it is alive.
+//! `Beat`: what this process attends and runs, and when its lease is due for renewal.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -9,21 +9,21 @@ use rusqlite::{Connection, params};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
 
-/// How many beats pass before what was forgotten is looked for.
+/// Number of beats between searches for forgotten requests.
 const FORGOTTEN: u32 = 40;
 
 const RENEW: &str = "INSERT INTO approval_processes (id, alive_until) VALUES (?, ?) \
     ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until";
-/// A lease that ends later than leases do was written before the clock was set back: whoever is alive renews it soon.
+/// A lease that ends later than any lease can was written before the clock was set back; a live process renews it soon.
 const ALIVE: &str = "SELECT id FROM approval_processes WHERE alive_until > ? AND alive_until <= ?";
 const STILL: &str = "SELECT (waiter = ?2 AND status IN ('pending', 'approved', 'answered', 'running')) \
     OR (claimed_by = ?2 AND status = 'running') FROM approvals WHERE id = ?1";
 const LEAVE: &str = "DELETE FROM approval_processes WHERE id = ?";
 
-/// The life of this process as others see it.
+/// This process's lease as other processes see it.
 #[derive(Debug)]
 pub(super) struct Beat {
-    /// The name of this process: random, new with each inbox.
+    /// This process's name: random, new with each inbox.
     pub(super) me: String,
     pub(super) lease: Lease,
     held: HashSet<String>,
@@ -42,22 +42,22 @@ impl Beat {
         }
     }
 
-    /// Attends or runs this request.
+    /// Notes that this process attends or runs a request.
     pub(super) fn hold(&mut self, id: &str) {
         self.held.insert(id.to_owned());
     }
 
-    /// Has done with it.
+    /// Notes that it is done with the request.
     pub(super) fn release(&mut self, id: &str) {
         self.held.remove(id);
     }
 
-    /// How many requests it attends or runs.
+    /// Returns the number of requests that it attends or runs.
     pub(super) fn holds(&self) -> usize {
         self.held.len()
     }
 
-    /// How long until it has to be said again; for ever while nothing is held.
+    /// Returns the time until the next renewal; `None` while nothing is held.
     pub(super) fn due(&self) -> Option<Duration> {
         if self.held.is_empty() {
             return None;
@@ -67,12 +67,12 @@ impl Beat {
         Some(beat.saturating_sub(since))
     }
 
-    /// What was said is not there: the file is another one, or the transaction failed.
+    /// Notes that the last renewal is void: the file was replaced, or the transaction failed.
     pub(super) fn unsaid(&mut self) {
         self.last = None;
     }
 
-    /// Says it where it is due.
+    /// Renews the lease if due.
     pub(super) fn renew(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if self.due().is_none_or(|due| !due.is_zero()) {
             return Ok(());
@@ -89,7 +89,7 @@ impl Beat {
         Ok(())
     }
 
-    /// Lets go of what ended without a word to this process.
+    /// Releases requests that ended without notice to this process.
     fn forget(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let mut still = connection.prepare_cached(STILL)?;
         let mut held = HashSet::new();
@@ -104,13 +104,13 @@ impl Beat {
         Ok(())
     }
 
-    /// This process goes.
+    /// Removes this process.
     pub(super) fn leave(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.execute(LEAVE, [&self.me]).map(drop)
     }
 }
 
-/// The processes that are alive now.
+/// Returns the processes that are alive now.
 pub(super) fn alive(connection: &Connection, lease: Lease) -> rusqlite::Result<HashSet<String>> {
     let now = nanoseconds(clock::now());
     let mut query = connection.prepare_cached(ALIVE)?;

@@ -1,4 +1,4 @@
-//! The thread that reads, and while somebody listens looks for what other processes changed.
+//! The thread that reads and, while there are listeners, looks for other processes' changes.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -20,14 +20,14 @@ use crate::lease::Lease;
 use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
 
-/// How often other processes' changes are looked for: a counter in memory that they share is read, nothing else while it
-/// stands.
+/// Interval between checks for other processes' changes. As long as nothing changes, a check only reads a counter in shared
+/// memory.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// How often while something of this process waits: a decision elsewhere is carried out within five milliseconds.
+/// The interval while this process attends or runs a request: it acts on a decision made elsewhere within five milliseconds.
 const LOOK_SOON: Duration = Duration::from_millis(5);
 
-/// How often it is tried where the database cannot be used.
+/// The interval while the database is unusable.
 const AGAIN: Duration = Duration::from_secs(1);
 
 const LIST: &str = "SELECT row FROM approvals WHERE tenant = ?";
@@ -39,7 +39,7 @@ const NEW: &str = "SELECT id, row FROM approvals WHERE row > ? ORDER BY row LIMI
 const CHANGED: &str =
     "SELECT id, changed FROM approvals WHERE changed > ? AND changed > 0 ORDER BY changed LIMIT ?";
 
-/// Fewer than `?4` of the run wait, or one that says the same stands.
+/// True if fewer than `?4` requests of the run are pending, or if an identical one stands.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
     WHERE tenant = ?1 AND status = 'pending' AND run = ?2 AND expires > ?5 LIMIT ?4)) < ?4 \
     AND (SELECT count(*) FROM (SELECT 1 FROM approvals \
@@ -58,40 +58,40 @@ pub(super) enum Read {
         String,
         oneshot::Sender<Result<Option<StoredApproval>, InboxError>>,
     ),
-    /// With whether something among them has expired and is not marked so.
+    /// Also returns whether a listed request has expired without being marked so.
     List(
         Filter,
         oneshot::Sender<Result<(Vec<StoredApproval>, bool), InboxError>>,
     ),
     Room(Room, oneshot::Sender<Result<bool, InboxError>>),
-    /// Somebody listens.
+    /// A listener was added.
     Look,
 }
 
-/// What was seen.
+/// How far changes have been seen.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     /// The newest row.
     row: i64,
-    /// The newest number of a change.
+    /// The newest change number.
     number: i64,
-    /// The database's count of other connections' changes.
+    /// The database's counter of other connections' changes.
     version: i64,
 }
 
-/// Requests, each with its row or the number of its change, rising.
+/// Requests, each with its row or change number, ascending.
 type NumberedIds = Vec<(String, i64)>;
 
 struct Reader<'a> {
     shared: &'a Shared,
     file: DbFile,
-    /// While somebody listens.
+    /// `None` while there are no listeners.
     seen: Option<Seen>,
     looked: Instant,
     failing: bool,
 }
 
-/// Works until nobody can give a job any more.
+/// Runs jobs until every sender is dropped.
 pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
     let mut reader = Reader {
         shared,
@@ -102,7 +102,7 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
     };
     loop {
         let next = jobs.next(reader.patience());
-        // Before the job: what is read after somebody began to listen is no older than what they hear of.
+        // Before the job: a read made after a listener was added is no older than the changes that it receives.
         reader.look();
         match next {
             Next::Job(Read::Get(id, answer)) => drop(answer.send(reader.get(&id))),
@@ -115,7 +115,7 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
 }
 
 impl Reader<'_> {
-    /// How long to wait for a job.
+    /// Returns how long to wait for a job.
     fn patience(&self) -> Option<Duration> {
         if self.shared.changes.receiver_count() == 0 {
             return None;
@@ -128,7 +128,7 @@ impl Reader<'_> {
         Some(every.saturating_sub(self.looked.elapsed()))
     }
 
-    /// Looks for changes where somebody listens and it is time.
+    /// Looks for changes if there are listeners and the interval has passed.
     fn look(&mut self) {
         if self.shared.changes.receiver_count() == 0 {
             self.seen = None;
@@ -154,7 +154,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells of what this inbox did not change itself.
+    /// Reports the changes that this inbox did not make itself.
     fn tell(&self, found: &NumberedIds, kind: fn(&mut OwnChanges) -> &mut BTreeSet<i64>) {
         let Some((_, newest)) = found.last() else {
             return;
@@ -163,7 +163,7 @@ impl Reader<'_> {
         let mut told = told.lock();
         let told = kind(&mut told);
         for (id, _) in found.iter().filter(|(_, number)| !told.contains(number)) {
-            // The last listener may just have gone.
+            // The last listener may just have been dropped.
             let _ = self.shared.changes.send(ApprovalId::new(id.as_str()));
         }
         told.retain(|number| number > newest);
@@ -206,7 +206,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads in one transaction: all of it is of one moment.
+    /// Reads in one transaction, for a consistent snapshot.
     fn read<T>(
         &mut self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<Result<T, InboxError>>,
@@ -221,7 +221,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is new and what changed since it was looked last, and up to where that reaches.
+/// Returns the new and the changed requests since the last look, and how far that reaches.
 fn look(
     connection: &Connection,
     seen: Option<Seen>,
@@ -247,7 +247,7 @@ fn look(
     let mut changed = since(connection, CHANGED, seen.number)?;
     let more = new.len() >= BEHIND || changed.len() >= BEHIND;
     if changed.len() >= BEHIND {
-        // More than a listener can be behind: the rest of this number and what follows is looked at next time.
+        // More than a listener can lag behind: the rest of this number and what follows is left to the next look.
         let newest = changed.last().map_or(0, |(_, newest)| *newest);
         if changed.first().is_some_and(|(_, first)| *first < newest) {
             changed.retain(|(_, number)| *number < newest);
@@ -295,8 +295,8 @@ fn list(
     Ok(Ok((page.into_entries(), stale)))
 }
 
-/// The rows that a filter is about, oldest first. Only their numbers are sorted: `SQLite` would sort the texts with them, and
-/// write a file for it.
+/// Returns the rows that match a filter, oldest first. Only row numbers are sorted: `SQLite` would sort the texts with them, in a
+/// temporary file.
 fn rows(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
     let mut sql = LIST.to_owned();
     let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(filter.tenant.clone())];

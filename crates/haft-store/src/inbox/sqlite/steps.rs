@@ -1,4 +1,4 @@
-//! `Step`: each change of a request as statements, each a compare-and-set within the transaction that it shares.
+//! `Step`: each change of a request as statements, each a compare-and-set within a shared transaction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::beat::{Beat, alive};
 use crate::inbox::{Draft, MOST_PENDING, StoredRow, Verdict, full, refusal};
 use crate::number::nanoseconds;
 
-/// What a row is read from; [`bare`] reads it.
+/// The columns of a row, for [`bare`].
 macro_rules! columns {
     () => {
         "request, status, decision, outcome, delivered, waiter, claimed_by"
@@ -49,14 +49,14 @@ const DELIVER: &str =
 const ATTEND: &str = "UPDATE approvals SET waiter = ?2, changed = ?3 WHERE id = ?1";
 const LEAVE: &str =
     "UPDATE approvals SET waiter = NULL, changed = ?3 WHERE id = ?1 AND waiter = ?2";
-/// One that has expired before it is withdrawn is expired.
+/// A request that has expired before it is withdrawn becomes expired.
 const END: &str = "UPDATE approvals SET status = iif(status = 'pending' AND expires <= ?5, 'expired', ?2), changed = ?3 \
     WHERE id = ?1 AND status = ?4 AND claimed_by IS NULL";
 const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
     WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
 const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
 
-/// A change that somebody wants.
+/// A requested change.
 #[derive(Debug)]
 pub(super) enum Step {
     File(Box<Draft>),
@@ -70,12 +70,12 @@ pub(super) enum Step {
     Deliver(ApprovalId),
     Attend(ApprovalId, bool),
     End(ApprovalId, Ending),
-    /// Mark what has expired of a tenant.
+    /// Marks a tenant's expired requests.
     Sweep(String),
 }
 
 impl Step {
-    /// Bytes of the request that it writes.
+    /// Returns the bytes of the request that it writes.
     pub(super) fn filed_bytes(&self) -> usize {
         match self {
             Self::File(draft) => draft.request.len(),
@@ -84,7 +84,7 @@ impl Step {
     }
 }
 
-/// What came of it.
+/// The result of a step.
 #[derive(Debug)]
 pub(super) enum StepResult {
     Done,
@@ -92,7 +92,7 @@ pub(super) enum StepResult {
     First(bool),
 }
 
-/// Why a step came to nothing: the inbox's own no, after which the others go on, or the database's, after which none does.
+/// Why a step failed: the inbox refused it, and the other steps continue, or the database failed, and none does.
 pub(super) enum No {
     Inbox(InboxError),
     Database(rusqlite::Error),
@@ -110,20 +110,20 @@ impl From<InboxError> for No {
     }
 }
 
-/// A transaction in which steps are made.
+/// A transaction that runs steps.
 pub(super) struct Steps<'a> {
     pub(super) connection: &'a Connection,
     pub(super) beat: &'a mut Beat,
     pub(super) room: &'a mut Room,
-    /// The transaction's number, once something changes that was there before.
+    /// The transaction's number, once it changes an existing row.
     pub(super) number: Option<i64>,
-    /// The rows that are new.
+    /// The new rows.
     pub(super) rows: Vec<i64>,
-    /// The requests that are new or changed.
+    /// The new and changed requests.
     pub(super) changed: Vec<ApprovalId>,
 }
 
-/// How many more requests a tenant may have waiting, as far as it is known: a bound, counted again when it is used up.
+/// How many more pending requests each tenant may have, as far as is known; counted again when used up.
 #[derive(Debug, Default)]
 pub(super) struct Room(HashMap<String, u32>);
 
@@ -141,7 +141,7 @@ impl<'a> Steps<'a> {
 
     pub(super) fn make(&mut self, step: &Step) -> Result<StepResult, No> {
         let number = match step {
-            // Its row tells that it is new.
+            // A new request is recognized by its row.
             Step::File(_) => 0,
             _ => self.number()?,
         };
@@ -226,8 +226,8 @@ impl<'a> Steps<'a> {
         Ok(StepResult::Done)
     }
 
-    /// Takes one place of a tenant's. It is counted again each time half of what there was is used, so that what other
-    /// processes wrote is known long before there are too many.
+    /// Takes one of a tenant's places. Counts again each time half of those that were free are used, so requests that other
+    /// processes wrote are noticed long before there are too many.
     fn take_room(&mut self, tenant: &str) -> Result<(), No> {
         if let Some(left) = self.room.0.get_mut(tenant).filter(|left| **left > 0) {
             *left -= 1;
@@ -301,7 +301,7 @@ impl<'a> Steps<'a> {
         };
         self.changed.push(id.clone());
         self.beat.hold(id.as_str());
-        // Before the row is read: whoever claims is alive.
+        // Before the row is read: the claiming process must count as alive.
         self.beat.renew(self.connection)?;
         Ok(StepResult::Entry(Box::new(self.entry(claimed)?)))
     }
@@ -316,7 +316,7 @@ impl<'a> Steps<'a> {
         Ok(StepResult::Done)
     }
 
-    /// Changes one row; whether it did. There must be such a request.
+    /// Updates one row and returns whether it did. Fails if there is no such request.
     fn update(&mut self, id: &ApprovalId, sql: &str, values: &[&dyn ToSql]) -> Result<bool, No> {
         let rows = self.connection.prepare_cached(sql)?.execute(values)?;
         if rows == 1 {
@@ -345,7 +345,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The part of a fingerprint that is looked for: its last 16 digits.
+/// Returns the indexed part of a fingerprint: its last 16 digits.
 fn end(fingerprint: &str) -> &str {
     let from = fingerprint
         .char_indices()
@@ -361,7 +361,7 @@ pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// A row without what the table of processes says.
+/// A row without the information from the process table.
 pub(super) struct Bare {
     kept: StoredRow,
     waiter: Option<String>,
@@ -369,7 +369,7 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// The row while these processes are alive.
+    /// Completes the row, given the processes that are alive.
     pub(super) fn alive(self, alive: &HashSet<String>) -> StoredRow {
         StoredRow {
             attended: self.waiter.is_some_and(|process| alive.contains(&process)),

@@ -1,4 +1,4 @@
-//! `Writer` and its thread: what waits goes into one transaction, and is answered when that is on the disk.
+//! `Writer` and its thread: commits queued steps in one transaction and answers them once it is on disk.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -22,26 +22,26 @@ use crate::lease::Lease;
 use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
 
-/// Most steps of a transaction.
+/// Maximum number of steps per transaction.
 const MOST: usize = 512;
 
-/// How long a transaction waits for as many steps as the one before had: whoever was answered just now comes again.
+/// How long a transaction waits for as many steps as the previous one had: callers that were just answered often come again.
 const GATHER: Duration = Duration::from_micros(60);
 
-/// How often what ended long ago is looked for.
+/// Interval between deletions of old requests.
 const SWEEP: Duration = Duration::from_hours(1);
 
-/// What is looked at each time: those that changed the longest ago. The newest stay, so that numbers go on rising.
+/// Looks only at the rows that changed the longest ago. The newest rows stay, so that numbers keep increasing.
 const OLD: &str = "DELETE FROM approvals WHERE row IN (SELECT row FROM \
     (SELECT row, status, created, changed FROM approvals WHERE changed > 0 ORDER BY changed LIMIT 2000) \
     WHERE created < ? AND status IN ('done', 'denied', 'answered', 'expired', 'withdrawn') \
     AND changed < (SELECT max(changed) FROM approvals WHERE changed > 0) AND row < (SELECT max(row) FROM approvals))";
-/// Of what ended undecided, all but the newest bytes. What has expired need not be marked so yet.
+/// Deletes all but the newest bytes of what ended undecided. Expired requests need not be marked as such yet.
 const UNDECIDED: &str = "DELETE FROM approvals WHERE row IN (SELECT row FROM (SELECT row, sum(octet_length(request)) \
     OVER (ORDER BY row DESC) AS newer FROM approvals \
     WHERE status IN ('expired', 'withdrawn') OR status = 'pending' AND expires <= ?) WHERE newer > ?) \
     AND (changed = 0 OR changed < (SELECT max(changed) FROM approvals)) AND row < (SELECT max(row) FROM approvals)";
-/// Processes that are gone for a day; one that the clock makes seem so says again that it is alive.
+/// Deletes processes that have been gone for a day; one that only seems gone because of a clock change renews its lease.
 const GONE: &str = "DELETE FROM approval_processes WHERE abs(alive_until - ?) > 86400000000000";
 
 /// A job for the thread.
@@ -52,9 +52,9 @@ pub(super) enum Write {
         answer: Answer,
         turn: Turn,
     },
-    /// There is something to say regularly from now on.
+    /// The lease has to be renewed regularly from now on.
     Wake,
-    /// The process goes; told when others can know it.
+    /// The process is leaving; answered once others can know.
     Leave(oneshot::Sender<()>),
 }
 
@@ -67,15 +67,15 @@ pub(super) struct Writer {
     beat: Beat,
     room: Room,
     swept: Option<Instant>,
-    /// Bytes of requests that were written since.
+    /// Bytes of requests written since the last sweep.
     filed: usize,
-    /// How many steps the thread's last transaction had.
+    /// Number of steps in the thread's last transaction.
     last: usize,
-    /// Whether the thread knows that there is something to say.
+    /// Whether the thread knows that the lease needs renewal.
     awake: bool,
 }
 
-/// Works until nobody can give a job any more.
+/// Runs jobs until every sender is dropped.
 pub(super) fn run(shared: &Shared, jobs: &Jobs<Write>) {
     loop {
         let due = writer(shared).beats();
@@ -92,9 +92,9 @@ fn writer(shared: &Shared) -> MutexGuard<'_, Writer> {
     shared.writer.lock()
 }
 
-/// Makes a job and those that wait behind it.
+/// Runs a job and those queued behind it.
 fn turn(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
-    // Others come while it is waited for.
+    // More jobs arrive while this waits for the lock.
     let mut writer = writer(shared);
     let (mut steps, mut answers, mut left) = (Vec::new(), Vec::new(), None);
     let mut next = Some(first);
@@ -123,7 +123,7 @@ fn turn(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
     let said = writer.several(shared, &steps);
     for (said, (answer, turn)) in said.into_iter().zip(answers) {
         drop(turn);
-        // Whoever asked may be gone.
+        // The caller may be gone.
         let _ = answer.send(said);
     }
     if let Some(done) = left {
@@ -145,37 +145,37 @@ impl Writer {
         }
     }
 
-    /// How long until the thread has something to say.
+    /// Returns the time until the thread has to renew the lease.
     fn beats(&mut self) -> Option<Duration> {
         let due = self.beat.due();
         self.awake = due.is_some();
         due
     }
 
-    /// Says that this process is alive, where that is due.
+    /// Renews this process's lease if due.
     fn say(&mut self, shared: &Shared) {
         if self.beat.due().is_some_and(|due| due.is_zero()) {
-            // Nobody waits for an answer, and the next beat tries again.
+            // There is no caller to answer, and the next beat tries again.
             drop(self.transact(shared, &[]));
         }
     }
 
-    /// Whether the thread has to be told that there is something to say.
+    /// Returns whether the thread has to be told that the lease needs renewal.
     pub(super) fn wants_waking(&self) -> bool {
         !self.awake && self.beat.due().is_some()
     }
 
-    /// It was told, or could not be.
+    /// Notes whether the thread could be told.
     pub(super) fn wakes(&mut self, told: bool) {
         self.awake = told;
     }
 
-    /// Whether the last transaction of the thread had several steps: whoever made them comes again.
+    /// Returns whether the thread's last transaction had several steps: their callers are likely to come again.
     pub(super) fn had_several(&self) -> bool {
         self.last > 1
     }
 
-    /// Makes steps; what is said of each.
+    /// Runs steps and returns the result of each.
     pub(super) fn several(
         &mut self,
         shared: &Shared,
@@ -195,7 +195,7 @@ impl Writer {
         })
     }
 
-    /// Makes these steps in one transaction and tells of what they changed.
+    /// Runs these steps in one transaction and reports what they changed.
     fn transact(
         &mut self,
         shared: &Shared,
@@ -227,20 +227,20 @@ impl Writer {
         let holds = self.beat.holds();
         shared.held.store(holds, Ordering::Relaxed);
         for id in made.changed {
-            // The last listener may just have gone.
+            // The last listener may just have been dropped.
             let _ = shared.changes.send(id);
         }
         Ok(made.said)
     }
 
-    /// Says that this process is gone, rather than to have others wait until it seems so.
+    /// Removes this process, so that others need not wait for its lease to expire.
     fn leave(&mut self) {
         if self.file.is_open() {
             let left = self
                 .file
                 .connection()
                 .map(|(connection, _)| self.beat.leave(connection));
-            // Where it cannot be said, it shows after some seconds.
+            // If this fails, others notice within seconds.
             drop(left);
             self.beat.unsaid();
             self.file.let_go();
@@ -248,7 +248,7 @@ impl Writer {
     }
 }
 
-/// What a transaction is about to come to.
+/// A transaction that is not committed yet.
 struct Making<'a> {
     transaction: Transaction<'a>,
     made: Made,
@@ -256,14 +256,14 @@ struct Making<'a> {
     rows: Vec<i64>,
 }
 
-/// What a transaction came to.
+/// The results of a transaction.
 struct Made {
     said: Vec<Result<StepResult, InboxError>>,
     changed: Vec<ApprovalId>,
 }
 
 impl Making<'_> {
-    /// Brings it to the disk. The thread that reads is told before that what it will find: it would tell of it again.
+    /// Commits. Notes the changes first, so that the reading thread does not report them a second time.
     fn commit(self, shared: &Shared) -> rusqlite::Result<Made> {
         let told = || shared.told.lock();
         let tells = !self.made.changed.is_empty() && shared.changes.receiver_count() > 0;
@@ -313,7 +313,7 @@ fn transaction<'a>(
     })
 }
 
-/// A name that no other process has.
+/// Returns a name that is unique to this process.
 fn name(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT lower(hex(randomblob(12)))", [], |row| row.get(0))
 }

@@ -1,4 +1,4 @@
-//! Decisions about candidates: once, and against what their writer saw.
+//! Decisions about candidates: each is decided once, and only against the revision that its writer saw.
 
 use haft::memory::{Asker, Decision, MemoryError, MemoryId, Record, State};
 use rusqlite::{Connection, params};
@@ -7,14 +7,14 @@ use super::steps::{delete, index, named, written};
 use super::{Fault, one};
 use crate::number::nanoseconds;
 
-/// What is decided and not recalled (rejected, or a deletion that was made) stays readable so long: seven days.
+/// Time that a decided record that is not recalled (a rejected one or an executed deletion) stays readable: seven days.
 const KEPT: i128 = 7 * 86_400 * 1_000_000_000;
 
 const DECIDE: &str = "UPDATE memory SET state = ?1, decided_by = ?2, changed_by = ?2, updated = ?3, \
     expires = CASE WHEN ?4 IS NULL THEN expires ELSE min(coalesce(expires, ?4), ?4) END, revision = revision + 1 \
     WHERE tenant = ?5 AND subject = ?6 AND id = ?7 AND state = 'candidate'";
 
-/// Makes the decision; the caller commits.
+/// Applies the decision; the caller commits.
 pub(super) fn run(
     connection: &Connection,
     asker: &Asker,

@@ -1,4 +1,4 @@
-//! Rows of the memory table as records, and what of a record goes into a statement.
+//! Conversion between rows of the memory table and records.
 
 use haft::call::{CallId, RunId};
 use haft::clock;
@@ -6,7 +6,7 @@ use haft::memory::{MemoryId, Provenance, Record, Replaced, Revision, Scope, Shel
 use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{Error, Row};
 
-/// Shelves as the JSON list of `scope:key` that statements compare with; `None` for all.
+/// Returns shelves as the JSON list of `scope:key` that statements compare with; `None` for all.
 pub(super) fn shelves(shelves: &[Shelf]) -> Option<String> {
     let names = shelves
         .iter()
@@ -15,7 +15,7 @@ pub(super) fn shelves(shelves: &[Shelf]) -> Option<String> {
     (!names.is_empty()).then(|| serde_json::Value::from(names).to_string())
 }
 
-/// Tags as they are kept.
+/// Returns tags as stored.
 pub(super) fn tags(tags: &[String]) -> String {
     serde_json::Value::from(tags).to_string()
 }
@@ -83,7 +83,7 @@ fn unsigned(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
-/// A column that holds no word that is known.
+/// Returns the error for a column with an unknown value.
 fn wrong(row: &Row<'_>, column: &str) -> Error {
     let at = row.as_ref().column_index(column).unwrap_or(0);
     let why = format!("column {column} of the memory holds what this haft does not know");

@@ -1,4 +1,4 @@
-//! Search in the memory: words that no expression can be made of, ranked by BM25, of equals the newest first.
+//! Search in the memory: plain words, never query syntax, ranked by BM25, the newest first among equals.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,33 +10,34 @@ use rusqlite::{Connection, params};
 use super::{Fault, row};
 use crate::number::nanoseconds;
 
-/// Most words of a query that count.
+/// Maximum number of a query's words that count.
 const MOST_WORDS: usize = 16;
-/// Words too frequent to tell anything, left out where others remain.
+/// Words too frequent to be significant; left out unless the query has no others.
 const STOP: [&str; 40] = [
     "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "did", "do", "does", "for",
     "from", "has", "have", "how", "i", "in", "is", "it", "me", "my", "of", "on", "or", "our",
     "that", "the", "this", "to", "was", "we", "what", "when", "where", "which", "with", "you",
 ];
 
-/// A word of at most so many memories is ranked by; a more frequent one tells little, and ranking by it takes long.
+/// Maximum number of memories that contain a word used for ranking; a more frequent word says little, and ranking by it is slow.
 const TELLING: i64 = 1_000;
-/// At most about so many memories are ranked in one search: the words of fewest memories first.
+/// Approximate maximum number of memories ranked per search: the rarest words come first.
 const RANKED: i64 = 1_500;
-/// So many of those that hold all words are put first, the newest of them.
+/// Number of the newest memories with all words that are put first.
 const WHOLE: i64 = 50;
 
-/// Counts no further than it must.
+/// Counts no further than necessary.
 const COUNT: &str = "SELECT count(*) FROM \
     (SELECT 1 FROM memory_words WHERE memory_words MATCH ?1 LIMIT ?2)";
-/// A CROSS JOIN is not reordered: the index is asked once, not for each memory. Ranks are compared to three decimals: what differs less is equal, and the newest comes first.
+/// `CROSS JOIN` prevents reordering, so the index is queried once and not for each memory. Ranks are compared to three decimals:
+/// closer ones count as equal, and the newest comes first.
 const RANK: &str = "SELECT m.row, f.rank AS rank FROM memory_words f CROSS JOIN memory m ON m.row = f.rowid \
     WHERE f.memory_words MATCH ?1 AND m.tenant = ?2 AND m.subject = ?3 \
     AND m.state = 'accepted' AND m.deletes = 0 \
     AND (m.expires IS NULL OR m.expires > ?4) AND (?5 IS NULL OR m.run = ?5) \
     AND (?6 IS NULL OR m.scope || ':' || m.key IN (SELECT value FROM json_each(?6))) \
     ORDER BY round(f.rank, 3), m.updated DESC LIMIT ?7";
-/// The same without ranks: the index gives the newest first, and ends when there are enough.
+/// The same without ranks: the index yields the newest first and stops when there are enough.
 const NEWEST: &str = "SELECT m.row, 0.0 AS rank FROM memory_words f CROSS JOIN memory m ON m.row = f.rowid \
     WHERE f.memory_words MATCH ?1 AND m.tenant = ?2 AND m.subject = ?3 \
     AND m.state = 'accepted' AND m.deletes = 0 \
@@ -45,10 +46,10 @@ const NEWEST: &str = "SELECT m.row, 0.0 AS rank FROM memory_words f CROSS JOIN m
     ORDER BY f.rowid DESC LIMIT ?7";
 const ROWS: &str = "SELECT * FROM memory WHERE row IN (SELECT value FROM json_each(?1))";
 
-/// A memory's row, and the index's rank: lower for what fits better.
+/// A memory's row and its rank in the index: lower is better.
 type Ranked = (i64, f64);
 
-/// The hits of a query.
+/// Returns the hits of a query.
 pub(super) fn run(
     connection: &Connection,
     asker: &Asker,
@@ -80,7 +81,7 @@ pub(super) fn run(
     Ok(search.hits(&found)?)
 }
 
-/// One search under way.
+/// A search in progress.
 struct Search<'s> {
     connection: &'s Connection,
     asker: &'s Asker,
@@ -88,7 +89,7 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Memories ranked by the words that tell most; those that hold all words first.
+    /// Returns the memories ranked by the most significant words; those with all words come first.
     fn ranked(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
         let mut counted = Vec::new();
         for word in wanted {
@@ -122,7 +123,7 @@ impl Search<'_> {
         Ok(first)
     }
 
-    /// By words too frequent to tell anything: the newest that hold all, then the newest that hold any.
+    /// Returns matches for words too frequent for ranking: the newest with all words, then the newest with any.
     fn newest(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
         let all = expression(wanted, " AND ");
         let mut found = self.matching(NEWEST, &all, most)?;
@@ -158,7 +159,7 @@ impl Search<'_> {
         ranked.collect()
     }
 
-    /// The records of rows, in their order.
+    /// Returns the records of the rows, in the same order.
     fn hits(&self, found: &[Ranked]) -> rusqlite::Result<Vec<Hit>> {
         let wanted: Vec<i64> = found.iter().map(|(row, _)| *row).collect();
         let mut query = self.connection.prepare_cached(ROWS)?;
@@ -178,7 +179,7 @@ impl Search<'_> {
     }
 }
 
-/// The words that are looked for, each once.
+/// Returns the distinct words to search for.
 fn wanted(text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     for word in words::split(text) {
@@ -194,8 +195,8 @@ fn wanted(text: &str) -> Vec<Word> {
     words
 }
 
-/// An expression of FTS5 in which every word stands in quotes: none can be an operator. A word does not stand for those that
-/// begin with it: to look through all of them takes a second where they are many, and stems are the same already.
+/// Returns an FTS5 expression with every word quoted, so that none can be an operator. There is no prefix search: it takes a
+/// second where many words share a prefix, and stemming already covers the common case.
 fn expression(words: &[Word], joint: &str) -> String {
     let each: Vec<String> = words.iter().map(one).collect();
     each.join(joint)

@@ -12,12 +12,12 @@ use super::{Fault, counts, one, row};
 use crate::number::{nanoseconds, number};
 use crate::sqlite::worker::is_taken;
 
-/// Expired records swept with each change; more than one change adds.
+/// Number of expired records swept with each change; more than one change adds.
 const SWEPT: i64 = 100;
 
 const SWEEP: &str = "DELETE FROM memory WHERE row IN \
     (SELECT row FROM memory WHERE expires <= ? LIMIT ?)";
-/// The same text on the same shelf: of the same state, or, for a candidate, of any.
+/// Finds the same text on the same shelf, in the same state or, for a candidate, in any.
 const SAME: &str = "SELECT id FROM memory WHERE tenant = ?1 AND subject = ?2 AND scope = ?3 AND key = ?4 \
     AND digest = ?5 AND path IS NULL AND (state = ?6 OR ?6 = 'candidate') \
     AND (expires IS NULL OR expires > ?7) ORDER BY state = 'accepted' DESC, row LIMIT 1";
@@ -33,7 +33,7 @@ const UNINDEX: &str = "DELETE FROM memory_words WHERE rowid = \
 const INDEX: &str = "INSERT INTO memory_words (rowid, words) \
     SELECT row, ?1 FROM memory WHERE tenant = ?2 AND subject = ?3 AND id = ?4";
 
-/// About what a change holds in memory.
+/// Returns roughly how many bytes a change holds in memory.
 pub(super) fn bytes(step: &Step) -> usize {
     match step {
         Step::Put(draft) => draft.content.len(),
@@ -42,7 +42,7 @@ pub(super) fn bytes(step: &Step) -> usize {
     }
 }
 
-/// Makes the changes; the caller commits.
+/// Applies the changes; the caller commits.
 pub(super) fn apply(
     connection: &Connection,
     asker: &Asker,
@@ -72,7 +72,7 @@ pub(super) fn apply(
     Ok(records)
 }
 
-/// The record, if it is at this revision still.
+/// Returns the record if it is still at this revision.
 fn seen(
     connection: &Connection,
     asker: &Asker,
@@ -128,7 +128,7 @@ fn put(connection: &Connection, asker: &Asker, draft: &Draft) -> Result<Record, 
     Ok(record)
 }
 
-/// The record that says the same on the same shelf.
+/// Returns the record with the same text on the same shelf.
 fn same(
     connection: &Connection,
     asker: &Asker,
@@ -152,7 +152,7 @@ fn same(
     }
 }
 
-/// Whether one more fits.
+/// Returns an error if there is no room for one more record.
 fn room(counts: Counts, state: State) -> Result<(), MemoryError> {
     let all = counts.candidate + counts.accepted + counts.rejected;
     if all >= MAX_RECORDS {
@@ -204,7 +204,7 @@ fn update(
     Ok(record)
 }
 
-/// Takes a record away; what hangs on it goes with it.
+/// Deletes a record together with what depends on it.
 pub(super) fn delete(
     connection: &Connection,
     asker: &Asker,
@@ -223,7 +223,7 @@ pub(super) fn delete(
     }
 }
 
-/// Puts the words of an accepted record into the index, in place of what it had there.
+/// Indexes the words of an accepted record, replacing its previous ones.
 pub(super) fn index(
     connection: &Connection,
     asker: &Asker,
@@ -245,7 +245,7 @@ pub(super) fn index(
     Ok(())
 }
 
-/// The record that was just written.
+/// Returns the record that was just written.
 pub(super) fn written(
     connection: &Connection,
     asker: &Asker,
@@ -255,7 +255,7 @@ pub(super) fn written(
     Ok(record.ok_or_else(|| MemoryError::NotFound(id.clone()))?)
 }
 
-/// A name that is taken is no failure of the store's.
+/// Maps a name that is already taken to its own error instead of a store failure.
 pub(super) fn named(error: rusqlite::Error, path: Option<&str>) -> Fault {
     match path {
         Some(path) if is_taken(&error) => MemoryError::Exists(path.to_owned()).into(),
