@@ -34,7 +34,7 @@ pub(crate) mod state;
 mod tool_page;
 mod webhook;
 
-/// The routes below `/api/v1`.
+/// Returns the routes below `/api/v1`.
 pub(crate) fn routes(api: Arc<Api>) -> Router {
     Router::new()
         .route("/tools", get(look::list_tools))
@@ -74,17 +74,17 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/policy", get(look::policy_in_force))
         .route("/policy/rules", get(rules::list))
         .route("/policy/rules/{id}", put(rules::edit).delete(rules::remove))
-        // The gate has read the body within its bounds.
+        // The gate has already read the body, within its limits.
         .layer(DefaultBodyLimit::disable())
         .with_state(api)
 }
 
-/// A call as it is asked for.
+/// The body of a call request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallBody<'a> {
     tool: String,
-    /// The bytes as they came: the executor judges them.
+    /// The raw bytes: the executor validates them.
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
@@ -106,7 +106,7 @@ async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: By
     reply::document(&api.app.executor().execute(&session, call).await)
 }
 
-/// A script, as the arguments of the tool that runs it.
+/// Runs a script: the body is passed on as the arguments of the tool that runs scripts.
 async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: Bytes) -> Response {
     let arguments = match serde_json::from_slice::<&RawValue>(&body) {
         Ok(arguments) => arguments.get(),
@@ -123,7 +123,7 @@ async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: B
     reply::document(&api.app.executor().execute(&session, call).await)
 }
 
-/// The calls of the caller's newest run here.
+/// Lists the calls of the caller's newest run here.
 async fn list_calls(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
     match api.own.of(caller).first() {
         Some(run) => match run_views::calls(&api.app, run.as_str()).await {

@@ -1,4 +1,5 @@
-//! `Attach`: the console of a server that opens no port: that of a server which runs over the same state, in the background if need be.
+//! `Attach`: the console of a server that opens no port: the one of a server on the same state, started in the background if
+//! necessary.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +7,20 @@ use haft_app::app::App;
 use haft_app::running::background::Wanted;
 use tokio::sync::Mutex;
 
-/// How long no server is started after one did not start.
+/// How long to wait after a failed start before starting a server again.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Finds the console when a person is about to be asked.
+/// Finds the console when a user is about to be asked.
 #[derive(Debug)]
 pub(crate) struct Attach {
     app: App,
     wanted: Wanted,
-    /// When a server did not start; one request at a time looks.
+    /// The time of the last failed start. The lock lets one request at a time look.
     failed: Mutex<Option<Instant>>,
 }
 
 impl Attach {
-    /// For what this application asks. `starts` is whether the program may start a server.
+    /// Creates the finder for this application's requests. `starts` says whether it may start a server.
     pub(crate) fn new(app: &App, starts: bool) -> Self {
         let wanted = app.wanted_console().clone().unasked();
         Self {
@@ -33,7 +34,7 @@ impl Attach {
         }
     }
 
-    /// The console's address; none where there is none and none can be started.
+    /// Returns the console's address; `None` if there is none and none can be started.
     pub(crate) async fn console(&self) -> Option<String> {
         let mut failed = self.failed.lock().await;
         let starts = self.wanted.starts() && failed.is_none_or(|at| at.elapsed() >= PAUSE);

@@ -1,4 +1,5 @@
-//! What the callers of the HTTP API may make haft hold: each class within its share, so that no class uses up another's.
+//! `Bounds`: limits on what callers of the HTTP API may make haft hold. Each class has its own share, so no class can use up
+//! another's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,41 +13,41 @@ use haft_mcp::intake::{ChargedBody, Intake, IntakeError, Outgoing, Within};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 
-/// Where hooks of coding agents are answered, each about one call.
+/// The path of hook events, each about one call.
 pub(crate) const HOOKS: &str = "/api/v1/hooks/";
 
-/// The longest body, and how long it may take; the executor's own limits decide about a call.
+/// Maximum size of a body and the time to receive it; the executor's own limits apply to the call itself.
 const BODY: Within = Within {
     bytes: 4 << 20,
     time: Duration::from_secs(30),
 };
-/// The same for the events of agents' hooks: a file that is written stands in it whole.
+/// The same for hook events, which contain the whole text of a written file.
 const HOOKS_BODY: Within = Within {
     bytes: 17 << 20,
     time: Duration::from_secs(30),
 };
-/// The same for what strangers send: a login code or a webhook's reply.
+/// The same for what unauthenticated callers send: a login code or a webhook's reply.
 const STRANGERS_BODY: Within = Within {
     bytes: 64 << 10,
     time: Duration::from_secs(10),
 };
-/// What each reader of events may hold of live output in any case, in bytes.
+/// Bytes of live output that each reader of events may hold in any case.
 const OWN_OUTPUT: usize = 256 << 10;
 
-/// The bounds of the HTTP API.
+/// The limits of the HTTP API.
 #[derive(Debug)]
 pub(crate) struct Bounds {
-    /// Calls and scripts at work: each may wait for a person for minutes.
+    /// Calls and scripts in progress: each may wait minutes for a user.
     pub(crate) calls: Places,
-    /// Other requests at work, a person's decisions among them.
+    /// Other requests in progress, including users' decisions.
     pub(crate) requests: Places,
-    /// Streams of events.
+    /// Event streams.
     pub(crate) streams: Places,
-    /// Artifacts on their way to a client.
+    /// Artifact downloads.
     pub(crate) downloads: Places,
     bodies: Intake,
     answers: Outgoing,
-    /// Live output that readers of events have not taken yet.
+    /// Live output that readers of events have not received yet.
     output: Shares<Arc<Budget>>,
 }
 
@@ -76,7 +77,7 @@ impl Default for Bounds {
     }
 }
 
-/// Marks an answer that comes in small pieces, as its client takes them.
+/// Marks a response that is streamed in small pieces, at its client's pace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piecemeal;
 
@@ -86,12 +87,12 @@ pub(crate) struct Piecemeal;
 pub(crate) struct Busy(pub(crate) &'static str);
 
 impl Bounds {
-    /// What a reader's untaken live output is charged to.
+    /// Returns the charge for a reader's unread live output.
     pub(crate) fn output(&self, class: Class) -> Charge {
         self.output.of(class).charge()
     }
 
-    /// Reads a request's body, and gives what is held for it.
+    /// Reads a request's body, charged to its class.
     async fn body(&self, body: Body, class: Class, hook: bool) -> Result<ChargedBody, IntakeError> {
         let within = match class {
             Class::Stranger => STRANGERS_BODY,
@@ -101,7 +102,7 @@ impl Bounds {
         self.bodies.read(body, class, within).await
     }
 
-    /// Takes a request to its route: its body is read, one of the places is held while it is at work, and its answer is charged.
+    /// Passes a request to its route: reads its body, holds a place while the request is in progress, and charges the response.
     pub(crate) async fn pass<E: From<Busy> + From<IntakeError>>(
         &self,
         places: &Places,
@@ -112,7 +113,7 @@ impl Bounds {
         let (parts, body) = request.into_parts();
         let hook = parts.uri.path().starts_with(HOOKS);
         let taken = self.body(body, class, hook).await?;
-        // Whoever still sends its body is not at work: it holds a connection, and others' requests go on.
+        // A client that is still sending its body takes no place: it holds only a connection, and others' requests proceed.
         let place = places.take(class);
         let place = place.ok_or(Busy("requests are at work"))?;
         let request = Request::from_parts(parts, Body::from(taken.bytes));
@@ -121,14 +122,14 @@ impl Bounds {
         Ok(self.answer(response, class).await?)
     }
 
-    /// Charges an answer that is whole until it is sent.
+    /// Charges a complete response until it is sent.
     async fn answer(&self, response: Response, class: Class) -> Result<Response, Busy> {
         let whole = response.body().size_hint().exact().is_some();
         if !whole || response.extensions().get::<Piecemeal>().is_some() {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        // It is in memory already: there is nothing to wait for, and nothing that could fail.
+        // It is in memory already, so this neither waits nor fails.
         let bytes = body
             .collect()
             .await

@@ -1,20 +1,20 @@
-//! Who makes a request, once the gate has let it through.
+//! `Caller`: who made a request that passed the gate.
 
 use std::net::IpAddr;
 
 use haft::bounds::Class;
 
-/// Who asks, once the gate let them through.
+/// Who made a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
-    /// With the call token, or with none where none is asked for.
+    /// A client with the call token, or without a token under `--no-auth`.
     Client,
-    /// With the operator's token, or a console session.
+    /// The operator, with the operator's token or a console session.
     Operator,
 }
 
 impl Caller {
-    /// Whose share of the bounds they use.
+    /// Returns the class whose share of the limits applies.
     pub(crate) fn class(self) -> Class {
         match self {
             Self::Client => Class::Client,
@@ -23,17 +23,17 @@ impl Caller {
     }
 }
 
-/// By which way the caller showed who they are: what a decision is stamped with.
+/// How the caller authenticated, for the stamp on a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// A token, or none where none is asked for.
+    /// By token, or without one under `--no-auth`.
     Token,
-    /// A console session.
+    /// By a console session.
     Console,
 }
 
 impl Way {
-    /// The word in a decision's stamp.
+    /// Returns the word for a decision's stamp.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Token => "api",
@@ -42,6 +42,6 @@ impl Way {
     }
 }
 
-/// Whose connection a request came by.
+/// The remote address of a request's connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);

@@ -1,4 +1,4 @@
-//! The console, pages for the people who decide: login codes, tickets and sessions, which the gate and the routes share.
+//! `Console`: login codes, tickets and sessions of the web console, shared by the gate and the routes.
 //!
 //! ```text
 //! haft serve ── login_link() ──► #login=CODE ── POST /api/v1/login ──► cookie + secret
@@ -6,7 +6,7 @@
 //!     └── gate: session(headers) ◄── both, on every request ───────────────┘
 //! ```
 //!
-//! It knows nothing of calls, runs or approvals: its pages read those from the API.
+//! The console knows nothing about calls, runs or approvals: its pages read those from the API.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -29,37 +29,37 @@ pub(crate) mod routes;
 pub(crate) mod secret;
 pub(crate) mod sessions;
 
-/// What a login code is good for.
+/// The purpose of a login code.
 const LOGIN: &str = "login";
-/// The same, for a program of the server's own user alone.
+/// The purpose of a login code that only programs of the server's own user may use.
 const OWN_LOGIN: &str = "login of the same user";
 
-/// What a person sees of the server in the top bar.
+/// What the top bar shows about the server.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct About {
-    /// The workspace's path; none where the server stands in no folder.
+    /// The workspace's path; `None` if the server serves no folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) workspace: Option<String>,
     /// The profile in force.
     pub(crate) profile: String,
     /// haft's version.
     pub(crate) version: String,
-    /// In whose name decisions are stamped.
+    /// The user in whose name decisions are stamped.
     pub user: String,
 }
 
-/// How the console is served.
+/// Options of the console.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// The port listened on: part of the cookie's name.
+    /// The port of the listener: part of the cookie's name.
     pub(crate) port: u16,
-    /// Whether browsers reach it over HTTPS (a proxy in front); the cookie is `__Host-` and `Secure` then.
+    /// Whether browsers reach it over HTTPS (through a proxy, for example); if so, the cookie is `__Host-` and `Secure`.
     pub(crate) https: bool,
-    /// What the top bar says.
+    /// What the top bar shows.
     pub(crate) about: About,
-    /// The pages that are open.
+    /// The open pages.
     pub(crate) tabs: Arc<Tabs>,
-    /// A folder with other pages than the built-in ones.
+    /// A folder with pages that replace the built-in ones.
     #[cfg(feature = "testing")]
     pub(crate) pages: Option<std::path::PathBuf>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// A console without sessions.
+    /// Creates a console without sessions.
     pub(crate) fn new(options: Options) -> Arc<Self> {
         #[cfg(feature = "testing")]
         let pages = Pages::new(options.pages.as_deref());
@@ -98,19 +98,19 @@ impl Console {
         })
     }
 
-    /// Says how strong the sandbox is, once that is found out; it takes a while.
+    /// Sets the sandbox's strength, which takes a while to determine.
     pub(crate) fn found_strength(&self, strength: &str) {
-        // The first word stands.
+        // The first value wins.
         let _ = self.strength.set(strength.to_owned());
     }
 
-    /// A link that logs in once, within [`CODE_LIFE`]. `base_url` is the server's, with or without a slash
-    /// at its end. The code stands in the fragment, which no browser sends and no log keeps.
+    /// Returns a link that logs in once, within [`CODE_LIFE`]. `base_url` is the server's, with or without a trailing slash. The
+    /// code is in the fragment, which browsers never send and logs never record.
     pub(crate) fn login_link(&self, base_url: &str) -> Result<String, ConsoleError> {
         self.link(base_url, LOGIN)
     }
 
-    /// The same for a browser of the user for whom this server runs: others may have read the link.
+    /// Like [`Console::login_link`], but only for browsers of this server's own user: others may have read the link.
     pub(crate) fn own_login_link(&self, base_url: &str) -> Result<String, ConsoleError> {
         self.link(base_url, OWN_LOGIN)
     }
@@ -120,7 +120,7 @@ impl Console {
         Ok(format!("{}/#login={code}", base_url.trim_end_matches('/')))
     }
 
-    /// The session that a request belongs to: its cookie names one, and its header carries that one's secret.
+    /// Returns the session of a request: its cookie names one, and its header carries that session's secret.
     pub(crate) fn session(&self, headers: &HeaderMap) -> Option<ConsoleSession> {
         let ids = self.cookie.read(headers);
         self.sessions
@@ -128,8 +128,8 @@ impl Console {
             .seen(ids, secret_of(headers)?, Instant::now())
     }
 
-    /// The session of a request that a browser makes by itself, for a frame or a download, where no page can add the
-    /// secret: its cookie names one, and its address carries a ticket for this path. The ticket is used up.
+    /// Returns the session of a request that the browser makes by itself, for a frame or a download, where no page can add the
+    /// secret: its cookie names one, and its URL carries a ticket for this path. The ticket is consumed.
     pub(crate) fn session_by_ticket(
         &self,
         headers: &HeaderMap,
@@ -143,17 +143,17 @@ impl Console {
         good.then_some(session)
     }
 
-    /// Uses a code up that anyone may use who has it.
+    /// Consumes a code that anyone who has it may use.
     pub(crate) fn redeem(&self, code: &str) -> bool {
         self.codes.lock().redeem(code, LOGIN, Instant::now())
     }
 
-    /// Whether a code is for programs of the server's own user. It stays as it is.
+    /// Returns whether a code is reserved for programs of the server's own user. Does not consume it.
     pub(crate) fn is_own(&self, code: &str) -> bool {
         self.codes.lock().holds(code, OWN_LOGIN, Instant::now())
     }
 
-    /// Uses such a code up.
+    /// Consumes such a code.
     pub(crate) fn redeem_own(&self, code: &str) -> bool {
         self.codes.lock().redeem(code, OWN_LOGIN, Instant::now())
     }
@@ -179,7 +179,7 @@ impl Console {
     }
 }
 
-/// The secret that a request carries; two are none.
+/// Returns the secret that a request carries; `None` if it carries more than one.
 fn secret_of(headers: &HeaderMap) -> Option<&str> {
     let mut secrets = headers
         .get_all(HeaderName::from_static(SECRET_HEADER))

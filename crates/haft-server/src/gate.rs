@@ -1,4 +1,4 @@
-//! The gate before all routes, known or not: Host, Origin, token or console session, and what each may change.
+//! `Gate`: checks in front of all routes, known or not: Host, Origin, token or console session, and what each caller may change.
 
 use std::sync::Arc;
 
@@ -27,49 +27,49 @@ use crate::listen::Guest;
 use crate::people::{Challenge, People, TurnedAway};
 use crate::{query, reply};
 
-/// What the gate compares with.
+/// What the gate checks against.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// The pages and the sessions of those who logged in.
+    /// The console with its pages and sessions.
     pub(crate) console: Arc<Console>,
     /// The names of this server.
     pub(crate) hosts: HostGuard,
-    /// The callers' token; `None` when `--no-auth` dropped it.
+    /// The call token; `None` under `--no-auth`.
     pub(crate) call: Option<String>,
     /// The operator's token.
     pub(crate) operator: String,
-    /// Those who come with tokens of their own.
+    /// Callers with tokens of their own.
     pub(crate) people: People,
-    /// For whom calls are made.
+    /// The principal that calls are made for.
     pub(crate) principal: Principal,
-    /// What callers may make the server hold.
+    /// Limits on what callers may make the server hold.
     pub(crate) bounds: Arc<Bounds>,
 }
 
-/// Where a login code is given: it is what shows who asks.
+/// The login route: the code in its body is the credential.
 const LOGIN: &str = "/api/v1/login";
 
-/// Where replies of the webhook go, each about one request. The signature of its body is what shows who asks.
+/// The prefix of the webhook's reply routes, one per request. The signature of the body is the credential.
 const WEBHOOK: &str = "/api/v1/webhook/";
 
-/// Where a console session counts. MCP clients have tokens.
+/// The prefix within which console sessions are valid. MCP clients have tokens.
 const API: &str = "/api/v1/";
 
-/// Where MCP is served.
+/// The MCP endpoint.
 const MCP: &str = "/mcp";
 
-/// The member of the query that carries a ticket.
+/// The query parameter that carries a ticket.
 const TICKET: &str = "ticket";
 
 /// Where the call token may POST.
 const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", MCP];
 
-/// Whether what is at this path may wait for a person.
+/// Returns whether a request to this path may wait for a user.
 fn is_call(path: &str) -> bool {
     CALLS.contains(&path) || path.starts_with(HOOKS)
 }
 
-/// What needs no token beside the console's pages: of any caller, with a token or without.
+/// Returns whether a request needs no token. Applies to any caller, with or without one; the console's pages are public as well.
 fn is_public(method: &Method, path: &str) -> bool {
     let reply = |path: &str| {
         let id = path.strip_prefix(WEBHOOK);
@@ -82,13 +82,13 @@ fn is_public(method: &Method, path: &str) -> bool {
     }
 }
 
-/// These routes behind the gate. Around all of them, so that a route nobody knows answers no stranger either.
+/// Puts the gate in front of these routes. It wraps them all, so that unknown routes do not answer strangers either.
 pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
     let checked = middleware::from_fn_with_state(gate, check);
     Router::new().fallback_service(routes).layer(checked)
 }
 
-/// Lets a request through to the routes, or answers it.
+/// Passes a request to the routes, or answers it.
 async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let admitted = match gate.admit(&request) {
         Ok(Admission::Person(token)) => {
@@ -108,22 +108,22 @@ async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
     response
 }
 
-/// What a request shows of who sends it.
+/// What a request shows about its sender.
 enum Admission {
-    /// Nothing, and nothing is wanted.
+    /// Nothing, and nothing is needed.
     Public,
-    /// One whom the gate knows by itself.
+    /// A caller that the gate identifies by itself.
     Known(Known),
-    /// A token that is neither of the two of the state folder.
+    /// A token that is neither of the two in the state folder.
     Person(String),
 }
 
-/// A caller whom the gate let through.
+/// A caller that passed the gate.
 struct Known {
     caller: Caller,
     way: Way,
     session: Option<ConsoleSession>,
-    /// Who it is, where that is not the user of this server.
+    /// Who it is, if not this server's user.
     person: Option<Person>,
 }
 
@@ -132,7 +132,7 @@ impl Known {
         self.caller.class()
     }
 
-    /// Tells the routes who asks.
+    /// Tells the routes who the caller is.
     fn note(self, request: &mut Extensions, principal: &Principal) {
         request.insert(self.caller);
         request.insert(self.way);
@@ -156,7 +156,7 @@ impl Known {
     }
 }
 
-/// What every answer says to a browser, unless its route said more: keep nothing, guess no type, show it in no page of
+/// Sets the default headers of every response, unless its route set them: no caching, no type sniffing, no framing by pages of
 /// another origin.
 pub(crate) fn harden(headers: &mut HeaderMap) {
     const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
@@ -178,7 +178,7 @@ pub(crate) fn harden(headers: &mut HeaderMap) {
 }
 
 impl Gate {
-    /// Who asks, as far as that is seen at once. The refusal otherwise.
+    /// Identifies the caller as far as that is possible without waiting, or refuses the request.
     fn admit(&self, request: &Request) -> Result<Admission, Refusal> {
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         let path = uri.path();
@@ -194,7 +194,7 @@ impl Gate {
             return Ok(Admission::Public);
         }
         let authorization = one(headers, &AUTHORIZATION)?;
-        // Whoever sends an authorization is who it says; a cookie beside it changes nothing.
+        // A caller that sends an authorization is identified by it; a cookie beside it changes nothing.
         if authorization.is_none()
             && let Some(session) = self.console_session(method, uri, headers)
         {
@@ -211,7 +211,7 @@ impl Gate {
             (None, Some(token)) => return Ok(Admission::Person(token.to_owned())),
             (None, None) => return Err(self.without_token(path)),
         };
-        // Ending one's own MCP session is a DELETE.
+        // A client ends its own MCP session with a DELETE.
         if caller == Caller::Client && !reads && !may_call(method, path) {
             return Err(Refusal::NotTheOperator);
         }
@@ -223,7 +223,7 @@ impl Gate {
         }))
     }
 
-    /// What is said to a caller without a token.
+    /// Returns the refusal for a caller without a token.
     fn without_token(&self, path: &str) -> Refusal {
         let challenge = self.people.challenge().filter(|_| path == MCP);
         challenge.map_or(Refusal::NoToken, |challenge| {
@@ -231,7 +231,7 @@ impl Gate {
         })
     }
 
-    /// Who sends a token that is neither of the two of the state folder. It is for MCP alone.
+    /// Identifies the owner of a token that is neither of the two in the state folder. Such tokens are valid for MCP only.
     async fn person(&self, token: &str, path: &str) -> Result<Known, Refusal> {
         let person = self.people.find(token).await.map_err(|away| match away {
             TurnedAway::Challenged(challenge) if path == MCP => {
@@ -252,8 +252,8 @@ impl Gate {
         })
     }
 
-    /// The console session of a request: by cookie and secret, or by cookie and a ticket where a browser opens an address
-    /// by itself.
+    /// Returns the console session of a request: by cookie and secret, or by cookie and ticket if the browser opens a URL by
+    /// itself.
     fn console_session(
         &self,
         method: &Method,
@@ -271,7 +271,7 @@ impl Gate {
         self.console.session_by_ticket(headers, path, &ticket)
     }
 
-    /// Takes a request to its route, within the bounds of its caller's class.
+    /// Passes a request to its route, within the limits of its caller's class.
     async fn pass(
         &self,
         mut request: Request,
@@ -287,7 +287,7 @@ impl Gate {
             known.note(request.extensions_mut(), &self.principal);
         }
         let path = request.uri().path();
-        // MCP has bounds of its own, and the pages are the same bytes for everybody.
+        // MCP has limits of its own, and the pages are the same bytes for everyone.
         if path == MCP || Pages::is_page(path) {
             return Ok(next.run(request).await);
         }
@@ -310,39 +310,39 @@ impl Gate {
     }
 }
 
-/// What the call token may change: calls, and its own MCP sessions.
+/// Returns whether the call token may make this change: calls, and ending its own MCP sessions.
 fn may_call(method: &Method, path: &str) -> bool {
     (*method == Method::POST && is_call(path)) || (*method == Method::DELETE && path == MCP)
 }
 
-/// Why a request does not come to the routes.
+/// Why a request is not passed to the routes.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// No one who may come here sent it on purpose.
+    /// It was not sent on purpose by anyone who may come here.
     #[error(transparent)]
     Foreign(#[from] Foreign),
-    /// It shows no one that the program knows.
+    /// Its token identifies no one that this server knows.
     #[error("send `Authorization: Bearer TOKEN` with a token of this server")]
     UnknownToken,
-    /// It does not show who asks.
+    /// It has no token.
     #[error("send `Authorization: Bearer TOKEN`; the token is in the file that `haft serve` names")]
     NoToken,
-    /// It comes with a token whose caller is sent to an authorization server.
+    /// Its caller is sent to an authorization server.
     #[error("{0}")]
     Challenged(Box<Challenge>),
-    /// Its caller has a view that settings do not have.
+    /// Its caller's view is not in the settings.
     #[error("the view `{0}` of this token is not in the settings of this server")]
     NoView(String),
-    /// It comes with a token for MCP and goes elsewhere.
+    /// Its token is for MCP, and it goes elsewhere.
     #[error("this token is for `/mcp` alone")]
     ForMcpAlone,
-    /// It changes something that only the operator may change.
+    /// It makes a change that only the operator may make.
     #[error("this needs the operator's token")]
     NotTheOperator,
-    /// Others of its class hold too much.
+    /// Other callers of its class hold too much.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// Its body was not taken.
+    /// Its body was not accepted.
     #[error(transparent)]
     Body(#[from] IntakeError),
 }

@@ -6,7 +6,7 @@
 //!                                                          └► /           the console (console/, ui/)
 //! ```
 //!
-//! A program of its own mounts parts of it among its routes: [`Mcp`] and [`approvals`], each behind an [`Access`].
+//! An embedding program can mount parts of it among its own routes: [`Mcp`] and [`approvals`], each behind an [`Access`].
 //!
 //! ```no_run
 //! # use haft_app::{app::App, config::Settings, problem::Problem};
@@ -46,7 +46,7 @@ pub use haft_mcp::guard::{HostGuard, same_token};
 pub use haft_mcp::http::{Access, Caller};
 pub use mount::{Mcp, approvals};
 
-/// The guide's page for embedding programs, compiled and run.
+/// The guide's page on embedding, compiled and run as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/embed.md")]
 struct Embed;

@@ -1,4 +1,4 @@
-//! The listener: one socket, bounded connections whose clients neither dawdle nor stop reading, ended soon after being told.
+//! `Listener`: one socket with a limited number of connections, which drops slow clients and stops within a grace period.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,32 +29,32 @@ pub(crate) use crowd::Guest;
 use crowd::Crowd;
 use unblocked::Unblocked;
 
-/// Connections at once, where the limit of open files allows so many.
+/// Maximum number of connections, if the limit of open files allows that many.
 const CONNECTIONS: usize = 16_384;
-/// Open files that are left to everything else.
+/// Number of open files reserved for everything else.
 const OTHER_FILES: usize = 256;
-/// How long a client may take to send a request's head, the first and every later one.
+/// Time limit for a client to send a request's head, for the first and every later request.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long a client may leave what is sent to it untaken.
+/// Time limit for a client to accept what is sent to it.
 const UNTAKEN: Duration = Duration::from_secs(30);
-/// Most bytes of a request's head, and of an answer that waits to be written, for one connection.
+/// Maximum size of a request's head, and of an unsent response, in bytes per connection.
 const BUFFER: usize = 64 << 10;
-/// How long connections may still take after the listener was told to stop.
+/// How long connections may continue after the listener is told to stop.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long to wait before the next try when the system gives no more sockets.
+/// Delay before the next attempt when the system provides no more sockets.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
 /// A bound socket.
 pub(crate) struct Listener {
     socket: TcpListener,
-    /// Encrypts what goes over its connections, where haft does that itself.
+    /// Encrypts connections, if haft does that itself.
     tls: Option<TlsAcceptor>,
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) address: SocketAddr,
 }
 
 impl Listener {
-    /// Binds; port 0 takes a free one.
+    /// Binds the socket; port 0 picks a free one.
     pub(crate) async fn bind(reach: &Reach) -> std::io::Result<Self> {
         let bound = TcpListener::bind(reach.address).await;
         let socket = match (bound, reach.instead) {
@@ -68,7 +68,7 @@ impl Listener {
         })
     }
 
-    /// Serves until told to stop; then answers what was asked and hangs up.
+    /// Serves until told to stop; then answers the requests in progress and closes all connections.
     pub(crate) async fn serve(self, routes: Router, mut stop: watch::Receiver<bool>) {
         let crowd = Crowd::new(room());
         let mut connections = JoinSet::new();
@@ -77,7 +77,7 @@ impl Listener {
                 accepted = self.socket.accept() => accepted,
                 () = wait_for_stop(&mut stop) => break,
             };
-            // Ended connections are forgotten as others come.
+            // Finished connections are removed as new ones arrive.
             while connections.try_join_next().is_some() {}
             match accepted {
                 Ok((stream, from)) => {
@@ -110,7 +110,7 @@ impl Listener {
     }
 }
 
-/// How many connections the system lets this process have, with files left for its work.
+/// Returns how many connections the system allows this process, with files left for its work.
 fn room() -> usize {
     use rustix::process::{Resource, getrlimit};
     let files = getrlimit(Resource::Nofile).current;
@@ -120,13 +120,13 @@ fn room() -> usize {
     CONNECTIONS.min(files.saturating_sub(OTHER_FILES).max(files / 2))
 }
 
-/// Waits until it is time to stop; also when nobody is left to say so.
+/// Waits until it is time to stop, or until the sender is dropped.
 async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
-    // The guard it gives must not live across an await.
+    // The guard that this returns must not live across an await.
     let _ = stop.wait_for(|stop| *stop).await.is_ok();
 }
 
-/// What one connection is served with.
+/// What is needed to serve one connection.
 struct Served {
     tls: Option<TlsAcceptor>,
     routes: Router,
@@ -136,7 +136,7 @@ struct Served {
 }
 
 async fn accept(stream: TcpStream, served: Served) {
-    // Answers are written whole; waiting for more to send only delays them.
+    // Responses are written whole, so waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
     let guest = Arc::clone(&served.guest);
     tokio::select! {
@@ -145,7 +145,7 @@ async fn accept(stream: TcpStream, served: Served) {
     }
 }
 
-/// Serves a connection in the clear or, where haft encrypts itself, once the client has shaken hands.
+/// Serves a connection: in plain text or, if haft encrypts itself, after the TLS handshake.
 async fn secured(stream: TcpStream, served: Served) {
     let stream = Unblocked::new(stream, UNTAKEN);
     let Some(tls) = served.tls.clone() else {

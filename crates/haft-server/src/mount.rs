@@ -1,4 +1,4 @@
-//! Parts of the server for a program's own routes: MCP, and the API of approvals, each behind checks of its own.
+//! Parts of the server for an embedding program's own routes: MCP and the approvals API, each with its own access checks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::gate::{Refusal, harden};
 use crate::opener::ClientRuns;
 use crate::tabs::Tabs;
 
-/// An application's tools over MCP: on stdin and stdout, or as an HTTP service among a program's own routes. Every client's calls are a
-/// run of the application.
+/// An application's tools over MCP: on stdin and stdout, or as an HTTP service among a program's own routes. The calls of each
+/// client form a run of the application.
 ///
 /// ```no_run
 /// use axum::Router;
@@ -46,7 +46,7 @@ pub struct Mcp {
 }
 
 impl Mcp {
-    /// A server over the tools of an application.
+    /// Creates a server for the tools of an application.
     pub fn new(haft: &Haft) -> Self {
         Self {
             runs: ClientRuns::new(haft.app().clone(), haft.settings()),
@@ -60,33 +60,33 @@ impl Mcp {
         }
     }
 
-    /// Calls itself this way: a name for programs, a title for users.
+    /// Sets the server's name, for programs, and its title, for users.
     pub fn named(mut self, name: impl Into<String>, title: impl Into<String>) -> Self {
         self.info.name = name.into();
         self.info.title = title.into();
         self
     }
 
-    /// Says that it is of this version, instead of haft's.
+    /// Sets the server's version, which is haft's by default.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.info.version = version.into();
         self
     }
 
-    /// Tells models how to use it.
+    /// Sets the instructions for models.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.info.instructions = Some(text.into());
         self
     }
 
-    /// Bounds what clients may make it hold.
+    /// Limits what clients may make the server hold.
     pub fn limits(mut self, limits: ServerLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Serves one client on stdin and stdout until it hangs up. Its run is suspended or finished then; every other run of the application
-    /// goes on.
+    /// Serves one client on stdin and stdout until it disconnects, then suspends or finishes its run. Other runs of the
+    /// application continue.
     ///
     /// # Errors
     /// A stream cannot be read or written.
@@ -94,7 +94,7 @@ impl Mcp {
         self.client(std::io::stdin(), std::io::stdout()).await
     }
 
-    /// Serves one client on two streams until it hangs up.
+    /// Serves one client on two streams until it disconnects.
     async fn client<R, W>(self, input: R, output: W) -> Result<(), Problem>
     where
         R: std::io::Read + Send + 'static,
@@ -107,23 +107,24 @@ impl Mcp {
         served.map_err(|e| Problem::failed(e.to_string()))
     }
 
-    /// The HTTP service, for those whom `access` lets in: it checks Host, Origin and token before it looks at a request. Clones share
-    /// their sessions. A program that stops calls [`McpService::shutdown`] first, then [`Haft::shut`].
+    /// Returns the HTTP service for callers that `access` admits: it checks Host, Origin and token before anything else in a
+    /// request. Clones share their sessions. When the program stops, it must call [`McpService::shutdown`] first, then
+    /// [`Haft::shut`].
     pub fn http(&self, access: Access) -> McpService {
         let runs = Arc::clone(&self.runs);
         McpServer::new(&self.info, self.limits.clone(), runs as _).http(access)
     }
 }
 
-/// The routes by which operators see and decide requests, to be nested in a program's own:
-/// `GET /` (`?status=`, `?run=`), `GET /{id}`, `POST /{id}/approve | deny | answer`, `POST /batch`, as below `/api/v1/approvals` of
-/// `haft serve` (docs/reference/contract.md §9).
+/// Returns the routes by which operators view and decide requests, to be nested in a program's own: `GET /` (`?status=`,
+/// `?run=`), `GET /{id}`, `POST /{id}/approve | deny | answer`, `POST /batch`, as below `/api/v1/approvals` of `haft serve`
+/// (docs/reference/contract.md §9).
 ///
-/// They are for operators alone: `access` must say of a caller that it is one ([`Caller::operator`](haft_mcp::http::Caller)) and who it
-/// is. A token with which a model's calls come decides about none of them. An operator sees the requests of its own tenant.
+/// They are for operators only: `access` must identify a caller as one ([`Caller::operator`](haft_mcp::http::Caller)) and say who
+/// it is. A token that a model's calls use decides nothing. An operator sees the requests of its own tenant.
 pub fn approvals(haft: &Haft, access: Access) -> Router {
     let bounds = Arc::new(Bounds::default());
-    // Nothing here follows events, which end when a server stops.
+    // No route here follows events, which would end when a server stops.
     let (_, stopped) = watch::channel(false);
     let api = Api::new(
         haft.app().clone(),
@@ -138,19 +139,19 @@ pub fn approvals(haft: &Haft, access: Access) -> Router {
         .route("/batch", post(approvals::batch))
         .route("/{id}", get(approvals::show))
         .route("/{id}/{decision}", post(approvals::decide))
-        // The entrance has read the body within its bounds.
+        // The entrance has already read the body, within its limits.
         .layer(DefaultBodyLimit::disable())
         .with_state(api)
         .layer(middleware::from_fn_with_state(entrance, check))
 }
 
-/// What stands before the routes of approvals.
+/// The checks in front of the approval routes.
 struct Entrance {
     access: Access,
     bounds: Arc<Bounds>,
 }
 
-/// Lets an operator's request through to the routes, or answers it.
+/// Passes an operator's request to the routes, or answers it.
 async fn check(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
     let passed = entrance.pass(request, next).await;
     let mut response = passed.unwrap_or_else(IntoResponse::into_response);

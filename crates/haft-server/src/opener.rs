@@ -1,4 +1,4 @@
-//! `ClientRuns`: the runs of MCP clients: one for each connection, every call through the executor.
+//! `ClientRuns`: the runs of MCP clients: one per connection, with every call through the executor.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,48 +27,48 @@ use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::run::{RunHandle, RunOptions};
 
-/// Refused messages that are recorded; a client that sends more leaves lines in the log alone.
+/// Maximum number of refused messages that are recorded; further ones are only logged.
 const REFUSALS: u64 = 10_000;
 
-/// What clients are told once haft listens.
+/// What clients learn once haft listens.
 #[derive(Debug)]
 struct Web {
     console: String,
     key: [u8; 32],
 }
 
-/// Holds the run of each MCP client from its first call until its client is gone.
+/// Holds the run of each MCP client from its first call until the client disconnects.
 #[derive(Debug)]
 pub(crate) struct ClientRuns {
     app: App,
-    /// What the servers behind haft have beside tools.
+    /// What the servers behind haft offer besides tools.
     gateway: Arc<Gateway>,
-    /// The clients whose forms may decide.
+    /// The clients whose forms may decide requests.
     trusted: Vec<String>,
-    /// Where people decide, once that is known.
+    /// The console where users decide, once it is known.
     web: OnceLock<Web>,
-    /// Finds where they do when it is wanted, for a server that opens no port.
+    /// Finds that console on demand, for a server that opens no port.
     attach: OnceLock<Attach>,
     refusals: AtomicU64,
-    /// The runs of clients that are connected.
+    /// The runs of connected clients.
     held: Mutex<HashMap<RunId, Arc<RunHandle>>>,
     /// Refused messages that are being recorded.
     recording: Mutex<JoinSet<()>>,
-    /// Runs whose clients are gone, on their way to being suspended or finished.
+    /// Runs of disconnected clients that are being suspended or finished.
     releasing: Mutex<JoinSet<()>>,
-    /// The run of messages that belong to no client's run, once there was one.
+    /// The run for messages that belong to no client's run, started on demand.
     strays: Mutex<Arc<OnceCell<RunHandle>>>,
 }
 
 impl ClientRuns {
-    /// No client is connected yet.
+    /// Creates it without connected clients.
     pub(crate) fn new(app: App, settings: &Settings) -> Arc<Self> {
         let trusted = settings.items("mcp.trusted_clients").into_iter();
         let trusted = trusted.filter_map(|(item, _)| item.as_str());
         Self::of(app, trusted.map(str::to_owned).collect())
     }
 
-    /// Those of other clients of the same application, apart from these.
+    /// Creates a separate one for other clients of the same application.
     pub(crate) fn apart(&self) -> Arc<Self> {
         Self::of(self.app.clone(), self.trusted.clone())
     }
@@ -90,8 +90,8 @@ impl ClientRuns {
         })
     }
 
-    /// People decide in the console at this address. What stateless clients carry is closed with a key made of the
-    /// operator's token, which is the same after a restart.
+    /// Sets the console's address, where users decide. The state that stateless clients carry is sealed with a key derived from
+    /// the operator's token, which stays the same after a restart.
     pub(crate) fn listens(&self, console: String, operator: &str) {
         let key = Sha256::new()
             .chain_update(b"haft requestState key 1\n")
@@ -101,32 +101,33 @@ impl ClientRuns {
             console,
             key: key.into(),
         };
-        // Said once: a listener is bound once.
+        // Set once: a listener is bound once.
         let _ = self.web.set(web);
     }
 
-    /// People decide in the console that this finds.
+    /// Sets the finder of the console, where users decide.
     pub(crate) fn attaches(&self, attach: Attach) {
-        // Said once: a server begins once.
+        // Set once: a server starts once.
         let _ = self.attach.set(attach);
     }
 
-    /// Suspends or finishes every run of the application, those that no hang-up ended (a signal did) among them, and waits until each is.
+    /// Suspends or finishes every run of the application, including those not ended by a disconnect (but by a signal), and waits
+    /// for all of them.
     pub(crate) async fn release_all(&self) {
         self.release_held().await;
         self.app.runs().release_all().await;
     }
 
-    /// Suspends or finishes the runs of these clients and no others, and waits until each is.
+    /// Suspends or finishes the runs of these clients only, and waits for all of them.
     pub(crate) async fn release_held(&self) {
         let recording = std::mem::take(&mut *self.recording.lock());
-        // What was refused is recorded before the run that it belongs to is finished.
+        // Refused messages are recorded before the run that they belong to is finished.
         recording.join_all().await;
         let held = std::mem::take(&mut *self.held.lock());
         let strays = std::mem::take(&mut *self.strays.lock());
         {
             let mut releasing = self.releasing.lock();
-            // One that is still being started is released by who starts it.
+            // A run that is still being started is released by the task that starts it.
             for run in held.into_values().filter_map(Arc::into_inner) {
                 releasing.spawn(run.release());
             }
@@ -138,7 +139,7 @@ impl ClientRuns {
         releasing.join_all().await;
     }
 
-    /// What lists and requests show of a client: what it calls itself, after who it is where that is not the user of this server.
+    /// Returns a client's label in lists and requests: the name that it gives itself, after who it is if not this server's user.
     fn label(&self, client: &ClientInfo) -> String {
         let said = format!("{} {}", client.name, client.version);
         let said = said.trim();
@@ -155,7 +156,7 @@ impl ClientRuns {
     }
 }
 
-/// A view that settings do not have: its tools are not known, so there are none.
+/// Returns the error for a view that is not in the settings: its tools are unknown, so it gets none.
 fn no_view(view: Option<&str>) -> String {
     let view = view.unwrap_or_default();
     format!("the view `{view}` of this caller is not in the settings")
@@ -212,7 +213,7 @@ impl RunFactory for ClientRuns {
     }
 
     fn asks(&self) -> bool {
-        // Where nobody is asked there is no inbox that outlives a request.
+        // Without approvals there is no inbox that outlives a request.
         self.app.executor().inbox().is_durable()
     }
 
@@ -239,7 +240,7 @@ impl RunFactory for ClientRuns {
 
     fn skills(&self) -> Vec<Skill> {
         let tools = self.app.skill_tools();
-        // Where none of the tools is on, skills are not offered by another way either.
+        // If none of the skill tools is enabled, skills are not offered in another way either.
         if tools.registry().snapshot().entries().is_empty() {
             return Vec::new();
         }
@@ -252,11 +253,11 @@ impl RunFactory for ClientRuns {
 
     fn release(&self, session: &Session) {
         let run = self.held.lock().remove(session.run());
-        // One that is still being started is released when that is dropped.
+        // A run that is still being started is released when its task drops it.
         let Some(run) = run.and_then(Arc::into_inner) else {
             return;
         };
-        // It is suspended or finished in the background.
+        // The run is suspended or finished in the background.
         let Ok(runtime) = Handle::try_current() else {
             return drop(run);
         };

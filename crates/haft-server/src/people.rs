@@ -1,5 +1,5 @@
-//! `People`: those who come with tokens of their own, made by the operator or by an authorization server, and how a client that has none
-//! learns where to get one.
+//! `People`: callers with tokens of their own, issued by the operator or an authorization server, and how a client without a
+//! token learns where to get one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,18 +10,18 @@ use haft_app::oauth::{TokenError, WELL_KNOWN};
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 
-/// Why a token does not count.
+/// Why a token is refused.
 #[derive(Debug)]
 pub(crate) enum TurnedAway {
-    /// Nothing knows it, and there is no authorization server to send its caller to.
+    /// It is unknown, and there is no authorization server to send its caller to.
     Unknown,
-    /// Its caller is told where one is to be had, or what is wrong with this one.
+    /// Its caller is told where to get a token, or what is wrong with this one.
     Challenged(Challenge),
     /// Its view is not in the settings.
     NoView(String),
 }
 
-/// Who comes with tokens of their own.
+/// Callers with tokens of their own.
 #[derive(Debug)]
 pub(crate) struct People {
     app: App,
@@ -30,7 +30,7 @@ pub(crate) struct People {
 }
 
 impl People {
-    /// Those whom the state folder and the settings of this application know.
+    /// Loads those that the state folder and the settings of this application know.
     pub(crate) fn new(app: &App) -> Self {
         let tenant = app.principal().tenant.clone();
         Self {
@@ -40,7 +40,7 @@ impl People {
         }
     }
 
-    /// Whose token this is.
+    /// Returns the owner of a token.
     pub(crate) async fn find(&self, token: &str) -> Result<Person, TurnedAway> {
         let person = match (self.tokens.person(token), self.app.oauth()) {
             (Some(person), _) => person,
@@ -60,13 +60,13 @@ impl People {
         }
     }
 
-    /// Whether anybody may read this: what tells clients of the authorization server.
+    /// Returns whether this path is public: the metadata that tells clients of the authorization server.
     pub(crate) fn publishes(&self, path: &str) -> bool {
         let oauth = self.app.oauth();
         oauth.is_some_and(|oauth| path == WELL_KNOWN || path == oauth.metadata_path())
     }
 
-    /// Where a client without a token is sent; none where there is no authorization server.
+    /// Returns the challenge for a client without a token; `None` if there is no authorization server.
     pub(crate) fn challenge(&self) -> Option<Challenge> {
         self.app.oauth()?;
         Some(Challenge {
@@ -84,7 +84,7 @@ impl People {
             TokenError::Scope(_) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
             TokenError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, None),
         };
-        // Which host could not be reached is for the operator, who finds it in the log.
+        // The name of the unreachable host is for the operator only, who finds it in the log.
         let message = match error {
             TokenError::Unavailable(_) => {
                 "the access token cannot be checked now: try again in a moment".to_owned()
@@ -99,7 +99,7 @@ impl People {
         }
     }
 
-    /// `WWW-Authenticate` (RFC 6750, RFC 9728).
+    /// Returns the `WWW-Authenticate` header (RFC 6750, RFC 9728).
     fn header(&self, error: Option<&str>) -> Option<HeaderValue> {
         let oauth = self.app.oauth()?;
         let (place, scopes) = (oauth.metadata_url(), oauth.scopes());
@@ -111,7 +111,7 @@ impl People {
     }
 }
 
-/// A refusal that says where a token is to be had.
+/// A refusal that says where to get a token.
 #[derive(Debug)]
 pub(crate) struct Challenge {
     message: String,
@@ -120,7 +120,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// The status, and the word of the error.
+    /// Returns the status and the kind of the error.
     pub(crate) fn status(&self) -> (StatusCode, &'static str) {
         let word = match self.status {
             StatusCode::FORBIDDEN => "forbidden",
@@ -130,7 +130,7 @@ impl Challenge {
         (self.status, word)
     }
 
-    /// What stands in `WWW-Authenticate`.
+    /// Returns the value of `WWW-Authenticate`.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         self.header.clone()
     }
@@ -142,7 +142,7 @@ impl fmt::Display for Challenge {
     }
 }
 
-/// What tells clients of the authorization server (RFC 9728); none where settings name none.
+/// Returns the metadata that tells clients of the authorization server (RFC 9728); `None` if the settings name none.
 pub(crate) fn metadata(app: &App) -> Option<Value> {
     Some(app.oauth()?.metadata())
 }

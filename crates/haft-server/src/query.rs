@@ -1,11 +1,11 @@
-//! What a URL's query says: names and values, with their escapes undone.
+//! `text`: decoded values from a URL's query.
 
 use std::borrow::Cow;
 
 use http::Uri;
 use percent_encoding::percent_decode_str;
 
-/// The first value of this name.
+/// Returns the first value with this name.
 pub(crate) fn text(uri: &Uri, name: &str) -> Option<String> {
     let pairs = uri.query()?.split('&');
     let mut values = pairs.filter_map(|pair| {

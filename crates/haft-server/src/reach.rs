@@ -1,5 +1,5 @@
-//! `Reach`: where haft listens, under which names it is reached, and who encrypts what is said: itself, a proxy, or nobody
-//! on this machine alone.
+//! `Reach`: where haft listens, the names by which clients reach it, and what encrypts the traffic: haft, a proxy, or nothing on
+//! loopback.
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -15,40 +15,40 @@ use haft_app::config::Settings;
 use haft_app::config::typed::{BEHIND_PROXY, HTTP};
 use haft_app::problem::{Place, Problem};
 
-/// The settings that name the files of `serve.tls`.
+/// The settings with the files of `serve.tls`.
 const TLS: [&str; 2] = ["serve.tls.cert", "serve.tls.key"];
 
-/// The port of the server in the background: beside that of `haft serve`.
+/// The port of the background server: next to that of `haft serve`.
 const BACKGROUND: u16 = 7421;
 
-/// Where haft is to listen, and how it will be reached.
+/// Where haft is to listen, and how clients will reach it.
 pub(crate) struct Reach {
-    /// Where it listens; port 0 takes a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub(crate) address: SocketAddr,
-    /// Where to listen if another program listens there.
+    /// The address to use if another program occupies the first one.
     pub(crate) instead: Option<SocketAddr>,
-    /// Encrypts connections, where haft does that itself.
+    /// Encrypts connections, if haft does that itself.
     pub(crate) tls: Option<TlsAcceptor>,
-    /// A proxy stands before it and encrypts.
+    /// Whether a proxy in front of it encrypts.
     behind_proxy: bool,
-    /// Its names beside those of loopback, as they are written.
+    /// Its names besides those of loopback, as written in the settings.
     hosts: Vec<String>,
 }
 
-/// How a server that listens is reached.
+/// How clients reach a listening server.
 pub(crate) struct Reached {
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) address: SocketAddr,
-    /// What clients and browsers write.
+    /// The URL for clients and browsers.
     pub(crate) url: String,
     /// Whether browsers reach it over HTTPS.
     pub(crate) https: bool,
-    /// Checks that requests are meant for it.
+    /// Checks that requests are meant for this server.
     pub(crate) hosts: HostGuard,
 }
 
 impl Reach {
-    /// What settings and `--http` say. An address that other machines reach needs encryption and names.
+    /// Reads the settings and `--http`. An address that other machines can reach needs encryption and names.
     pub(crate) fn of(
         http: Option<&str>,
         no_auth: bool,
@@ -68,7 +68,7 @@ impl Reach {
         Ok(reach)
     }
 
-    /// That of the server in the background: the same port of loopback each time where it is free, else any.
+    /// Returns the reach of the background server: always the same loopback port if it is free, otherwise any.
     pub(crate) fn background() -> Self {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Self {
@@ -80,7 +80,7 @@ impl Reach {
         }
     }
 
-    /// Whether what would be reached is encrypted and named.
+    /// Checks that a reachable address is encrypted and named.
     fn check(&self, no_auth: bool) -> Result<(), Problem> {
         let local = self.address.ip().is_loopback();
         let address = || Place::named(self.address.to_string());
@@ -105,7 +105,7 @@ impl Reach {
         Ok(())
     }
 
-    /// How it is reached now that it listens here.
+    /// Returns how clients reach it at the bound address.
     pub(crate) fn at(&self, bound: SocketAddr) -> Result<Reached, Problem> {
         Ok(Reached {
             address: bound,
@@ -115,7 +115,7 @@ impl Reach {
         })
     }
 
-    /// Whether browsers reach it over HTTPS.
+    /// Returns whether browsers reach it over HTTPS.
     fn is_https(&self) -> bool {
         self.tls.is_some() || self.behind_proxy
     }
@@ -136,7 +136,7 @@ impl Reach {
         })
     }
 
-    /// By the first name where it is encrypted, else where it listens.
+    /// Returns the URL: with the first name if encrypted, otherwise with the address.
     fn url(&self, bound: SocketAddr) -> String {
         if !self.is_https() {
             return format!("http://{bound}");
@@ -149,13 +149,13 @@ impl Reach {
     }
 }
 
-/// Whether a host is written with a port.
+/// Returns whether a host is written with a port.
 fn has_port(host: &str) -> bool {
     let after_address = host.rsplit(']').next().unwrap_or(host);
     after_address.contains(':')
 }
 
-/// Where to listen: `--http`, else `serve.http`.
+/// Returns the address to listen on: `--http`, or else `serve.http`.
 fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Problem> {
     let (text, named) = match http {
         Some(text) => (text.to_owned(), true),
@@ -171,7 +171,7 @@ fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Proble
             .at(Place::named(&text))
             .advise("write it as 127.0.0.1:7420; port 0 takes a free one")
     };
-    // `:0` is any free port of loopback.
+    // `:0` is any free port on loopback.
     let full = if text.starts_with(':') {
         format!("127.0.0.1{text}")
     } else {
@@ -185,7 +185,7 @@ fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Proble
         .ok_or_else(|| wrong("this name has no address"))
 }
 
-/// Encryption with the certificate and the key that settings name, where they do.
+/// Returns the TLS acceptor for the certificate and key in the settings, if any.
 fn tls(settings: &Settings) -> Result<Option<TlsAcceptor>, Problem> {
     let (cert, key) = match TLS.map(|key| settings.text(key)) {
         [None, None] => return Ok(None),

@@ -1,4 +1,4 @@
-//! JSON answers of the HTTP API: a document, or an error with kind, message and advice as in outcomes.
+//! JSON responses of the HTTP API: a document, or an error with kind, message and advice as in outcomes.
 
 use axum::response::{IntoResponse, Response};
 use haft::error::bounded;
@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A document with status 200.
+/// Returns a document with status 200.
 pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => typed(StatusCode::OK, "application/json", bytes),
@@ -19,14 +19,14 @@ pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
     }
 }
 
-/// An error. Its message may repeat what came in, at a length that every client can take.
+/// Returns an error. Its message may repeat input, so its length is limited.
 pub(crate) fn error(status: StatusCode, kind: &str, message: &str) -> Response {
     let message = bounded(message.to_owned());
     let body = json!({"error": {"kind": kind, "message": message}});
     typed(status, "application/json", body.to_string().into_bytes())
 }
 
-/// An error because things are not as they would have to be; `more` are members beside its message.
+/// Returns a conflict error; `more` holds further members of the error object.
 pub(crate) fn conflict(message: &str, advice: &str, more: &Value) -> Response {
     let mut error = json!({"kind": "conflict", "message": bounded(message.to_owned())});
     if !advice.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn conflict(message: &str, advice: &str, more: &Value) -> Response {
     typed(StatusCode::CONFLICT, "application/json", body.into_bytes())
 }
 
-/// Why not, as in outcomes.
+/// Kind and message of an error, as in outcomes.
 #[derive(Debug, Serialize)]
 pub(crate) struct Failure {
     kind: &'static str,
@@ -47,23 +47,23 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure of this kind.
+    /// Creates a failure of this kind.
     pub(crate) fn new(kind: &'static str, message: String) -> Self {
         Self { kind, message }
     }
 }
 
-/// A failure as an answer.
+/// Returns a failure as a response.
 pub(crate) fn problem(status: StatusCode, failure: &Failure) -> Response {
     error(status, failure.kind, &failure.message)
 }
 
-/// No such route, run, tool or artifact.
+/// Returns the error for an unknown route, run, tool or artifact.
 pub(crate) fn not_found(message: &str) -> Response {
     error(StatusCode::NOT_FOUND, "not_found", message)
 }
 
-/// Bytes of a type, never kept by the browser and never taken for another type.
+/// Returns bytes with a media type that browsers neither cache nor sniff.
 pub(crate) fn typed(
     status: StatusCode,
     media_type: &str,

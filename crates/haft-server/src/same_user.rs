@@ -1,6 +1,6 @@
-//! Whether the program at the other end of a connection runs for the user of this server: what the kernel says of its socket.
+//! `Ends`: whether the peer of a connection runs as this server's user, according to the kernel's socket tables.
 //!
-//! A login link that opens a browser stands in the arguments of a program, which other users of the machine can read.
+//! A login link that opens a browser is in a program's arguments, which other users of the machine can read.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -9,28 +9,28 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Both ends of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
-    /// The program's.
+    /// The peer's address.
     pub(crate) remote: SocketAddr,
-    /// This server's.
+    /// This server's address.
     pub(crate) local: SocketAddr,
 }
 
-/// The kernel's tables of connections of this network.
+/// The kernel's tables of TCP connections in this network namespace.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
-/// Most bytes that are read of one: a line has 150.
+/// Maximum number of bytes to read of a table: a line has 150.
 const LARGEST: u64 = 32 << 20;
-/// The state of a connection that neither end has closed. One that was closed is root's.
+/// The state of a connection that neither end has closed. After closing, the table names root as its user.
 const ESTABLISHED: &str = "01";
 
 impl Ends {
-    /// Whether the program runs for the user of this server, or for root. False where the kernel does not say. Blocks.
+    /// Returns whether the peer runs as this server's user or as root; false if the kernel does not say. Blocks.
     pub(crate) fn are_of_one_user(self) -> bool {
         let own = rustix::process::geteuid().as_raw();
         let user = TABLES.iter().find_map(|table| self.user_in(table));
         user.is_some_and(|user| user == own || user == 0)
     }
 
-    /// The user of the program's socket, if this table has it.
+    /// Returns the user of the peer's socket, if this table contains it.
     fn user_in(self, table: &str) -> Option<u32> {
         let lines = BufReader::new(File::open(table).ok()?.take(LARGEST)).lines();
         lines
@@ -38,7 +38,7 @@ impl Ends {
             .find_map(|line| self.user(&line))
     }
 
-    /// The user, if this line of a table is about the program's socket.
+    /// Returns the user, if this line of a table describes the peer's socket.
     fn user(self, line: &str) -> Option<u32> {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let is = |field: Option<&str>, end: SocketAddr| {
@@ -51,12 +51,12 @@ impl Ends {
         if !fits || fields.next() != Some(ESTABLISHED) {
             return None;
         }
-        // The queues, the timer, the tries.
+        // Skip the queues, the timer and the retransmits.
         fields.nth(3)?.parse().ok()
     }
 }
 
-/// An address as the tables write it: `0100007F:1CFD`, in words of the machine's own order.
+/// Parses an address as in the tables: `0100007F:1CFD`, in 32-bit words of native byte order.
 fn address(text: &str) -> Option<SocketAddr> {
     let (words, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

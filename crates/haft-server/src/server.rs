@@ -1,4 +1,4 @@
-//! Serving: one listener with MCP, the HTTP API, the console and health; or MCP on stdin and stdout.
+//! `serve`: one listener with MCP, the HTTP API, the console and health checks; or MCP on stdin and stdout.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -41,68 +41,68 @@ use crate::reply;
 use crate::tabs::Tabs;
 use crate::tokens::TokenFile;
 
-/// How often skills are looked at; the look is about a microsecond a file.
+/// Interval between checks for changed skills; a check takes about a microsecond per file.
 const SKILL_WATCH: Duration = Duration::from_secs(2);
 
-/// How often the server in the background looks whether it is still wanted.
+/// Interval at which the background server checks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long it stays without an open page.
+/// How long the background server stays without an open page.
 const QUIET: Duration = Duration::from_secs(4 * 60 * 60);
-/// What a model is told about the server.
+/// The server's instructions for models.
 const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
 
-/// The same where few of them are listed.
+/// Added when only a few of the tools are listed.
 const LAZY: &str = "Few tools are listed: tool_search finds the others, and call_tool calls them.";
 
-/// How to serve.
+/// Options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
-    /// Where to listen, as `HOST:PORT`; port 0 takes a free one. `serve.http` of the settings where it is not given.
+    /// The address to listen on, as `HOST:PORT`; port 0 picks a free one. Defaults to the setting `serve.http`.
     pub http: Option<String>,
-    /// Speak MCP on stdin and stdout; without `http` no port is opened.
+    /// Speak MCP on stdin and stdout; without `http`, no port is opened.
     pub stdio: bool,
-    /// Ask no token of callers; on loopback only.
+    /// Require no token of callers; on loopback only.
     pub no_auth: bool,
-    /// Its part in the server in the background, which has the console for all folders.
+    /// The role of this server in relation to the background server, which has the console for all folders.
     pub background: Background,
 }
 
-/// A server's part in the one in the background. For the `haft` command alone: the program is started again as
-/// `haft serve --background`.
+/// A server's relation to the background server. Other values than the default are for the `haft` command only: the program is
+/// started again as `haft serve --background`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Background {
-    /// None: it starts no program.
+    /// No relation: it starts no program.
     #[default]
     Never,
-    /// Where it opens no port and no haft server runs, it starts one when a request waits.
+    /// If it opens no port and no haft server is running, it starts one when a request is pending.
     WhenAsked,
-    /// It is that server: the console and its API, on a port of loopback, without MCP. It ends when it is asked to by
-    /// [`stop`](haft_app::running::background::stop), or when no page has been open for some hours.
+    /// It is the background server: the console and its API on a loopback port, without MCP. It ends when
+    /// [`stop`](haft_app::running::background::stop) asks it to, or when no page has been open for some hours.
     Itself,
 }
 
-/// A server whose routes all answer, and how it is reached.
+/// A server whose routes all respond, and how clients reach it.
 #[derive(Debug)]
 pub struct Ready {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// What clients and browsers write, without a slash at its end.
+    /// The URL for clients and browsers, without a trailing slash.
     pub url: String,
-    /// The file of the callers' token.
+    /// The file with the call token.
     pub token_file: PathBuf,
-    /// The file of the operator's token.
+    /// The file with the operator's token.
     pub operator_token_file: PathBuf,
-    /// Those of the two whose old token was thrown away because others could have read it.
+    /// Those of the two files whose old token was replaced because others could have read it.
     pub replaced: Vec<PathBuf>,
     /// A link that logs in to the console, once, within 5 minutes.
     pub login_link: String,
 }
 
-/// Serves until `stop` ends, or until the client on stdin hangs up. `ready` is called once all routes answer; it is not called
-/// where no port is opened. Returns what `stop` gave, or none where the client hung up.
+/// Serves until `stop` completes or the client on stdin disconnects. Calls `ready` once all routes respond, but not if no port is
+/// opened. Returns the output of `stop`, or `None` if the client disconnected.
 ///
 /// # Errors
-/// The address cannot be listened on or is not safe to, a token file cannot be kept, or `ready` fails.
+/// The address is unavailable or unsafe, a token file cannot be stored, or `ready` fails.
 pub async fn serve<T>(
     app: &App,
     settings: &Settings,
@@ -116,7 +116,7 @@ pub async fn serve<T>(
     let (stop_following, stopped) = oneshot::channel();
     let following = tokio::spawn(follower::follow(app.clone(), stopped));
     if app.tools().snapshot().entry(TOOL_CHAIN).is_some() {
-        // The first script finds an interpreter ready.
+        // The first script finds a warm interpreter.
         app.code().warm();
     }
     let server = McpServer::new(&info(app), ServerLimits::default(), Arc::clone(&runs) as _);
@@ -131,7 +131,7 @@ pub async fn serve<T>(
     hearing.abort();
     app.runs().stop_waiting();
     drop(stop_following);
-    // What it resumes ends, or is suspended, before the other runs are.
+    // The runs that it resumes end, or are suspended, before the others.
     if let Err(error) = following.await {
         tracing::error!(%error, "stop following decisions");
     }
@@ -139,7 +139,7 @@ pub async fn serve<T>(
     done
 }
 
-/// Looks for changed skills now and then, so that clients hear of them without asking.
+/// Checks for changed skills periodically, so that clients learn of them without asking.
 async fn watch_skills(app: App) {
     loop {
         tokio::time::sleep(SKILL_WATCH).await;
@@ -151,7 +151,7 @@ async fn watch_skills(app: App) {
     }
 }
 
-/// What is served and how it was asked for.
+/// What to serve, and how.
 struct Serving<'a> {
     app: &'a App,
     server: McpServer,
@@ -239,7 +239,7 @@ impl Serving<'_> {
             Arc::clone(&tabs),
             Some(hooks.clone()),
         );
-        // The gate stands before it.
+        // The gate in front of it has checked the request.
         let mcp = self.server.http(Access::checked_before());
         let served = (!self.is_background()).then(|| mcp.clone());
         let routes = routes(Arc::clone(&api), &console, served);
@@ -254,9 +254,9 @@ impl Serving<'_> {
             () = self.left_alone(&announced, &tabs, &hooks) => None,
         };
         counting.abort();
-        // Before the port is free: whoever finds the record may rely on who answers there.
+        // Before the port is free: a process that finds the record may rely on who answers there.
         drop(announced);
-        // No new client is let in; what waits for an approval goes on waiting; then what runs is cancelled and recorded.
+        // First no new client is accepted and pending approvals are left to wait; then running calls are cancelled and recorded.
         let _ = tell.send(true);
         self.app.runs().stop_waiting();
         mcp.shutdown();
@@ -267,7 +267,7 @@ impl Serving<'_> {
         Ok(stopped)
     }
 
-    /// Why there is no listener; where another server of this user has the port, which one that is.
+    /// Returns the error for a failed bind; if another server of this user has the port, it says which.
     fn cannot_listen(&self, reach: &Reach, error: &std::io::Error) -> Problem {
         let address = reach.address.to_string();
         let servers = servers(&self.app.site().home).unwrap_or_default();
@@ -284,19 +284,19 @@ impl Serving<'_> {
             .advise(advice)
     }
 
-    /// Waits until the client on stdin hangs up; for ever where there is none.
+    /// Waits until the client on stdin disconnects; forever if there is none.
     async fn hung_up(&self) {
         if !self.options.stdio {
             return pending().await;
         }
-        // However it ends, nobody is there any more.
+        // However it ends, the client is gone.
         let _ended = self
             .server
             .serve_stdio(std::io::stdin(), std::io::stdout())
             .await;
     }
 
-    /// Waits until the server in the background is not wanted any more; for ever where it is another one.
+    /// Waits until the background server is no longer needed; forever for any other server.
     async fn left_alone(&self, announced: &Announced, tabs: &Tabs, hooks: &Hooks) {
         if !self.is_background() {
             return pending().await;
@@ -313,13 +313,13 @@ impl Serving<'_> {
         }
     }
 
-    /// The folder that it serves; none where it stands in no folder of the user's.
+    /// Returns the folder that it serves; `None` if that is not a folder of the user's.
     fn folder(&self) -> Option<String> {
         let has_folder = self.app.site().has_folder();
         has_folder.then(|| self.app.workspace().to_owned())
     }
 
-    /// What other processes find of this server.
+    /// Returns the record by which other processes find this server.
     fn record(&self, reached: &Reached) -> Record {
         Record {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -331,7 +331,7 @@ impl Serving<'_> {
         }
     }
 
-    /// The console of this server; how strong the sandbox is comes to it as soon as that is tried.
+    /// Creates this server's console and sets the sandbox's strength once it is known.
     fn console(&self, reached: &Reached, tabs: &Arc<Tabs>) -> Arc<Console> {
         let app = self.app.clone();
         let console = Console::new(Options {
@@ -395,7 +395,7 @@ fn routes(api: Arc<Api>, console: &Arc<Console>, mcp: Option<McpService>) -> Rou
         .nest("/api/v1", api::routes(api))
 }
 
-/// These routes, and what tells clients of the authorization server where there is one.
+/// Adds the metadata that tells clients of the authorization server, if there is one.
 fn with_metadata(routes: Router, app: &App) -> Router {
     let (Some(oauth), Some(metadata)) = (app.oauth(), people::metadata(app)) else {
         return routes;
@@ -453,7 +453,7 @@ impl Tokens {
     }
 }
 
-/// Many clients at once need as many descriptors as the system grants.
+/// Raises the limit of open files to the maximum: many concurrent clients need as many descriptors as the system grants.
 fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

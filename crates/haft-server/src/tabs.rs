@@ -1,4 +1,4 @@
-//! `Tabs`: the open pages of the console, and whether a person would see there that a request waits.
+//! `Tabs`: the console's open pages, and whether a user would notice a pending request there.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,15 +7,15 @@ use haft_app::home::Home;
 use haft_app::running::watched::Watching;
 use parking_lot::Mutex;
 
-/// How long a page counts after it was last heard of. It says that it is there every 30 seconds; browsers let one that is not
-/// seen speak once a minute.
+/// How long a page counts after its last report. Pages report every 30 seconds, but browsers let a hidden page run only once a
+/// minute.
 const STALE: Duration = Duration::from_secs(150);
-/// How often pages are looked for that are gone without a word.
+/// Interval between checks for pages that disappeared without notice.
 const LOOK: Duration = Duration::from_secs(5);
-/// Pages at once; a further one takes the place of the one that was silent for longest.
+/// Maximum number of pages; one more replaces the page that has been silent the longest.
 const TABS: usize = 64;
 
-/// The pages of one server's console.
+/// The open pages of one server's console.
 #[derive(Debug)]
 pub(crate) struct Tabs {
     home: Home,
@@ -24,24 +24,24 @@ pub(crate) struct Tabs {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Streams of events that pages read: without one there is no page.
+    /// Event streams that pages read: without one, no page is open.
     streams: usize,
     tabs: Vec<Tab>,
-    /// When the last stream ended.
+    /// The time at which the last stream ended.
     quiet_since: Option<Instant>,
-    /// Held while a page is looked at: it says so to other processes.
+    /// Held while a user watches a page; tells other processes so.
     watching: Option<Watching>,
 }
 
 #[derive(Debug)]
 struct Tab {
     id: String,
-    /// It is seen, or shows notices of its own.
+    /// Whether it is visible, or shows notifications of its own.
     attentive: bool,
     heard: Instant,
 }
 
-/// A stream of events that a page reads, as long as this value lives.
+/// An event stream that a page reads; open until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream(Arc<Tabs>);
 
@@ -57,7 +57,7 @@ impl Drop for OpenStream {
 }
 
 impl Tabs {
-    /// No page is open yet.
+    /// Creates it without open pages.
     pub(crate) fn new(home: Home) -> Arc<Self> {
         Arc::new(Self {
             home,
@@ -68,7 +68,7 @@ impl Tabs {
         })
     }
 
-    /// A page begins to read events.
+    /// Notes that a page started to read events.
     pub(crate) fn open(self: &Arc<Self>) -> OpenStream {
         let mut state = self.state.lock();
         state.streams += 1;
@@ -77,7 +77,7 @@ impl Tabs {
         OpenStream(Arc::clone(self))
     }
 
-    /// A page says how it is. `attentive` is whether a person sees it, or would see a notice of its own.
+    /// Notes a page's report. `attentive` says whether a user sees it, or would see a notification that it shows.
     pub(crate) fn hear(&self, id: &str, attentive: bool, now: Instant) {
         let mut state = self.state.lock();
         state.tabs.retain(|tab| tab.id != id);
@@ -92,13 +92,13 @@ impl Tabs {
         self.settle(&mut state, now);
     }
 
-    /// How long no page has been open; none while one is.
+    /// Returns how long no page has been open; `None` while one is.
     pub(crate) fn quiet(&self, now: Instant) -> Option<Duration> {
         let since = self.state.lock().quiet_since?;
         Some(now.saturating_duration_since(since))
     }
 
-    /// Looks for pages that are gone without a word, as long as it runs.
+    /// Checks for pages that disappeared without notice, for as long as it runs.
     pub(crate) async fn watch(self: Arc<Self>) {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -106,7 +106,7 @@ impl Tabs {
         }
     }
 
-    /// Says to other processes whether a page is looked at.
+    /// Tells other processes whether a user watches a page.
     fn settle(&self, state: &mut State, now: Instant) {
         let age = |tab: &Tab| now.saturating_duration_since(tab.heard);
         state.tabs.retain(|tab| age(tab) < STALE);

@@ -1,4 +1,4 @@
-//! The two tokens: one for callers, one for the operator; each in a file that its owner alone can read.
+//! `TokenFile`: the call token and the operator's token, each in a file that only its owner can read.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,16 +9,16 @@ use haft_app::home::Home;
 use haft_app::plain_file;
 use haft_app::problem::{Place, Problem};
 
-/// 256 bits of the operating system's randomness.
+/// 256 bits from the operating system's randomness.
 const BYTES: usize = 32;
 
-/// A token and where it is kept.
+/// A token and the file that stores it.
 #[derive(Debug)]
 pub(crate) struct TokenFile {
     /// The file.
     pub(crate) path: PathBuf,
     secret: Secret,
-    /// Set when an old token was thrown away because others could have read it.
+    /// Whether an old token was replaced because others could have read it.
     pub(crate) replaced: bool,
 }
 
@@ -31,17 +31,17 @@ impl std::fmt::Debug for Secret {
 }
 
 impl TokenFile {
-    /// The callers' token: may list and call.
+    /// Opens or creates the call token, which may list and call.
     pub(crate) fn call(home: &Home) -> Result<Self, Problem> {
         Self::open(home.join("token"))
     }
 
-    /// The operator's token: may also read other runs and decide.
+    /// Opens or creates the operator's token, which may also read other runs and decide.
     pub(crate) fn operator(home: &Home) -> Result<Self, Problem> {
         Self::open(home.join("operator-token"))
     }
 
-    /// The token itself.
+    /// Returns the token itself.
     pub(crate) fn secret(&self) -> &str {
         &self.secret.0
     }
@@ -67,7 +67,7 @@ impl TokenFile {
         let token = plain_file::random_hex(BYTES).map_err(told)?;
         match place(&path, &token) {
             Ok(()) => {}
-            // Another haft was quicker: its token is the token.
+            // Another haft process was faster: its token counts.
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Self::open(path),
             Err(e) => return Err(told(e)),
         }
@@ -79,7 +79,7 @@ impl TokenFile {
     }
 }
 
-/// The token in a file that nobody else can have read or written; `None` for any other file.
+/// Returns the token in a file that no other user can have read or written; `None` for any other file.
 fn sound(path: &Path) -> std::io::Result<Option<String>> {
     let meta = path.symlink_metadata()?;
     let private = meta.is_file() && meta.mode().trailing_zeros() >= 6;
@@ -93,7 +93,7 @@ fn sound(path: &Path) -> std::io::Result<Option<String>> {
     Ok(long_enough.then(|| token.to_owned()))
 }
 
-/// Puts the file there whole, unless there is one.
+/// Creates the file with its whole content, unless it exists.
 fn place(path: &Path, token: &str) -> std::io::Result<()> {
     let draft = path.with_extension(format!("new-{}", plain_file::random_hex(8)?));
     plain_file::create_private(&draft, token)?;

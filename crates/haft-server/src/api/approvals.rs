@@ -1,4 +1,4 @@
-//! What waits for an approval, over HTTP: listed, shown whole, decided; one by one or several at once.
+//! Approval requests over HTTP: listed, shown in full, and decided, one by one or several at once.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Path, State};
@@ -22,14 +22,14 @@ use haft_app::view::approvals::Item;
 use haft_app::view::approvals::whole::Whole;
 use haft_app::view::rule;
 
-/// Most requests in one answer.
+/// Maximum number of requests per response.
 const MOST: usize = 10_000;
-/// Requests in an answer where nothing is said.
+/// Default number of requests per response.
 const USUAL: usize = 1_000;
-/// Most decisions in one batch.
+/// Maximum number of decisions per batch.
 const BATCH: usize = 200;
 
-/// Who looks at requests: a client at those of its own runs, an operator at all of its tenant.
+/// The caller that views requests: a client sees those of its own runs, an operator all of its tenant.
 pub(crate) struct Viewer {
     caller: Caller,
     principal: Principal,
@@ -47,12 +47,12 @@ impl<S: Sync> FromRequestParts<S> for Viewer {
     }
 }
 
-/// The answer to a request that no one has checked: its route stands behind no gate.
+/// Returns the error for a request that passed no check because its route has no gate in front of it.
 fn unchecked() -> Response {
     failed("this route is served without the checks that belong before it")
 }
 
-/// Those that wait, or others.
+/// Lists the pending requests, or others.
 pub(crate) async fn list(State(api): Shared, viewer: Viewer, uri: Uri) -> Response {
     let Some(filter) = filter(&viewer.principal, &uri) else {
         let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
@@ -73,7 +73,8 @@ pub(crate) async fn list(State(api): Shared, viewer: Viewer, uri: Uri) -> Respon
     response
 }
 
-/// The requests of the runs that a caller may read. The limit is on those: a client's own are not behind others'.
+/// Returns the requests of the runs that a caller may read. The limit applies to those, so others' requests do not crowd out a
+/// client's own.
 async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Item>, InboxError> {
     let inbox = &**api.app.executor().inbox();
     let mut found = Vec::new();
@@ -121,7 +122,7 @@ fn filter(principal: &Principal, uri: &Uri) -> Option<Filter> {
     })
 }
 
-/// One, whole.
+/// Returns one request in full.
 pub(crate) async fn show(State(api): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
     match entry(&api, &viewer, &id).await {
         Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
@@ -141,7 +142,7 @@ async fn entry(api: &Api, viewer: &Viewer, id: &str) -> Result<StoredApproval, R
         .ok_or_else(|| reply::not_found("no such approval"))
 }
 
-/// What a rule would have allowed.
+/// Reports what a rule would have allowed.
 pub(crate) async fn try_rule(
     State(api): Shared,
     viewer: Viewer,
@@ -162,7 +163,7 @@ pub(crate) async fn try_rule(
     reply::document(&rule::try_rule(&api.app, &entry, &text).await)
 }
 
-/// What a person says, as it comes in.
+/// The body of a decision.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DecisionBody {
@@ -223,7 +224,7 @@ impl DecisionBody {
     }
 }
 
-/// One decision.
+/// Decides about one request.
 pub(crate) async fn decide(
     State(api): Shared,
     sender: Sender,
@@ -246,11 +247,11 @@ pub(crate) async fn decide(
     }
 }
 
-/// Who decides, and from where: what a decision is stamped with.
+/// Who decides, and from where: the stamp on a decision.
 pub(crate) struct Sender {
     principal: Principal,
     way: Way,
-    /// Where that is known.
+    /// `None` if unknown.
     peer: Option<Peer>,
 }
 
@@ -271,7 +272,7 @@ impl<S: Sync> FromRequestParts<S> for Sender {
 }
 
 impl Sender {
-    /// Takes in a choice that was sent from here, about a request of the sender's tenant.
+    /// Applies this sender's choice to a request of its tenant.
     async fn decide(&self, api: &Api, id: &str, choice: Choice) -> Result<StoredApproval, Refused> {
         let id = ApprovalId::new(id);
         let entry = api.app.executor().inbox().get(&id).await;
@@ -297,7 +298,7 @@ struct Batch {
     decisions: Vec<DecisionBody>,
 }
 
-/// What became of one of several.
+/// The result of one decision in a batch.
 #[derive(Debug, Serialize)]
 struct Result1 {
     id: String,
@@ -308,7 +309,7 @@ struct Result1 {
     error: Option<reply::Failure>,
 }
 
-/// Decides about several.
+/// Decides about several requests.
 pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Response {
     let batch: Batch = match serde_json::from_slice(&body) {
         Ok(batch) => batch,
@@ -350,7 +351,7 @@ pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Re
     reply::document(&json!({ "results": results }))
 }
 
-/// The answer to a decision that was not taken.
+/// Returns the status and error for a decision that was refused.
 pub(crate) fn refusal(refused: &Refused) -> (StatusCode, reply::Failure) {
     let (status, kind) = match refused {
         Refused::Inbox(InboxError::NotFound(_)) => (StatusCode::NOT_FOUND, "not_found"),

@@ -1,4 +1,4 @@
-//! Artifacts over HTTP: listed, and read whole or in part, a piece at a time as the client takes them.
+//! Artifacts over HTTP: listed, and read whole or in part, streamed in pieces at the client's pace.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -20,10 +20,10 @@ use crate::caller::Caller;
 use crate::{query, reply};
 use haft_app::app::App;
 
-/// Bytes read from the store at once.
+/// Bytes read from the store at a time.
 const PIECE: u64 = 256 << 10;
 
-/// The caller's artifacts, newest first.
+/// Lists the caller's artifacts, newest first.
 pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
     match listed(&api.app, api.readable(caller)).await {
         Ok(all) => reply::document(&all),
@@ -31,7 +31,7 @@ pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller
     }
 }
 
-/// All artifacts of the app's principal; of some runs alone where given.
+/// Returns all artifacts of the app's principal, or only those of the given runs.
 async fn listed(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<ArtifactInfo>, ArtifactError> {
     let (store, principal) = (app.artifacts(), app.principal());
     let Some(runs) = only else {
@@ -44,7 +44,7 @@ async fn listed(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<ArtifactInfo>
     Ok(all)
 }
 
-/// An artifact's bytes, or a part of them (RFC 9110 §14.2, one range).
+/// Returns an artifact's bytes, or a part of them (RFC 9110 §14.2, one range).
 pub(crate) async fn read(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -94,7 +94,7 @@ pub(crate) async fn read(
     }
 }
 
-/// What a client wants of an artifact.
+/// The part of an artifact that a client requests.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
     All,
@@ -102,7 +102,7 @@ enum Part {
     Outside,
 }
 
-/// Reads a `Range` header. What is not one range of bytes is passed over, as the standard lets a server do.
+/// Parses a `Range` header. Ignores anything but a single byte range, as the standard allows.
 fn part(header: Option<&HeaderValue>, size: u64) -> Part {
     let text = header.and_then(|value| value.to_str().ok());
     let range = text.and_then(|text| text.strip_prefix("bytes="));
@@ -123,7 +123,7 @@ fn part(header: Option<&HeaderValue>, size: u64) -> Part {
     }
 }
 
-/// Where an artifact is read from.
+/// The artifact to read from.
 struct Source {
     app: App,
     owner: Owner,
@@ -140,7 +140,7 @@ impl Source {
         }
     }
 
-    /// A piece of it.
+    /// Reads a piece of it.
     async fn piece(&self, range: Range<u64>) -> Result<Bytes, ArtifactError> {
         let read = self
             .app
@@ -149,7 +149,7 @@ impl Source {
         read.await
     }
 
-    /// The answer with this part. A store that fails midway breaks the answer off, which is then shorter than it says.
+    /// Returns a response with this part. If the store fails midway, the response breaks off, shorter than its `Content-Length`.
     fn send(self, place: Place, range: Range<u64>, status: StatusCode) -> Response {
         let length = range.end - range.start;
         let pieces = unfold(

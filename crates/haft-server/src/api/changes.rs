@@ -1,4 +1,4 @@
-//! What a run changed, over HTTP, and its undo. Both are the operator's: the diffs show files as they were before the run.
+//! The changes of a run over HTTP, and their undo. Both are for the operator only: diffs show files as they were before the run.
 
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
@@ -18,10 +18,10 @@ use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::undo::{Person, Refusal, Undo, UndoPlan};
 use haft_app::view::changes::{ReportLimits, Selection, report};
 
-/// Most steps, and most conflicts, in one answer.
+/// Maximum number of steps and of conflicts per response.
 const MOST: usize = 1_000;
 
-/// What a run, or one call of it, changed, with diffs.
+/// Returns what a run, or one call of it, changed, with diffs.
 pub(crate) async fn list(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -45,22 +45,22 @@ pub(crate) async fn list(
     }
 }
 
-/// What is to be undone.
+/// The body of an undo request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
-    /// One call, with its nested calls; the whole run if there is none.
+    /// One call, with its nested calls; `None` means the whole run.
     #[serde(default)]
     call: Option<String>,
-    /// Only say what would be done.
+    /// Only report what would be done.
     #[serde(default)]
     preview: bool,
-    /// The plan that the person has seen: any other is refused.
+    /// The plan that the user has seen: if the present plan differs, the undo is refused.
     #[serde(default)]
     plan: Option<String>,
 }
 
-/// Undoes what a run, or one call of it, changed, or says what that would do.
+/// Undoes what a run, or one call of it, changed, or previews the undo.
 pub(crate) async fn undo(
     State(api): Shared,
     Extension(way): Extension<Way>,
@@ -92,7 +92,7 @@ pub(crate) async fn undo(
         by: api.app.principal().subject.to_string(),
         from: format!("{} {}", way.as_str(), peer.0),
     };
-    // A client that hangs up does not break off what has begun.
+    // A client that disconnects does not interrupt an undo that has begun.
     let task = tokio::spawn(performed(api.app.clone(), undo, person));
     match task.await {
         Ok(Ok(outcome)) => reply::document(&outcome),
@@ -130,7 +130,7 @@ async fn planned(app: &App, of: &Selection) -> Result<(Undo, UndoPlan), Box<Resp
     }
 }
 
-/// A run of another workspace, or one that cannot be looked up.
+/// Returns the error for a run of another workspace, or for one that cannot be looked up.
 fn elsewhere(problem: &Problem) -> Response {
     if problem.kind() == ProblemKind::Usage {
         let advice = problem.advice().unwrap_or_default();
@@ -157,7 +157,7 @@ fn refused(refusal: &Refusal) -> Response {
     reply::conflict(message, advice, &more)
 }
 
-/// The plan for whoever decides.
+/// Returns the plan as JSON for the user who decides.
 fn plan_json(of: &Selection, plan: &UndoPlan) -> Value {
     let first = |all: &[String]| all.iter().take(MOST).cloned().collect::<Vec<_>>();
     let mut shown = json!({
@@ -172,7 +172,7 @@ fn plan_json(of: &Selection, plan: &UndoPlan) -> Value {
     shown
 }
 
-/// Says how many of a list are not in the answer.
+/// Notes how many items of a list are left out of the response.
 fn note_rest(answer: &mut Value, name: &str, all: usize) {
     if all > MOST {
         answer[name] = json!(all - MOST);

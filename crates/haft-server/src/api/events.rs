@@ -1,4 +1,4 @@
-//! The live stream: what waits, what runs and what it prints, as server-sent events.
+//! The live stream as server-sent events: approvals, runs, calls and their output.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -34,7 +34,7 @@ use crate::{query, reply};
 use haft_app::feed::{CallEvent, FeedEvent};
 use haft_app::view::approvals::Item;
 
-/// Silence before a sign of life.
+/// Interval of silence after which a keep-alive is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What one client watches.
@@ -44,20 +44,20 @@ struct Watch {
     run: Option<RunId>,
     approvals: Receiver<ApprovalId>,
     told: Receiver<FeedEvent>,
-    /// None where what calls change is not noted.
+    /// `None` if the changes of calls are not recorded.
     changes: Option<Receiver<ChangesMade>>,
     progress: Listener,
     stopped: watch::Receiver<bool>,
-    /// The console session that watches; its end is the stream's.
+    /// The console session that watches; the stream ends with it.
     session: Option<ConsoleSession>,
     greeted: bool,
     number: u64,
     _place: Place,
-    /// Says that a page of the console is open.
+    /// Counts as an open console page.
     _page: Option<OpenStream>,
 }
 
-/// What came first.
+/// The first event to arrive.
 enum Heard {
     Approval(Result<ApprovalId, RecvError>),
     Told(Result<FeedEvent, RecvError>),
@@ -65,7 +65,7 @@ enum Heard {
     Progress(ProgressEvent),
 }
 
-/// The stream; all runs that the caller may see, or one of them.
+/// Streams the events of all runs that the caller may see, or of one of them.
 pub(crate) async fn events(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -77,7 +77,7 @@ pub(crate) async fn events(
         return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
     };
     let run = query::text(&uri, "run").map(RunId::new);
-    // Asked where the output is, so that nothing is held for a reader that may not see it.
+    // Checked at the source, so that no output is buffered for a reader that may not see it.
     let hears = {
         let (api, run) = (Arc::clone(&api), run.clone());
         move |other: &RunId| sees(&api, caller, run.as_ref(), other)
@@ -104,7 +104,7 @@ pub(crate) async fn events(
         .into_response()
 }
 
-/// Whether a caller that asked for one run, or for all, sees this one.
+/// Returns whether a caller that asked for one run, or for all, sees this one.
 fn sees(api: &Api, caller: Caller, only: Option<&RunId>, run: &RunId) -> bool {
     only.is_none_or(|only| only == run) && api.may_read(caller, run.as_str())
 }
@@ -117,7 +117,7 @@ fn stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 impl Watch {
-    /// The next event that this client is to hear; none when the server stops or its session ends.
+    /// Returns the next event for this client; `None` when the server stops or the session ends.
     async fn next(&mut self) -> Option<Event> {
         if !self.greeted {
             self.greeted = true;
@@ -167,7 +167,7 @@ impl Watch {
     }
 
     async fn approval(&mut self, changed: Result<ApprovalId, RecvError>) -> Option<Event> {
-        // Whoever fell behind is told to read the lists again, as after a lost connection.
+        // A client that fell behind is told to reload the lists, as after a lost connection.
         let Ok(id) = changed else {
             return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
         };
@@ -221,7 +221,7 @@ impl Watch {
     }
 }
 
-/// The next change set; none ever where there is no log.
+/// Waits for the next change set; forever if there is no log.
 async fn made(log: &mut Option<Receiver<ChangesMade>>) -> Result<ChangesMade, RecvError> {
     match log {
         Some(log) => log.recv().await,
@@ -229,7 +229,7 @@ async fn made(log: &mut Option<Receiver<ChangesMade>>) -> Result<ChangesMade, Re
     }
 }
 
-/// Waits for the end of the session; for ever where there is none.
+/// Waits for the session to end; forever if there is none.
 async fn logged_out(session: &mut Option<ConsoleSession>) {
     match session {
         Some(session) => session.ended().await,

@@ -1,4 +1,4 @@
-//! Events of coding agents' hooks: what `haft hook AGENT` was told, answered from memory.
+//! Events of coding agents' hooks: answers what `haft hook AGENT` received, from a process that is already running.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use http::{StatusCode, Uri};
 use crate::api::state::Shared;
 use crate::{query, reply};
 
-/// What the agent is answered: what the hook's process writes, and how it ends.
+/// Answers a hook event: what the hook's process prints, and its exit code.
 pub(super) async fn answer(
     State(api): Shared,
     Path(agent): Path<String>,

@@ -1,4 +1,4 @@
-//! Looking things up: a search over tools and records, skills whole, what would happen, what works here.
+//! Lookups: tools and call records by search, full skills, policy explanations, health and overview.
 
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
@@ -15,16 +15,16 @@ use crate::caller::Caller;
 use crate::{query, reply};
 use haft_app::view::{health, overview, policy, runs, skills, tools};
 
-/// Most tools that a search shows.
+/// Maximum number of tools in a search result.
 const TOOLS: usize = 50;
-/// Most calls that are looked through.
+/// Maximum number of calls that a search looks through.
 const LOOKED: usize = 20_000;
-/// Calls that a search shows where nothing is said, and at most.
+/// Default and maximum number of calls in a search result.
 const SHOWN: (usize, usize) = (100, 1_000);
-/// Nanoseconds of a day.
+/// Nanoseconds per day.
 const DAY: i128 = 86_400_000_000_000;
 
-/// All tools, or those that fit some words, the best first.
+/// Lists all tools, or those that match the words, best match first.
 pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
     let snapshot = api.app.tools().snapshot();
     let words = query::text(&uri, "q").filter(|words| !words.trim().is_empty());
@@ -38,7 +38,7 @@ pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
     reply::document(&found.collect::<Vec<_>>())
 }
 
-/// One tool, with what the policy says of a call of it.
+/// Returns one tool with the policy's usual verdict on it.
 pub(crate) async fn show_tool(State(api): Shared, Path(name): Path<String>) -> Response {
     let snapshot = api.app.tools().snapshot();
     let Some(entry) = snapshot.entry(&name) else {
@@ -55,7 +55,7 @@ pub(crate) async fn show_tool(State(api): Shared, Path(name): Path<String>) -> R
     reply::document(&shown)
 }
 
-/// A skill, whole.
+/// Returns a skill in full.
 pub(crate) async fn show_skill(State(api): Shared, Path(name): Path<String>) -> Response {
     let app = api.app.clone();
     let found = tokio::task::spawn_blocking(move || skills::find_whole(&app, &name));
@@ -66,7 +66,7 @@ pub(crate) async fn show_skill(State(api): Shared, Path(name): Path<String>) -> 
     }
 }
 
-/// A call that is only asked about.
+/// A hypothetical call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Imagined<'a> {
@@ -75,7 +75,7 @@ struct Imagined<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// What would happen.
+/// Explains what would happen to a call.
 pub(crate) async fn explain(State(api): Shared, body: Bytes) -> Response {
     let imagined: Imagined<'_> = match serde_json::from_slice(&body) {
         Ok(imagined) => imagined,
@@ -95,7 +95,8 @@ pub(crate) async fn explain(State(api): Shared, body: Bytes) -> Response {
     }
 }
 
-/// The policy in force; for the operator, who may read all records, with how many recent calls each rule decided.
+/// Returns the policy in force. The operator, who may read all records, also gets the number of recent calls that each rule
+/// decided.
 pub(crate) async fn policy_in_force(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -108,13 +109,13 @@ pub(crate) async fn policy_in_force(
     if caller == Caller::Operator
         && let Err(problem) = policy::count(&api.app, &mut shown).await
     {
-        // The rules are worth more than the count.
+        // The rules matter more than the counts.
         tracing::warn!(%problem, "count what rules decided");
     }
     reply::document(&shown)
 }
 
-/// What works here, by trying; with the version, how long it runs, what it takes and who is connected.
+/// Reports what works here, found by trying, with the version, uptime, disk use and, for the operator, the connected clients.
 pub(crate) async fn health(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
     let report = health::report(&api.app).await;
     let Ok(Value::Object(mut shown)) = serde_json::to_value(&report) else {
@@ -132,7 +133,7 @@ pub(crate) async fn health(State(api): Shared, Extension(caller): Extension<Call
     reply::document(&shown)
 }
 
-/// The MCP servers behind haft.
+/// Lists the MCP servers behind haft.
 pub(crate) async fn servers(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
     if caller != Caller::Operator {
         let why = "the servers are the operator's: their command lines are listed";
@@ -141,7 +142,7 @@ pub(crate) async fn servers(State(api): Shared, Extension(caller): Extension<Cal
     reply::document(&api.app.servers().list())
 }
 
-/// The first page; `since` (RFC 3339) says when the reader's day began, the last 24 hours where it does not.
+/// Returns the overview page's data; `since` (RFC 3339) is the start of the reader's day, by default 24 hours ago.
 pub(crate) async fn overview(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -169,7 +170,7 @@ pub(crate) async fn overview(
     }
 }
 
-/// Calls of all runs that hold some words, the newest runs first.
+/// Returns calls of any run that contain all the words, newest runs first.
 pub(crate) async fn audit(
     State(api): Shared,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,5 @@
-//! The memory over HTTP: listed, searched, decided about; added, edited and removed by the operator. The call token reads what its own run wrote.
+//! The memory over HTTP: listed, searched and decided about; the operator adds, edits and removes. The call token reads what its
+//! own run wrote.
 
 use std::borrow::Cow;
 
@@ -17,12 +18,12 @@ use crate::api::state::{Shared, failed};
 use crate::caller::Caller;
 use crate::reply;
 
-/// Most memories of a search.
+/// Maximum number of memories in a search result.
 const FOUND: u32 = 50;
-/// Who decides and writes here.
+/// The name recorded for decisions and changes made here.
 const BY: &str = "operator";
 
-/// `GET /memory`: accepted ones; `?state=candidate` what waits, `?q=WORDS` what fits, the best first.
+/// `GET /memory`: lists accepted memories; `?state=candidate` lists candidates, `?q=WORDS` searches, best match first.
 pub(crate) async fn list(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -40,7 +41,7 @@ pub(crate) async fn list(
     };
     let run = match api.readable(caller) {
         None => None,
-        // A client's newest run: what it wrote in those before is for the operator to see.
+        // A client sees only what its newest run wrote; its earlier runs are for the operator.
         Some(own) => match own.into_iter().next() {
             Some(run) => Some(run),
             None => return reply::document::<[()]>(&[]),
@@ -71,7 +72,7 @@ pub(crate) async fn list(
     }
 }
 
-/// `POST /memory/{id}/accept` and `/memory/{id}/reject`: the gate lets only the operator's token here.
+/// `POST /memory/{id}/accept` and `/memory/{id}/reject`: the gate admits only the operator's token here.
 pub(crate) async fn decide(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -98,19 +99,19 @@ pub(crate) async fn decide(
     }
 }
 
-/// A memory as a user writes it.
+/// A memory as a user submits it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
     content: Option<String>,
     tags: Option<Vec<String>>,
-    /// `user` or `project`; of a new one alone.
+    /// `user` or `project`; only for a new memory.
     scope: Option<String>,
-    /// The revision that was seen; whichever there is where none is given.
+    /// The revision that the user saw; `None` means the present one.
     revision: Option<u64>,
 }
 
-/// `POST /memory`: adds one, which is accepted at once.
+/// `POST /memory`: adds a memory, which is accepted at once.
 pub(crate) async fn add(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -132,7 +133,7 @@ pub(crate) async fn add(
     answer(remember::add(&api.app, scope, text, BY).await)
 }
 
-/// `POST /memory/{id}/edit`: changes its text or tags.
+/// `POST /memory/{id}/edit`: changes a memory's text or tags.
 pub(crate) async fn edit(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -151,7 +152,7 @@ pub(crate) async fn edit(
     answer(remember::edit(&api.app, &id, written.revision, text, BY).await)
 }
 
-/// `POST /memory/{id}/remove`: takes it away with its history.
+/// `POST /memory/{id}/remove`: removes a memory and its history.
 pub(crate) async fn remove(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -170,7 +171,7 @@ pub(crate) async fn remove(
     answer(remember::remove(&api.app, &MemoryId::new(id), written.revision).await)
 }
 
-/// What the operator sent; the answer to anyone else, or to anything else.
+/// Parses what the operator sent; returns an error response for any other caller or body.
 fn written(caller: Caller, body: &[u8]) -> Result<Written, Box<Response>> {
     if caller != Caller::Operator {
         let message = "this needs the operator's token";
@@ -206,7 +207,7 @@ fn refused(error: &MemoryError) -> Response {
     }
 }
 
-/// A member of the query string, decoded.
+/// Returns a query parameter, decoded.
 fn query_value(uri: &Uri, name: &str) -> Option<String> {
     let pairs = uri.query()?.split('&');
     let mut pairs = pairs.filter_map(|pair| pair.split_once('='));

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what happened, counted, for Prometheus.
+//! `GET /metrics`: counters for Prometheus.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -8,7 +8,8 @@ use http::StatusCode;
 use crate::api::state::{Shared, failed};
 use crate::reply;
 
-/// The counts of this process since it began; any token of this server reads them: they name tools and nothing of any call.
+/// Returns this process's counters since it started. Any token of this server may read them: they name tools but reveal nothing
+/// about a call.
 pub(crate) async fn show(State(api): Shared) -> Response {
     match metrics::text(&api.app).await {
         Ok(text) => reply::typed(StatusCode::OK, metrics::CONTENT_TYPE, text.into_bytes()),

@@ -1,20 +1,20 @@
-//! The HTTP API described for programs (`OpenAPI` 3.1), made from one table of its routes.
+//! The `OpenAPI` 3.1 description of the HTTP API, generated from one table of its routes.
 
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::reply;
 
-/// A route as it is described.
+/// A route of the description.
 struct Route {
     method: &'static str,
     path: &'static str,
     does: &'static str,
-    /// Who may: `all` callers, or the `operator` alone.
+    /// Who may use it: `all` callers, the `operator` only, or a `signature`.
     who: &'static str,
-    /// Query parameters, with what they mean.
+    /// Query parameters and their meanings.
     query: &'static [(&'static str, &'static str)],
-    /// The name of the body's schema; empty where there is none.
+    /// The name of the body's schema; empty if there is no body.
     body: &'static str,
 }
 
@@ -90,7 +90,7 @@ const ROUTES: &[Route] = &[
     read("/openapi.json", "this document"),
 ];
 
-/// Answers with the document.
+/// Responds with the document.
 pub(crate) async fn document() -> Response {
     reply::document(&described())
 }

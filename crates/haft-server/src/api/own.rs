@@ -1,5 +1,5 @@
-//! The runs of the API itself: one for the callers with the call token and one for the operator, so that neither reads the
-//! other's; each is replaced when it takes no more calls.
+//! The API's own runs: one for callers with the call token and one for the operator, so that neither can read the other's. A run
+//! is replaced when it takes no more calls.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::run::{RunHandle, RunOptions};
 
-/// Runs of one caller that it may still read: the current one, and those before it.
+/// Maximum number of runs that a caller may still read: the current one and those before it.
 const KNOWN: usize = 64;
-/// How long the calls of a run that was replaced may take to end before it is closed all the same.
+/// How long the calls of a replaced run may take to end before the run is closed anyway.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The API's runs.
@@ -26,12 +26,12 @@ pub(crate) struct OwnRuns {
     operator: Slot,
 }
 
-/// The run of one caller.
+/// The runs of one caller.
 #[derive(Debug, Default)]
 struct Slot {
-    /// Held while a run is started.
+    /// Locked while a run is started.
     now: Mutex<Option<RunHandle>>,
-    /// The runs it had, the newest last.
+    /// Its runs so far, newest last.
     known: RwLock<VecDeque<RunId>>,
 }
 
@@ -43,7 +43,8 @@ impl OwnRuns {
         }
     }
 
-    /// The caller's run, opened with its first call. One whose budget is used up, or which a person stopped, is replaced.
+    /// Returns the session of the caller's run, started with its first call. Replaces a run whose budget is used up or that a
+    /// user stopped.
     pub(crate) async fn session(&self, app: &App, caller: Caller) -> Result<Session, Problem> {
         let slot = self.slot(caller);
         let mut now = slot.now.lock().await;
@@ -71,19 +72,19 @@ impl OwnRuns {
         Ok(session)
     }
 
-    /// The caller's runs, the newest first.
+    /// Returns the caller's runs, newest first.
     pub(crate) fn of(&self, caller: Caller) -> Vec<RunId> {
         let known = self.slot(caller).known.read();
         known.iter().rev().cloned().collect()
     }
 
-    /// Whether this run is one of the caller's.
+    /// Returns whether the run is one of the caller's.
     pub(crate) fn has(&self, caller: Caller, run: &str) -> bool {
         let known = self.slot(caller).known.read();
         known.iter().any(|own| own.as_str() == run)
     }
 
-    /// Suspends or finishes the runs there are.
+    /// Suspends or finishes the current runs.
     pub(crate) async fn release(&self) {
         for slot in [&self.client, &self.operator] {
             let run = slot.now.lock().await.take();

@@ -1,4 +1,4 @@
-//! The rules kept with approvals over HTTP: listed, edited and removed by the operator.
+//! Rules kept with approvals, over HTTP: the operator lists, edits and removes them.
 
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
@@ -17,12 +17,12 @@ use crate::reply;
 #[serde(deny_unknown_fields)]
 struct RuleEdit {
     rule: String,
-    /// Whether it covers all that it says, not only calls like the one that was approved.
+    /// Whether the rule covers every call that matches it, not only calls like the one that was approved.
     #[serde(default)]
     any_call: bool,
 }
 
-/// `GET /policy/rules`.
+/// `GET /policy/rules`: lists the rules.
 pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
     if let Some(refused) = refuse(caller) {
         return refused;
@@ -33,7 +33,7 @@ pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller
     }
 }
 
-/// `PUT /policy/rules/{id}`.
+/// `PUT /policy/rules/{id}`: edits a rule.
 pub(crate) async fn edit(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -54,7 +54,7 @@ pub(crate) async fn edit(
     take(&api, caller, &id, change)
 }
 
-/// `DELETE /policy/rules/{id}`.
+/// `DELETE /policy/rules/{id}`: removes a rule.
 pub(crate) async fn remove(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -73,7 +73,7 @@ fn take(api: &Api, caller: Caller, id: &str, change: Change<'_>) -> Response {
     }
 }
 
-/// Only the operator reads and changes them.
+/// Returns an error response unless the caller is the operator.
 fn refuse(caller: Caller) -> Option<Response> {
     let message = "this needs the operator's token";
     let refused = || reply::error(StatusCode::FORBIDDEN, "forbidden", message);

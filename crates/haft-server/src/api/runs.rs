@@ -1,4 +1,4 @@
-//! Runs over HTTP: listed a page at a time with filters, one as it is listed, its calls, whether its record is sound.
+//! Runs over HTTP: listed in pages with filters, one as listed, its calls, and the verification of its record.
 
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
@@ -12,11 +12,11 @@ use crate::api::state::{Shared, failed};
 use crate::caller::Caller;
 use crate::{query, reply};
 
-/// Runs of a page where nothing is said, and at most.
+/// Default and maximum number of runs per page.
 const PAGE: (u32, u32) = (100, 1_000);
 
-/// `GET /runs`: newest first. `tool`, `status` (of a call, or `failed`), `state`, `workspace`, `since`, `until` (RFC 3339) filter;
-/// `after` names the last run of the page before, `limit` how many.
+/// `GET /runs`: lists runs, newest first. `tool`, `status` (of a call, or `failed`), `state`, `workspace`, `since` and `until`
+/// (RFC 3339) filter; `after` is the last run of the previous page, `limit` the page size.
 pub(crate) async fn list(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -40,7 +40,7 @@ pub(crate) async fn list(
     }
 }
 
-/// What the query asks for; what is wrong with it otherwise.
+/// Parses the filter from the query, or says what is wrong with it.
 fn filter(uri: &Uri) -> Result<RunFilter, String> {
     let text = |name: &str| query::text(uri, name).filter(|text| !text.is_empty());
     let mut filter = RunFilter {
@@ -75,7 +75,7 @@ fn time(text: Option<String>) -> Result<Option<i128>, String> {
     }
 }
 
-/// `GET /runs/{run}`: its calls as they lie in time.
+/// `GET /runs/{run}`: returns its calls on a timeline.
 pub(crate) async fn show(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -90,7 +90,7 @@ pub(crate) async fn show(
     }
 }
 
-/// `GET /runs/{run}/about`: the run as it is listed.
+/// `GET /runs/{run}/about`: returns the run as listed.
 pub(crate) async fn about(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
@@ -106,7 +106,7 @@ pub(crate) async fn about(
     }
 }
 
-/// `GET /runs/{run}/verify`: whether a run's record is sound.
+/// `GET /runs/{run}/verify`: verifies the run's record.
 pub(crate) async fn verify(
     State(api): Shared,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! What the routes of the API share: the application, the API's own runs, who may read which run.
+//! `Api`: state shared by the API's routes: the application, the API's own runs, and who may read which run.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::caller::Caller;
 use crate::reply;
 use crate::tabs::Tabs;
 
-/// What the routes share.
+/// State shared by the routes.
 #[derive(Debug)]
 pub(crate) struct Api {
     /// The application.
     pub(crate) app: App,
-    /// Turns true when the server stops.
+    /// Becomes true when the server stops.
     pub(crate) stopped: watch::Receiver<bool>,
-    /// The runs of the API itself.
+    /// The API's own runs.
     pub(crate) own: OwnRuns,
-    /// What callers may make the server hold.
+    /// Limits on what callers may make the server hold.
     pub(crate) bounds: Arc<Bounds>,
-    /// The console's pages.
+    /// The console's open pages.
     pub(crate) tabs: Arc<Tabs>,
-    /// Answers the hooks of agents, in a server of the user's own.
+    /// Answers agents' hooks, in a server that runs for the user.
     pub(crate) hooks: Option<Hooks>,
 }
 
 impl Api {
-    /// The API of this app, whose callers keep within these bounds.
+    /// Creates the API of this app, whose callers stay within these limits.
     pub(crate) fn new(
         app: App,
         stopped: watch::Receiver<bool>,
@@ -53,7 +53,7 @@ impl Api {
         })
     }
 
-    /// Suspends or finishes the API's runs, if there were calls.
+    /// Suspends or finishes the API's runs, if there are any.
     pub(crate) async fn release(&self) {
         self.own.release().await;
         if let Some(hooks) = &self.hooks {
@@ -61,7 +61,7 @@ impl Api {
         }
     }
 
-    /// The session for calls of this caller.
+    /// Returns the session for this caller's calls.
     pub(crate) async fn session(&self, caller: Caller) -> Result<Session, Response> {
         if !self.app.site().has_folder() {
             let what = "this server stands in no folder: make the call at a `haft serve` of the folder, or with `haft call`";
@@ -77,21 +77,21 @@ impl Api {
         })
     }
 
-    /// Whether this caller may read that run: the operator every one, others their own.
+    /// Returns whether this caller may read that run: the operator may read any, a client its own.
     pub(crate) fn may_read(&self, caller: Caller, run: &str) -> bool {
         caller == Caller::Operator || self.own.has(caller, run)
     }
 
-    /// The runs that a caller's lists are about: its own for a client, all (none named) for the operator.
+    /// Returns the runs in a caller's lists: a client's own, or `None` (all) for the operator.
     pub(crate) fn readable(&self, caller: Caller) -> Option<Vec<RunId>> {
         (caller == Caller::Client).then(|| self.own.of(caller))
     }
 }
 
-/// How a route gets what it shares with the others.
+/// The extractor for the shared state.
 pub(crate) type Shared = State<Arc<Api>>;
 
-/// The answer where this machine could not do what was asked for.
+/// Returns the response for a failure on this machine.
 pub(crate) fn failed(message: &str) -> Response {
     reply::error(StatusCode::INTERNAL_SERVER_ERROR, "failed", message)
 }

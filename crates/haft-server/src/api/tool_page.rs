@@ -1,4 +1,4 @@
-//! A tool's own page for the console's frame: read within a bound, sent so that it reaches nothing but the eyes of who looks.
+//! A tool's own page for the console's frame: limited in time, and served so that it can reach nothing but the user's eyes.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::api::state::{Api, Shared, failed};
 use crate::caller::Caller;
 use crate::reply;
 
-/// How long a tool may take to give its page.
+/// Time limit for a tool to provide its page.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the page may do: run the script and show the pictures that it holds. It has no origin, so no cookie and no storage
-/// is its own, and no address is open to it.
+/// What the page may do: run its script and show the images that it contains. It has no origin, so it has no cookies or storage,
+/// and it can reach no address.
 const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-/// Where a browser says that it is about to show what it asks for.
+/// The header in which a browser says how it is about to use a resource.
 const SHOWN_IN: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// Looked-up names would leave the machine, too.
+/// DNS lookups would leave the machine as well.
 const NAMES: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
 
-/// What there is to show, or why nothing is.
+/// Reports whether there is a page to show, or why not.
 pub(crate) async fn about(
     state: Shared,
     Extension(caller): Extension<Caller>,
@@ -39,7 +39,7 @@ pub(crate) async fn about(
     }
 }
 
-/// The page itself, for a frame and nothing else: in a tab of its own it could go to any address with what it knows.
+/// Serves the page for a frame only: in a tab of its own, it could navigate anywhere and take what it knows with it.
 pub(crate) async fn page(
     state: Shared,
     Extension(caller): Extension<Caller>,
@@ -62,7 +62,7 @@ pub(crate) async fn page(
     response
 }
 
-/// A tool's page with its address.
+/// Reads a tool's page and its address.
 async fn read(api: &Api, caller: Caller, name: &str) -> Result<(String, String), Response> {
     if caller != Caller::Operator {
         let why = "tools show their pages to the operator";
@@ -73,7 +73,7 @@ async fn read(api: &Api, caller: Caller, name: &str) -> Result<(String, String),
         return Err(reply::not_found("no such tool"));
     };
     let uri = entry.spec().ui.as_ref().map(|ui| ui.resource_uri.clone());
-    // A tool that breaks or hangs takes nothing with it.
+    // A tool that panics or hangs affects nothing else.
     let mut reading = tokio::spawn(async move { entry.page().await });
     let page = match tokio::time::timeout(PATIENCE, &mut reading).await {
         Ok(Ok(page)) => page.map_err(|error| refused(&error))?,

@@ -1,4 +1,4 @@
-//! Replies of the webhook: signed, for one request, once; never a yes to a critical call.
+//! Replies of the webhook: signed, one per request, and never an approval of a critical call.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -14,14 +14,14 @@ use crate::reply;
 use haft_app::view::approvals::Item;
 use haft_app::webhook::SIGNATURE;
 
-/// What a reply says.
+/// The body of a reply.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WebhookReply {
     decision: Word,
     #[serde(default)]
     message: Option<String>,
-    /// Who decided, as the other side knows them: for the record.
+    /// Who decided, as the other system names them; for the record.
     #[serde(default)]
     by: Option<String>,
 }
@@ -33,7 +33,7 @@ enum Word {
     Deny,
 }
 
-/// Takes one reply.
+/// Handles one reply.
 pub(crate) async fn take(
     State(api): Shared,
     Path(id): Path<String>,
@@ -46,7 +46,7 @@ pub(crate) async fn take(
     };
     let id = ApprovalId::new(id);
     let entry = api.app.executor().inbox().get(&id).await;
-    // Whether there is such a request, only whoever has the secret learns.
+    // Only a sender that knows the secret learns whether the request exists.
     let (Some(webhook), Ok(Some(entry))) = (api.app.webhook(), entry) else {
         return forged();
     };

@@ -1,14 +1,14 @@
-//! The session's cookie: its name, how it is set and taken back, and how it is read from a request.
+//! `Cookie`: the session cookie's name, how it is set and cleared, and how it is read from a request.
 
 use http::HeaderMap;
 use http::header::COOKIE;
 
 use crate::console::sessions::IDLE;
 
-/// Values of one request that are looked at.
+/// Maximum number of values to check per request.
 const MOST: usize = 8;
 
-/// How this server names its cookie.
+/// This server's cookie.
 #[derive(Debug, Clone)]
 pub(crate) struct Cookie {
     name: String,
@@ -16,8 +16,8 @@ pub(crate) struct Cookie {
 }
 
 impl Cookie {
-    /// The port tells servers of one host apart, since cookies do not; over HTTPS the browser itself holds the name to this
-    /// host.
+    /// The port in the name distinguishes servers on the same host, which cookies do not. Over HTTPS, the browser itself ties the
+    /// name to this host.
     pub(crate) fn new(port: u16, https: bool) -> Self {
         let prefix = if https { "__Host-" } else { "" };
         Self {
@@ -26,12 +26,12 @@ impl Cookie {
         }
     }
 
-    /// The header that sets it.
+    /// Returns the header that sets the cookie.
     pub(crate) fn set(&self, id: &str) -> String {
         self.header(id, IDLE.as_secs())
     }
 
-    /// The header that takes it back.
+    /// Returns the header that clears the cookie.
     pub(crate) fn clear(&self) -> String {
         self.header("", 0)
     }
@@ -44,8 +44,8 @@ impl Cookie {
         )
     }
 
-    /// Its values in a request. Another server of this host can set one of the same name for a path of its own, so there
-    /// may be several; a session counts by its secret, too, so a value that is not ours is only passed over.
+    /// Returns the cookie's values in a request. There may be several, since another server on this host can set one with the
+    /// same name for a path of its own. Foreign values are simply skipped, because a session also needs its secret.
     pub(crate) fn read<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let texts = headers.get_all(COOKIE).iter();
         texts

@@ -1,4 +1,4 @@
-//! `OneTime`: secrets that are used once and soon: login codes, and tickets for addresses that a browser opens by itself.
+//! `OneTime`: short-lived secrets for a single use: login codes, and tickets for URLs that the browser opens by itself.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,17 +6,16 @@ use std::time::{Duration, Instant};
 use crate::console::secret::ConsoleError;
 use crate::console::secret::{self, Digest};
 
-/// How long a login code may be used.
+/// Lifetime of a login code.
 pub(crate) const CODE_LIFE: Duration = Duration::from_secs(5 * 60);
-/// How long a ticket may be used: the page asks for one just before the browser needs it.
+/// Lifetime of a ticket: a page asks for one just before the browser needs it.
 pub(crate) const TICKET_LIFE: Duration = Duration::from_secs(30);
-/// Codes or tickets outstanding at once; a further one drops the oldest.
+/// Maximum number of outstanding codes or tickets; one more drops the oldest.
 pub(crate) const OUTSTANDING: usize = 32;
 
-/// The outstanding secrets of one kind. Times are of the monotonic clock: a wall clock that jumps keeps none alive.
+/// The outstanding secrets of one kind. Times use the monotonic clock, so a jump of the wall clock extends no secret's life.
 ///
-/// There is no lock-out after wrong ones: a secret has 256 bits, so nobody guesses it, and a lock would be a switch
-/// by which any stranger keeps the operator out.
+/// Wrong secrets cause no lock-out: 256 bits cannot be guessed, and a lock would let any stranger keep the operator out.
 #[derive(Debug)]
 pub(crate) struct OneTime {
     life: Duration,
@@ -26,13 +25,13 @@ pub(crate) struct OneTime {
 #[derive(Debug)]
 struct Issued {
     secret: Digest,
-    /// What it is good for.
+    /// What the secret is valid for.
     purpose: String,
     at: Instant,
 }
 
 impl OneTime {
-    /// None yet; each will live this long.
+    /// Creates an empty set whose secrets live this long.
     pub(crate) fn new(life: Duration) -> Self {
         Self {
             life,
@@ -54,7 +53,7 @@ impl OneTime {
         Ok(secret)
     }
 
-    /// Whether a secret is good for this purpose; it stays.
+    /// Returns whether a secret is valid for this purpose, without consuming it.
     pub(crate) fn holds(&self, secret: &str, purpose: &str, now: Instant) -> bool {
         let given = Digest::of(secret);
         let age = |issued: &Issued| now.saturating_duration_since(issued.at);
@@ -63,7 +62,7 @@ impl OneTime {
         })
     }
 
-    /// Uses a secret up; true if it was good for this purpose.
+    /// Consumes a secret; returns whether it was valid for this purpose.
     pub(crate) fn redeem(&mut self, secret: &str, purpose: &str, now: Instant) -> bool {
         let age = |issued: &Issued| now.saturating_duration_since(issued.at);
         self.out.retain(|issued| age(issued) < self.life);

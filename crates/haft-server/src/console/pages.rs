@@ -1,4 +1,4 @@
-//! `Pages`: the built user interface, embedded: one document for every page, a script and a style sheet.
+//! `Pages`: the built user interface, embedded: one document for all pages, a script and a style sheet.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ use sha2::{Digest, Sha256};
 /// What the pages may do: run and show what this server sent, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The first parts of the paths that are states of the one document.
+/// The first path segments that are states of the one document.
 const PAGES: [&str; 8] = [
     "overview", "waiting", "runs", "tools", "skills", "memory", "policy", "health",
 ];
 
-/// The first parts of the paths that programs ask for: these are answered with JSON, or whatever their routes say.
+/// The first path segments that programs use: these get JSON, or whatever their routes return.
 const PROGRAMS: [&str; 4] = ["api", "mcp", "healthz", "metrics"];
 
 const INDEX: &str = "index.html";
 
-/// Name, type and bytes of what is built in.
+/// Name, type and bytes of the built-in files.
 const BUILT: [(&str, &str, &[u8]); 4] = [
     (
         INDEX,
@@ -56,12 +56,12 @@ struct File {
     tag: HeaderValue,
 }
 
-/// The files, each with a tag by which a browser asks whether it still has the right one.
+/// The files, each with an entity tag for conditional requests.
 #[derive(Debug)]
 pub(crate) struct Pages(Vec<File>);
 
 impl Pages {
-    /// The built-in ones; those of a folder where one is given and holds them.
+    /// Loads the built-in files, replaced by those found in `folder` if it is given.
     pub(crate) fn new(folder: Option<&Path>) -> Self {
         let file = |(name, media_type, built): (&'static str, &'static str, &'static [u8])| {
             let other = folder.and_then(|folder| std::fs::read(folder.join(name)).ok());
@@ -79,14 +79,14 @@ impl Pages {
         Self(BUILT.into_iter().map(file).collect())
     }
 
-    /// Whether a path is a file or a state of the document.
+    /// Returns whether a path is a file or a state of the document.
     pub(crate) fn is_page(path: &str) -> bool {
         let path = path.strip_prefix('/').unwrap_or(path);
         let first = path.split('/').next().unwrap_or_default();
         path.is_empty() || PAGES.contains(&first) || BUILT.iter().any(|(name, ..)| *name == path)
     }
 
-    /// Whether a browser opens an address that is no page, or no longer one: a person reads the answer.
+    /// Returns whether a browser is opening an address that is not, or no longer, a page, so that a user will read the answer.
     pub(crate) fn is_wrong_address(method: &Method, path: &str, headers: &HeaderMap) -> bool {
         let first = path.strip_prefix('/').unwrap_or(path);
         let first = first.split('/').next().unwrap_or_default();
@@ -99,7 +99,7 @@ impl Pages {
             && !Self::is_page(path)
     }
 
-    /// The document, which says that there is no such page.
+    /// Returns the document, which tells the user that there is no such page.
     pub(crate) fn answer_wrong_address(&self, asked: &HeaderMap) -> Response {
         let mut response = self.answer(INDEX, asked);
         if *response.status_mut() == StatusCode::OK {
@@ -108,7 +108,7 @@ impl Pages {
         response
     }
 
-    /// The routes under which they are found, beside `/`.
+    /// Returns the routes of the pages, other than `/`.
     pub(crate) fn paths() -> impl Iterator<Item = String> {
         let files = BUILT.iter().map(|(name, ..)| format!("/{name}"));
         let states = PAGES
@@ -117,7 +117,7 @@ impl Pages {
         files.chain(states)
     }
 
-    /// The file of a path, or the document; nothing where the browser says it has it.
+    /// Returns the file at a path, or the document; without a body if the browser already has it.
     pub(crate) fn answer(&self, path: &str, asked: &HeaderMap) -> Response {
         let name = path.strip_prefix('/').unwrap_or(path);
         let exact = self.0.iter().find(|file| file.name == name);
@@ -134,14 +134,14 @@ impl Pages {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
         headers.insert(ETAG, file.tag.clone());
-        // Asked again every time, so that a newer haft is never driven by older pages.
+        // Revalidated every time, so that older pages never drive a newer haft.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         guarded(headers);
         response
     }
 }
 
-/// The headers that hold a browser to what this server sent.
+/// Sets the headers that restrict a browser to what this server sent.
 pub(crate) fn guarded(headers: &mut HeaderMap) {
     const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

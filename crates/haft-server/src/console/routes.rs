@@ -1,4 +1,4 @@
-//! The routes: the pages, logging in and out, and tickets.
+//! The console's routes: pages, login and logout, and tickets.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,16 +20,16 @@ use crate::console::{About, Console};
 use crate::reply;
 use crate::same_user::Ends;
 
-/// The largest body here: a code or a path, and its braces.
+/// Maximum size of a body here: a code or a path, and its braces.
 const MAX_BODY: usize = 4096;
-/// The longest name of a page, in bytes.
+/// Maximum length of a page's name, in bytes.
 const MAX_TAB: usize = 64;
 
 type Shared = State<Arc<Console>>;
 
-/// The pages, and below `/api/v1`: `POST login`, `POST login-link`, `POST tickets`, `GET session`, `POST tabs`,
-/// `POST logout`. Who may come
-/// here is checked before: everybody to the pages and to `login`, the operator to the rest.
+/// Returns the routes of the pages and, below `/api/v1`, `POST login`, `POST login-link`, `POST tickets`, `GET session`,
+/// `POST tabs` and `POST logout`. The gate has already checked access: anyone may use the pages and `login`, only the operator
+/// the rest.
 pub(crate) fn router(console: Arc<Console>) -> Router {
     let pages = get(page);
     let mut router = Router::new().route("/", pages.clone());
@@ -47,7 +47,7 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         .with_state(console)
 }
 
-/// Answers an address that no route has: with a page for a person, with an error for a program.
+/// Answers an address without a route: with a page for a user, with an error for a program.
 pub(crate) async fn unknown(
     State(console): Shared,
     method: Method,
@@ -92,7 +92,7 @@ async fn login(State(console): Shared, ends: Option<Extension<Ends>>, body: Byte
     )
 }
 
-/// Uses a code up that only a program of this server's user may use. Whoever else has it does not.
+/// Consumes a code that only a program of this server's user may use. From any other user it stays unused.
 async fn redeem_own(console: &Console, code: &str, ends: Option<Extension<Ends>>) -> bool {
     let (true, Some(Extension(ends))) = (console.is_own(code), ends) else {
         return false;
@@ -101,15 +101,15 @@ async fn redeem_own(console: &Console, code: &str, ends: Option<Extension<Ends>>
     same.unwrap_or(false) && console.redeem_own(code)
 }
 
-/// What a link is wanted for.
+/// The body of a request for a login link.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct LinkAsked {
-    /// A browser of the server's own user: others may read the link on its way there.
+    /// For a browser of the server's own user: others may read the link on its way there.
     same_user: bool,
 }
 
-/// A link for a later visit, under the name by which this request found the server.
+/// Returns a link for a later visit, under the host name of this request.
 async fn link(State(console): Shared, headers: HeaderMap, body: Bytes) -> Response {
     let asked = match serde_json::from_slice::<LinkAsked>(&body) {
         Ok(asked) => asked,
@@ -142,7 +142,7 @@ struct TicketAsked {
     path: String,
 }
 
-/// A ticket for an address that the browser opens by itself.
+/// Issues a ticket for a URL that the browser opens by itself.
 async fn ticket(State(console): Shared, body: Bytes) -> Response {
     let Ok(asked) = serde_json::from_slice::<TicketAsked>(&body) else {
         let message = "the body is not {\"path\"}";
@@ -154,16 +154,16 @@ async fn ticket(State(console): Shared, body: Bytes) -> Response {
     }
 }
 
-/// What a page says of itself.
+/// A page's report about itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TabSays {
     tab: String,
-    /// Whether a person sees it, or would see a notice that it shows.
+    /// Whether a user sees it, or would see a notification that it shows.
     attentive: bool,
 }
 
-/// A page says whether it is seen: while one is, no notice is shown on the desktop.
+/// Records whether a page is visible: while one is, there are no desktop notifications.
 async fn tab(
     State(console): Shared,
     session: Option<Extension<ConsoleSession>>,
@@ -187,7 +187,7 @@ struct SessionShown<'a> {
     strength: Option<&'a String>,
 }
 
-/// What the top bar says, for a page that is logged in. The secret is handed out by the login alone.
+/// Returns what the top bar shows, for a page that is logged in. Only the login returns the secret.
 async fn session(State(console): Shared, session: Option<Extension<ConsoleSession>>) -> Response {
     if session.is_none() {
         let message = "there is no console session; open a login link";

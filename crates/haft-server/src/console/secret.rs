@@ -1,32 +1,32 @@
-//! `Digest`: a secret as it is kept: hashed, compared in a time that says nothing of where two differ.
+//! `Digest`: a secret as stored: hashed, and compared in constant time.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Why the console cannot do what it was asked for.
+/// Why a secret could not be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConsoleError {
-    /// The operating system gave no random bytes.
+    /// The operating system provided no random bytes.
     #[error("make a login code: {0}")]
     Random(String),
 }
 
-/// Bytes of a fresh secret: 256 bits.
+/// Bytes of a new secret: 256 bits.
 const BYTES: usize = 32;
 
-/// The SHA-256 of a secret.
+/// The SHA-256 hash of a secret.
 #[derive(Clone, Copy)]
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    /// Of this text.
+    /// Returns the digest of a text.
     pub(crate) fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
     }
 
-    /// Whether it is that of the same text.
+    /// Returns whether both are digests of the same text.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -38,7 +38,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A fresh secret: 64 lower-case hexadecimal digits of the operating system's randomness.
+/// Returns a new secret: 64 lower-case hexadecimal digits from the operating system's randomness.
 pub(crate) fn fresh() -> Result<String, ConsoleError> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|e| ConsoleError::Random(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! `Sessions`: the browsers that are logged in, each by the id in its cookie and the secret that its pages send.
+//! `Sessions`: the logged-in browsers, each identified by the id in its cookie and the secret that its pages send.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,22 +10,22 @@ use crate::console::secret::{self, Digest};
 
 /// How long a session lives without a request.
 pub(crate) const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
-/// Sessions at once; a further login ends the one that was quiet for longest.
+/// Maximum number of sessions; one more login ends the session that has been idle the longest.
 pub(crate) const SESSIONS: usize = 64;
-/// The header that every request of a console page carries beside the cookie.
+/// The header that every request of a console page carries in addition to the cookie.
 ///
-/// A browser sends a host's cookies to all its ports, so every local server that the browser visits gets the cookie. The
-/// secret lies in the page's own storage, which browsers keep apart by port.
+/// A browser sends a host's cookies to all its ports, so every local server that the browser visits gets the cookie. The secret
+/// is in the page's own storage, which browsers separate by port.
 pub(crate) const SECRET_HEADER: &str = "x-haft-console";
 
-/// The session that a request belongs to.
+/// A request's session.
 #[derive(Debug, Clone)]
 pub(crate) struct ConsoleSession(watch::Receiver<()>);
 
 impl ConsoleSession {
-    /// Waits until the session is over: logged out, idle for too long, or replaced by newer ones.
+    /// Waits until the session ends: by logout, idle time, or newer sessions that replace it.
     pub(crate) async fn ended(&mut self) {
-        // Nothing is ever sent: the sender goes with the session.
+        // Nothing is ever sent: the sender is dropped with the session.
         while self.0.changed().await.is_ok() {}
     }
 }
@@ -43,18 +43,18 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What a login gives: the cookie's value and the secret.
+/// The result of a login: the cookie's value and the secret.
 pub(crate) struct Fresh {
     pub(crate) id: String,
     pub(crate) secret: String,
 }
 
-/// All sessions. Times are of the monotonic clock.
+/// All sessions. Times use the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Vec<Session>);
 
 impl Sessions {
-    /// A session of its own for a browser whose code was good.
+    /// Opens a session for a browser whose code was valid.
     pub(crate) fn open(&mut self, now: Instant) -> Result<Fresh, ConsoleError> {
         let fresh = Fresh {
             id: secret::fresh()?,
@@ -73,7 +73,7 @@ impl Sessions {
         Ok(fresh)
     }
 
-    /// The session of one of these ids, if the secret is its own. Nothing else counts as being seen.
+    /// Returns the session with one of these ids, if the secret matches. Only this resets its idle time.
     pub(crate) fn seen<'a>(
         &mut self,
         ids: impl Iterator<Item = &'a str>,
@@ -86,7 +86,7 @@ impl Sessions {
         Some(ConsoleSession(session.alive.subscribe()))
     }
 
-    /// The session of one of these ids, for a request that carries a ticket instead of the secret.
+    /// Returns the session with one of these ids, for a request that carries a ticket instead of the secret.
     pub(crate) fn with_ticket<'a>(
         &mut self,
         ids: impl Iterator<Item = &'a str>,
@@ -96,7 +96,7 @@ impl Sessions {
         Some(ConsoleSession(session.alive.subscribe()))
     }
 
-    /// Ends the session of one of these ids, if the secret is its own.
+    /// Ends the session with one of these ids, if the secret matches.
     pub(crate) fn close<'a>(&mut self, ids: impl Iterator<Item = &'a str>, secret: &str) {
         let (ids, secret): (Vec<Digest>, _) = (ids.map(Digest::of).collect(), Digest::of(secret));
         self.0.retain(|session| {

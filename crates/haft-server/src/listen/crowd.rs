@@ -1,4 +1,4 @@
-//! `Crowd`: the connections there are. Each class has a share; of strangers, the one that came first makes room for the next.
+//! `Crowd`: the open connections. Each class has a share; among strangers, the oldest makes room for the next.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ pub(crate) struct Crowd {
 #[derive(Debug, Default)]
 struct Inside {
     next: u64,
-    /// In the order in which they came.
+    /// In order of arrival.
     strangers: BTreeMap<u64, Arc<Notify>>,
     clients: usize,
     operators: usize,
 }
 
-/// One connection's place in the crowd, given back when it ends.
+/// One connection's place in the crowd, released when it ends.
 #[derive(Debug)]
 pub(crate) struct Guest {
     crowd: Arc<Crowd>,
     number: u64,
-    /// The class it counts among, as a number.
+    /// The class it counts in, as a number.
     class: AtomicU8,
     out: Arc<Notify>,
 }
 
 impl Crowd {
-    /// A crowd of so many connections in all. A connection that shows no token makes room for one that may; the operator's
-    /// have a share that no client's can take.
+    /// Creates a crowd of at most `most` connections. One that shows no token makes room for one that may; clients cannot take
+    /// the operator's share.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most: Shares {
@@ -48,7 +48,7 @@ impl Crowd {
         })
     }
 
-    /// Lets a connection in, as a stranger; where there are too many, the stranger that came first goes.
+    /// Admits a connection as a stranger; if there are too many, the oldest stranger has to leave.
     pub(crate) fn enter(self: &Arc<Self>) -> Guest {
         let out = Arc::new(Notify::new());
         let mut inside = self.lock();
@@ -75,7 +75,7 @@ impl Crowd {
 }
 
 impl Inside {
-    /// How many count among a class.
+    /// Returns the counter of a class.
     fn count(&mut self, class: Class) -> Option<&mut usize> {
         match class {
             Class::Stranger => None,
@@ -86,8 +86,8 @@ impl Inside {
 }
 
 impl Guest {
-    /// Notes whose token came by this connection; false where the class has too many. It counts among the highest class that
-    /// it has shown.
+    /// Notes the class of a token that arrived on this connection; returns false if that class has too many connections. The
+    /// connection counts in the highest class it has shown.
     pub(crate) fn shows(&self, class: Class) -> bool {
         let counted = self.class.load(Ordering::Relaxed);
         if counted >= class as u8 {
@@ -95,7 +95,7 @@ impl Guest {
         }
         let mut inside = self.crowd.lock();
         if counted == Class::Stranger as u8 && !inside.strangers.contains_key(&self.number) {
-            // It is on its way out.
+            // It has been told to leave.
             return false;
         }
         let most = *self.crowd.most.of(class);

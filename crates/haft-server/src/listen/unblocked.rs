@@ -1,4 +1,4 @@
-//! `Unblocked`: a connection whose client must take what is written to it.
+//! `Unblocked`: a connection with a time limit on blocked writes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A connection that breaks when its client takes nothing for a while.
+/// A connection that fails when its client accepts no data for a while.
 #[derive(Debug)]
 pub(crate) struct Unblocked<S> {
     stream: S,
@@ -18,7 +18,7 @@ pub(crate) struct Unblocked<S> {
 }
 
 impl<S> Unblocked<S> {
-    /// The same connection with a limit on how long a write may be blocked.
+    /// Wraps a connection with a limit on how long a write may block.
     pub(crate) fn new(stream: S, patience: Duration) -> Self {
         Self {
             stream,
@@ -27,7 +27,7 @@ impl<S> Unblocked<S> {
         }
     }
 
-    /// What a write came to, unless it has been blocked for too long.
+    /// Returns the result of a write, or an error if it has been blocked for too long.
     fn timed<T>(
         &mut self,
         cx: &mut Context<'_>,
