@@ -1,5 +1,6 @@
-//! `ClientCaller`: a call's client as its tool reaches it. In the handshake era it is asked on the call's own stream; in the
-//! stateless one its requests are gathered for the call's answer, and what comes back is handed to whoever waits.
+//! `ClientCaller`: a call's client, as the tool reaches it. In the handshake era, the server asks on the call's own stream; in
+//! the stateless one, it collects the requests for the call's response and hands what the client brings back to the waiting
+//! tools.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -25,17 +26,17 @@ use crate::replies::{OwnRequest, Replies};
 use crate::seal::MOST_REQUESTS;
 use crate::wire::{RpcError, reply};
 
-/// The most log messages of a call that wait for a client that takes them slowly; more are dropped.
+/// Maximum number of a call's log messages queued for a slow client; more are dropped.
 const MOST_LOGGED: usize = 64;
-/// The longest of them, in bytes; a longer one is dropped.
+/// Maximum length of such a message, in bytes; a longer one is dropped.
 const LONGEST_LOGGED: usize = 16 << 10;
-/// How long requests are gathered that come one by one, from a server of the handshake era that asks several things at once: the
-/// client gets together what comes with no longer pause between.
+/// Time to wait for further requests from a handshake-era server that asks several things at once: requests that follow each
+/// other with no longer pause are sent to the client together.
 const GATHERED: Duration = Duration::from_millis(50);
-/// A level of log messages that is above all: none are wanted.
+/// A level above all log levels: no messages are wanted.
 pub(crate) const SILENT: u8 = u8::MAX;
 
-/// A request that a stateless client is given with its call's answer.
+/// A request that a stateless client gets with its call's response.
 #[derive(Debug, Serialize)]
 pub(crate) struct InputRequest {
     #[serde(skip)]
@@ -50,36 +51,36 @@ pub(crate) struct ClientCaller {
     era: Era,
     can: Capabilities,
     replies: Arc<Replies>,
-    /// What goes to the client before the answer; none while nobody waits for one.
+    /// Sends messages to the client before the response; `None` while the client awaits none.
     notes: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
-    /// The mildest log messages that it wants.
+    /// The lowest level of log messages that it wants.
     log: Arc<AtomicU8>,
-    /// Those that wait to be sent.
+    /// Log messages waiting to be sent.
     logged: Mutex<VecDeque<Vec<u8>>>,
     more: Notify,
     requests: Mutex<Requests>,
-    /// Its call is being polled.
+    /// Whether its call is being polled.
     polled: AtomicBool,
-    /// A request was made that the client has not been given.
+    /// Whether there is a request that the client has not received.
     fresh: AtomicBool,
-    /// One was made by what works beside the call: others may follow.
+    /// Whether such a request came from work beside the call: others may follow.
     beside: AtomicBool,
     asked: Notify,
-    /// What it was to be asked and cannot be.
+    /// What the client was to be asked but does not support.
     lacks: Mutex<Vec<RequestKind>>,
 }
 
-/// What a stateless client is asked.
+/// The requests for a stateless client.
 #[derive(Debug)]
 struct Requests {
     open: Vec<Open>,
-    /// What it said before it was asked, by names.
+    /// What the client answered before it was asked, by request name.
     early: HashMap<String, Box<RawValue>>,
     made: u64,
     charge: Charge,
 }
 
-/// A request whose answer has not come.
+/// A request without an answer so far.
 #[derive(Debug)]
 struct Open {
     number: u64,
@@ -88,14 +89,14 @@ struct Open {
     answer: oneshot::Sender<Result<Box<RawValue>, CallerError>>,
 }
 
-/// What a call's client is made of.
+/// What a call's client is built from.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) era: Era,
     pub(crate) can: Capabilities,
     pub(crate) replies: Arc<Replies>,
     pub(crate) log: Arc<AtomicU8>,
-    /// What the bytes of its requests are charged to.
+    /// The charge for the bytes of its requests.
     pub(crate) charge: Charge,
 }
 
@@ -124,19 +125,19 @@ impl ClientCaller {
         }
     }
 
-    /// The client waits for an answer, and can be told things before it.
+    /// Notes whether the client waits for a response, and so can be sent messages before it.
     pub(crate) fn listens(&self, notes: Option<mpsc::Sender<Vec<u8>>>) {
         *self.notes.lock() = notes;
     }
 
-    /// The client of the stateless era wants log messages from this level on, until it calls again.
+    /// Sets the lowest level of log messages for a stateless client, until its next call.
     pub(crate) fn logs(&self, level: Option<LogLevel>) {
         let level = level.map_or(SILENT, |level| level as u8);
         self.log.store(level, Ordering::Relaxed);
     }
 
-    /// Takes what the client says: to what it was asked, or before it is. What has the name of no request is passed over, once
-    /// the call has begun.
+    /// Takes the client's answers, to requests made or yet to be made. Once the call has begun, answers to unknown requests are
+    /// ignored.
     pub(crate) fn takes(&self, mut responses: HashMap<String, Box<RawValue>>, begins: bool) {
         responses.retain(|_, said| said.get().starts_with('{'));
         let mut requests = self.requests.lock();
@@ -159,7 +160,7 @@ impl ClientCaller {
         }
     }
 
-    /// The requests that wait for the client.
+    /// Returns the requests that wait for the client.
     pub(crate) fn open(&self) -> Vec<InputRequest> {
         let requests = self.requests.lock();
         let open = requests.open.iter().map(|open| InputRequest {
@@ -170,7 +171,7 @@ impl ClientCaller {
         open.collect()
     }
 
-    /// Ends what waits: the client cannot be asked.
+    /// Fails the open requests: the client cannot be asked.
     pub(crate) fn refuse(&self) {
         let open = std::mem::take(&mut self.requests.lock().open);
         for open in open {
@@ -178,7 +179,7 @@ impl ClientCaller {
         }
     }
 
-    /// Completes when a stateless client is to be asked something.
+    /// Completes when there is something to ask a stateless client.
     pub(crate) async fn asks(&self) {
         loop {
             let asked = self.asked.notified();
@@ -198,7 +199,7 @@ impl ClientCaller {
         }
     }
 
-    /// Sends log messages as they come and as its client takes them.
+    /// Sends log messages as they arrive, at the client's pace.
     pub(crate) async fn sends_logs(&self) -> Infallible {
         loop {
             self.send_logs().await;
@@ -206,20 +207,20 @@ impl ClientCaller {
         }
     }
 
-    /// Sends those that a call leaves at its end, as far as its client takes them in this time.
+    /// Sends the log messages left at the end of a call, as far as the client takes them in this time.
     pub(crate) async fn send_last_logs(&self, within: Duration) {
         if !self.logged.lock().is_empty() {
             let _late = tokio::time::timeout(within, self.send_logs()).await;
         }
     }
 
-    /// Sends the log messages that wait.
+    /// Sends the queued log messages.
     pub(crate) async fn send_logs(&self) {
         let Some(notes) = self.notes.lock().clone() else {
             return;
         };
         while !self.logged.lock().is_empty() {
-            // A message is taken when there is room for it: none is lost where this is not waited for.
+            // Wait for room before taking a message, so that none is lost if this future is dropped.
             let Ok(room) = notes.reserve().await else {
                 return;
             };
@@ -229,7 +230,7 @@ impl ClientCaller {
         }
     }
 
-    /// The error of a call that failed because its client cannot be asked something (2026-07-28).
+    /// Returns the error of a call that failed because its client does not support a request (2026-07-28).
     pub(crate) fn lacking(&self, outcome: &Outcome) -> Option<RpcError> {
         let lacks = self.lacks.lock();
         let failed = self.era.is_modern() && outcome.status == Status::Error;
@@ -244,7 +245,7 @@ impl ClientCaller {
         }
     }
 
-    /// All requests that were made together are there.
+    /// Announces the requests made so far: all that belong together are there.
     fn settle(&self) {
         if self.fresh.swap(false, Ordering::SeqCst) {
             self.asked.notify_waiters();
@@ -269,7 +270,7 @@ impl ClientCaller {
         }
     }
 
-    /// Leaves the request to the call's answer, and waits until it is brought back.
+    /// Leaves the request for the call's response and waits for the client to bring the answer.
     async fn ask_back(&self, request: CallerRequest) -> Result<Box<RawValue>, CallerError> {
         let kind = request.kind;
         let (number, answer) = {
@@ -301,7 +302,7 @@ impl ClientCaller {
 }
 
 impl Requests {
-    /// The name that the request has for its client: its own, unless another has it.
+    /// Returns the request's name for the client: its own, unless that is taken.
     fn free_name(&self, request: &CallerRequest, number: u64) -> String {
         let made = || format!("request-{number}");
         let name = request.name.clone().unwrap_or_else(made);
@@ -312,7 +313,7 @@ impl Requests {
     }
 }
 
-/// Takes a request back when nobody waits for its answer any more.
+/// Withdraws a request when the caller stops waiting for its answer.
 struct Withdraw<'a>(&'a ClientCaller, u64);
 
 impl Drop for Withdraw<'_> {
@@ -368,7 +369,7 @@ impl Caller for ClientCaller {
     }
 }
 
-/// A call that says when it has made all the requests that it makes in one go.
+/// A call that signals when it has made all the requests of one poll.
 pub(crate) struct Gathering {
     call: BoxFuture<'static, Outcome>,
     caller: Arc<ClientCaller>,

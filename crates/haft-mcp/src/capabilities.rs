@@ -1,4 +1,4 @@
-//! `Capabilities`: what a client said it can do.
+//! `Capabilities`: what a client declares that it can do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,25 +17,25 @@ pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 type Extensions = BTreeMap<String, Box<RawValue>>;
 
-/// The longest account of itself that is kept of a client, in bytes.
+/// Maximum length of the declared capabilities to keep, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// What a client said it can do; what cannot be read is not there.
+/// The capabilities that a client declared; unreadable ones count as absent.
 #[derive(Debug, Clone, Default)]
 pub struct Capabilities {
-    /// How it can ask its person.
+    /// How it can ask its user.
     pub elicitation: Elicitation,
-    /// Whether its model can be asked.
+    /// Whether it offers its model (sampling).
     pub sampling: bool,
-    /// Whether it can say which folders it works in.
+    /// Whether it can list the folders it works in (roots).
     pub roots: bool,
-    /// Whether it has the tasks extension.
+    /// Whether it supports the tasks extension.
     pub tasks: bool,
     raw: Option<Arc<RawValue>>,
 }
 
 impl Capabilities {
-    /// Reads them, as far as the client's protocol has them.
+    /// Reads the capabilities, as far as the client's protocol revision defines them.
     pub(crate) fn of(raw: Option<&RawValue>, era: Era) -> Self {
         #[derive(Deserialize)]
         struct Declared<'a> {
@@ -60,7 +60,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether it can be asked this.
+    /// Returns whether the client supports this kind of request.
     pub fn can(&self, kind: RequestKind) -> bool {
         match kind {
             RequestKind::Form => self.elicitation.form,
@@ -70,18 +70,18 @@ impl Capabilities {
         }
     }
 
-    /// Whether it can be asked anything.
+    /// Returns whether the client supports any request.
     pub(crate) fn any(&self) -> bool {
         self.elicitation.any() || self.sampling || self.roots
     }
 
-    /// All that it said, as it came: an object. None where it said nothing, or more than 16 KiB.
+    /// Returns the declared object as received; `None` if there was none, or one over 16 KiB.
     pub fn raw(&self) -> Option<&RawValue> {
         self.raw.as_deref()
     }
 }
 
-/// The error where a stateless client has not declared the tasks extension.
+/// Returns the error for a stateless client that has not declared the tasks extension.
 pub(crate) fn undeclared() -> RpcError {
     let message = format!("the client did not declare the extension {EXTENSION}");
     let data = serde_json::json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});

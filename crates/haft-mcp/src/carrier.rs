@@ -1,4 +1,4 @@
-//! `Carrier`: takes a request to the person behind one MCP call, by the ways that its client has and may use.
+//! `Carrier`: takes an approval request to the user behind an MCP call, in the ways that the client supports and may use.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,28 +20,28 @@ use crate::replies::{OwnRequest, Replies, Reply};
 use crate::seal::MOST_REQUESTS;
 use crate::wire::reply;
 
-/// How long a console may take to be found.
+/// Time limit for finding a console.
 const FIND: Duration = Duration::from_secs(10);
 
-/// How often a call that waits says so.
+/// Interval between reminders that a call is waiting.
 const REMIND: Duration = Duration::from_secs(10);
 
-/// What a call's client can be told, and by which ways.
+/// What a call's client can be asked, and how.
 #[derive(Debug)]
 pub(crate) struct Carrier {
     pub(crate) era: Era,
     pub(crate) can: Elicitation,
-    /// Its forms may decide: settings name it, and it came with the operator's token.
+    /// Whether its forms may decide: the settings name it, and it has the operator's token.
     pub(crate) trusted: bool,
-    /// Knows where the console is.
+    /// Knows the console's address.
     pub(crate) opener: Arc<dyn RunFactory>,
-    /// The console's address, where there is one; looked for when a person is asked.
+    /// The console's address, if there is one; looked up when the user is asked.
     pub(crate) console: OnceLock<String>,
-    /// Whether somebody could decide elsewhere: in the console, or in a durable inbox.
+    /// Whether a decision is possible elsewhere: in the console, or in a durable inbox.
     pub(crate) elsewhere: bool,
-    /// What goes to the client before the answer.
+    /// Sends messages to the client before the response.
     pub(crate) notes: Option<mpsc::Sender<Vec<u8>>>,
-    /// The call's progress, where the client asked for it.
+    /// The call's progress, if the client asked for it.
     pub(crate) line: Option<Arc<ProgressLine>>,
     pub(crate) replies: Arc<Replies>,
     /// What a stateless client brought back.
@@ -51,41 +51,41 @@ pub(crate) struct Carrier {
     pub(crate) asked: Mutex<Vec<PendingQuestion>>,
 }
 
-/// What a stateless client brought back: the requests that its state names, with what its person did.
+/// What a stateless client brought back: the requests named in its state, with its user's replies.
 #[derive(Debug, Default)]
 pub(crate) struct Back(pub(crate) Mutex<Vec<(ApprovalId, ElicitReply)>>);
 
-/// What the client is given to ask.
+/// A question for the client to ask.
 #[derive(Debug)]
 pub(crate) struct PendingQuestion {
     pub(crate) id: ApprovalId,
-    /// The params of its `elicitation/create`.
+    /// The `params` of its `elicitation/create`.
     pub(crate) params: Value,
-    /// Until when it can be decided, in nanoseconds since 1970.
+    /// The end of its life, in nanoseconds since 1970.
     pub(crate) expires: i128,
     way: Way,
 }
 
 impl PendingQuestion {
-    /// The same as a stateless client gets it with its call's answer.
+    /// Converts it to the request that a stateless client gets with its call's response.
     pub(crate) fn into_request(self) -> InputRequest {
         InputRequest {
             name: self.id.as_str().to_owned(),
             method: "elicitation/create",
-            // A value is always JSON.
+            // A value always serializes.
             params: serde_json::value::to_raw_value(&self.params).unwrap_or_default(),
         }
     }
 }
 
 impl Back {
-    /// The first of the requests.
+    /// Returns the first of the requests.
     pub(crate) fn first(&self) -> Option<ApprovalId> {
         let back = self.0.lock();
         back.first().map(|(id, _)| id.clone())
     }
 
-    /// What was brought back for this request, once.
+    /// Takes what was brought back for this request, once.
     fn take(&self, id: &ApprovalId) -> Option<ElicitReply> {
         let mut back = self.0.lock();
         let nth = back.iter().position(|(known, _)| known == id)?;
@@ -110,7 +110,7 @@ impl Approver for Carrier {
         if !self.era.is_modern() {
             return self.ask(request);
         }
-        // The call's answer, with which the client would be asked, comes when the call waits no longer.
+        // The response through which the client would be asked comes only when the call stops waiting.
         Box::pin(async move {
             self.find_console().await;
             self.wait(request, false).await
@@ -118,14 +118,14 @@ impl Approver for Carrier {
     }
 }
 
-/// What a client replied, and to what it was asked.
+/// A client's reply, and how it was asked.
 struct FormReply {
     way: Way,
     said: ElicitReply,
 }
 
 impl Carrier {
-    /// What the client is given to ask, where it can and may ask anything.
+    /// Returns what the client is to ask, if it can and may ask anything.
     fn question(&self, request: &ApprovalRequest) -> Option<PendingQuestion> {
         let may = request.is_question() || (self.trusted && request.risk < Risk::Critical);
         let form = || elicit::by_form(request, self.era).filter(|_| self.can.form && may);
@@ -145,7 +145,7 @@ impl Carrier {
         })
     }
 
-    /// Looks where people decide. Without it they are asked all the same, in whatever other ways there are.
+    /// Looks for the console. Without it, the user is still asked in whatever other ways there are.
     async fn find_console(&self) {
         let found = tokio::time::timeout(FIND, self.opener.reach_console()).await;
         if let Ok(Some(console)) = found {
@@ -154,7 +154,7 @@ impl Carrier {
         }
     }
 
-    /// Where the request stands in the console.
+    /// Returns the request's address in the console.
     pub(crate) fn address(&self, id: &str) -> Option<String> {
         let console = self.console.get()?.trim_end_matches('/');
         Some(format!("{console}/waiting/{id}"))
@@ -180,7 +180,7 @@ impl Carrier {
             return self.wait(request, false).await;
         };
         let said = ElicitReply::of(reply.result.as_deref());
-        // Whoever said yes to an address is there now: the decision comes from the console.
+        // A user who accepted a URL is in the console now, and the decision comes from there.
         let there = way == Way::Url && matches!(said, ElicitReply::Accept(_));
         let said = FormReply { way, said };
         match self.decided(request, said, reply.operator) {
@@ -189,7 +189,7 @@ impl Carrier {
         }
     }
 
-    /// Leaves it to the call's answer to ask; a call that comes back with what was said waits.
+    /// Leaves the question for the call's response; a call that brings back an answer waits.
     async fn ask_back(
         &self,
         request: &ApprovalRequest,
@@ -203,7 +203,7 @@ impl Carrier {
             return Answer::Later;
         };
         let goes_on = matches!(said, ElicitReply::Accept(_)) && question.way == Way::Url;
-        // Whether the caller is the operator was looked at when the client was found trusted.
+        // That the caller is the operator was checked when the client was found to be trusted.
         let way = question.way;
         if let Some(decision) = self.decided(request, FormReply { way, said }, true) {
             return decision.into();
@@ -222,7 +222,7 @@ impl Carrier {
         }
     }
 
-    /// What a form decided: a question's by any client, a call's by one that is trusted.
+    /// Returns what a form decided. Any client's form may answer a question; only a trusted client's may decide about a call.
     fn decided(
         &self,
         request: &ApprovalRequest,
@@ -239,7 +239,7 @@ impl Carrier {
         decision
     }
 
-    /// Sends the question and waits for the client's answer; none where it cannot be sent.
+    /// Sends the question and waits for the client's reply; `None` if it cannot be sent.
     async fn elicit(
         &self,
         notes: &mpsc::Sender<Vec<u8>>,
@@ -255,7 +255,7 @@ impl Carrier {
         sent.answer().await
     }
 
-    /// Waits for a decision made elsewhere. `there`: the person is there, and the client knows that it takes its time.
+    /// Waits for a decision made elsewhere. `there`: the user is in the console, and the client knows that this takes time.
     async fn wait(&self, request: &ApprovalRequest, there: bool) -> Answer {
         if !self.elsewhere {
             return Answer::Nobody;
@@ -267,7 +267,7 @@ impl Carrier {
         Answer::Later
     }
 
-    /// Says now and then that the call waits, to a client that asked for progress. Never ends.
+    /// Reports periodically that the call is waiting, to a client that asked for progress. Never completes.
     async fn remind(&self, request: &ApprovalRequest) {
         let Some(line) = &self.line else {
             return std::future::pending().await;
@@ -282,13 +282,13 @@ impl Carrier {
         }
     }
 
-    /// What the client is to ask with the call's answer (2026-07-28).
+    /// Takes the questions for the client to ask with the call's response (2026-07-28).
     pub(crate) fn take_questions(&self) -> Vec<PendingQuestion> {
         let mut asked = self.asked.lock();
         std::mem::take(&mut *asked)
     }
 
-    /// Tells the client that what it sent its person to is done (2025-11-25).
+    /// Tells the client that the interactions it sent its user to are complete (2025-11-25).
     pub(crate) async fn complete(&self) {
         let Some(notes) = self.notes.as_ref().filter(|_| !self.era.is_modern()) else {
             return;

@@ -4,7 +4,7 @@
 //! Client ── era of the server found out once ──► Wire ── pipe.rs │ http.rs │ sse.rs ──► the server
 //! ```
 //!
-//! Nothing of a server is believed: every message, list and wait is bounded, what nobody asked for is dropped, and an
+//! The client trusts nothing from a server: every message, list and wait is bounded, unrequested messages are dropped, and an
 //! answer belongs to one request or to none.
 
 use std::collections::HashMap;
@@ -57,16 +57,16 @@ use marks::Mark;
 use respond::Inquiry;
 use wire::Ask;
 
-/// What a client waits for at most.
+/// Limits on what a client waits for and takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Finding out the server's era, its handshake included.
+    /// Time to detect the server's era, including its handshake.
     pub connect: Duration,
-    /// Each page of a list.
+    /// Time per page of a list.
     pub list: Duration,
-    /// A call, with all that it waits for.
+    /// Time of a call, including everything that it waits for.
     pub call: Duration,
-    /// Tools that are taken of one server.
+    /// Maximum number of tools per server.
     pub tools: usize,
 }
 
@@ -82,7 +82,7 @@ impl Default for ClientLimits {
     }
 }
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each capability")]
 pub struct ServerRecord {
@@ -90,7 +90,7 @@ pub struct ServerRecord {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it tells those who use it.
+    /// Its instructions for users.
     pub instructions: Option<String>,
     /// Whether it has tools.
     pub has_tools: bool,
@@ -102,18 +102,18 @@ pub struct ServerRecord {
     pub has_completions: bool,
     /// Whether it sends log messages.
     pub has_logging: bool,
-    /// Whether it tells of changes of single resources.
+    /// Whether it reports changes of single resources.
     pub has_subscriptions: bool,
-    /// Whether it says when its list of tools changes.
+    /// Whether it reports changes of its list of tools.
     pub tells_tools: bool,
-    /// The same of its prompts.
+    /// Whether it reports changes of its list of prompts.
     pub tells_prompts: bool,
-    /// The same of its resources.
+    /// Whether it reports changes of its list of resources.
     pub tells_resources: bool,
 }
 
 impl ServerRecord {
-    /// Whether it says when any of its lists changes.
+    /// Returns whether it reports changes of any list.
     pub(crate) fn tells(&self) -> bool {
         self.tells_tools || self.tells_prompts || self.tells_resources
     }
@@ -128,16 +128,16 @@ pub struct Client {
     offers: Offers,
     next: AtomicU64,
     listed: Mutex<Listed>,
-    /// The mildest log messages that a server of the handshake era was told to send.
+    /// The lowest level of log messages that a handshake-era server was told to send.
     log_level: Mutex<Option<LogLevel>>,
 }
 
-/// What the last list of tools said beside the tools.
+/// What the last list of tools gave besides the tools.
 #[derive(Debug, Default)]
 struct Listed {
-    /// The arguments that are repeated in headers, by the tool's name.
+    /// The arguments that are repeated in headers, by tool name.
     marks: HashMap<String, Arc<[Mark]>>,
-    /// Tools that were left out, with the reason.
+    /// Tools that were left out, each with the reason.
     left_out: Vec<String>,
 }
 
@@ -150,23 +150,23 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// A request before it has a number.
+/// A request without a number so far.
 #[derive(Clone)]
 pub(crate) struct Question<'a> {
     pub(crate) method: &'a str,
-    /// The members of `params` but `_meta`, as JSON without braces.
+    /// The members of `params` other than `_meta`, as JSON without braces.
     pub(crate) params: &'a str,
-    /// What the header `Mcp-Name` repeats.
+    /// The value of the header `Mcp-Name`.
     pub(crate) name: Option<&'a str>,
-    /// Headers that repeat what stands in the arguments.
+    /// Headers that repeat arguments.
     pub(crate) mirrored: Vec<(String, String)>,
-    /// Who hears of progress.
+    /// Receives the progress.
     pub(crate) progress: Option<Progress>,
-    /// Who answers what the server asks meanwhile.
+    /// Answers what the server asks meanwhile.
     pub(crate) responder: Option<Responder>,
-    /// The mildest log messages that are wanted.
+    /// The lowest level of log messages that is wanted.
     pub(crate) log: Option<LogLevel>,
-    /// Whether the answer may be a task, or this is about one.
+    /// Whether the answer may be a task, or the request is about one.
     pub(crate) tasks: bool,
     pub(crate) limit: Duration,
 }
@@ -186,7 +186,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// What is offered to the server while it works on this.
+    /// Returns what is offered to the server while it handles this request.
     pub(crate) fn offers(&self) -> Offers {
         self.responder
             .as_ref()
@@ -196,10 +196,10 @@ impl<'a> Question<'a> {
 }
 
 impl Client {
-    /// Connects: finds out how the server speaks, unless `known` says it, and greets it.
+    /// Connects: detects how the server speaks, unless `known` says so, and greets it.
     ///
     /// # Errors
-    /// The server does not answer in time, breaks off, or speaks no revision that haft speaks.
+    /// The server does not respond in time, disconnects, or speaks no revision that haft supports.
     pub async fn connect(
         wire: Arc<dyn Wire>,
         known: Option<Era>,
@@ -208,7 +208,7 @@ impl Client {
         Self::connect_offering(wire, known, limits, Offers::default()).await
     }
 
-    /// The same, and tells the server what haft offers to do for it in calls that bring a [`Responder`].
+    /// Like [`connect`](Self::connect), and tells the server what haft offers in calls that have a [`Responder`].
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -235,52 +235,52 @@ impl Client {
         }
     }
 
-    /// What is waited for at most.
+    /// Returns the limits.
     pub(crate) fn limits(&self) -> ClientLimits {
         self.limits
     }
 
-    /// How the server speaks.
+    /// Returns the era that the server speaks.
     pub fn era(&self) -> Era {
         self.era
     }
 
-    /// By what it is spoken to: `stdio`, `http` or `sse`.
+    /// Returns the transport: `stdio`, `http` or `sse`.
     pub fn transport(&self) -> &'static str {
         self.wire.transport()
     }
 
-    /// What the server says of itself.
+    /// Returns the server's description of itself.
     pub fn server(&self) -> &ServerRecord {
         &self.server
     }
 
-    /// Whether the wire still carries something.
+    /// Returns whether the wire is still open.
     pub fn is_open(&self) -> bool {
         self.wire.is_open()
     }
 
-    /// Counts how often the server said that its list of tools has changed.
+    /// Returns a counter of the changes to the server's list of tools.
     pub fn list_changes(&self) -> watch::Receiver<u64> {
         self.wire.list_changes()
     }
 
-    /// All that the server tells of what it has, from now on.
+    /// Returns all news from the server, from now on.
     pub fn news(&self) -> broadcast::Receiver<News> {
         self.wire.news()
     }
 
-    /// Ends the connection in order: what is under way fails.
+    /// Closes the connection in an orderly way: requests in progress fail.
     pub async fn close(&self) {
         self.wire.close().await;
     }
 
-    /// Asks, and waits for the answer's result.
+    /// Sends a request and waits for its result.
     pub(crate) async fn ask(&self, question: Question<'_>) -> Result<Box<RawValue>, ClientError> {
         self.ask_as(Some(self.era), question).await
     }
 
-    /// The same as a client of this era; of none before the handshake.
+    /// Like [`ask`](Self::ask), as a client of this era; `None` before the handshake.
     async fn ask_as(
         &self,
         era: Option<Era>,
@@ -304,7 +304,7 @@ impl Client {
         loop {
             match tokio::time::timeout(limit, &mut answer).await {
                 Ok(answer) => return speech::result(&answer?),
-                // The server waits for a person: that is no time of its own.
+                // The server is waiting for a user, and that does not count as its own time.
                 Err(_) if inquiry.is_open() => {}
                 Err(_) => return Err(self.late(method, limit)),
             }
@@ -324,7 +324,7 @@ impl Client {
     }
 }
 
-/// The revision that a handshake offers.
+/// The revision that the handshake offers.
 const OFFERED: Revision = Revision::LATEST;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `Core`: what all transports share. It opens runs, does the jobs that clients ask for and writes the answers.
+//! `Core`: what all transports share: it opens runs, performs jobs for clients and writes the answers.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::tasks::Tasks;
 use crate::wire::reply;
 use crate::wire::{Id, RpcError};
 
-/// What the server says of itself.
+/// The server's description of itself.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerInfo {
-    /// A name for programs.
+    /// The name, for programs.
     pub name: String,
-    /// A name for people.
+    /// The title, for users.
     pub title: String,
     /// The version.
     pub version: String,
-    /// How to use the server, for a model.
+    /// Instructions for models.
     #[serde(skip)]
     pub instructions: Option<String>,
 }
 
-/// What each client's progress may hold in any case, in bytes.
+/// Bytes that each client's progress may hold in any case.
 const OWN_PROGRESS: usize = 64 << 10;
 
-/// What all transports share.
+/// State that all transports share.
 #[derive(Debug)]
 pub(crate) struct Core {
     info: Box<RawValue>,
@@ -43,12 +43,12 @@ pub(crate) struct Core {
     shared: Shared,
 }
 
-/// An answer as it goes out, and its error code where it is an error.
+/// An answer as sent, with its code if it is an error.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) error: Option<i32>,
-    /// The request to a person that the call still waits for.
+    /// The approval request that the call still waits for.
     pub(crate) waits: Option<ApprovalId>,
 }
 
@@ -62,24 +62,24 @@ impl Answer {
     }
 }
 
-/// A request as its transport has read it.
+/// A request as parsed by its transport.
 pub(crate) struct ParsedRequest {
     /// Its id, for the answer.
     pub(crate) id: Id,
-    /// What to do.
+    /// The job to perform.
     pub(crate) job: Job,
-    /// Takes the notifications that go before the answer.
+    /// Takes the notifications that precede the answer.
     pub(crate) notes: Option<mpsc::Sender<Vec<u8>>>,
 }
 
 impl Core {
-    /// What a server of this name shares, with these bounds, over runs of this opener.
+    /// Creates the shared state of a server with these limits and this opener of runs.
     pub(crate) fn new(
         info: &ServerInfo,
         limits: ServerLimits,
         opener: Arc<dyn RunFactory>,
     ) -> Self {
-        // A struct of strings is always JSON.
+        // A struct of strings always serializes.
         let said = serde_json::value::to_raw_value(info).unwrap_or_default();
         let shared = Shared {
             opener,
@@ -98,12 +98,12 @@ impl Core {
         }
     }
 
-    /// Tells the host of a message that belongs to no run.
+    /// Tells the host about a message that belongs to no run.
     pub(crate) fn stray(&self, transport: Transport, reason: &str) {
         self.shared.opener.stray(transport, reason);
     }
 
-    /// Tells the host of a message that never became a call of this run.
+    /// Tells the host about a message that never became a call of this run.
     pub(crate) fn refused(&self, run: &Run, transport: Transport, reason: &str) {
         if run.has_begun() {
             run.refused(reason);
@@ -123,17 +123,17 @@ impl Core {
         )))
     }
 
-    /// The server's account of itself, as raw JSON.
+    /// Returns the server's description of itself, as raw JSON.
     pub(crate) fn info(&self) -> &RawValue {
         &self.info
     }
 
-    /// How to use the server, for a model.
+    /// Returns the instructions for models.
     pub(crate) fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
 
-    /// Does one job and writes the answer. `notes` takes the notifications that go before it.
+    /// Performs one job and writes the answer. `notes` takes the notifications that precede it.
     pub(crate) async fn answer(
         &self,
         run: &Run,
@@ -155,8 +155,8 @@ impl Core {
         }
     }
 
-    /// Does one job of many, each of which holds a share of some bound until its work ends. For a read that may be after
-    /// nobody waits for its answer any more: a thread that reads a disk goes on.
+    /// Performs one job while holding a share of some limit until the work ends. A read may outlive the wait for its answer,
+    /// since a thread that reads a disk cannot be stopped.
     pub(crate) async fn bounded(
         self: &Arc<Self>,
         run: &Arc<Run>,
@@ -182,7 +182,7 @@ impl Core {
     }
 }
 
-/// The server's account of itself, as a member of a result's `_meta`.
+/// Writes the server's description of itself as a member of a result's `_meta`.
 pub(crate) fn write_tail(out: &mut Vec<u8>, info: &RawValue) {
     out.extend_from_slice(b"\"io.modelcontextprotocol/serverInfo\":");
     out.extend_from_slice(info.get().as_bytes());

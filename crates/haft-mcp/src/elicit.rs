@@ -1,4 +1,4 @@
-//! Elicitation: what a client can ask its person, what it is given to ask, and what its answer says.
+//! Elicitation: what a client can ask its user, what it is given to ask, and what its reply says.
 
 use haft::approval::form::{Form, Kind, Question};
 use haft::approval::{ApprovalRequest, Choice, Decision};
@@ -10,22 +10,22 @@ use serde_json::{Map, Value, json};
 
 use crate::era::{Era, Revision};
 
-/// The longest line that says what is asked, in bytes.
+/// Maximum length of the line that says what is asked, in bytes.
 const LINE: usize = 300;
-/// The longest word a person may send along with a decision, in bytes.
+/// Maximum length of the message that a user may send with a decision, in bytes.
 const WORD: usize = 4096;
 
-/// What a client said it can ask its person.
+/// The ways in which a client says it can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Elicitation {
-    /// A few fields, filled in where the client runs: since 2025-06-18.
+    /// A form with a few fields, shown by the client: since 2025-06-18.
     pub form: bool,
-    /// To open an address: since 2025-11-25.
+    /// Opening a URL: since 2025-11-25.
     pub url: bool,
 }
 
 impl Elicitation {
-    /// Reads a client's capabilities, as far as its protocol has them; what cannot be read is not there.
+    /// Reads a client's capabilities, as far as its protocol revision defines them; unreadable ones count as absent.
     pub(crate) fn of(capabilities: Option<&RawValue>, era: Era) -> Self {
         #[derive(Deserialize)]
         struct Capabilities {
@@ -51,22 +51,22 @@ impl Elicitation {
         }
     }
 
-    /// Whether it can ask at all.
+    /// Returns whether it can ask at all.
     pub(crate) fn any(self) -> bool {
         self.form || self.url
     }
 }
 
-/// How a client is made to ask.
+/// How a client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// The person opens the console.
+    /// The user opens the console.
     Url,
     /// The client shows a form.
     Form,
 }
 
-/// The params of an `elicitation/create` that sends the person to this address.
+/// Returns the `params` of an `elicitation/create` that sends the user to this address.
 pub(crate) fn by_url(request: &ApprovalRequest, address: &str, era: Era) -> Value {
     let mut params = json!({"mode": "url", "message": line(request), "url": address});
     if !era.is_modern() {
@@ -75,7 +75,7 @@ pub(crate) fn by_url(request: &ApprovalRequest, address: &str, era: Era) -> Valu
     params
 }
 
-/// The params of an `elicitation/create` that asks here; none where the protocol has no form for it.
+/// Returns the `params` of an `elicitation/create` with a form; `None` if the protocol cannot express it.
 pub(crate) fn by_form(request: &ApprovalRequest, era: Era) -> Option<Value> {
     let schema = match &request.form {
         Some(form) => fields(form, era)?,
@@ -115,7 +115,7 @@ fn field(question: &Question, era: Era) -> Option<Value> {
             let items = json!({"type": "string", "enum": question.options});
             json!({"type": "array", "items": items})
         }
-        // No way to choose several before 2025-11-25.
+        // There is no multiple choice before 2025-11-25.
         Kind::Multiple => return None,
         Kind::Text => json!({"type": "string"}),
         Kind::Number => json!({"type": "number"}),
@@ -128,7 +128,7 @@ fn field(question: &Question, era: Era) -> Option<Value> {
     Some(field)
 }
 
-/// What is asked, in one line: the tool, how harmful, and what decides.
+/// Returns the question in one line: the tool, its risk, and the effect that matters most.
 pub(crate) fn line(request: &ApprovalRequest) -> String {
     if let Some(form) = &request.form {
         return one_line(&form.title);
@@ -142,7 +142,7 @@ pub(crate) fn line(request: &ApprovalRequest) -> String {
     one_line(&format!("{} ({}): {fact}", request.tool, request.risk))
 }
 
-/// A text that stays one line wherever it is shown: no control characters, nothing that turns the direction of text.
+/// Keeps a text on one line wherever it is shown: no control characters, and nothing that changes the direction of text.
 fn one_line(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
@@ -160,14 +160,14 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// What the client's person did.
+/// What the client's user did.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ElicitReply {
-    /// They went there, or filled the form in.
+    /// The user opened the URL or submitted the form.
     Accept(Map<String, Value>),
-    /// They said no to the form or the address.
+    /// The user declined the form or the URL.
     Decline,
-    /// They closed it, or the client could not ask.
+    /// The user dismissed it, or the client could not ask.
     Nothing,
 }
 
@@ -188,7 +188,7 @@ impl ElicitReply {
         }
     }
 
-    /// The decision that a filled form is. Whoever closes a form has decided nothing; so has one whose answers do not fit.
+    /// Returns the decision in a submitted form. A dismissed form decides nothing, nor does one with invalid answers.
     pub(crate) fn decision(self, request: &ApprovalRequest) -> Option<Decision> {
         let by = &*request.principal.subject;
         let from = "mcp form";

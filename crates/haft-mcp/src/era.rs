@@ -1,11 +1,11 @@
-//! The protocol's revisions and its two eras: with a handshake and sessions, and without.
+//! `Era`: the protocol's revisions and its two eras: with a handshake and sessions, and without.
 
-/// The revisions that begin with `initialize`, oldest first.
+/// The revisions with an `initialize` handshake, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     /// 2024-11-05.
     V2024_11_05,
-    /// 2025-03-26: Streamable HTTP, sound.
+    /// 2025-03-26: Streamable HTTP, audio.
     V2025_03_26,
     /// 2025-06-18: structured content, resource links, no batches.
     V2025_06_18,
@@ -13,19 +13,19 @@ pub enum Revision {
     V2025_11_25,
 }
 
-/// How a client speaks.
+/// The era of the protocol that a peer speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// `initialize` first, then a session.
     Legacy(Revision),
-    /// 2026-07-28: every request stands alone and names its version in `_meta`.
+    /// 2026-07-28: every request is self-contained and names its version in `_meta`.
     Modern,
 }
 
 /// The revision of the stateless era.
 pub const MODERN: &str = "2026-07-28";
 
-/// Every revision served, newest first.
+/// All supported revisions, newest first.
 pub const SUPPORTED: [&str; 5] = [
     MODERN,
     "2025-11-25",
@@ -35,10 +35,10 @@ pub const SUPPORTED: [&str; 5] = [
 ];
 
 impl Revision {
-    /// The last revision with a handshake; offered to a client whose own is not known.
+    /// The latest revision with a handshake; offered to a client whose own revision is unknown.
     pub const LATEST: Self = Self::V2025_11_25;
 
-    /// All revisions that have a handshake, newest first.
+    /// All revisions with a handshake, newest first.
     pub(crate) const LATEST_FIRST: [Self; 4] = [
         Self::V2025_11_25,
         Self::V2025_06_18,
@@ -46,7 +46,7 @@ impl Revision {
         Self::V2024_11_05,
     ];
 
-    /// Reads a revision that has a handshake.
+    /// Parses a revision that has a handshake.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "2024-11-05" => Self::V2024_11_05,
@@ -57,12 +57,12 @@ impl Revision {
         })
     }
 
-    /// What to answer a client that proposes this version: the same where it is known, else the latest.
+    /// Returns the revision to answer a client that proposes this one: the same if it is known, else the latest.
     pub fn negotiate(proposed: &str) -> Self {
         Self::parse(proposed).unwrap_or(Self::LATEST)
     }
 
-    /// The revision as text.
+    /// Returns the revision as text.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -74,7 +74,7 @@ impl Revision {
 }
 
 impl Era {
-    /// The revision as text.
+    /// Returns the revision as text.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Legacy(revision) => revision.as_str(),
@@ -82,22 +82,22 @@ impl Era {
         }
     }
 
-    /// Whether each request stands alone.
+    /// Returns whether each request is self-contained.
     pub fn is_modern(self) -> bool {
         self == Self::Modern
     }
 
-    /// Whether results may hold `resource_link` blocks; older clients reject types they do not know.
+    /// Returns whether results may contain `resource_link` blocks; older clients reject unknown types.
     pub(crate) fn has_resource_links(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Whether results may hold sound.
+    /// Returns whether results may contain audio.
     pub(crate) fn has_audio(self) -> bool {
         self >= Revision::V2025_03_26
     }
 
-    /// The error code for a resource that is not there: its own until 2025-11-25, invalid params since.
+    /// Returns the error code for a missing resource: a dedicated one until 2025-11-25, invalid params since.
     pub(crate) fn missing_resource_code(self) -> i32 {
         if self.is_modern() { -32602 } else { -32002 }
     }

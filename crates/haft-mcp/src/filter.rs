@@ -1,22 +1,22 @@
-//! `Filter`: which changes a client wants to hear of.
+//! `Filter`: the changes that a client wants to learn of.
 
-/// The most single resources of whose changes a client hears at once.
+/// Maximum number of single resources that a client can follow at once.
 pub(crate) const MOST_SUBSCRIPTIONS: usize = 1024;
 
-/// Which changes a client wants to hear of.
+/// The changes that a client wants to learn of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
-    /// The addresses of single resources.
+    /// The URIs of single resources.
     pub(crate) uris: Vec<String>,
     /// The ids of tasks.
     pub(crate) tasks: Vec<String>,
 }
 
 impl Filter {
-    /// All lists: what a client of the handshake era hears of.
+    /// All lists: what a client of the handshake era learns of.
     pub(crate) const LISTS: Self = Self {
         tools: true,
         prompts: true,

@@ -1,5 +1,5 @@
-//! What a client asks of a server so that it hears of changes: `resources/subscribe` in the handshake era, a stream of changes
-//! (`subscriptions/listen`) in the stateless one.
+//! Subscriptions to a server's changes: `resources/subscribe` in the handshake era, a stream of changes (`subscriptions/listen`)
+//! in the stateless one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::client::wire::Ask;
 use crate::client::{Client, Question, speech};
 use crate::era::Era;
 
-/// Which changes a stream tells of.
+/// The changes that a stream should report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted<'a> {
-    /// The lists that the server says may change.
+    /// Whether to include the lists that the server says may change.
     pub(crate) lists: bool,
-    /// Single resources.
+    /// URIs of single resources.
     pub(crate) uris: &'a [String],
 }
 
-/// A stream of changes: open until this is dropped or the server ends it.
+/// A stream of changes, open until this is dropped or the server ends it.
 #[derive(Debug)]
 pub(crate) struct Stream {
     id: u64,
@@ -39,7 +39,7 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// Waits until the server ends it; why.
+    /// Waits until the server ends the stream and returns why.
     pub(crate) async fn ended(&mut self) -> ClientError {
         match (&mut self.reading).await {
             Ok(Ok(answer)) => match speech::result(&answer) {
@@ -53,7 +53,7 @@ impl Stream {
 }
 
 impl Client {
-    /// Asks to hear when a resource changes, or not any more (handshake era).
+    /// Subscribes to changes of a resource, or unsubscribes (handshake era).
     pub(crate) async fn subscribe(&self, uri: &str, on: bool) -> Result<(), ClientError> {
         let method = if on {
             "resources/subscribe"
@@ -65,7 +65,7 @@ impl Client {
         self.ask(question).await.map(drop)
     }
 
-    /// Opens a stream of changes (stateless era). What it tells comes with all other [`news`](Self::news).
+    /// Opens a stream of changes (stateless era). They arrive with all other [`news`](Self::news).
     pub(crate) fn stream(&self, wanted: &Wanted<'_>) -> Stream {
         let server = self.server();
         let lists = |tells: bool| (wanted.lists && tells).then_some(true);
@@ -86,7 +86,7 @@ impl Client {
             "\"notifications\":{}",
             serde_json::Value::Object(notifications)
         );
-        // It is answered when it ends.
+        // The answer comes when the stream ends.
         let question = Question::new("subscriptions/listen", &params, Duration::MAX);
         let id = self.next_id();
         let message = speech::request(id, Some(Era::Modern), &question);
@@ -107,10 +107,10 @@ impl Client {
         Stream { id, reading }
     }
 
-    /// The same for single resources, once the server has said of which of them it will tell.
+    /// Opens a stream for single resources and waits until the server says which of them it will report.
     ///
     /// # Errors
-    /// It opens no such stream, or does not say so in time.
+    /// The server opens no such stream, or does not say so in time.
     pub(crate) async fn follow(
         &self,
         uris: &[String],

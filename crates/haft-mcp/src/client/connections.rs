@@ -1,4 +1,4 @@
-//! Connections to one HTTP server, kept for the next request.
+//! `Connections`: connections to one HTTP server, kept for reuse.
 
 use std::io;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::error::ClientError;
 
-/// Connections that are kept while nobody uses them.
+/// Maximum number of idle connections to keep.
 const IDLE: usize = 32;
 
-/// A connection, encrypted where the server's address says so.
+/// A connection, encrypted if the server's address says so.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// Connects to the one server that a wire is for.
+/// Connects to the one server of a wire.
 pub trait Dial: Send + Sync {
-    /// A new connection.
+    /// Opens a new connection.
     fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>>;
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Connections {
     idle: Arc<Mutex<Vec<Sender>>>,
 }
 
-/// A response whose connection goes back to the others once its body has been read.
+/// A response whose connection is reused once its body has been read.
 pub(crate) struct Exchange {
     pub(crate) response: Response<Incoming>,
     sender: Sender,
@@ -45,8 +45,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Keeps the connection. To be called when the body has been read to its end; a connection whose body has not is
-    /// closed instead, by dropping this.
+    /// Keeps the connection. Call this after reading the body to its end; otherwise drop this to close the connection.
     pub(crate) async fn keep(mut self) {
         drop(self.response);
         if self.sender.ready().await.is_ok() {
@@ -66,8 +65,8 @@ impl Connections {
         }
     }
 
-    /// Sends a request on a connection that is kept, else on a new one. One that the server closed meanwhile, before
-    /// it took anything of the request, is passed over.
+    /// Sends a request on an idle connection, or else on a new one. Skips an idle connection that the server closed before it
+    /// took anything of the request.
     pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -110,7 +109,7 @@ impl Connections {
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|e| unreachable(e.to_string()))?;
-        // It ends with its sender.
+        // It ends when its sender is dropped.
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to a server ended");
@@ -119,7 +118,7 @@ impl Connections {
         Ok(sender)
     }
 
-    /// Closes what nobody uses.
+    /// Closes the idle connections.
     pub(crate) fn close(&self) {
         self.idle.lock().clear();
     }

@@ -1,4 +1,4 @@
-//! `Courier`: carries requests to one server behind HTTP, with what lets haft in there.
+//! `Courier`: sends requests to one HTTP server, with haft's credentials.
 
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use crate::client::endpoint::Endpoint;
 use crate::client::error::ClientError;
 use crate::client::speech;
 
-/// The longest body of a refusal that is read.
+/// Maximum size of a refusal's body to read.
 pub(crate) const REFUSAL: usize = 64 * 1024;
-/// How often a request that was refused is sent again with other credentials.
+/// How often a refused request is retried with other credentials.
 const MOST_RETRIES: usize = 3;
 
-/// What lets haft in at a server that wants to know who asks.
+/// Provides credentials for a server that requires them.
 pub trait Authorize: Send + Sync {
-    /// The token for the next request, where there is one.
+    /// Returns the token for the next request, if there is one.
     fn token(&self) -> BoxFuture<'_, Result<Option<String>, ClientError>>;
 
-    /// The server refused what [`token`](Self::token) gave; whether there is another token to try now.
+    /// Handles the refusal of what [`token`](Self::token) returned; returns whether there is another token to try now.
     fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<bool, ClientError>>;
 }
 
-/// How a server refused a request.
+/// A server's refusal of a request.
 #[derive(Debug, Clone)]
 pub struct Refusal {
     /// 401 or 403.
     pub status: u16,
-    /// Its `WWW-Authenticate`, cut.
+    /// Its `WWW-Authenticate` header, truncated.
     pub challenge: String,
-    /// The token that it refused, where it got one.
+    /// The token that it refused, if one was sent.
     pub token: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Refusal {
     }
 }
 
-/// Carries requests to one server.
+/// Sends requests to one server.
 pub(crate) struct Courier {
     pub(crate) endpoint: Endpoint,
     connections: Connections,
@@ -74,7 +74,7 @@ impl Courier {
         }
     }
 
-    /// Sends a request; again with another token where the server wants another one.
+    /// Sends a request; retries with another token if the server refuses the first.
     pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
@@ -106,7 +106,7 @@ impl Courier {
         }
     }
 
-    /// A response that answers; an error for one that refuses.
+    /// Returns the response if it is successful; an error if it is a refusal.
     pub(crate) async fn admitted(&self, exchange: Exchange) -> Result<Exchange, ClientError> {
         let status = exchange.response.status();
         if status.is_success() {
@@ -119,7 +119,7 @@ impl Courier {
             });
         }
         let body = whole(exchange, REFUSAL).await.unwrap_or_default();
-        // An error of the protocol comes with a status of its own in the stateless era.
+        // In the stateless era, a protocol error comes with its own HTTP status.
         if let Err(error @ ClientError::Refused { .. }) = speech::result(&body) {
             return Err(error);
         }
@@ -130,13 +130,13 @@ impl Courier {
         })
     }
 
-    /// Closes what nobody uses.
+    /// Closes the idle connections.
     pub(crate) fn close(&self) {
         self.connections.close();
     }
 }
 
-/// A whole body.
+/// Reads a whole body.
 pub(crate) async fn whole(mut exchange: Exchange, longest: usize) -> Result<Bytes, ClientError> {
     let mut parts = Vec::new();
     let mut length = 0;
@@ -154,7 +154,7 @@ pub(crate) async fn whole(mut exchange: Exchange, longest: usize) -> Result<Byte
     })
 }
 
-/// The next piece of a body; none at its end.
+/// Returns the next piece of a body; `None` at its end.
 pub(crate) async fn frame(exchange: &mut Exchange) -> Result<Option<Bytes>, ClientError> {
     loop {
         match exchange.response.body_mut().frame().await {

@@ -1,4 +1,4 @@
-//! `Endpoint`: where a server behind HTTP is, and what a request to it looks like.
+//! `Endpoint`: the address of an HTTP server, and the form of requests to it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,39 +10,40 @@ use url::Url;
 
 use crate::client::error::ClientError;
 
-/// Where a server is.
+/// The address of a server and what goes with every request.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// Its address: `http` or `https`, with a host.
+    /// Its URL: `http` or `https`, with a host.
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    /// The longest message that the server may send, in bytes.
+    /// Maximum length of a message from the server, in bytes.
     pub(crate) longest: usize,
 }
 
-/// Why an address is none.
+/// Why an address is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// It cannot be read.
+    /// It is not a URL.
     #[error("it is not a URL")]
     Form,
-    /// It is of another scheme.
+    /// Its scheme is not supported.
     #[error("it is neither https:// nor http://")]
     Scheme,
-    /// It has none.
+    /// It has no host.
     #[error("it names no host")]
     Host,
-    /// It holds a name or a password.
+    /// It contains a user name or a password.
     #[error("it holds a login; name it in `headers`")]
     Login,
 }
 
 impl Endpoint {
-    /// The endpoint at this address. `headers` go with every request; a message of the server may have `longest` bytes.
+    /// Creates the endpoint for this URL. `headers` go with every request; `longest` is the maximum length of the server's
+    /// messages.
     ///
     /// # Errors
-    /// The address is none that a server can be reached at.
+    /// The URL cannot be the address of a server.
     pub fn new(url: &str, headers: HeaderMap, longest: usize) -> Result<Self, EndpointError> {
         let url = Url::parse(url).map_err(|error| match error {
             url::ParseError::EmptyHost => EndpointError::Host,
@@ -64,27 +65,27 @@ impl Endpoint {
         })
     }
 
-    /// Whether connections to it are encrypted.
+    /// Returns whether connections to it are encrypted.
     pub fn is_secure(&self) -> bool {
         self.url.scheme() == "https"
     }
 
-    /// The host; an address of IPv6 in brackets.
+    /// Returns the host; an IPv6 address is in brackets.
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or_default()
     }
 
-    /// The whole address.
+    /// Returns the whole URL.
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
 
-    /// A POST of a message.
+    /// Returns a POST request with a message.
     pub(crate) fn post(&self, message: Vec<u8>) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = self.request(Method::POST, Bytes::from(message))?;
         let headers = request.headers_mut();
@@ -94,7 +95,7 @@ impl Endpoint {
         Ok(request)
     }
 
-    /// A GET of a stream of events.
+    /// Returns a GET request for an event stream.
     pub(crate) fn stream(&self) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = self.request(Method::GET, Bytes::new())?;
         let stream = HeaderValue::from_static("text/event-stream");
@@ -102,7 +103,7 @@ impl Endpoint {
         Ok(request)
     }
 
-    /// A request without what it is for.
+    /// Returns a request with the headers that all of them share.
     pub(crate) fn request(
         &self,
         method: Method,
@@ -130,7 +131,7 @@ impl Endpoint {
     }
 }
 
-/// Whether a response is a stream of events.
+/// Returns whether a response is an event stream.
 pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
     let kind = kind.unwrap_or_default().trim_start();
@@ -138,7 +139,7 @@ pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
         .is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"))
 }
 
-/// A header's value; what a header cannot hold as `=?base64?…?=` (2026-07-28, transports).
+/// Returns a header value; what a header cannot hold is encoded as `=?base64?…?=` (2026-07-28, transports).
 pub(crate) fn header_value(text: &str) -> Result<HeaderValue, ClientError> {
     let plain = text.bytes().all(|b| (0x20..0x7f).contains(&b)) && text.trim() == text;
     let value = if plain && !text.starts_with("=?") {

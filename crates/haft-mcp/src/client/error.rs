@@ -1,4 +1,4 @@
-//! Why a server gave no answer.
+//! `ClientError`: why a server gave no answer.
 
 use std::time::Duration;
 
@@ -16,61 +16,61 @@ pub enum ClientError {
     /// The arguments of a call are not a JSON object; nothing was sent.
     #[error("the arguments are not a JSON object: {0}")]
     Arguments(String),
-    /// It broke off; what was asked may have been done.
+    /// It disconnected; the request may have been executed.
     #[error("the server broke off{}", after(.said))]
     Closed {
-        /// The end of what it wrote for people.
+        /// The end of its error output.
         said: String,
     },
-    /// It did not answer in time; what was asked may have been done.
+    /// It did not respond in time; the request may have been executed.
     #[error("the server did not answer {method} within {} s{}", .limit.as_secs_f32(), after(.said))]
     Late {
-        /// What was asked.
+        /// The method of the request.
         method: String,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
-        /// The end of what it wrote for people.
+        /// The end of its error output.
         said: String,
     },
-    /// It answered with an error of the protocol.
+    /// It responded with a protocol error.
     #[error("the server answers {message} ({code})")]
     Refused {
-        /// JSON-RPC's number.
+        /// The JSON-RPC error code.
         code: i64,
-        /// Its words, cut.
+        /// The message, truncated.
         message: String,
-        /// Its data as JSON, where there is some.
+        /// The error's data as JSON, if any.
         data: Option<String>,
     },
-    /// The task that it made of a call ended with an error of the protocol.
+    /// A task that it created for a call ended with a protocol error.
     #[error("{error}")]
     TaskFailed {
-        /// The error as an answer would have it.
+        /// The error as in a response.
         error: Box<ClientError>,
-        /// All of it: a JSON object.
+        /// The whole error: a JSON object.
         whole: Box<RawValue>,
     },
-    /// It answered something that is no answer.
+    /// Its response is invalid.
     #[error("the server's answer is not understood: {0}")]
     Malformed(String),
-    /// Its answer is over the limit.
+    /// Its response exceeds the limit.
     #[error("the server's answer is over {0} bytes")]
     TooLong(usize),
-    /// It speaks no revision that haft speaks.
+    /// It speaks no revision that haft supports.
     #[error("the server speaks {0}, which haft does not")]
     Revision(String),
-    /// It wants to know who asks, or does not let them.
+    /// It requires credentials, or refuses those it got.
     #[error("the server answers HTTP {status}: it wants other credentials{}", after(.challenge))]
     Unauthorized {
         /// 401 or 403.
         status: u16,
-        /// Its `WWW-Authenticate`.
+        /// Its `WWW-Authenticate` header.
         challenge: String,
     },
     /// Signing in failed.
     #[error("signing in failed: {0}")]
     SignIn(String),
-    /// It answered with another status of HTTP.
+    /// It responded with another HTTP status.
     #[error("the server answers HTTP {status}{}", after(.body))]
     Http {
         /// The status.
@@ -78,7 +78,7 @@ pub enum ClientError {
         /// The beginning of the body.
         body: String,
     },
-    /// Its session is over; nothing was done.
+    /// Its session is over; nothing was executed.
     #[error("the server has ended the session")]
     SessionOver,
 }
@@ -92,7 +92,7 @@ fn after(said: &str) -> String {
 }
 
 impl ClientError {
-    /// An error with the server's own words, cut to a length that every client can take.
+    /// Creates an error with the server's own words, truncated to a length that every client can take.
     pub(crate) fn refused(code: i64, message: &str, data: Option<&str>) -> Self {
         Self::Refused {
             code,
@@ -101,7 +101,7 @@ impl ClientError {
         }
     }
 
-    /// Whether nothing of what was asked can have been done, so that it may be asked again.
+    /// Returns whether nothing of the request can have been executed, so that it may be repeated.
     pub fn is_before_effect(&self) -> bool {
         matches!(
             self,
@@ -109,7 +109,7 @@ impl ClientError {
         )
     }
 
-    /// The same where it failed before a call was sent: nothing can have been done.
+    /// Converts an error from before a call was sent: nothing can have been executed.
     pub(crate) fn before_call(self) -> Self {
         match self {
             Self::Closed { .. } | Self::Late { .. } => Self::Unreachable(self.to_string()),
@@ -117,7 +117,7 @@ impl ClientError {
         }
     }
 
-    /// The failure of a call of one of the server's tools.
+    /// Converts to the failure of a call to one of the server's tools.
     pub fn into_tool_error(self, server: &str) -> ToolError {
         let message = format!("{server}: {self}");
         match self {
@@ -128,7 +128,7 @@ impl ClientError {
             Self::Unauthorized { .. } => ToolError::unavailable(message).for_operator(format!(
                 "`haft mcp login {server}` signs in; where the server wants a key, it goes into mcp.servers.{server}.headers"
             )),
-            // JSON-RPC: invalid params.
+            // JSON-RPC's code for invalid params.
             Self::Arguments(_) | Self::Refused { code: -32602, .. } => {
                 ToolError::invalid_arguments(message)
             }

@@ -1,7 +1,7 @@
-//! How a client finds out what era a server is of, and greets it.
+//! The greeting: how a client detects a server's era and introduces itself.
 //!
-//! A server is asked with `server/discover` first. One that does not know it is of the handshake era, and is greeted
-//! with `initialize` (2026-07-28, basic/versioning).
+//! The client first sends `server/discover`. A server that does not know that method is of the handshake era, and gets an
+//! `initialize` (2026-07-28, basic/versioning).
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::wire::RpcError;
 use crate::wire::params::text;
 use crate::wire::reply;
 
-/// How long a server that starts may be silent about `server/discover`, at most, before it is greeted as an older one.
+/// Maximum time that a starting server may leave `server/discover` unanswered before it is treated as an older one.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// What `initialize` and `server/discover` answer, as far as a client looks at it.
+/// The parts of a response to `initialize` and `server/discover` that a client uses.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Greeted<'a> {
@@ -64,7 +64,7 @@ impl Greeted<'_> {
             .map_err(|e| ClientError::Malformed(format!("its greeting: {e}")))
     }
 
-    /// What the server says of itself, at lengths that can be kept.
+    /// Returns the server's description of itself, truncated to lengths that can be kept.
     fn record(&self) -> ServerRecord {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -94,7 +94,7 @@ impl Greeted<'_> {
     }
 }
 
-/// Whether a capability says yes to this.
+/// Returns whether a capability has this member set to true.
 fn says(capability: Option<&RawValue>, name: &str) -> bool {
     let found = capability.and_then(|raw| members(raw.get()).ok());
     let mut found = found.unwrap_or_default().into_iter();
@@ -102,11 +102,11 @@ fn says(capability: Option<&RawValue>, name: &str) -> bool {
 }
 
 impl Client {
-    /// Greets the server as it is `known` to speak, else as it turns out to.
+    /// Greets the server in its `known` era, or else in the one that it turns out to speak.
     pub(super) async fn greet(&mut self, known: Option<Era>) -> Result<(), ClientError> {
         match known {
             Some(Era::Legacy(_)) => self.initialize().await,
-            // What was true yesterday may not be so today.
+            // It may have changed since it was last seen.
             Some(Era::Modern) | None => {
                 if self.discover().await? {
                     return Ok(());
@@ -116,7 +116,7 @@ impl Client {
         }
     }
 
-    /// Asks a server of the stateless era what it is; whether it is one.
+    /// Sends `server/discover`; returns whether the server is of the stateless era.
     async fn discover(&mut self) -> Result<bool, ClientError> {
         let whole = self.limits.connect;
         let patience = if self.wire.may_stay_silent() {
@@ -129,7 +129,7 @@ impl Client {
             self.ask_as(Some(Era::Modern), question)
         };
         let raw = match ask().await {
-            // It refuses the revision, and says that it speaks it: once more, then.
+            // It refuses the revision but says that it supports it, so try once more.
             Err(error) if speaks_modern(&error) => ask().await,
             other => other,
         };
@@ -139,7 +139,7 @@ impl Client {
         };
         let greeted = Greeted::read(&raw)?;
         if !greeted.supported_versions.iter().any(|v| v == MODERN) {
-            // It knows the method, and none of the stateless revisions that haft knows.
+            // It knows the method, but no stateless revision that haft supports.
             return Ok(false);
         }
         self.era = Era::Modern;
@@ -172,7 +172,7 @@ impl Client {
     }
 }
 
-/// Whether a server that refused the revision of the stateless era names it among those that it speaks.
+/// Returns whether a server that refused the stateless era's revision lists it as supported.
 fn speaks_modern(error: &ClientError) -> bool {
     #[derive(Deserialize)]
     struct Data {
@@ -188,10 +188,10 @@ fn speaks_modern(error: &ClientError) -> bool {
     data.is_some_and(|data| data.supported.iter().any(|revision| revision == MODERN))
 }
 
-/// Whether a server that answered this to `server/discover` is to be greeted with `initialize`.
+/// Returns `Ok` if this answer to `server/discover` means that the server expects `initialize`.
 fn is_older(error: ClientError, may_stay_silent: bool) -> Result<(), ClientError> {
     match error {
-        // It is of the stateless era, and says which revisions it speaks.
+        // It is of the stateless era and lists the revisions that it supports.
         ClientError::Refused {
             code,
             message,
@@ -206,7 +206,7 @@ fn is_older(error: ClientError, may_stay_silent: bool) -> Result<(), ClientError
             }
             Err(ClientError::Revision(format!("{message} {data}")))
         }
-        // Servers of the handshake era refuse what comes before it in many ways.
+        // Servers of the handshake era refuse a request before the handshake in many ways.
         ClientError::Refused { .. }
         | ClientError::Malformed(_)
         | ClientError::Http {

@@ -1,4 +1,4 @@
-//! The wire of a server behind HTTP: Streamable HTTP, or the HTTP+SSE of 2024-11-05 where the server knows nothing newer.
+//! `HttpWire`: the wire to an HTTP server: Streamable HTTP, or HTTP+SSE of 2024-11-05 if the server supports nothing newer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,23 +25,23 @@ pub use crate::client::endpoint::{Endpoint, EndpointError};
 
 use streamable::Streamable;
 
-/// What a server turned out to speak, so that the next wire to it begins there.
+/// What a server turned out to speak, so that the next wire to it starts there.
 #[derive(Debug, Default)]
 pub struct Remembered {
     is_sse: AtomicBool,
 }
 
 impl Remembered {
-    /// Whether it speaks the HTTP+SSE of 2024-11-05.
+    /// Returns whether the server speaks HTTP+SSE of 2024-11-05.
     pub fn is_sse(&self) -> bool {
         self.is_sse.load(Ordering::Relaxed)
     }
 }
 
-/// The wire to a server behind HTTP.
+/// The wire to an HTTP server.
 pub struct HttpWire {
     streamable: Streamable,
-    /// The older transport, once it was turned to.
+    /// The older transport, once in use.
     sse: Mutex<Option<Arc<SseWire>>>,
     remembered: Arc<Remembered>,
 }
@@ -53,12 +53,12 @@ impl std::fmt::Debug for HttpWire {
 }
 
 impl HttpWire {
-    /// The wire to this endpoint.
+    /// Creates a wire to this endpoint.
     pub fn new(endpoint: Endpoint, dial: Box<dyn Dial>) -> Self {
         Self::of(Courier::new(endpoint, dial, None), Arc::default())
     }
 
-    /// The same with what is remembered of the server, and with what lets haft in there.
+    /// Creates a wire with what is remembered of the server, and with a source of credentials.
     pub fn known(
         endpoint: Endpoint,
         dial: Box<dyn Dial>,
@@ -94,7 +94,7 @@ impl HttpWire {
             return sse.ask(ask).await;
         }
         match self.streamable.ask(ask.clone()).await {
-            // Who takes no messages at this address may have a stream there.
+            // A server that takes no messages at this address may have a stream there.
             Err(
                 refused @ ClientError::Http {
                     status: 400..=499, ..
@@ -102,7 +102,7 @@ impl HttpWire {
             ) => {
                 match self.turn().await {
                     Ok(sse) => sse.ask(ask).await,
-                    // It has a stream, and something is wrong with it.
+                    // It has a stream, but an invalid one.
                     Err(why @ (ClientError::Malformed(_) | ClientError::TooLong(_))) => Err(why),
                     Err(_) => Err(refused),
                 }
@@ -111,7 +111,7 @@ impl HttpWire {
         }
     }
 
-    /// Turns to the older transport, where the server has it.
+    /// Switches to the older transport, if the server supports it.
     async fn turn(&self) -> Result<Arc<SseWire>, ClientError> {
         let opened = SseWire::open(Arc::clone(self.streamable.courier())).await;
         let is_sse = opened.is_ok();

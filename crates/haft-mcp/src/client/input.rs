@@ -1,4 +1,4 @@
-//! What a call of the stateless era is asked for before it is done, answered for its next round (2026-07-28, MRTR).
+//! Input requests of a stateless server in the middle of a call, answered for the call's next round (2026-07-28, MRTR).
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -13,9 +13,9 @@ use crate::client::error::ClientError;
 use crate::client::respond::Responder;
 use crate::wire::reply;
 
-/// Questions that a server may ask in one round.
+/// Maximum number of a server's questions per round.
 const MOST_QUESTIONS: usize = 16;
-/// The longest state that is carried for a server, in bytes.
+/// Maximum length of the state carried for a server, in bytes.
 const LONGEST_STATE: usize = 1 << 20;
 
 #[derive(Deserialize)]
@@ -34,10 +34,10 @@ struct Question<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// The members that the next round's `params` have beside the call's own, each behind a comma.
+/// Returns the members of the next round's `params` besides the call's own, each with a leading comma.
 ///
 /// # Errors
-/// The server asks for what was not offered, or for too much.
+/// The server asks for something that was not offered, or for too much.
 pub(super) async fn answered(
     result: &RawValue,
     responder: Option<&Responder>,
@@ -58,7 +58,7 @@ pub(super) async fn answered(
         let asked = asked.map(|(name, question)| {
             Box::pin(answer(name, question, responder)) as BoxFuture<'_, Answer>
         });
-        // Together, so that whoever answers may be asked all of it at once.
+        // Concurrently, so that the responder may be asked everything at once.
         let given = all(asked.collect()).await;
         let mut answers = Vec::new();
         for (name, answer) in questions.keys().zip(given) {
@@ -73,7 +73,7 @@ pub(super) async fn answered(
         }
         members = format!(",\"inputResponses\":{{{}}}", answers.join(","));
     }
-    // It goes back as it came, and only where there was one.
+    // The state goes back unchanged, and only if there was one.
     if let Some(state) = required.request_state {
         if state.get().len() > LONGEST_STATE {
             return Err(malformed(format!("a state of over {LONGEST_STATE} bytes")));
@@ -87,7 +87,7 @@ pub(super) async fn answered(
 /// An answer, or why there is none.
 type Answer = Result<Box<RawValue>, ClientError>;
 
-/// What all of these come to, run side by side.
+/// Runs the futures concurrently and returns their results in order.
 async fn all<T>(mut running: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! The log messages that a server of the handshake era sends: as mild as a caller wants them (`logging/setLevel`).
+//! The level of log messages that a handshake-era server sends, as low as its callers want (`logging/setLevel`).
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use haft::caller::LogLevel;
 
 use crate::client::{Client, Question};
 
-/// How long the call that wants other messages waits for the server to take the level in.
+/// How long a call that wants another level waits for the server to apply it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Client {
-    /// Tells a server of the handshake era the mildest log messages that are wanted, where it is to send milder ones than it was told
-    /// last. The connection is shared: what one caller wants others are not sent, and no caller makes it send less.
+    /// Tells a handshake-era server the lowest level of log messages wanted, if that is lower than it was told last. Callers
+    /// share the connection: each gets only the messages that it wants, and none can raise the level for the others.
     pub(crate) async fn want_log(&self, wanted: Option<LogLevel>) {
         let Some(wanted) = wanted else { return };
         if self.era.is_modern() || !self.server.has_logging {
@@ -27,7 +27,7 @@ impl Client {
         let params = format!("\"level\":\"{}\"", wanted.as_str());
         let question = Question::new("logging/setLevel", &params, self.limits.list.min(PATIENCE));
         if let Err(error) = self.ask(question).await {
-            // Its messages come at the level that it chose itself; a later call shows whether the connection is gone.
+            // The server keeps its own level; a later call shows if the connection is lost.
             tracing::debug!(%error, "a server does not take a log level");
         }
     }

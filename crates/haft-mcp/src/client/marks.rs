@@ -1,7 +1,7 @@
-//! Arguments that are repeated in headers: the marks `x-mcp-header` of a tool's schema (2026-07-28, transports).
+//! `Mark`: arguments that are repeated in headers, marked `x-mcp-header` in a tool's schema (2026-07-28, transports).
 //!
-//! What stands between haft and the server may choose a way by these headers without reading the message. A tool with a mark
-//! that is not valid is left out: what would be sent for it is not defined.
+//! Intermediaries between haft and the server may route by these headers without reading the message. A tool with an invalid mark
+//! is left out, since what to send for it is undefined.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,24 +10,24 @@ use haft::text::clip;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The mark in a schema.
+/// The name of the mark in a schema.
 const MARK: &str = "x-mcp-header";
-/// How deep schemas are looked into; further down no argument is reached.
+/// Maximum depth of schemas to search; no argument is deeper.
 const DEEPEST: usize = 64;
 
 /// An argument that is repeated in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// The header.
+    /// The name of the header.
     header: String,
-    /// Where the argument stands: names of members, from the outside.
+    /// The argument's path: member names, outermost first.
     path: Vec<String>,
 }
 
-/// The marks of a tool, by what its server says of it.
+/// Returns a tool's marks, from its description by the server.
 ///
 /// # Errors
-/// A mark is not valid.
+/// A mark is invalid.
 pub(crate) fn marks(tool: &RawValue) -> Result<Vec<Mark>, String> {
     if !tool.get().contains(MARK) {
         return Ok(Vec::new());
@@ -40,13 +40,13 @@ pub(crate) fn marks(tool: &RawValue) -> Result<Vec<Mark>, String> {
     Ok(search.found)
 }
 
-/// The headers for these arguments. An argument that is null or absent has none.
+/// Returns the headers for these arguments. An argument that is null or absent has none.
 pub(crate) fn mirrored(marks: &[Mark], arguments: &str) -> Vec<(String, String)> {
     let header = |mark: &Mark| Some((mark.header.clone(), argument(arguments, &mark.path)?));
     marks.iter().filter_map(header).collect()
 }
 
-/// An argument as a header says it; numbers as they were written.
+/// Returns an argument as header text; numbers stay as written.
 fn argument(arguments: &str, path: &[String]) -> Option<String> {
     let Some((name, deeper)) = path.split_first() else {
         return match arguments.bytes().next()? {
@@ -68,7 +68,7 @@ struct Search {
 }
 
 impl Search {
-    /// Looks through a schema. `reached`: arguments of it are found by names alone, from the outside.
+    /// Searches a schema. `reached`: its arguments can be reached by member names alone, from the outermost object.
     fn look(&mut self, schema: &Value, reached: bool) -> Result<(), String> {
         if self.depth > DEEPEST {
             return Err(format!("its schema is over {DEEPEST} levels deep"));
@@ -142,7 +142,7 @@ impl Search {
     }
 }
 
-/// A character of a header's name (RFC 9110, 5.6.2).
+/// Returns whether a byte may occur in a header's name (RFC 9110, 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

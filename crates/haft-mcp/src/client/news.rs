@@ -1,4 +1,4 @@
-//! News: what a server tells by itself, of what it has rather than of a call.
+//! `News`: what a server reports on its own about its lists and resources rather than about a call.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
-/// News that a listener may lie behind.
+/// Maximum number of news items that a listener may lag behind.
 const BEHIND: usize = 256;
-/// The longest address of a resource that is taken from a server, in bytes.
+/// Maximum length of a resource's URI from a server, in bytes.
 const LONGEST_ADDRESS: usize = 64 << 10;
 
 /// What a server says has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// Its list of tools.
+    /// The list of tools.
     Tools,
-    /// Its list of prompts.
+    /// The list of prompts.
     Prompts,
-    /// Its list of resources, or of their templates.
+    /// The list of resources, or of their templates.
     Resources,
-    /// The resource of this address.
+    /// The resource with this URI.
     Updated(Arc<str>),
-    /// The stream of changes that was asked for by the request of this number begins, and will tell of these resources.
+    /// The stream of changes that the request with this number opened begins, and will report these resources.
     Acknowledged(u64, Arc<[String]>),
-    /// Nothing more is heard of the server.
+    /// The server can no longer be heard.
     Over,
 }
 
 impl News {
-    /// Reads a notification; `None` where it is none of these.
+    /// Reads a notification; `None` if it is none of these.
     pub(crate) fn read(method: &str, params: Option<&RawValue>) -> Option<Self> {
         Some(match method {
             "notifications/tools/list_changed" => Self::Tools,
@@ -80,10 +80,10 @@ fn acknowledged(params: &RawValue) -> Option<News> {
     Some(News::Acknowledged(params.meta.stream, uris.into()))
 }
 
-/// Takes a server's news to whoever listens.
+/// Distributes a server's news to listeners.
 #[derive(Debug)]
 pub(crate) struct Bulletin {
-    /// Counts the changes of its list of tools.
+    /// Counts the changes of the server's list of tools.
     tools: watch::Sender<u64>,
     news: broadcast::Sender<News>,
 }
@@ -96,21 +96,21 @@ impl Bulletin {
         }
     }
 
-    /// Tells all listeners.
+    /// Sends news to all listeners.
     pub(crate) fn post(&self, news: News) {
         if news == News::Tools {
             self.tools.send_modify(|count| *count += 1);
         }
-        // Nobody may listen.
+        // There may be no listeners.
         let _ = self.news.send(news);
     }
 
-    /// Counts how often the server said that its list of tools has changed.
+    /// Returns a counter of the changes to the server's list of tools.
     pub(crate) fn list_changes(&self) -> watch::Receiver<u64> {
         self.tools.subscribe()
     }
 
-    /// All that it tells from now on.
+    /// Returns all news from now on.
     pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
         self.news.subscribe()
     }

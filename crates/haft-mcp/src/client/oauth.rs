@@ -1,11 +1,11 @@
-//! `OAuth`: how haft signs in at a server that wants to know who asks (OAuth 2.1; MCP, basic/authorization).
+//! `OAuth`: how haft signs in to a server that requires it (OAuth 2.1; MCP, basic/authorization).
 //!
 //! ```text
 //! a refusal ── challenge.rs ──► metadata.rs ── whose server it is, and who lets in ──► flow.rs ── a person agrees ──► grants.rs
 //! ```
 //!
-//! Nothing that a server says is believed: an authorization server must name itself as it was named, the address of its page is
-//! looked at before a person sees it, and a token goes to the server for which it was given, and to no other.
+//! haft trusts nothing that a server says: an authorization server must identify itself by the name it was given, the address of
+//! its page is checked before a user sees it, and a token goes only to the server that it was issued for.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -36,25 +36,25 @@ use challenge::Challenge;
 use flow::Flow;
 use metadata::Discovery;
 
-/// Most scopes that are noted as missed, and the longest of them, in bytes.
+/// Maximum number of missing scopes to note, and the maximum length of each, in bytes.
 const MOST_MISSED: usize = 32;
 const LONGEST_SCOPE: usize = 256;
 
-/// Requests to a person in the life of one connection.
+/// Maximum number of times that a user is asked per connection.
 const MOST_VISITS: usize = 3;
-/// How long an authorization server is left alone that gave no other token.
+/// Pause after an authorization server issued no new token.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// What settings say of signing in at a server.
+/// The settings for signing in to a server.
 #[derive(Clone, Default)]
 pub struct OAuthTerms {
-    /// The name by which the authorization server knows haft; an `https` URL is that of a client metadata document.
+    /// haft's client id at the authorization server; an `https` URL refers to a client metadata document.
     pub client_id: Option<String>,
-    /// The secret that belongs to it.
+    /// The client secret.
     pub client_secret: Option<String>,
-    /// The only authorization server that haft signs in by, as it names itself; whichever the server names where there is none.
+    /// The only authorization server that haft may use, by its own name; `None` allows any that the server names.
     pub issuer: Option<String>,
-    /// What is asked for beside what the server wants.
+    /// Scopes to request in addition to those that the server wants.
     pub scopes: Vec<String>,
 }
 
@@ -68,54 +68,53 @@ impl std::fmt::Debug for OAuthTerms {
     }
 }
 
-/// Fetches what authorization servers say.
+/// Fetches documents and tokens from authorization servers.
 pub trait Fetch: Send + Sync {
-    /// Sends a request and reads its answer, of a bounded size. Redirects of a POST are not followed.
+    /// Sends a request and reads its response, up to a maximum size. Does not follow redirects of a POST.
     fn fetch(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, Result<Response<Vec<u8>>, String>>;
 }
 
-/// Where grants are kept: those of one server and one principal.
+/// Storage for the grants of one server and one principal.
 pub trait Vault: Send + Sync {
-    /// What is there now.
+    /// Returns the stored grants.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The storage cannot be read.
     fn load(&self) -> Result<Grants, String>;
 
-    /// Keeps these from now on.
+    /// Stores these grants.
     ///
     /// # Errors
-    /// They cannot be kept.
+    /// The grants cannot be stored.
     fn save(&self, grants: &Grants) -> Result<(), String>;
 
-    /// A number that is another one once what is there was changed or forgotten, by whichever process. Looked at before each
-    /// request.
+    /// Returns a number that changes when any process changes or removes the grants. Checked before each request.
     fn version(&self) -> u64;
 
-    /// Holds what is there against other processes until what this returns is dropped: a token by which another one is had may
-    /// count once, and who sends it again may lose all that it led to.
+    /// Locks the storage against other processes until the returned value is dropped: a refresh token may be valid only once, and
+    /// reusing it may invalidate every token derived from it.
     ///
     /// # Errors
-    /// It cannot be held, or another process holds it for long.
+    /// The storage cannot be locked, or another process holds the lock for too long.
     fn hold(&self) -> BoxFuture<'_, Result<Box<dyn Any + Send>, String>>;
 }
 
-/// A person who can be sent to the page of an authorization server.
+/// A user who can be sent to an authorization server's page.
 pub trait Visit: Send + Sync {
-    /// Where the page sends the person back to.
+    /// Returns the URL to which the page sends the user back.
     fn redirect_uri(&self) -> String;
 
-    /// Sends the person to the page of the authorization server of this name; the query with which they come back.
+    /// Sends the user to the page of the authorization server with this name; returns the query of the redirect back.
     fn visit<'a>(&'a self, page: Url, issuer: &'a str) -> BoxFuture<'a, Result<String, String>>;
 }
 
-/// Signs in at one server, for one principal.
+/// Signs in to one server, for one principal.
 pub struct OAuth {
     server: Url,
     terms: OAuthTerms,
     fetch: Arc<dyn Fetch>,
     vault: Arc<dyn Vault>,
-    /// None where nobody can be asked now.
+    /// `None` if no user can be asked now.
     visit: Option<Arc<dyn Visit>>,
     state: tokio::sync::Mutex<State>,
 }
@@ -123,10 +122,10 @@ pub struct OAuth {
 #[derive(Default)]
 struct State {
     grants: Option<Grants>,
-    /// The version of the vault that they are of.
+    /// The version of the vault that the grants were read from.
     version: u64,
     visits: usize,
-    /// When no other token was to be had, and for which.
+    /// When a refresh last failed, and for which grant.
     failed: Option<(Instant, Grant)>,
 }
 
@@ -139,7 +138,7 @@ impl std::fmt::Debug for OAuth {
 }
 
 impl OAuth {
-    /// Signs in at this server, by what is in the vault.
+    /// Signs in to this server with the grants in the vault.
     ///
     /// # Errors
     /// The address is not a URL.
@@ -159,7 +158,7 @@ impl OAuth {
         })
     }
 
-    /// The same with a person who can be asked.
+    /// Sets a user who can be asked.
     #[must_use]
     pub fn with_visit(mut self, visit: Arc<dyn Visit>) -> Self {
         self.visit = Some(visit);
@@ -170,7 +169,7 @@ impl OAuth {
         ClientError::SignIn(why)
     }
 
-    /// Whether the person is still to be asked: who signs in means to, whatever is in the vault.
+    /// Returns whether the user is yet to be asked: a sign-in asks at least once, whatever is in the vault.
     fn is_first(&self, state: &State) -> bool {
         self.visit.is_some() && state.visits == 0
     }
@@ -179,7 +178,7 @@ impl OAuth {
         if self.is_first(state) {
             return Ok(None);
         }
-        // Another process may have taken another token, or the user may have signed out.
+        // Another process may have obtained another token, or the user may have signed out.
         if state.grants.is_none() || state.version != self.vault.version() {
             self.load(state)?;
         }
@@ -189,12 +188,12 @@ impl OAuth {
         if !grant.is_old() {
             return Ok(grant.access_token);
         }
-        // A token whose time is over may still be taken where there is no way to another one: the server decides.
+        // If no new token is available, an expired one may still be accepted: the server decides.
         self.refresh(state, &grant).await;
         Ok(self.held(state).and_then(|grant| grant.access_token))
     }
 
-    /// What holds now, by the authorization server that settings name.
+    /// Returns the current grant, if it is from the authorization server in the settings.
     fn held(&self, state: &State) -> Option<Grant> {
         let grant = state.grants.as_ref()?.current()?;
         let issuer = self.terms.issuer.as_deref();
@@ -202,7 +201,7 @@ impl OAuth {
         is_meant.then(|| grant.clone())
     }
 
-    /// Takes another token for one that is over; whether there is one. Where another process was first, it is that one's.
+    /// Replaces an expired token; returns whether there is one. If another process was first, uses that process's token.
     async fn refresh(&self, state: &mut State, grant: &Grant) -> bool {
         let paused = |(when, of): &(Instant, Grant)| of == grant && when.elapsed() < PAUSE;
         if state.failed.as_ref().is_some_and(paused) {
@@ -250,7 +249,7 @@ impl OAuth {
     }
 
     fn load(&self, state: &mut State) -> Result<(), ClientError> {
-        // What changes while it is read is read again.
+        // Read the version first: changes made while loading cause another load.
         state.version = self.vault.version();
         state.grants = Some(self.vault.load().map_err(Self::failed)?);
         Ok(())
@@ -266,7 +265,7 @@ impl OAuth {
                 .and_then(|grant| grant.access_token.as_deref());
             token.is_some() && token != refused
         };
-        // Another request was refused first, and has seen to it.
+        // Another request was refused first and has already handled it.
         if is_other(&self.held(state)) {
             return Ok(true);
         }
@@ -295,7 +294,7 @@ impl OAuth {
         self.ask(state, &challenge, &**visit).await
     }
 
-    /// Notes the scopes that the server misses: the next sign-in asks for them.
+    /// Notes the scopes that the server finds missing: the next sign-in requests them.
     async fn note_missed(
         &self,
         state: &mut State,
@@ -320,10 +319,10 @@ impl OAuth {
         saved.map_err(Self::failed)
     }
 
-    /// Gives the tokens back to the authorization servers that take them; whether one of them did.
+    /// Revokes the tokens at the authorization servers that support it; returns whether any did.
     ///
     /// # Errors
-    /// What is in the vault cannot be read, or an authorization server did not take a token.
+    /// The vault cannot be read, or an authorization server refused to revoke a token.
     pub async fn revoke(&self) -> Result<bool, String> {
         let grants = self.vault.load()?;
         let mut is_revoked = false;
@@ -333,7 +332,7 @@ impl OAuth {
         Ok(is_revoked)
     }
 
-    /// Asks a person; whether there is another token now.
+    /// Asks the user; returns whether there is a new token.
     async fn ask(
         &self,
         state: &mut State,
@@ -350,7 +349,7 @@ impl OAuth {
         let before = grants.of(&found.server.issuer).cloned();
         let mut wanted = found.scopes(&self.terms, challenge, before.as_ref());
         if !grants.missed.is_empty() {
-            // With what it has already, or that would be missed next.
+            // Together with the scopes it already has, which would otherwise be missing next.
             let held = before.iter().flat_map(|grant| &grant.scopes);
             let more: Vec<String> = grants.missed.iter().chain(held).cloned().collect();
             let more = more.into_iter().filter(|scope| !wanted.contains(scope));
@@ -361,7 +360,7 @@ impl OAuth {
             grant.access_token.is_some() && wanted.iter().all(|scope| grant.scopes.contains(scope))
         };
         let wants_more = challenge.error.as_deref() == Some("insufficient_scope");
-        // What it wants was asked for already: asking again changes nothing.
+        // What it wants was already requested, so asking again would change nothing.
         if wants_more && before.as_ref().is_some_and(has_all) {
             return Ok(false);
         }

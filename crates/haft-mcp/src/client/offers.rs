@@ -1,18 +1,18 @@
-//! `Offers`: what haft does for servers in the middle of a call, as they are told it.
+//! `Offers`: what haft offers to do for servers in the middle of a call.
 
 /// What haft offers to do for servers (`clientCapabilities`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offers {
-    /// Forms are shown to a person (`elicitation/create`).
+    /// Show forms to a user (`elicitation/create`).
     pub elicitation: bool,
-    /// A model answers (`sampling/createMessage`).
+    /// Have a model answer (`sampling/createMessage`).
     pub sampling: bool,
-    /// Folders are named (`roots/list`).
+    /// List folders (`roots/list`).
     pub roots: bool,
 }
 
 impl Offers {
-    /// The capabilities as JSON; `tasks` is whether an answer may be a task.
+    /// Returns the capabilities as JSON; `tasks` says whether an answer may be a task.
     pub(crate) fn json(self, tasks: bool) -> String {
         let offers = [
             (
@@ -28,7 +28,7 @@ impl Offers {
         format!("{{{}}}", offers.join(","))
     }
 
-    /// Whether a request of this method is one that is offered.
+    /// Returns whether requests of this method are offered.
     pub(crate) fn include(self, method: &str) -> bool {
         match method {
             "elicitation/create" => self.elicitation,

@@ -1,4 +1,4 @@
-//! `Pending`: the requests that wait for their answers on one stream that all of them share.
+//! `Pending`: the requests that wait for their answers on one shared stream.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::client::respond::Inquiry;
 use crate::client::speech::{self, Heard, ServerAsk};
 use crate::client::wire::Ask;
 
-/// What a request is answered: the whole message.
+/// The answer to a request: the whole message.
 pub(crate) type Answered = oneshot::Receiver<Result<Bytes, ClientError>>;
 
-/// Requests under way on a stream, and what is known of the stream.
+/// The requests in progress on a stream, and the state of the stream.
 pub(crate) struct Pending {
     entries: Mutex<HashMap<u64, Entry>>,
     open: AtomicBool,
     bulletin: Bulletin,
-    /// Hears what is for no call.
+    /// Receives what belongs to no call.
     nobody: Arc<Inquiry>,
 }
 
@@ -43,7 +43,7 @@ impl Pending {
         }
     }
 
-    /// Notes a request that is about to be sent.
+    /// Registers a request that is about to be sent.
     pub(crate) fn begin(&self, ask: &mut Ask<'_>) -> Answered {
         let (answer, answered) = oneshot::channel();
         let entry = Entry {
@@ -55,7 +55,7 @@ impl Pending {
         answered
     }
 
-    /// Forgets a request; whether it was still waiting.
+    /// Removes a request; returns whether it was still waiting.
     pub(crate) fn forget(&self, id: u64) -> bool {
         self.entries.lock().remove(&id).is_some()
     }
@@ -64,17 +64,17 @@ impl Pending {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Counts how often the server said that its list of tools has changed.
+    /// Returns a counter of the changes to the server's list of tools.
     pub(crate) fn list_changes(&self) -> watch::Receiver<u64> {
         self.bulletin.list_changes()
     }
 
-    /// All that the server tells of what it has, from now on.
+    /// Returns all news from the server, from now on.
     pub(crate) fn news(&self) -> broadcast::Receiver<News> {
         self.bulletin.listen()
     }
 
-    /// The stream has ended: everything under way fails.
+    /// Marks the stream as ended: all requests in progress fail.
     pub(crate) fn end(&self) {
         self.open.store(false, Ordering::Release);
         let entries = std::mem::take(&mut *self.entries.lock());
@@ -85,11 +85,11 @@ impl Pending {
         self.bulletin.post(News::Over);
     }
 
-    /// Takes a message in. A request of the server's is for whoever this returns.
+    /// Handles a message. Returns a server's request along with the call that it is for.
     pub(crate) fn hear(&self, bytes: Bytes) -> Option<(Arc<Inquiry>, ServerAsk)> {
         match speech::hear(&bytes) {
             Heard::Answer(id) => {
-                // An answer to nothing, or a second one, is nobody's.
+                // An answer without a waiting request, or a second one, is ignored.
                 let entry = self.entries.lock().remove(&id);
                 if let Some(entry) = entry {
                     let _gone = entry.answer.send(Ok(bytes));
@@ -121,8 +121,8 @@ impl Pending {
         None
     }
 
-    /// Whom a request of the server's is for. It does not say in which call it asks: where more than one could be meant, it is
-    /// for none.
+    /// Returns the call that a server's request is for. The request does not name its call, so if several are possible, it is for
+    /// none.
     fn addressee(&self) -> Arc<Inquiry> {
         let entries = self.entries.lock();
         let mut able = entries.values().filter(|entry| entry.inquiry.can_respond());
@@ -132,7 +132,7 @@ impl Pending {
         }
     }
 
-    /// Fails the request that a message over the limit answers, or all of them where it does not say which.
+    /// Fails the request that an overlong message answers, or all requests if the message does not say which.
     pub(crate) fn fail_long(&self, begin: &[u8], longest: usize) {
         let mut entries = self.entries.lock();
         let failed = match id_in(begin).and_then(|id| entries.remove(&id)) {
@@ -145,7 +145,7 @@ impl Pending {
     }
 }
 
-/// The number of the request that a message answers, where it stands before what the answer is.
+/// Returns the number of the request that a message answers, if it precedes the result.
 fn id_in(begin: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(begin);
     let head = text.split(['{', '[']).nth(1)?;

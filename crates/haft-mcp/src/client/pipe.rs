@@ -1,4 +1,4 @@
-//! The wire of a server that is a process: one message a line, both ways.
+//! `PipeWire`: the wire to a server process: one message per line, in both directions.
 
 use std::io;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::client::speech;
 use crate::client::wire::{Ask, Wire};
 use crate::era::Era;
 
-/// The longest message that a server may send, in bytes.
+/// Maximum length of a message from a server, in bytes.
 pub const LONGEST: usize = 64 * 1024 * 1024;
-/// Messages that wait to be written; whoever has another one waits.
+/// Maximum number of messages queued for writing; further senders wait.
 const WAITING: usize = 64;
-/// How much is read at once.
+/// Number of bytes to read at a time.
 const CHUNK: usize = 64 * 1024;
 
 /// The process behind a wire.
 pub trait Process: Send + Sync {
-    /// The end of what it wrote to its standard error.
+    /// Returns the end of what it wrote to its standard error.
     fn last_words(&self) -> String;
 
-    /// Ends it: its input has ended already. It is given some time, then asked, then killed.
+    /// Ends it: its input has already ended. It gets some time, then a termination signal, then is killed.
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Debug for PipeWire {
 }
 
 impl PipeWire {
-    /// The wire over a process's input and output. Must be called inside a tokio runtime.
+    /// Creates a wire over a process's input and output. Must be called inside a tokio runtime.
     pub fn new(
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,
@@ -58,7 +58,7 @@ impl PipeWire {
         let pending = Arc::new(Pending::new());
         let (outgoing, lines) = mpsc::channel(WAITING);
         tokio::spawn(write(input, lines));
-        // It holds no sender that keeps the writer alive: the writer ends with the wire.
+        // Weak, so that the reader does not keep the writer alive: the writer ends with the wire.
         let answers = outgoing.downgrade();
         let lines = Lines::new(output, longest);
         tokio::spawn(read(lines, Arc::clone(&pending), answers));
@@ -81,7 +81,7 @@ impl PipeWire {
     }
 
     async fn send(&self, mut message: Vec<u8>) -> Result<(), ClientError> {
-        // A message is one line. Outside of strings, which hold none as they are, line ends are white space like any other.
+        // A message is one line. Outside of strings, which contain no raw line ends, line ends are ordinary white space.
         for byte in &mut message {
             if matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -92,7 +92,7 @@ impl PipeWire {
     }
 }
 
-/// Takes a request out when nobody waits for it any more, and tells the server.
+/// Removes a request when its caller stops waiting, and tells the server.
 struct Waiting<'a> {
     wire: &'a PipeWire,
     id: u64,
@@ -104,7 +104,7 @@ impl Drop for Waiting<'_> {
             return;
         }
         if let Ok(sender) = self.wire.sender() {
-            // A server that does not read hears nothing of it, either.
+            // A server that does not read misses the notice as well.
             let _full_or_gone = sender.try_send(speech::cancelled(self.id));
         }
     }
@@ -166,7 +166,7 @@ impl Wire for PipeWire {
     }
 }
 
-/// Writes lines until nobody sends any or the stream breaks.
+/// Writes lines until all senders are dropped or the stream breaks.
 async fn write(mut input: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(mut batch) = lines.recv().await {
         batch.push(b'\n');
@@ -182,7 +182,7 @@ async fn write(mut input: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec
     }
 }
 
-/// Reads messages until the stream ends; then everything under way fails.
+/// Reads messages until the stream ends, then fails all requests in progress.
 async fn read<R: AsyncRead + Unpin>(
     mut lines: Lines<R>,
     pending: Arc<Pending>,
@@ -197,7 +197,7 @@ async fn read<R: AsyncRead + Unpin>(
                 let answers = answers.clone();
                 inquiry.answer(ask, async move |answer| {
                     if let Some(sender) = answers.upgrade() {
-                        // A server that asks and does not read must not stop its own answers.
+                        // A server that asks but does not read must not hold up its own answers.
                         let _full_or_gone = sender.try_send(answer);
                     }
                 });
@@ -212,22 +212,22 @@ async fn read<R: AsyncRead + Unpin>(
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Message(Bytes),
-    /// Over the limit: its beginning.
+    /// An overlong line: its beginning.
     TooLong(Vec<u8>),
 }
 
-/// Lines of a stream, bounded.
+/// Lines of a stream, limited in length.
 struct Lines<R> {
     from: R,
     buffer: BytesMut,
-    /// How far the buffer has been looked through.
+    /// How far the buffer has been searched.
     seen: usize,
     longest: usize,
-    /// The beginning of a line that is being passed over.
+    /// The beginning of a line that is being skipped.
     skipped: Option<Vec<u8>>,
 }
 
-/// How much of a line that is too long is looked at.
+/// Number of bytes of an overlong line to examine.
 const BEGIN: usize = 256;
 
 impl<R: AsyncRead + Unpin> Lines<R> {
@@ -241,7 +241,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line that is not blank; `None` at the end.
+    /// Returns the next line that is not blank; `None` at the end.
     async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             while let Some(length) = memchr(b'\n', &self.buffer[self.seen..]) {
@@ -275,7 +275,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// What stands at the end without a line end.
+    /// Returns the remainder at the end, without a line end.
     fn last(&mut self) -> Option<Line> {
         let rest = self.buffer.split().freeze();
         self.seen = 0;

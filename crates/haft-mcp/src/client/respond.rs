@@ -1,8 +1,8 @@
-//! `Respond`: who answers a server that asks something of its client in the middle of a call.
+//! `Respond`: answers a server that asks its client for something in the middle of a call.
 //!
-//! A server may ask for input (`elicitation/create`), for a model's words (`sampling/createMessage`) or for folders
-//! (`roots/list`): in the handshake era by a request of its own, in the stateless one by a result that says what is missing.
-//! Nothing is answered that was not offered, and no question outlives the call in which it was asked.
+//! A server may ask for input (`elicitation/create`), a model's output (`sampling/createMessage`) or folders (`roots/list`): in
+//! the handshake era with a request of its own, in the stateless one with a result that says what is missing. Only what was
+//! offered is answered, and no question outlives its call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,23 +16,23 @@ use crate::client::offers::Offers;
 use crate::client::speech::ServerAsk;
 use crate::wire::{RpcError, reply};
 
-/// Questions that a server may have open in one call, or whose answers are on their way.
+/// Maximum number of a server's questions per call that are open or whose answers are on their way.
 const MOST_OPEN: usize = 16;
-/// Answers that need nobody, pings and refusals, that are on their way at the same time. What is asked beyond is not answered:
-/// each answer may take a connection.
+/// Maximum number of concurrent answers that need no user: pings and refusals. Further requests get no answer, since each answer
+/// may take a connection.
 const MOST_AT_ONCE: usize = 16;
 
 /// Answers what a server asks in one call.
 pub trait Respond: Send + Sync {
-    /// The result of a request of this method, as JSON; an error is said to the server in these words. Dropping the future
-    /// withdraws the question.
+    /// Returns the result of a request, as JSON; the server is told the text of an error. Dropping the future withdraws the
+    /// question.
     fn respond<'a>(
         &'a self,
         method: &'a str,
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, String>>;
 
-    /// The same for a request that has a name among those of its call.
+    /// Like [`respond`](Self::respond), for a request that has a name within its call.
     fn respond_named<'a>(
         &'a self,
         name: Option<&'a str>,
@@ -43,18 +43,18 @@ pub trait Respond: Send + Sync {
         self.respond(method, params)
     }
 
-    /// The mildest log messages that are wanted; none where nobody reads any.
+    /// Returns the lowest level of log messages wanted; `None` if nobody reads any.
     fn log(&self) -> Option<LogLevel> {
         None
     }
 
-    /// Hears what a server tells beside: a log message, or what haft does not know. Must not wait.
+    /// Receives other notifications: a log message, or one that haft does not know. Must not block.
     fn hear(&self, method: &str, params: Option<Box<RawValue>>) {
         let _ = (method, params);
     }
 }
 
-/// Who answers in one call, and for what.
+/// Answers a server in one call, within what is offered.
 #[derive(Clone)]
 pub struct Responder {
     pub(crate) offers: Offers,
@@ -70,12 +70,12 @@ impl std::fmt::Debug for Responder {
 }
 
 impl Responder {
-    /// Answers what is offered, and nothing else.
+    /// Creates a responder that answers only what is offered.
     pub fn new(offers: Offers, by: Arc<dyn Respond>) -> Self {
         Self { offers, by }
     }
 
-    /// The answer to a request, where it is one that is offered.
+    /// Returns the answer to a request, if requests of its method are offered.
     pub(crate) async fn answer(
         &self,
         method: &str,
@@ -84,7 +84,7 @@ impl Responder {
         self.answer_named(None, method, params).await
     }
 
-    /// The same for a request that has a name.
+    /// Like [`answer`](Self::answer), for a request that has a name.
     pub(crate) async fn answer_named(
         &self,
         name: Option<&str>,
@@ -98,11 +98,11 @@ impl Responder {
     }
 }
 
-/// What a server asks in one call. Dropping it withdraws its open questions.
+/// What a server asks in one call. Dropping this withdraws its open questions.
 pub(crate) struct Inquiry {
     responder: Option<Responder>,
     open: Arc<AtomicUsize>,
-    /// Answers on their way that need nobody.
+    /// Number of answers on their way that need no user.
     plain: Arc<AtomicUsize>,
     alive: watch::Sender<()>,
 }
@@ -117,7 +117,7 @@ impl Inquiry {
         }
     }
 
-    /// Passes on what the server tells in the call.
+    /// Passes on a notification that the server sends in the call.
     pub(crate) fn hear(&self, method: &str, params: Option<Box<RawValue>>) {
         if let Some(responder) = &self.responder {
             responder.by.hear(method, params);
@@ -128,12 +128,12 @@ impl Inquiry {
         self.responder.is_some()
     }
 
-    /// Whether somebody is thinking about an answer.
+    /// Returns whether any question is still open.
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire) > 0
     }
 
-    /// Answers a request in the background, by what sends the answer.
+    /// Answers a request in the background; `send` sends the answer.
     pub(crate) fn answer<F>(&self, ask: ServerAsk, send: impl FnOnce(Vec<u8>) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -161,7 +161,7 @@ impl Inquiry {
             let answer = tokio::select! {
                 biased;
                 answer = answer => answer,
-                // Nothing is ever sent there: it ends with the call.
+                // Nothing is ever sent: the sender is dropped with the call.
                 _ = alive.changed() => return,
             };
             send(answer).await;
@@ -170,7 +170,7 @@ impl Inquiry {
     }
 }
 
-/// A place among what is answered.
+/// A place within a limit of concurrent answers.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -187,7 +187,7 @@ impl Drop for Place {
     }
 }
 
-/// The message that answers a request of a server.
+/// Returns the message that answers a server's request.
 async fn message(ask: &ServerAsk, responder: Option<&Responder>) -> Vec<u8> {
     if ask.method == "ping" {
         return reply::empty(&ask.id);
@@ -212,7 +212,7 @@ async fn message(ask: &ServerAsk, responder: Option<&Responder>) -> Vec<u8> {
     }
 }
 
-/// The values that a form proposes for its fields, for a person who accepts it as it is (2025-11-25, elicitation).
+/// Returns the default values of a form's fields, for a user who accepts it unchanged (2025-11-25, elicitation).
 pub fn proposed(params: &RawValue) -> serde_json::Map<String, serde_json::Value> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]

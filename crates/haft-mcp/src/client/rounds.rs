@@ -1,4 +1,4 @@
-//! Requests that a server of the stateless era answers in rounds: it asks for input, and is asked again with it (2026-07-28, MRTR).
+//! Requests in rounds: a stateless server asks for input, and the client repeats the request with it (2026-07-28, MRTR).
 
 use haft::text::clip;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::client::error::ClientError;
 use crate::client::{Client, Question, input};
 
-/// How often a server may ask for input in one call.
+/// How often a server may ask for input per call.
 const MOST_ROUNDS: usize = 32;
 
 #[derive(Deserialize)]
@@ -17,7 +17,7 @@ struct Answered {
 }
 
 impl Client {
-    /// Asks until the answer is complete, and gives that whole.
+    /// Repeats a request until its answer is complete and returns the whole result.
     pub(crate) async fn ask_in_rounds(
         &self,
         question: &Question<'_>,

@@ -1,4 +1,4 @@
-//! What a client says and hears, as bytes: requests with what their era wants, answers, notifications.
+//! The messages that a client sends and receives, as bytes: requests with what their era requires, answers, notifications.
 
 use std::io::Write;
 
@@ -17,16 +17,16 @@ use crate::wire::params::text;
 use crate::wire::reply;
 use crate::wire::{self, Id, Message};
 
-/// Where a message that cannot be taken says that it is one, and no line of a log.
+/// Length of the part of an unreadable message in which to look for a sign that it is a message and not a line of a log.
 const BEGIN: usize = 256;
 
-/// haft as a client, for `clientInfo`.
+/// haft's `clientInfo`.
 pub(crate) const WHO: &str = concat!(
     "{\"name\":\"haft\",\"version\":\"",
     env!("CARGO_PKG_VERSION"),
     "\"}"
 );
-/// The members of `_meta` by which a request of the stateless era stands alone, without braces.
+/// Returns the members of `_meta` that make a stateless request self-contained, without braces.
 fn standing(offers: Offers, tasks: bool) -> String {
     format!(
         "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\
@@ -36,7 +36,7 @@ fn standing(offers: Offers, tasks: bool) -> String {
     )
 }
 
-/// A request. Its progress token is its number.
+/// Returns a request. Its progress token is its number.
 pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec<u8> {
     let mut meta = match era {
         Some(Era::Modern) => standing(question.offers(), question.tasks),
@@ -67,13 +67,13 @@ pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec
     out
 }
 
-/// A notification that a request was cancelled.
+/// Returns the notification that a request was cancelled.
 pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     let params = format!("{{\"requestId\":{id},\"reason\":\"the caller ended the call\"}}");
     reply::notification("notifications/cancelled", Some(&params))
 }
 
-/// A request of a server's.
+/// A server's request.
 #[derive(Debug)]
 pub(crate) struct ServerAsk {
     pub(crate) id: Id,
@@ -81,22 +81,22 @@ pub(crate) struct ServerAsk {
     pub(crate) params: Option<Box<RawValue>>,
 }
 
-/// What a message of a server is to a client.
+/// The meaning of a server's message for a client.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// The answer to a request of ours, by its number.
+    /// The answer to the request with this number.
     Answer(u64),
-    /// A request of the server's.
+    /// A request from the server.
     Request(ServerAsk),
-    /// Something that the server has has changed.
+    /// A change on the server.
     News(News),
-    /// Progress of the request of this number, in words.
+    /// Progress of the request with this number, as text.
     Progress(u64, String),
-    /// Something else that the server tells, by its method.
+    /// Another notification, by its method.
     Told(String, Option<Box<RawValue>>),
-    /// A message that cannot be taken, with the number of the request that it answers, and why.
+    /// An invalid message, with the number of the request that it answers, and why it is invalid.
     Unread(u64, String),
-    /// Nothing that a client has to do something about.
+    /// Nothing that a client has to handle.
     Nothing,
     /// Not a message.
     Garbage,
@@ -158,14 +158,14 @@ fn progress(params: Option<&RawValue>) -> Option<Heard> {
     Some(Heard::Progress(params.progress_token, line))
 }
 
-/// Passes a line of progress on.
+/// Passes on a line of progress.
 pub(crate) fn pass_on(progress: Option<&Progress>, line: String) {
     if let Some(progress) = progress {
         progress.info(line);
     }
 }
 
-/// The result in a message that answers a request.
+/// Returns the result in a message that answers a request.
 pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
     let malformed = |why: String| Err(ClientError::Malformed(why));
     match wire::parse(message) {
@@ -179,7 +179,7 @@ pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
     }
 }
 
-/// An error of the protocol.
+/// Converts a protocol error.
 pub(crate) fn refusal(error: &RawValue) -> ClientError {
     #[derive(Deserialize)]
     struct Error<'a> {

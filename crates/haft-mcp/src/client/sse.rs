@@ -1,8 +1,8 @@
-//! The wire of a server behind HTTP+SSE (2024-11-05): one stream of events for all that the server says, and an address, named by
-//! its first event, that takes what haft says.
+//! `SseWire`: the wire to a server with HTTP+SSE (2024-11-05): one event stream for everything that the server sends, and an
+//! address, named by the first event, for what haft sends.
 //!
-//! The transport is deprecated; haft only uses it to reach servers that have no other. A stream that breaks off cannot be gone
-//! on with: the wire is closed then, and the next call opens a new one.
+//! The transport is deprecated; haft only uses it for servers that support no other. A stream that breaks off cannot be resumed:
+//! the wire closes, and the next call opens a new one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,19 +25,19 @@ use crate::client::speech;
 use crate::client::wire::{Ask, Wire};
 use crate::era::Era;
 
-/// How long a server may take to name the address that it takes messages at.
+/// Time limit for a server to name the address for messages.
 const NAMING: Duration = Duration::from_secs(5);
-/// How long it may take to accept a notice at the end.
+/// Time limit for a server to accept a final notice.
 const NOTICE_LIMIT: Duration = Duration::from_secs(5);
 
-/// The wire to a server behind HTTP+SSE.
+/// The wire to a server with HTTP+SSE.
 pub(crate) struct SseWire {
     post: Arc<Post>,
     pending: Arc<Pending>,
     reader: JoinHandle<()>,
 }
 
-/// Where messages go.
+/// Where messages are sent.
 struct Post {
     courier: Arc<Courier>,
     to: Endpoint,
@@ -80,7 +80,7 @@ impl SseWire {
     }
 }
 
-/// Takes a request out when nobody waits for it any more, and tells the server.
+/// Removes a request when its caller stops waiting, and tells the server.
 struct Waiting<'a> {
     wire: &'a SseWire,
     id: u64,
@@ -160,7 +160,7 @@ impl Post {
     async fn send(&self, message: Vec<u8>) -> Result<(), ClientError> {
         let exchange = self.courier.send(self.to.post(message)?).await?;
         let exchange = match self.courier.admitted(exchange).await {
-            // The address was named for this stream: the server knows the stream no more.
+            // The address belongs to this stream, so the server no longer knows the stream.
             Err(ClientError::Http { status: 404, .. }) => return Err(ClientError::SessionOver),
             other => other?,
         };
@@ -168,7 +168,7 @@ impl Post {
     }
 }
 
-/// A stream, with the events that came behind the first one.
+/// A stream, with the events that came after the first one.
 struct Stream {
     exchange: Exchange,
     events: Events,
@@ -205,7 +205,7 @@ async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
     Err(SseWire::closed())
 }
 
-/// The address for messages: of the same origin, as the keys of the one are sent to the other.
+/// Parses the address for messages. It must have the same origin, since haft's credentials are sent to it.
 fn address(base: &Url, named: &str) -> Result<Url, ClientError> {
     let wrong = |why: &str| {
         let named = clip(named, 200);
@@ -223,7 +223,7 @@ fn address(base: &Url, named: &str) -> Result<Url, ClientError> {
     Ok(url)
 }
 
-/// Reads messages until the stream ends; then everything under way fails.
+/// Reads messages until the stream ends, then fails all requests in progress.
 async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
     let longest = post.to.longest;
     let begun = std::mem::take(&mut stream.begun);

@@ -1,5 +1,5 @@
-//! Tasks: a server that answers a call with a handle is asked now and then until there is a result (the extension
-//! `io.modelcontextprotocol/tasks`). For whoever called it is one call that takes its time.
+//! Tasks: the client polls a server that answers a call with a handle until there is a result (the extension
+//! `io.modelcontextprotocol/tasks`). To the caller, this is one long call.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::client::{Client, Question, input, speech};
 use crate::era::Era;
 use crate::wire::reply;
 
-/// How long to wait before a task is looked at again, where its server says nothing.
+/// Polling interval, unless the server sets one.
 const USUAL: Duration = Duration::from_secs(1);
-/// The shortest and the longest that a server may say.
+/// The minimum and maximum interval that a server may set.
 const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(60)];
-/// How long a server may take to accept that a task is cancelled.
+/// Time limit for a server to accept the cancellation of a task.
 const CANCEL: Duration = Duration::from_secs(5);
 
-/// A task as its server shows it.
+/// A task as described by its server.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Task<'a> {
@@ -53,7 +53,7 @@ impl Task<'_> {
     }
 }
 
-/// Tells the server to stop when nobody waits for its task any more.
+/// Tells the server to stop when the caller stops waiting for its task.
 struct Waiting<'a> {
     client: &'a Client,
     task: String,
@@ -102,7 +102,7 @@ fn task_params(task: &str) -> String {
 }
 
 impl Client {
-    /// The result of the task that the server made of a question.
+    /// Returns the result of the task that the server created for a request.
     pub(super) async fn follow_task(
         &self,
         begun: &RawValue,
@@ -132,7 +132,7 @@ impl Client {
                 "input_required" => {
                     let begun = Instant::now();
                     self.give_input(&task, question, &mut answered).await?;
-                    // Waits for a person are no time of the server's.
+                    // Time spent waiting for a user does not count as the server's time.
                     until += begun.elapsed();
                 }
                 "working" => {}
@@ -185,14 +185,14 @@ impl Client {
     }
 }
 
-/// Shows how far a task says it is.
+/// Reports a task's status as progress.
 fn show(question: &Question<'_>, status: Option<&str>) {
     if let Some(status) = status {
         speech::pass_on(question.progress.as_ref(), clip(status, 1000).into_owned());
     }
 }
 
-/// What a task came to.
+/// Returns the result of a task that has ended.
 fn ended(task: &Task<'_>) -> Result<Box<RawValue>, ClientError> {
     match (task.status.as_str(), task.result, task.error) {
         ("completed", Some(result), _) => Ok(result.to_owned()),

@@ -1,4 +1,4 @@
-//! The tools of a server: listed page by page, called by name.
+//! A server's tools: listed page by page, called by name.
 
 use std::collections::HashSet;
 
@@ -14,26 +14,26 @@ use crate::client::respond::Responder;
 use crate::client::{Client, Listed, Question};
 use crate::wire::{MAX_DEPTH, reply};
 
-/// Pages of a list that are read.
+/// Maximum number of pages to read of a list.
 const MOST_PAGES: usize = 1000;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone)]
 pub struct ToolRecord {
-    /// The name by which the server knows it.
+    /// Its name on the server.
     pub name: String,
-    /// All that the server says of it: one JSON object, byte for byte.
+    /// The server's whole description of it: one JSON object, byte for byte.
     pub raw: Box<RawValue>,
 }
 
-/// What a call of a server's tool came to.
+/// The result of calling a server's tool.
 #[derive(Debug, Clone)]
 pub struct CallReply {
-    /// The blocks of content, byte for byte.
+    /// The content blocks, byte for byte.
     pub content: Vec<Box<RawValue>>,
     /// The structured content, byte for byte.
     pub structured: Option<Box<RawValue>>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports failure.
     pub is_error: bool,
     /// The whole result, byte for byte.
     pub result: Box<RawValue>,
@@ -63,10 +63,10 @@ struct Called {
 }
 
 impl Client {
-    /// All tools of the server, in its order; a name that comes twice counts once.
+    /// Returns all tools in the server's order; a repeated name counts once.
     ///
     /// # Errors
-    /// The server does not answer, or has more tools than [`ClientLimits::tools`](crate::client::ClientLimits::tools).
+    /// The server does not respond, or has more tools than [`ClientLimits::tools`](crate::client::ClientLimits::tools).
     pub async fn tools(&self) -> Result<Vec<ToolRecord>, ClientError> {
         if !self.server.has_tools {
             return Ok(Vec::new());
@@ -126,7 +126,7 @@ impl Client {
         )))
     }
 
-    /// The tools that the last list held and that are left out, each with the reason.
+    /// Returns the reasons for the tools of the last list that were left out.
     pub fn left_out(&self) -> Vec<String> {
         self.listed.lock().left_out.clone()
     }
@@ -134,7 +134,7 @@ impl Client {
     /// Calls a tool with these arguments, which reach the server byte for byte.
     ///
     /// # Errors
-    /// The arguments are not a JSON object, or the server does not answer, or refuses. A tool that fails is a reply that says so.
+    /// The arguments are not a JSON object, or the server does not respond or refuses. A tool's failure is a reply that says so.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -144,10 +144,10 @@ impl Client {
         self.call_tool_with(name, arguments, progress, None).await
     }
 
-    /// The same, with somebody who answers what the server asks meanwhile.
+    /// Like [`call_tool`](Self::call_tool), with a responder for what the server asks meanwhile.
     ///
     /// # Errors
-    /// As [`call_tool`](Self::call_tool), and where the server asks for what was not offered, or without an end.
+    /// As [`call_tool`](Self::call_tool), and if the server asks for something that was not offered, or endlessly.
     pub async fn call_tool_with(
         &self,
         name: &str,
@@ -180,7 +180,7 @@ impl Client {
     }
 }
 
-/// Arguments as they are to be sent: one JSON object, so that nothing in them becomes a part of the message around them.
+/// Checks that the arguments are one JSON object, so that nothing in them can become part of the surrounding message.
 fn object(arguments: &str) -> Result<&str, ClientError> {
     let wrong = |why: &str| ClientError::Arguments(why.to_owned());
     if arguments.trim_ascii().is_empty() {
@@ -196,7 +196,7 @@ fn object(arguments: &str) -> Result<&str, ClientError> {
     Ok(raw.get())
 }
 
-/// A member of `params` that is text.
+/// Returns a text member of `params`.
 fn member(name: &str, value: &str) -> String {
     let mut out = format!("\"{name}\":").into_bytes();
     reply::json(&mut out, value);

@@ -1,4 +1,4 @@
-//! `Wire`: what carries a client's messages.
+//! `Wire`: carries a client's messages to a server.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::client::news::News;
 use crate::client::respond::Inquiry;
 use crate::era::Era;
 
-/// A request on its way.
+/// A request to be sent.
 #[derive(Clone)]
 pub struct Ask<'a> {
     pub(crate) id: u64,
     pub(crate) method: &'a str,
     pub(crate) name: Option<&'a str>,
-    /// Headers that repeat what stands in the arguments, by name.
+    /// Headers that repeat arguments, by name.
     pub(crate) mirrored: &'a [(String, String)],
-    /// None before the handshake.
+    /// `None` before the handshake.
     pub(crate) era: Option<Era>,
     /// The whole message.
     pub(crate) message: Vec<u8>,
-    /// Who hears of progress.
+    /// Receives the progress.
     pub(crate) progress: Option<Progress>,
-    /// Who answers what the server asks meanwhile.
+    /// Answers what the server asks meanwhile.
     pub(crate) inquiry: Arc<Inquiry>,
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Ask<'_> {
     }
 }
 
-/// What carries messages to a server and its answers back.
+/// Carries messages to a server and its answers back.
 pub trait Wire: Send + Sync {
     /// Sends a request and waits for the message that answers it. Dropping the future cancels the request.
     fn ask<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>>;
@@ -47,29 +47,29 @@ pub trait Wire: Send + Sync {
     /// Sends a notification.
     fn tell(&self, message: Vec<u8>, era: Era) -> BoxFuture<'_, Result<(), ClientError>>;
 
-    /// The server was greeted as one of this era; what it says by itself is heard from now on.
+    /// Called once the server was greeted in this era; from now on, its own messages are read as well.
     fn begun(&self, _era: Era) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// What it is: `stdio`, `http` or `sse`.
+    /// Returns the kind of wire: `stdio`, `http` or `sse`.
     fn transport(&self) -> &'static str;
 
-    /// Whether it carries something still.
+    /// Returns whether it is still open.
     fn is_open(&self) -> bool;
 
-    /// Counts how often the server said that its list of tools has changed.
+    /// Returns a counter of the changes to the server's list of tools.
     fn list_changes(&self) -> watch::Receiver<u64>;
 
-    /// All that the server tells of what it has, from now on.
+    /// Returns all news from the server, from now on.
     fn news(&self) -> broadcast::Receiver<News>;
 
-    /// The end of what the server wrote for people; empty where nothing is known of that.
+    /// Returns the end of the server's error output; empty if there is none.
     fn last_words(&self) -> String;
 
-    /// Whether a server behind it that knows no `server/discover` may stay silent about it.
+    /// Returns whether a server that does not know `server/discover` may leave it unanswered.
     fn may_stay_silent(&self) -> bool;
 
-    /// Closes it and waits until the server is gone, as far as it is haft's to end.
+    /// Closes the wire and waits until the server has ended, if haft started it.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -1,5 +1,4 @@
-//! The stream on which a server of the handshake era says what belongs to no request: that a list has changed, whether haft
-//! still lives.
+//! The stream on which a handshake-era server sends what belongs to no request: changes of its lists, and pings.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -15,13 +14,13 @@ use crate::client::news::News;
 use crate::client::speech::{self, Heard};
 use crate::era::Era;
 
-/// How long to wait at most before a stream that broke off is asked for again.
+/// Maximum delay before a stream that broke off is requested again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Streams that end at once, one after the other, before haft stops asking.
+/// Number of consecutive streams without events after which haft stops asking.
 const MOST_EMPTY: u32 = 8;
 
-/// Hears the stream for as long as its wire lives and the server offers it.
-/// `opened` hears when it is open, or is not there.
+/// Listens to the stream for as long as its wire exists and the server offers it. Signals `opened` once the stream is open or
+/// known to be missing.
 pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
     let mut events: Option<Events> = None;
@@ -43,14 +42,14 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
         let heard = match stream {
             Ok(mut exchange) => hear(&wire, &mut exchange, &mut now, era).await,
             Err(ClientError::Unreachable(_) | ClientError::Closed { .. }) => false,
-            // Whoever follows something there asks for it again in another session.
+            // Subscribers have to subscribe again in another session.
             Err(ClientError::SessionOver) => {
                 if let Some(session) = wire.upgrade() {
                     session.bulletin.post(News::Over);
                 }
                 return;
             }
-            // It has none.
+            // The server has no such stream.
             Err(_) => return,
         };
         empty = if heard { 0 } else { empty + 1 };
@@ -60,7 +59,7 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
     }
 }
 
-/// Hears one stream to its end; whether there was something in it.
+/// Listens to one stream until its end; returns whether it had any events.
 async fn hear(
     wire: &Weak<Session>,
     exchange: &mut Exchange,

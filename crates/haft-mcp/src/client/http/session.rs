@@ -1,4 +1,4 @@
-//! One session of Streamable HTTP: what goes to the server and what comes back, on the streams that it opens.
+//! `Session`: a session of Streamable HTTP: messages to the server, and what comes back on the streams that it opens.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -27,24 +27,24 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How long to wait before a stream that broke off is asked for again, where the server says nothing.
+/// Delay before a stream that broke off is requested again, unless the server sets one.
 pub(super) const RETRY: Duration = Duration::from_millis(500);
-/// How long a server may take to accept a notice at the end: that a request was cancelled, that a session is over.
+/// Time limit for a server to accept a final notice: that a request was cancelled, or a session is over.
 pub(super) const NOTICE_LIMIT: Duration = Duration::from_secs(5);
-/// How long a stream may take to end behind its answer, so that its connection can be used again.
+/// Time that a stream may take to end after its answer, so that its connection can be reused.
 const ENDING: Duration = Duration::from_secs(1);
-/// How often a stream is asked for again.
+/// How often a stream is requested again.
 const MOST_RETRIES: usize = 20;
 
-/// What is known of a session, and what carries it.
+/// The state of a session.
 pub(super) struct Session {
     pub(super) courier: Arc<Courier>,
-    /// By what the server knows the session, where it has one.
+    /// The server's id for the session, if there is one.
     id: Mutex<Option<HeaderValue>>,
     pub(super) bulletin: Bulletin,
-    /// Calls under way that somebody answers questions in.
+    /// Calls in progress that have a responder.
     inquiries: Mutex<Vec<Weak<Inquiry>>>,
-    /// Hears what is for no call.
+    /// Receives what belongs to no call.
     nobody: Arc<Inquiry>,
 }
 
@@ -59,7 +59,7 @@ impl Session {
         }
     }
 
-    /// Ends the session at the server, where there is one.
+    /// Ends the session at the server, if there is one.
     pub(super) async fn leave(&self) {
         let courier = &self.courier;
         let session = self.id.lock().take();
@@ -67,7 +67,7 @@ impl Session {
             && let Ok(mut request) = courier.endpoint.request(Method::DELETE, Bytes::new())
         {
             request.headers_mut().insert(SESSION, session);
-            // A server may refuse it; there is nothing to do then.
+            // If the server refuses, there is nothing more to do.
             let send = courier.send(request);
             let _gone = tokio::time::timeout(NOTICE_LIMIT, send).await;
         }
@@ -132,7 +132,7 @@ impl Session {
         Ok(request)
     }
 
-    /// Says the revision and the session in a request's headers.
+    /// Sets the headers for the revision and the session.
     fn mark(&self, request: &mut Request<Full<Bytes>>, era: Option<Era>) {
         let headers = request.headers_mut();
         if let Some(era) = era {
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// A response that answers; an error for one that refuses.
+    /// Returns the response if it is successful; an error if it is a refusal.
     async fn admitted(
         &self,
         exchange: Exchange,
@@ -156,7 +156,7 @@ impl Session {
         self.courier.admitted(exchange).await
     }
 
-    /// Listens to a stream until the answer comes; asks for one again that breaks off, where that is possible.
+    /// Listens to a stream until the answer arrives; requests a stream that breaks off again if possible.
     async fn hear_out(
         self: &Arc<Self>,
         mut exchange: Exchange,
@@ -183,14 +183,14 @@ impl Session {
             };
             tokio::time::sleep(events.retry.unwrap_or(RETRY)).await;
             exchange = self.stream(Some(&last), to.era).await?;
-            // What was half read has ended with its stream.
+            // A half-read event ended with its stream.
             events = events.resumed();
         }
         let said = format!("its stream broke off {MOST_RETRIES} times");
         Err(ClientError::Closed { said })
     }
 
-    /// Asks for the server's own stream, or for what follows an event.
+    /// Requests the server's own stream, or the events that follow `last`.
     pub(super) async fn stream(
         &self,
         last: Option<&str>,
@@ -212,7 +212,7 @@ impl Session {
         Ok(exchange)
     }
 
-    /// The answer out of a stream; none where the stream ends without.
+    /// Returns the answer from a stream; `None` if the stream ends without one.
     async fn hear(
         self: &Arc<Self>,
         exchange: &mut Exchange,
@@ -245,8 +245,8 @@ impl Session {
         Ok(None)
     }
 
-    /// Whom a request on the server's own stream is for. It does not say in which call it asks: where more than one could be
-    /// meant, it is for none.
+    /// Returns the call that a request on the server's own stream is for. The request does not name its call, so if several are
+    /// possible, it is for none.
     pub(super) fn addressee(&self) -> Arc<Inquiry> {
         let inquiry = self.inquiries.lock();
         let mut calls = inquiry.iter().filter_map(Weak::upgrade);
@@ -256,7 +256,7 @@ impl Session {
         }
     }
 
-    /// Answers a request of the server's, while its stream is heard on.
+    /// Answers a server's request in the background while its stream is read.
     pub(super) fn answer(self: &Arc<Self>, inquiry: &Inquiry, ask: speech::ServerAsk, era: Era) {
         let inner = Arc::clone(self);
         inquiry.answer(ask, async move |answer| {
@@ -266,14 +266,14 @@ impl Session {
     }
 }
 
-/// Keeps the connection of a stream that ends behind its answer, as it should.
+/// Keeps the connection of a stream that ends after its answer, as it should.
 async fn end(mut exchange: Exchange) {
     if let Ok(Ok(None)) = tokio::time::timeout(ENDING, frame(&mut exchange)).await {
         exchange.keep().await;
     }
 }
 
-/// Whom a stream is for.
+/// The request that a stream belongs to.
 struct Listening {
     id: u64,
     era: Option<Era>,

@@ -1,4 +1,4 @@
-//! Streamable HTTP: a POST for each message, answered by JSON or by a stream of events.
+//! `Streamable`: Streamable HTTP: one POST per message, answered with JSON or an event stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::client::speech;
 use crate::client::wire::Ask;
 use crate::era::{Era, Revision};
 
-/// How long is waited at most for the beginning of the server's own stream.
+/// Maximum time to wait for the server's own stream to open.
 const OPENING: Duration = Duration::from_secs(1);
 
-/// A server behind Streamable HTTP.
+/// A server with Streamable HTTP.
 pub(super) struct Streamable {
     session: Arc<Session>,
-    /// Reads what the server says beside its answers.
+    /// Reads what the server sends besides its answers.
     listening: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -33,7 +33,7 @@ impl Drop for Streamable {
     }
 }
 
-/// Tells a server of the handshake era that a request was cancelled; in the stateless one, closing its stream does.
+/// Tells a handshake-era server that a request was cancelled; in the stateless era, closing the stream does.
 struct Waiting<'a> {
     session: &'a Arc<Session>,
     id: u64,
@@ -95,8 +95,8 @@ impl Streamable {
         self.session.tell(message, era).await
     }
 
-    /// Begins to hear what a server of the handshake era says beside its answers. What it says before its stream is open is
-    /// lost, so that is waited for, for a while.
+    /// Starts to read what a handshake-era server sends besides its answers. Messages sent before its stream is open are lost, so
+    /// this waits briefly until it is.
     pub(super) async fn listen(&self, era: Era) {
         if era >= Revision::V2025_03_26 && !era.is_modern() {
             let (opened, open) = oneshot::channel();
@@ -113,7 +113,7 @@ impl Streamable {
         }
     }
 
-    /// Ends the session, where there is one.
+    /// Ends the session, if there is one.
     pub(super) async fn leave(&self) {
         self.stop_listening();
         self.session.leave().await;

@@ -1,20 +1,20 @@
-//! What a server says beside its refusal: the header `WWW-Authenticate` (RFC 9110, 11.6; RFC 6750, 3; RFC 9728, 5).
+//! `Challenge`: the header `WWW-Authenticate` of a refusal (RFC 9110, 11.6; RFC 6750, 3; RFC 9728, 5).
 
 use std::borrow::Cow;
 
-/// A challenge of the scheme `Bearer`.
+/// A challenge of the `Bearer` scheme.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Challenge {
-    /// Where the server describes itself.
+    /// The URL of the server's metadata.
     pub(super) resource_metadata: Option<String>,
-    /// What a token must allow.
+    /// The scopes that a token needs.
     pub(super) scope: Option<String>,
-    /// Why the last token was not enough.
+    /// Why the last token was insufficient.
     pub(super) error: Option<String>,
 }
 
 impl Challenge {
-    /// Reads the first challenge of the scheme; what is not understood is passed over.
+    /// Reads the first challenge of the scheme; ignores unknown parameters.
     pub(super) fn read(header: &str) -> Self {
         let mut found = Self::default();
         let Some(mut rest) = after_scheme(header) else {
@@ -38,7 +38,7 @@ impl Challenge {
     }
 }
 
-/// What follows the word `Bearer`, where it begins a challenge.
+/// Returns what follows the word `Bearer` where it begins a challenge.
 fn after_scheme(header: &str) -> Option<&str> {
     const SCHEME: &str = "bearer";
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -62,7 +62,7 @@ fn after_scheme(header: &str) -> Option<&str> {
     None
 }
 
-/// A parameter, its value, and what follows; none where another challenge begins.
+/// Returns a parameter, its value, and the rest; `None` where another challenge begins.
 fn parameter(text: &str) -> Option<(&str, Cow<'_, str>, &str)> {
     let text = text.trim_start_matches([' ', '\t', ',']);
     let (name, rest) = text.split_once('=')?;

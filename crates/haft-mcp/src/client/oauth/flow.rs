@@ -1,4 +1,4 @@
-//! One sign-in: haft is made known, a person agrees on the authorization server's page, and a code becomes a token.
+//! `Flow`: one sign-in: haft registers, a user consents on the authorization server's page, and a code becomes a token.
 
 use haft::future::BoxFuture;
 use haft::text::clip;
@@ -19,10 +19,10 @@ use super::grants::{Grant, Registered, now};
 use super::metadata::{Discovery, checked};
 use super::{Fetch, OAuthTerms, Visit};
 
-/// The longest token that is kept.
+/// Maximum length of a token.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-/// A sign-in, and all that it is done by.
+/// A sign-in and what it needs.
 pub(super) struct Flow<'a> {
     pub(super) fetch: &'a dyn Fetch,
     pub(super) terms: &'a OAuthTerms,
@@ -30,7 +30,7 @@ pub(super) struct Flow<'a> {
     pub(super) visit: &'a dyn Visit,
 }
 
-/// What a person comes back with.
+/// What the redirect from the page contains.
 #[derive(Debug, Default)]
 struct Return {
     code: Option<String>,
@@ -39,7 +39,7 @@ struct Return {
     error: Option<String>,
 }
 
-/// What an authorization server says to one that makes itself known.
+/// An authorization server's response to a registration.
 #[derive(Deserialize)]
 struct Registration {
     client_id: String,
@@ -48,7 +48,7 @@ struct Registration {
 }
 
 impl Flow<'_> {
-    /// Signs in, asking for these scopes.
+    /// Signs in, requesting these scopes.
     pub(super) async fn run(
         &self,
         before: Option<&Grant>,
@@ -96,7 +96,7 @@ impl Flow<'_> {
         with_token(grant, &answer)
     }
 
-    /// The code out of what a person came back with.
+    /// Extracts the code from the query of the redirect.
     fn code(&self, query: &str, state: &str) -> Result<String, String> {
         let mut back = Return::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -143,7 +143,7 @@ impl Flow<'_> {
             .ok_or_else(|| "the answer of the page holds no code".to_owned())
     }
 
-    /// As whom haft is known, made known first where nothing says it.
+    /// Returns haft's client registration; registers first if none is known.
     async fn registered(
         &self,
         before: Option<&Grant>,
@@ -235,7 +235,7 @@ impl Flow<'_> {
     }
 }
 
-/// Another token by the one that is for this; none where there is none.
+/// Uses the refresh token to get a new token; `None` if there is no refresh token.
 pub(super) async fn refresh(fetch: &dyn Fetch, grant: &Grant) -> Result<Option<Grant>, String> {
     let Some(token) = grant.refresh_token.clone() else {
         return Ok(None);
@@ -306,7 +306,7 @@ fn with_token(grant: Grant, answer: &BasicTokenResponse) -> Result<Grant, String
 /// Carries the library's requests.
 struct Carried<'f>(&'f dyn Fetch);
 
-/// What was not fetched.
+/// A failed fetch.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Unfetched(String);
@@ -323,7 +323,7 @@ impl<'c> AsyncHttpClient<'c> for Carried<'_> {
 type Refused =
     RequestTokenError<Unfetched, StandardErrorResponse<oauth2::basic::BasicErrorResponseType>>;
 
-/// Why there is no token; never what came in place of one, as a token may stand in it.
+/// Says why there is no token; never quotes an unreadable response, which may contain a token.
 fn refusal(error: &Refused) -> String {
     match error {
         RequestTokenError::ServerResponse(said) => {

@@ -1,56 +1,56 @@
-//! `Grants`: what authorization servers gave haft for one server and one principal.
+//! `Grants`: what authorization servers have issued to haft for one server and one principal.
 
 use std::collections::BTreeMap;
 
 use haft::clock;
 use serde::{Deserialize, Serialize};
 
-/// How long before its end a token counts as old, in seconds.
+/// How long before its expiry a token counts as old, in seconds.
 const EARLY: i64 = 30;
 
-/// What authorization servers gave, by the name of each.
+/// The grants, by authorization server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants {
     current: Option<String>,
     by_issuer: BTreeMap<String, Grant>,
-    /// Scopes that the server missed while nobody could be asked: the next sign-in asks for them.
+    /// Scopes that were missing while no user could be asked: the next sign-in requests them.
     #[serde(default)]
     pub(crate) missed: Vec<String>,
 }
 
-/// What one authorization server gave.
+/// A grant from one authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The authorization server, as it names itself.
+    /// The authorization server's name for itself.
     pub issuer: String,
     /// The server that the token is for.
     pub resource: String,
     pub(crate) client: Registered,
     pub(crate) token_endpoint: String,
-    /// Where tokens are given back, where the authorization server takes them.
+    /// Where to revoke tokens, if the authorization server supports it.
     #[serde(default)]
     pub(crate) revocation_endpoint: Option<String>,
     pub(crate) access_token: Option<String>,
     pub(crate) refresh_token: Option<String>,
-    /// When the token ends, in seconds since 1970.
+    /// The token's expiry, in seconds since 1970.
     pub(crate) expires: Option<i64>,
-    /// What was asked for.
+    /// The scopes that were requested.
     pub scopes: Vec<String>,
 }
 
-/// As whom an authorization server knows haft.
+/// haft's registration at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Registered {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
-    /// Whether the secret goes into the body of a request.
+    /// Whether the secret goes in the body of a request.
     pub(crate) in_body: bool,
-    /// Where a page may send people back to; none where settings brought the name.
+    /// The registered redirect URI; `None` if the client id came from the settings.
     pub(crate) redirect_uri: Option<String>,
 }
 
 impl Registered {
-    /// The name, for a body beside which the secret goes in a header: some servers look for it there, too.
+    /// Returns the client id to repeat in the body when the secret goes in a header: some servers expect it there as well.
     pub(crate) fn id_beside_header(&self) -> Option<&str> {
         (self.secret.is_some() && !self.in_body).then_some(self.id.as_str())
     }
@@ -67,12 +67,12 @@ impl std::fmt::Debug for Grant {
 }
 
 impl Grants {
-    /// What holds now.
+    /// Returns the current grant.
     pub fn current(&self) -> Option<&Grant> {
         self.by_issuer.get(self.current.as_deref()?)
     }
 
-    /// All in it that nobody else may read: tokens, and the secrets by which haft is known.
+    /// Returns all secrets in the grants: tokens and client secrets.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let all = self.by_issuer.values().flat_map(|grant| {
             [
@@ -88,12 +88,12 @@ impl Grants {
         self.by_issuer.get(issuer)
     }
 
-    /// All of them.
+    /// Returns all grants.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Grant> {
         self.by_issuer.values()
     }
 
-    /// Takes a grant in, which holds from now on. It was asked for with all that was missed.
+    /// Adds a grant and makes it the current one. Its request included all missing scopes.
     pub(crate) fn put(&mut self, grant: Grant) {
         self.missed.retain(|scope| !grant.scopes.contains(scope));
         self.current = Some(grant.issuer.clone());
@@ -102,13 +102,13 @@ impl Grants {
 }
 
 impl Grant {
-    /// Whether its token ends soon, or has ended.
+    /// Returns whether its token has expired or soon will.
     pub(crate) fn is_old(&self) -> bool {
         self.expires.is_some_and(|end| end - EARLY <= now())
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub(crate) fn now() -> i64 {
     i64::try_from(clock::now() / 1_000_000_000).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,5 @@
-//! Who lets haft in at a server: what the server says of itself (RFC 9728), and what the authorization server that it names says
-//! of itself (RFC 8414, `OpenID` Connect Discovery).
+//! `Discovery`: who authorizes haft at a server: the server's metadata (RFC 9728), and the metadata of the authorization server
+//! that it names (RFC 8414, `OpenID` Connect Discovery).
 
 use haft::text::clip;
 use http::header::ACCEPT;
@@ -12,12 +12,12 @@ use super::challenge::Challenge;
 use super::grants::Grant;
 use super::{Fetch, OAuthTerms};
 
-/// Authorization servers that a server may name; the first one is taken.
+/// Maximum number of authorization servers that a server may name; the first is used.
 const MOST_SERVERS: usize = 16;
-/// Scopes that are asked for at most.
+/// Maximum number of scopes to request.
 const MOST_SCOPES: usize = 64;
 
-/// What a server says of itself.
+/// A server's metadata.
 #[derive(Debug, Deserialize)]
 struct Resource {
     #[serde(rename = "resource")]
@@ -28,14 +28,14 @@ struct Resource {
     scopes_supported: Vec<String>,
 }
 
-/// What an authorization server says of itself.
+/// An authorization server's metadata.
 #[derive(Debug, Deserialize)]
 pub(super) struct Server {
     pub(super) issuer: String,
     pub(super) authorization_endpoint: String,
     pub(super) token_endpoint: String,
     pub(super) registration_endpoint: Option<String>,
-    /// Where tokens are given back (RFC 7009).
+    /// Where to revoke tokens (RFC 7009).
     pub(super) revocation_endpoint: Option<String>,
     #[serde(default)]
     scopes_supported: Vec<String>,
@@ -49,27 +49,27 @@ pub(super) struct Server {
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
-/// What was found out.
+/// The result of the discovery.
 #[derive(Debug)]
 pub(super) struct Discovery {
-    /// The server as it names itself: a token is for it alone (RFC 8707).
+    /// The server's own name for itself: a token is valid for it only (RFC 8707).
     pub(super) resource: String,
     pub(super) server: Server,
     scopes: Vec<String>,
 }
 
 impl Discovery {
-    /// Finds out who lets haft in at this server; `only` that one, where settings name one.
+    /// Discovers the authorization server of the server at `at`; accepts only `only`, if the settings name one.
     pub(super) async fn of(
         fetch: &dyn Fetch,
         at: &Url,
         challenge: &Challenge,
         only: Option<&str>,
     ) -> Result<Self, String> {
-        // A token would go to it as it is.
+        // A token would be sent to this address.
         checked(at.as_str())?;
         let Some(resource) = resource(fetch, at, challenge).await? else {
-            // Before 2025-06-18 a server was its own authorization server.
+            // Before 2025-06-18, a server was its own authorization server.
             let origin = at.origin().ascii_serialization();
             let issuer = chosen(&[origin], only)?;
             return Ok(Self {
@@ -92,7 +92,8 @@ impl Discovery {
         })
     }
 
-    /// What to ask for: what the server wants, else what it knows; with what was asked for before where that was not enough.
+    /// Returns the scopes to request: those the server wants, or else those it knows, plus the earlier ones if they were
+    /// insufficient.
     pub(super) fn scopes(
         &self,
         terms: &OAuthTerms,
@@ -125,7 +126,7 @@ impl Discovery {
     }
 }
 
-/// What the server says of itself; none where it says nothing.
+/// Returns the server's metadata; `None` if it has none.
 async fn resource(
     fetch: &dyn Fetch,
     at: &Url,
@@ -146,7 +147,7 @@ async fn resource(
     Ok(None)
 }
 
-/// The authorization server that haft signs in by: the one that settings name, where a server names it, too.
+/// Returns the authorization server to use: the one in the settings, provided that the server names it too.
 fn chosen(named: &[String], only: Option<&str>) -> Result<String, String> {
     let mut named = named.iter().take(MOST_SERVERS);
     let found = match only {
@@ -161,8 +162,8 @@ fn chosen(named: &[String], only: Option<&str>) -> Result<String, String> {
     })
 }
 
-/// What an authorization server says of itself. It must name itself as it was named, and know the proof of PKCE that cannot be
-/// guessed. `of` is the server that names it.
+/// Returns an authorization server's metadata. It must identify itself by the name it was given and support PKCE with S256. `of`
+/// is the server that names it.
 async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<Server, String> {
     let at = beside(issuer, of)?;
     let path = at.path().trim_end_matches('/');
@@ -211,7 +212,7 @@ async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<Server, Str
     ))
 }
 
-/// A document; none where there is none at this place.
+/// Reads a document; `None` if there is none at this address.
 async fn read<T: DeserializeOwned>(fetch: &dyn Fetch, place: &Url) -> Result<Option<T>, String> {
     let mut request = Request::new(Vec::new());
     *request.method_mut() = Method::GET;
@@ -242,8 +243,8 @@ fn well_known(at: &Url, name: &str, path: &str) -> Url {
     place
 }
 
-/// An address that tokens may go to, or a person: encrypted, or on this machine, and holding no login, behind which another
-/// host's name can stand.
+/// Parses an address that a token or a user may be sent to: encrypted or on this machine, and without a login, which can disguise
+/// another host's name.
 pub(super) fn checked(text: &str) -> Result<Url, String> {
     let shown = || clip(text, 200).into_owned();
     let url = Url::parse(text).map_err(|e| format!("{:?} is not a URL: {e}", shown()))?;
@@ -260,7 +261,7 @@ pub(super) fn checked(text: &str) -> Result<Url, String> {
     }
 }
 
-/// An address of the authorization server of this server. One elsewhere names nothing on this machine.
+/// Parses an address of the server's authorization server. A remote server must not name an address on this machine.
 fn beside(text: &str, server: &Url) -> Result<Url, String> {
     let url = checked(text)?;
     if is_here(&url) && !is_here(server) {
@@ -281,7 +282,7 @@ fn is_here(url: &Url) -> bool {
     }
 }
 
-/// A server's address as the name of what a token is for (RFC 8707).
+/// Returns a server's address as the resource that a token is for (RFC 8707).
 fn canonical(at: &Url) -> String {
     let mut url = at.clone();
     url.set_query(None);
@@ -293,7 +294,7 @@ fn canonical(at: &Url) -> String {
     text.to_owned()
 }
 
-/// Whether what a server calls itself is its own address, or a folder above it.
+/// Returns whether a server's name for itself is its own address or a folder above it.
 fn is_for(resource: &str, at: &Url) -> bool {
     let Ok(named) = Url::parse(resource) else {
         return false;

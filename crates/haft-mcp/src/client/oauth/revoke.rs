@@ -1,4 +1,4 @@
-//! Tokens given back to their authorization server (RFC 7009).
+//! Revocation of tokens at their authorization server (RFC 7009).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use super::Fetch;
 use super::grants::Grant;
 use super::metadata::checked;
 
-/// Gives the tokens back; false where the authorization server takes none. The one that makes others goes first.
+/// Revokes the tokens, the refresh token first; returns false if the authorization server does not support it.
 pub(super) async fn revoke(fetch: &dyn Fetch, grant: &Grant) -> Result<bool, String> {
     let Some(endpoint) = &grant.revocation_endpoint else {
         return Ok(false);
@@ -25,7 +25,7 @@ pub(super) async fn revoke(fetch: &dyn Fetch, grant: &Grant) -> Result<bool, Str
         let of = |twice| request(endpoint.as_str(), grant, twice, [hint, token]);
         let mut response = fetch.fetch(of(false)?).await?;
         if response.status() == StatusCode::BAD_REQUEST && !grant.client.in_body {
-            // Servers on the Python SDK look for the secret in the body, whatever the header says.
+            // Servers on the Python SDK look for the secret in the body, regardless of the header.
             response = fetch.fetch(of(true)?).await?;
         }
         if !response.status().is_success() {
@@ -39,7 +39,7 @@ pub(super) async fn revoke(fetch: &dyn Fetch, grant: &Grant) -> Result<bool, Str
     Ok(true)
 }
 
-/// A request for one token; `twice` is whether the secret stands in the body beside the header, too.
+/// Returns the request for one token; `twice` also puts the secret in the body, in addition to the header.
 fn request(
     endpoint: &str,
     grant: &Grant,
@@ -58,7 +58,7 @@ fn request(
     }
     match &client.secret {
         Some(secret) if !client.in_body => {
-            // Each is written like a value of a form before they are joined (RFC 6749, 2.3.1).
+            // Each is form-encoded before they are joined (RFC 6749, 2.3.1).
             let written = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
             let pair = format!("{}:{}", written(&client.id), written(secret));
             let value = format!("Basic {}", STANDARD.encode(pair));
