@@ -1,5 +1,5 @@
-//! Checks that come before routing: is a request meant for this server, does a page of another site make it, and whose
-//! token does it carry.
+//! Checks before routing: whether a request is meant for this server, whether a page of another site made it, and which token it
+//! carries.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,13 +8,13 @@ use http::{HeaderMap, HeaderName, Uri};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Where a browser says which site the page is of that makes the request (Fetch Metadata).
+/// The header in which a browser says which site's page made the request (Fetch Metadata).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// What of an offending value is repeated in an error.
+/// Maximum length of an offending value quoted in an error.
 const SHOWN: usize = 200;
 
-/// The names of this server. A page elsewhere that makes a browser call a loopback port uses another origin, and a name
-/// that was rebound to its address is none of them.
+/// The names of this server. A page elsewhere that makes a browser call a loopback port has another origin, and a DNS name
+/// rebound to its address is not one of these names.
 #[derive(Debug, Clone)]
 pub struct HostGuard {
     bound: SocketAddr,
@@ -22,27 +22,27 @@ pub struct HostGuard {
     others: Vec<Authority>,
 }
 
-/// Why a request is not for this server.
+/// Why a request is rejected as foreign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Foreign {
-    /// A header that must be clear is not.
+    /// A header that must be unambiguous is not.
     #[error("the header {0} is there twice or is not plain text")]
     Unclear(HeaderName),
-    /// It names no server.
+    /// It names no host.
     #[error("the request names no host")]
     NoHost,
-    /// It names another server.
+    /// It names another host.
     #[error("the host `{0}` is not a name of this server")]
     Host(String),
-    /// Its target is on another server than its Host header says.
+    /// Its target differs from its Host header.
     #[error("the request's target is on `{target}`, its Host header says `{host}`")]
     Target {
         /// The authority in the target.
         target: String,
-        /// The header.
+        /// The value of the header.
         host: String,
     },
-    /// A page of another origin made it.
+    /// Its origin is not this server's own.
     #[error("the origin `{0}` is not this server's own")]
     Origin(String),
     /// A page of another origin made the browser send it.
@@ -50,13 +50,13 @@ pub enum Foreign {
     Site(String),
 }
 
-/// A text that is no host name or address, with or without a port.
+/// The error for a text that is not a host name or address, with or without a port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a host: expected a name or an address, with or without a port")]
 pub struct NotAHost(pub String);
 
 impl HostGuard {
-    /// Takes the loopback names and the bound address, at the bound port.
+    /// Creates a guard that accepts the loopback names and the bound address, at the bound port.
     pub fn new(bound: SocketAddr) -> Self {
         Self {
             bound,
@@ -65,18 +65,18 @@ impl HostGuard {
         }
     }
 
-    /// Browsers reach the server over HTTPS: an address without a port means port 443.
+    /// Declares that browsers reach the server over HTTPS: an address without a port means port 443.
     pub fn over_https(mut self) -> Self {
         self.https = true;
         self
     }
 
-    /// Takes this host as well: `tools.example` at any port, `tools.example:8443` at that one.
+    /// Accepts this host as well: `tools.example` at any port, `tools.example:8443` at that one.
     ///
     /// # Errors
-    /// [`NotAHost`] where the text is not a host name or address with an optional port.
+    /// [`NotAHost`] if the text is not a host name or address with an optional port.
     pub fn also(mut self, host: &str) -> Result<Self, NotAHost> {
-        // Nobody is reached at an unspecified address.
+        // No client can reach a server by an unspecified address.
         let named = Authority::parse(host).filter(|host| !host.is_unspecified());
         let host = named.ok_or_else(|| NotAHost(clip(host)))?;
         self.others.push(host);
@@ -86,14 +86,14 @@ impl HostGuard {
     /// Checks that a request is meant for this server, and that no page of another origin made it.
     ///
     /// # Errors
-    /// [`Foreign`] says which header tells that the request is meant for another server, or was made by a page of another origin.
+    /// [`Foreign`] says which header shows that the request is meant for another server or was made by a page of another origin.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
         let host = self.host(uri, headers)?;
         self.check_origin(headers, &host)?;
         check_site(headers)
     }
 
-    /// The same for a page that holds no data: other sites may link to it, so a browser may come from one of them.
+    /// Like [`check`](Self::check), for a page that contains no data: other sites may link to it, so a browser may come from one.
     ///
     /// # Errors
     /// As for [`check`](Self::check).
@@ -106,7 +106,7 @@ impl HostGuard {
         check_site(headers)
     }
 
-    /// The host that a request names, in its target or its Host header: one of ours, and the same in both.
+    /// Returns the host in a request's target or Host header: one of this server's, and the same in both.
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, Foreign> {
         let header = one(headers, &HOST)?;
         let target = uri.authority().map(http::uri::Authority::as_str);
@@ -122,10 +122,10 @@ impl HostGuard {
         Ok(host)
     }
 
-    /// An origin must be the very one that the request is sent to: another port of this host is another server.
+    /// Checks that the origin is exactly where the request is sent: another port of this host is another server.
     fn check_origin(&self, headers: &HeaderMap, host: &Authority) -> Result<(), Foreign> {
         let Some(text) = one(headers, &ORIGIN)? else {
-            // No browser sent a request that changes something without it.
+            // Browsers always send it with a request that changes something.
             return Ok(());
         };
         let origin = match text.split_once("://") {
@@ -153,7 +153,7 @@ impl HostGuard {
             return false;
         }
         match host.address() {
-            // An unspecified address is no server's name, though some systems connect it to this machine.
+            // An unspecified address names no server, though some systems connect it to this machine.
             Some(_) if host.is_unspecified() => false,
             Some(address) => address.is_loopback() || address == self.bound.ip(),
             None => host.name == "localhost",
@@ -165,8 +165,8 @@ impl HostGuard {
     }
 }
 
-/// Refuses a request that a browser sends for a page of another origin. Other ports of this host are other origins, though
-/// they get its cookies. What is no browser, or an old one, says nothing here.
+/// Refuses a request that a browser sends on behalf of a page of another origin. Other ports of this host are other origins, even
+/// though they get its cookies. Old browsers and other programs do not send the header.
 fn check_site(headers: &HeaderMap) -> Result<(), Foreign> {
     match one(headers, &FETCH_SITE)? {
         None | Some("none" | "same-origin") => Ok(()),
@@ -174,16 +174,16 @@ fn check_site(headers: &HeaderMap) -> Result<(), Foreign> {
     }
 }
 
-/// Whether a browser asks for a document of its own tab: the page that sent it there sees nothing of it.
+/// Returns whether a browser requests a document for a tab of its own: the page that led there cannot read it.
 fn is_navigation(headers: &HeaderMap) -> bool {
     let says = |name: &'static str, what: &str| headers.get(name).is_some_and(|v| v == what);
     says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document")
 }
 
-/// A header's value; an error where it is there twice or is not plain text: two readers could read it in two ways.
+/// Returns a header's value. A duplicate or non-text header is an error: two readers could interpret it differently.
 ///
 /// # Errors
-/// [`Foreign::Unclear`] where the header is there twice or is not plain text.
+/// [`Foreign::Unclear`] if the header occurs twice or is not plain text.
 pub fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Foreign> {
     let unclear = || Foreign::Unclear(name.clone());
     let mut values = headers.get_all(name).iter();
@@ -195,16 +195,16 @@ pub fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a s
     text.transpose()
 }
 
-/// A host, with the port where one is named.
+/// A host, with the port if given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Authority {
-    /// In lower case; an IPv6 address in brackets.
+    /// In lower case; an IPv6 address is in brackets.
     name: String,
     port: Option<u16>,
 }
 
 impl Authority {
-    /// Reads a name or address with or without a port; `None` for anything that is more than these.
+    /// Parses a name or address with or without a port; `None` for anything else.
     fn parse(text: &str) -> Option<Self> {
         let (name, port) = if let Some(end) = text.find(']') {
             text.split_at(end + 1)
@@ -230,7 +230,7 @@ impl Authority {
         })
     }
 
-    /// The address, where the name is one.
+    /// Returns the address, if the name is one.
     fn address(&self) -> Option<IpAddr> {
         self.name.trim_matches(['[', ']']).parse().ok()
     }
@@ -240,7 +240,7 @@ impl Authority {
             .is_some_and(|address| address.is_unspecified())
     }
 
-    /// The same, at this port where none is named.
+    /// Adds this port if there is none.
     fn at(mut self, usual: u16) -> Self {
         self.port.get_or_insert(usual);
         self
@@ -251,16 +251,16 @@ fn clip(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }
 
-/// The token of an `Authorization: Bearer …` header.
+/// Returns the token of an `Authorization: Bearer …` header.
 pub fn bearer(authorization: Option<&str>) -> Option<&str> {
     let (scheme, token) = authorization?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Whether two tokens are the same, in a time that says nothing of where they differ. An empty one equals nothing.
+/// Compares two tokens in constant time. An empty token equals nothing.
 pub fn same_token(given: &str, expected: &str) -> bool {
-    // Of digests, so that not even the length shows.
+    // Compare digests, so that not even the length leaks.
     let digest = |text: &str| Sha256::digest(text.as_bytes());
     let same = bool::from(digest(given).ct_eq(&digest(expected)));
     same && !expected.is_empty()

@@ -1,7 +1,7 @@
-//! MCP over Streamable HTTP: one service for both eras, to be mounted at `/mcp`.
+//! `McpService`: MCP over Streamable HTTP: one service for both eras, to be mounted at `/mcp`.
 //!
-//! The service checks Host, Origin and token itself, as its [`Access`] says, and bounds what clients make it hold: bodies,
-//! answers, calls, sessions and streams, each class of callers within a share of its own.
+//! The service itself checks Host, Origin and token according to its [`Access`]. It limits what clients make it hold (bodies,
+//! answers, calls, sessions and streams), with a separate share for each class of callers.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -44,14 +44,14 @@ use exchange::{Exchange, Sending};
 use session::Lease;
 use sessions::Sessions;
 
-/// How long a client may take to send a request's body.
+/// Time limit for a client to send a request's body.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The HTTP service. Clones share their sessions.
 #[derive(Debug, Clone)]
 pub struct McpService(Arc<Door>);
 
-/// What all requests share.
+/// State shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Door {
     core: Arc<Core>,
@@ -60,15 +60,15 @@ pub(crate) struct Door {
     callers: Arc<Callers>,
     bodies: Intake,
     outgoing: Outgoing,
-    /// Calls under way.
+    /// Calls in progress.
     calls: Places,
-    /// Other requests under way.
+    /// Other requests in progress.
     reads: Places,
-    /// Streams of changes that may be open.
+    /// Open streams of changes.
     streams: Places,
 }
 
-/// A POST that was read: the message's bytes, and what its headers said.
+/// A POST that has been read: the message's bytes and its headers.
 struct Post {
     headers: HeaderMap,
     caller: Caller,
@@ -76,22 +76,22 @@ struct Post {
     accepts_events: bool,
 }
 
-/// What a POST comes to, when its body is not needed any more.
+/// The next step for a POST whose body is no longer needed.
 enum Step {
-    /// This is the answer.
+    /// The response.
     Answered(Response<McpBody>),
-    /// This is to be done.
+    /// Work to do.
     Work(Work),
 }
 
-/// A job of a run, ready to be done.
+/// A run's job, ready to be performed.
 struct Work {
     lease: Lease,
     id: Id,
     job: Job,
     class: Class,
     accepts_events: bool,
-    /// What is held for the job's arguments.
+    /// The charge for the job's arguments.
     charge: Option<Charge>,
 }
 
@@ -111,13 +111,13 @@ impl McpService {
         }))
     }
 
-    /// Ends every session, stream and run. Requests that come later are refused or open new ones: stop listening first.
+    /// Ends every session, stream and run. Later requests are refused or open new ones, so stop listening first.
     pub fn shutdown(&self) {
         self.0.sessions.end_all();
         self.0.callers.end_all();
     }
 
-    /// How many legacy sessions are open.
+    /// Returns the number of open handshake-era sessions.
     pub fn sessions(&self) -> usize {
         self.0.sessions.len()
     }
@@ -190,7 +190,7 @@ impl Door {
         }
     }
 
-    /// Checks the headers that say what the body is, and reads it within its bounds.
+    /// Checks the headers that describe the body, and reads it within its limits.
     async fn read<B>(
         &self,
         request: Request<B>,
@@ -230,7 +230,7 @@ impl Door {
 
     async fn post(self: &Arc<Self>, post: Post, charge: Charge) -> Response<McpBody> {
         let step = self.step(&post).await;
-        // Only what the job has copied is held from here on.
+        // From here on, only what the job has copied is kept.
         drop(post);
         match step {
             Step::Answered(response) => response,
@@ -256,7 +256,7 @@ impl Door {
         }
     }
 
-    /// Does a job, if there is a place for it.
+    /// Performs a job, if there is a place for it.
     async fn perform(self: &Arc<Self>, mut work: Work, mut charge: Charge) -> Response<McpBody> {
         let places = if work.job.is_call() {
             &self.calls
@@ -277,7 +277,7 @@ impl Door {
         }
     }
 
-    /// The rest of an exchange, once its answer is on its way.
+    /// Combines an answer with what it takes to send it.
     fn exchange(&self, sending: Sending, answer: BoxFuture<'static, Answer>) -> Exchange {
         Exchange {
             answer,
@@ -290,7 +290,7 @@ impl Door {
 
 impl fmt::Debug for Post {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Headers carry the caller's token.
+        // Headers contain the caller's token.
         f.debug_struct("Post")
             .field("bytes", &self.body.len())
             .finish_non_exhaustive()
@@ -303,7 +303,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Whether the client takes JSON, and event streams. One that says nothing takes all.
+/// Returns whether the client accepts JSON, and event streams. A client that does not say accepts everything.
 fn accepted(headers: &HeaderMap) -> (bool, bool) {
     let mut values = headers.get_all(ACCEPT).iter().peekable();
     if values.peek().is_none() {
@@ -329,7 +329,7 @@ fn accepted(headers: &HeaderMap) -> (bool, bool) {
 #[derive(Clone)]
 struct Stray(Cow<'static, str>);
 
-/// A refusal of a message, with the status the error stands for.
+/// Returns the refusal of a message, with the status for its error.
 fn refuse(refused: &Refused) -> Response<McpBody> {
     let mut response = respond(Answer::error(refused.id.as_ref(), &refused.error), true);
     let reason = Stray(refused.error.message.clone());
@@ -337,7 +337,8 @@ fn refuse(refused: &Refused) -> Response<McpBody> {
     response
 }
 
-/// A JSON answer. In the handshake era an error that answers a sound request is a 200: its clients read no body otherwise.
+/// Returns a JSON response. In the handshake era, an error in response to a valid request is a 200: clients do not read the body
+/// otherwise.
 fn respond(answer: Answer, strict: bool) -> Response<McpBody> {
     let status = match answer.error {
         Some(RpcError::BUSY) => StatusCode::SERVICE_UNAVAILABLE,
@@ -366,7 +367,7 @@ fn json(status: StatusCode, bytes: Vec<u8>) -> Response<McpBody> {
     response
 }
 
-/// A refusal before there was a message to answer.
+/// Returns a refusal when there is no message to answer.
 fn plain(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Response<McpBody> {
     let error = RpcError::invalid_request(message);
     let mut response = json(status, Answer::error(None, &error).bytes);
@@ -374,7 +375,7 @@ fn plain(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Response<
     response
 }
 
-/// Its class of callers makes the server hold too much.
+/// Returns the error for a class of callers that makes the server hold too much.
 fn busy() -> RpcError {
     let message =
         "too many requests are under way or too many answers untaken: try again in a moment";
@@ -397,7 +398,7 @@ fn not_allowed(allow: &'static str) -> Response<McpBody> {
     response
 }
 
-/// Taken, and nothing to answer.
+/// Returns the response to a message that needs no answer.
 fn accepted_empty() -> Response<McpBody> {
     let mut response = Response::new(McpBody::empty());
     *response.status_mut() = StatusCode::ACCEPTED;

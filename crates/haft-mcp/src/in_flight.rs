@@ -1,4 +1,4 @@
-//! The requests a connection has under way, by id: none twice, each can be cancelled.
+//! `InFlight`: a connection's requests in progress by id: ids are unique, and each request can be cancelled.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 
 use crate::wire::Id;
 
-/// The requests under way.
+/// The requests in progress.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, oneshot::Sender<()>>>>);
 
-/// One request under way; taken off the list when dropped.
+/// A request in progress; removed from the list when dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     list: InFlight,
@@ -25,7 +25,7 @@ impl InFlight {
         self.0.lock()
     }
 
-    /// Puts a request on the list; `None` when its id is on it already.
+    /// Adds a request to the list; `None` if its id is already there.
     pub(crate) fn enter(&self, id: &Id) -> Option<Ticket> {
         let mut list = self.lock();
         if list.contains_key(id) {
@@ -40,9 +40,9 @@ impl InFlight {
         })
     }
 
-    /// Cancels the request with this id (raw JSON); an unknown one has ended already.
+    /// Cancels the request with this id (raw JSON); an unknown one has already ended.
     pub(crate) fn cancel(&self, raw: &str) {
-        // Its sender is kept until the request has ended, so that the id stays taken; the receiver is woken here.
+        // A sender stays in the map until the request has ended, so the id stays taken; dropping the old one wakes the receiver.
         if let Some(id) = Id::parse(raw)
             && let Some(cancel) = self.lock().get_mut(&id)
         {
@@ -51,7 +51,7 @@ impl InFlight {
         }
     }
 
-    /// Cancels all.
+    /// Cancels all requests.
     pub(crate) fn cancel_all(&self) {
         for cancel in self.lock().values_mut() {
             let (spent, _) = oneshot::channel();
@@ -61,7 +61,7 @@ impl InFlight {
 }
 
 impl Ticket {
-    /// Runs the work to its end; `None` when it was cancelled before. Dropping the work is what ends it.
+    /// Runs the work to completion; `None` if it is cancelled first, which drops the work.
     pub(crate) async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;

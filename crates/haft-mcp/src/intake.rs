@@ -1,4 +1,4 @@
-//! What HTTP requests make a server hold: bodies on their way in, answers on their way out; each class within its share.
+//! `Intake`, `Outgoing`: what HTTP requests make a server hold: incoming bodies and unsent answers, each class within its share.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,54 +10,54 @@ use http::StatusCode;
 use http_body::Body;
 use http_body_util::BodyExt;
 
-/// How long a body waits for others to give bytes back.
+/// How long a body waits for other bodies to release bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What each body may hold in any case, in bytes.
+/// Bytes that each body may hold in any case.
 const OWN_BODY: usize = 16 << 10;
-/// What each answer may hold in any case, in bytes.
+/// Bytes that each answer may hold in any case.
 const OWN_ANSWER: usize = 64 << 10;
 
-/// Request bodies: read within a length, a time, and the bytes that a class of callers may make the server hold.
+/// Request bodies, limited in length, time, and the bytes that a class of callers may make the server hold.
 #[derive(Debug, Clone)]
 pub struct Intake(Shares<Arc<Budget>>);
 
-/// The bounds of one body.
+/// The limits of one body.
 #[derive(Debug, Clone, Copy)]
 pub struct Within {
-    /// The most bytes.
+    /// Maximum number of bytes.
     pub bytes: usize,
-    /// From the request's head to the body's end.
+    /// Time from the request's head to the end of the body.
     pub time: Duration,
 }
 
-/// A body that was read, and what is held for it: keep the charge as long as the bytes, or a copy of them, are kept.
+/// A body and its charge: keep the charge for as long as the bytes, or a copy of them, are kept.
 #[derive(Debug)]
 pub struct ChargedBody {
     /// The body.
     pub bytes: Bytes,
-    /// What it takes of the budget.
+    /// Its share of the budget.
     pub charge: Charge,
 }
 
-/// Why a body was not taken.
+/// Why a body was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntakeError {
     /// It is too long.
     #[error("the body is over {0} bytes")]
     TooLarge(usize),
-    /// It came too slowly.
+    /// It arrived too slowly.
     #[error("the body did not arrive within {} s", .0.as_secs_f64())]
     TooSlow(Duration),
-    /// The client went away, or sent no sound body.
+    /// The client disconnected or sent an invalid body.
     #[error("the connection ended before the body was complete")]
     Broken,
-    /// Others of the class hold too much.
+    /// Other callers of the class hold too much.
     #[error("too many request bodies are held: try again in a moment")]
     Busy,
 }
 
 impl IntakeError {
-    /// The status that says so.
+    /// Returns the HTTP status for the error.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -69,16 +69,16 @@ impl IntakeError {
 }
 
 impl Intake {
-    /// So many bytes of bodies at once for each class, beside 16 KiB for each body.
+    /// Creates an intake with this many bytes per class, plus 16 KiB for each body.
     pub fn new(bytes: Shares<usize>) -> Self {
         Self(bytes.map(|bytes| Budget::new(bytes, OWN_BODY)))
     }
 
-    /// Reads a body. It is charged as it arrives: one that is announced and not sent holds nothing.
+    /// Reads a body, charging it as it arrives: one that is announced but not sent takes nothing.
     ///
     /// # Errors
-    /// [`IntakeError::TooLarge`] over the limit, [`IntakeError::TooSlow`] where the body takes too long, [`IntakeError::Broken`] where the
-    /// connection ends first, [`IntakeError::Busy`] where the budget for bodies is used up.
+    /// [`IntakeError::TooLarge`] over the limit, [`IntakeError::TooSlow`] if the body takes too long, [`IntakeError::Broken`] if
+    /// the connection ends first, [`IntakeError::Busy`] if the budget for bodies is used up.
     pub async fn read<B>(
         &self,
         body: B,
@@ -104,7 +104,7 @@ where
     B: Body<Data = Bytes>,
 {
     let mut body = std::pin::pin!(body);
-    // Copied together: a small piece would keep the whole buffer alive that it was read into.
+    // Copied together: a small piece would keep alive the whole buffer that it was read into.
     let mut bytes = Vec::new();
     while let Some(data) = next_data(body.as_mut()).await? {
         if bytes.len() + data.len() > most {
@@ -119,7 +119,7 @@ where
     Ok(ChargedBody { bytes, charge })
 }
 
-/// The next piece; none at the end. Trailers say nothing here.
+/// Returns the next piece; `None` at the end. Ignores trailers.
 async fn next_data<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>, IntakeError>
 where
     B: Body<Data = Bytes>,
@@ -132,17 +132,17 @@ where
     Ok(None)
 }
 
-/// Answers that clients have not taken yet.
+/// Answers that clients have not received yet.
 #[derive(Debug, Clone)]
 pub struct Outgoing(Shares<Arc<Budget>>);
 
 impl Outgoing {
-    /// So many bytes of answers at once for each class, beside 64 KiB for each answer.
+    /// Creates a budget of this many bytes per class, plus 64 KiB for each answer.
     pub fn new(bytes: Shares<usize>) -> Self {
         Self(bytes.map(|bytes| Budget::new(bytes, OWN_ANSWER)))
     }
 
-    /// The same bytes, charged to their class until they are sent; none where its clients leave too much untaken.
+    /// Returns the same bytes, charged to their class until they are sent; `None` if its clients leave too much unread.
     pub fn hold(&self, bytes: Bytes, class: Class) -> Option<Bytes> {
         let mut charge = self.0.of(class).charge();
         charge.grow(bytes.len()).then(|| {

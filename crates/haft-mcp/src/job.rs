@@ -1,4 +1,4 @@
-//! `Job`: what a request asks for, read and checked before anything is done.
+//! `Job`: what a request asks for, parsed and checked before anything is done.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,65 +18,65 @@ use haft::text::clip;
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What is asked.
+/// A requested job.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// The handshake, with who comes and what they can do.
+    /// The handshake, with the client's name and capabilities.
     Initialize(Revision, Implementation, Capabilities),
-    /// The stateless era's account of the server.
+    /// The stateless era's description of the server.
     Discover,
-    /// Asks whether the server is there.
+    /// Checks that the server is there.
     Ping,
-    /// Says from which level on log messages are wanted.
+    /// Sets the level from which log messages are wanted.
     SetLevel(LogLevel),
-    /// A page of tools, after the cursor.
+    /// Lists a page of tools, after the cursor.
     ListTools(Option<String>),
-    /// A tool call.
+    /// Calls a tool.
     Call(CallJob),
-    /// A page of skills, the run's artifacts and what the host offers, after the cursor.
+    /// Lists a page of skills, the run's artifacts and the host's resources, after the cursor.
     ListResources(Option<String>),
-    /// A page of the templates of addresses.
+    /// Lists a page of URI templates.
     ListTemplates(Option<String>),
-    /// A skill's file, an artifact, or a resource that the host offers: its address is the name.
+    /// Reads a skill's file, an artifact, or a resource of the host: its URI is the name.
     ReadResource(CallJob),
-    /// To hear of a resource's changes: its address is the name.
+    /// Subscribes to changes of a resource: its URI is the name.
     Subscribe(CallJob),
-    /// Not to hear of a resource's changes any more.
+    /// Unsubscribes from changes of a resource.
     Unsubscribe(String),
-    /// A page of prompts, after the cursor.
+    /// Lists a page of prompts, after the cursor.
     ListPrompts(Option<String>),
-    /// A prompt.
+    /// Gets a prompt.
     GetPrompt(CallJob),
-    /// Values that complete an argument: whose, where that is said, and the params as they came.
+    /// Completes an argument: the reference, if it is valid, and the `params` as received.
     Complete(Result<Reference, RpcError>, Box<RawValue>),
-    /// A stream of changes.
+    /// Opens a stream of changes.
     Listen(Filter),
-    /// Something about a task.
+    /// A request about a task.
     Task(TaskJob),
 }
 
-/// What is asked about a task.
+/// A request about a task.
 #[derive(Debug)]
 pub(crate) struct TaskJob {
     pub(crate) id: String,
     pub(crate) what: TaskRequest,
 }
 
-/// What is to be done about a task.
+/// The action on a task.
 #[derive(Debug)]
 pub(crate) enum TaskRequest {
-    /// To tell what became of it.
+    /// Return its state.
     Get,
-    /// To take what the client says to what it asked.
+    /// Take the client's answers to its questions.
     Update(HashMap<String, Box<RawValue>>),
-    /// To end it.
+    /// Cancel it.
     Cancel,
 }
 
-/// What comes to a tool call: one of a tool, or what a resource or prompt is got by. Arguments are the bytes that came in.
+/// A request that becomes a tool call: of a tool, or to get a resource or prompt. Arguments are the bytes as received.
 #[derive(Debug)]
 pub(crate) struct CallJob {
-    /// What a state of the call is bound to besides: nothing for a tool's.
+    /// The method that the state of the call is bound to; empty for a tool.
     pub(crate) method: &'static str,
     pub(crate) name: String,
     pub(crate) arguments: String,
@@ -84,22 +84,22 @@ pub(crate) struct CallJob {
     pub(crate) token: Option<Box<str>>,
     /// Whether it came with the operator's token.
     pub(crate) operator: bool,
-    /// What a stateless client says with each call.
+    /// What a stateless client sends with each call.
     pub(crate) alone: Option<Alone>,
 }
 
-/// What a call of the stateless era carries itself.
+/// What a stateless call carries by itself.
 #[derive(Debug, Default)]
 pub(crate) struct Alone {
-    /// What the client can do.
+    /// The client's capabilities.
     pub(crate) can: Capabilities,
-    /// The mildest log messages that it wants.
+    /// The lowest level of log messages that it wants.
     pub(crate) log: Option<LogLevel>,
-    /// The client's name, where it can show forms.
+    /// The client's name, if it can show forms.
     pub(crate) client: String,
-    /// The state it was given, if this is not the first call.
+    /// The state it was given, unless this is the first call.
     pub(crate) state: Option<String>,
-    /// What came of the questions it was given.
+    /// The answers to the questions it was given.
     pub(crate) responses: HashMap<String, Box<RawValue>>,
 }
 
@@ -157,22 +157,22 @@ impl CallJob {
         }
     }
 
-    /// What a state of it is bound to, beside its arguments.
+    /// Returns what its state is bound to, besides its arguments.
     pub(crate) fn bound(&self) -> String {
         if self.is_tool() {
             return self.name.clone();
         }
-        // No tool's name has a blank.
+        // Tool names contain no blanks.
         format!("{} {}", self.method, self.name)
     }
 
-    /// Whether its client wants to hear of it before it ends, or can be asked on its stream.
+    /// Returns whether its client wants messages before it ends, or can be asked on its stream.
     fn talks(&self) -> bool {
         let alone = self.alone.as_ref();
         self.token.is_some() || alone.is_none_or(|alone| alone.log.is_some())
     }
 
-    /// Whether it is a tool's, and no resource's or prompt's.
+    /// Returns whether it is a tool's call, not a resource's or a prompt's.
     pub(crate) fn is_tool(&self) -> bool {
         self.method.is_empty()
     }
@@ -193,7 +193,7 @@ impl CallJob {
 }
 
 impl Job {
-    /// The call that it comes to, where it may.
+    /// Returns the call that it may become.
     pub(crate) fn call_mut(&mut self) -> Option<&mut CallJob> {
         match self {
             Self::Call(call)
@@ -204,7 +204,7 @@ impl Job {
         }
     }
 
-    /// The same, with whether it came with the operator's token.
+    /// Notes whether it came with the operator's token.
     pub(crate) fn by(mut self, operator: bool) -> Self {
         if let Some(call) = self.call_mut() {
             call.operator = operator;
@@ -212,7 +212,7 @@ impl Job {
         self
     }
 
-    /// Whether it makes a tool call.
+    /// Returns whether it makes a tool call.
     pub(crate) fn is_call(&self) -> bool {
         match self {
             Self::Call(_) | Self::GetPrompt(_) | Self::Complete(..) | Self::Subscribe(_) => true,
@@ -221,7 +221,7 @@ impl Job {
         }
     }
 
-    /// Whether its client may have to be told something before the answer.
+    /// Returns whether its client may have to be sent messages before the answer.
     pub(crate) fn talks(&self) -> bool {
         match self {
             Self::Call(job) | Self::GetPrompt(job) | Self::Subscribe(job) => job.talks(),
@@ -230,7 +230,7 @@ impl Job {
         }
     }
 
-    /// The bytes of what it has copied of its message.
+    /// Returns the number of bytes that it has copied of its message.
     pub(crate) fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
@@ -255,7 +255,7 @@ impl Job {
         }
     }
 
-    /// Reads a request of the handshake era.
+    /// Parses a request of the handshake era.
     pub(crate) fn legacy(method: &str, params: &Params<'_>) -> Result<Self, RpcError> {
         match method {
             "initialize" => {
@@ -321,7 +321,7 @@ impl Job {
     }
 }
 
-/// What every request of the stateless era carries in `_meta`.
+/// What every stateless request carries in `_meta`.
 #[derive(Debug)]
 pub(crate) struct Envelope<'a> {
     /// The version as the client names it.
@@ -330,7 +330,7 @@ pub(crate) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads it: version and capabilities must be there, who the client is may be left out.
+    /// Reads the envelope: version and capabilities are required, the client's name is optional.
     pub(crate) fn read(meta: Option<Meta<'a>>) -> Result<Self, RpcError> {
         let missing = |key| RpcError::invalid_params(format!("params._meta lacks {key}"));
         let meta = meta.ok_or_else(|| missing(VERSION))?;
@@ -345,7 +345,7 @@ impl<'a> Envelope<'a> {
         Ok(Self { version, meta })
     }
 
-    /// The same, if its version is served.
+    /// Returns the envelope if its version is supported.
     pub(crate) fn served(self) -> Result<Self, RpcError> {
         if self.version == MODERN {
             Ok(self)
@@ -354,13 +354,13 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// What the request asks for.
+    /// Returns the requested job.
     pub(crate) fn job(&self, method: &str, params: &Params<'_>) -> Result<Job, RpcError> {
         Job::modern(method, params, &self.meta)
     }
 }
 
-/// The version error of the stateless era, with the versions that are served.
+/// Returns the stateless era's version error, with the supported versions.
 pub(crate) fn unsupported_version(requested: &str) -> RpcError {
     let shown = clip(requested, 64);
     let data = serde_json::json!({ "supported": SUPPORTED, "requested": shown });

@@ -1,4 +1,4 @@
-//! The Model Context Protocol: our own wire layer, and server and client of both eras.
+//! The Model Context Protocol: haft's own wire layer, with a server and a client for both eras.
 //!
 //! ```text
 //! bytes ── stdio.rs │ http.rs ──► wire.rs ──► job.rs ──► core.rs ──► run.rs ──► haft::Executor

@@ -1,56 +1,57 @@
-//! `ServerLimits`: bounds of what clients may make the server hold.
+//! `ServerLimits`: limits on what clients may make the server hold.
 
 use std::time::Duration;
 
 use haft::bounds::Shares;
 
-/// Bounds of what clients may make the server hold. Over HTTP clients with the operator's token have a share of their own
-/// beside these, an eighth as large.
+/// Limits on what clients may make the server hold. Over HTTP, clients with the operator's token have a separate share in
+/// addition, an eighth as large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// The longest message, in bytes.
+    /// Maximum length of a message, in bytes.
     pub message_bytes: usize,
-    /// Tools or resources on one page of a list.
+    /// Tools or resources per page of a list.
     pub page: usize,
-    /// Requests under way on standard input; more wait unread.
+    /// Requests in progress on standard input; more wait unread.
     pub in_flight: usize,
-    /// Calls under way over HTTP.
+    /// Calls in progress over HTTP.
     pub calls: usize,
-    /// Other requests under way over HTTP: lists, and what is read.
+    /// Other requests in progress over HTTP: lists and reads.
     pub reads: usize,
-    /// Bytes of request bodies, and of the arguments of calls under way, held at once over HTTP.
+    /// Bytes of request bodies, and of the arguments of calls in progress, held at a time over HTTP.
     pub body_bytes: usize,
-    /// Bytes of answers that clients have not taken yet, over HTTP.
+    /// Bytes of answers that clients have not received yet, over HTTP.
     pub answer_bytes: usize,
-    /// Calls of stateless clients at once that run on while their clients ask somebody.
+    /// Number of stateless clients' calls that run while their clients ask the user.
     pub parked: usize,
-    /// Bytes of what clients are asked for calls, and of what they said before they were asked.
+    /// Bytes of what clients are asked during calls, and of their answers in advance.
     pub parked_bytes: usize,
-    /// Calls of stateless clients at once that became tasks, ended ones among them until they are forgotten.
+    /// Number of stateless clients' calls that became tasks, including ended ones until they are dropped.
     pub tasks: usize,
-    /// Bytes of results of tasks.
+    /// Bytes of task results.
     pub task_bytes: usize,
-    /// After how long a call becomes a task, where its client has the extension.
+    /// Time after which a call becomes a task, if its client supports tasks.
     pub task_after: Duration,
-    /// Bytes of progress that clients have not taken yet.
+    /// Bytes of progress that clients have not received yet.
     pub progress_bytes: usize,
-    /// Legacy HTTP sessions at once, and stateless clients at once. Where there are more, the one that is missed least ends.
+    /// Number of handshake-era HTTP sessions, and of stateless clients. One more ends the most dispensable one.
     pub sessions: usize,
-    /// Streams of changes at once over HTTP.
+    /// Number of change streams over HTTP.
     pub streams: usize,
-    /// How long a session may lie unused.
+    /// Time that a session may be idle.
     pub idle: Duration,
-    /// The same for one that was never used after it began.
+    /// Time that a session may be idle if it was never used after its opening.
     pub unused: Duration,
-    /// Silence on a stream before a sign of life is sent; also how long an HTTP answer waits before it becomes a stream.
+    /// Silence on a stream before a keep-alive is sent; also how long an HTTP answer may take before the response becomes a
+    /// stream.
     pub keep_alive: Duration,
-    /// How long requests under way may still take after the client closed standard input.
+    /// Time that requests in progress may still take after the client closed standard input.
     pub grace: Duration,
-    /// How long a client on standard input may leave standard output unread before it counts as gone.
+    /// Time that a client on standard input may leave standard output unread before it counts as gone.
     pub unread: Duration,
-    /// How long a call waits for an approval where the client shows no progress: clients give up after a minute.
+    /// Time that a call waits for an approval if the client shows no progress: clients give up after a minute.
     pub hold: Duration,
-    /// The longest artifact that `resources/read` gives whole, in bytes.
+    /// Maximum size of an artifact that `resources/read` returns whole, in bytes.
     pub resource_bytes: u64,
 }
 
@@ -83,7 +84,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// So many for clients, and the operator's part beside. Strangers have none.
+/// Returns this number for clients, plus the operator's share. Strangers have none.
 pub(crate) fn shares(clients: usize) -> Shares<usize> {
     Shares {
         strangers: 0,

@@ -1,4 +1,4 @@
-//! Streams of changes: `subscriptions/listen`, the legacy GET stream, and stdio's own line.
+//! `Watch`: streams of changes: `subscriptions/listen`, the handshake era's GET stream, and notifications on stdio.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::wire::reply;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The next thing that happens to what a client sees.
+/// A change to what a client sees.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     /// The tools changed.
@@ -30,9 +30,9 @@ pub(crate) enum Change {
     Prompts,
     /// The resources changed.
     Resources,
-    /// The resource of this address changed.
+    /// The resource with this URI changed.
     Updated(Arc<str>),
-    /// A task changed: all of it, as raw JSON.
+    /// A task changed: its whole state, as raw JSON.
     Task(Arc<RawValue>),
     /// The run is over.
     Over,
@@ -46,13 +46,13 @@ pub(crate) struct Watch {
     listed: Option<Changes>,
     offered: Option<Receiver<OfferChange>>,
     tasks: Option<Followed>,
-    /// What keeps word of the filter's resources coming.
+    /// Keeps the updates for the filter's resources coming.
     held: Vec<Held>,
     next: VecDeque<Change>,
 }
 
 impl Watch {
-    /// Follows from now on what passes the filter, and what the run is subscribed to.
+    /// Follows, from now on, what passes the filter and what the run is subscribed to.
     pub(crate) fn new(run: &Arc<Run>, filter: Filter) -> Self {
         let offer = run.offer();
         Self {
@@ -66,7 +66,7 @@ impl Watch {
         }
     }
 
-    /// The same for a stream of the stateless era: what it asks for and is not to be had is taken out of the filter.
+    /// Follows changes for a stateless stream; removes from the filter what is not available.
     pub(crate) async fn subscribe(run: &Arc<Run>, mut filter: Filter) -> Self {
         let kinds = offered::kinds(run);
         filter.prompts &= kinds.prompts;
@@ -80,15 +80,15 @@ impl Watch {
         if !kinds.subscriptions {
             uris.clear();
         }
-        // Listens before it asks to hear, so that nothing is missed in between.
+        // Listen before subscribing, so that nothing is missed in between.
         let mut watch = Self::new(run, filter);
         watch.tasks = followed;
         watch.follow(uris).await;
         watch
     }
 
-    /// Follows those of these resources that this client may read. One that a person has yet to decide about is left out, as is
-    /// what does not come to an end in the time for which a call is held: a client waits for the stream to begin.
+    /// Follows those of the resources that this client may read. Leaves out any that need a user's approval, or that take longer
+    /// than the time for which a call is held: a client waits for the stream to begin.
     async fn follow(&mut self, uris: Vec<String>) {
         let run = Arc::clone(&self.run);
         let until = Instant::now() + run.hold();
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    /// What it follows.
+    /// Returns what it follows.
     pub(crate) fn filter(&self) -> &Filter {
         &self.filter
     }
@@ -171,7 +171,7 @@ impl Watch {
         self.filter.uris.iter().any(|one| one == uri) || self.run.subscribed().contains_key(uri)
     }
 
-    /// So much changed that nobody knows what.
+    /// Reports a change of everything, when individual changes were missed.
     fn hear_all(&mut self) {
         self.hear(OfferChange::Prompts);
         self.hear(OfferChange::Resources);
@@ -184,7 +184,7 @@ impl Watch {
 }
 
 impl Change {
-    /// Its notification, for the stream of this subscription where it has one; none for the end.
+    /// Returns the notification, for a subscription's stream if there is one; `None` for the end.
     pub(crate) fn notification(&self, subscription: Option<&Id>) -> Option<Vec<u8>> {
         let meta =
             subscription.map(|id| format!("\"_meta\":{{\"{SUBSCRIPTION}\":{}}}", id.as_str()));
@@ -210,7 +210,7 @@ impl Change {
     }
 }
 
-/// The first frame of a `subscriptions/listen` stream: what will be sent.
+/// Returns the first frame of a `subscriptions/listen` stream, which says what will be sent.
 pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> Vec<u8> {
     let mut will = serde_json::Map::new();
     for (name, wanted) in [
@@ -233,7 +233,7 @@ pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> Vec<u8> {
     reply::notification("notifications/subscriptions/acknowledged", Some(&params))
 }
 
-/// The last frame of a `subscriptions/listen` stream: it ended on purpose.
+/// Returns the last frame of a `subscriptions/listen` stream, for an orderly end.
 pub(crate) fn finished(id: &Id, server: &RawValue) -> Vec<u8> {
     let mut out = reply::begin(id, 192);
     out.extend_from_slice(b"{\"resultType\":\"complete\",\"_meta\":{\"");

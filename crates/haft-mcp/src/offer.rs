@@ -1,8 +1,8 @@
-//! `Offer`: what a host offers clients beside tools: resources, prompts, completion, with word of their changes.
+//! `Offer`: what a host offers clients besides tools: resources, prompts and completion, with updates on their changes.
 //!
-//! Lists are entries of raw JSON, so that members which this server does not know pass as they are. What reaches a server of its
-//! own, such as reading a resource, is a call of one of the executor's internal tools
-//! ([`Executor::with_internal_tools`](haft::executor::Executor::with_internal_tools)): judged, bounded and recorded like every
+//! Lists consist of raw JSON entries, so members that this server does not know pass through unchanged. Whatever reaches another
+//! server, such as reading a resource, is a call of one of the executor's internal tools
+//! ([`Executor::with_internal_tools`](haft::executor::Executor::with_internal_tools)): judged, limited and recorded like every
 //! call, able to ask its caller, and with the raw result as its data.
 
 use std::fmt;
@@ -15,101 +15,102 @@ use haft::session::Session;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
-/// The most entries of one list that are served.
+/// Maximum number of entries served per list.
 pub const MOST_ENTRIES: usize = 10_000;
 
-/// What a host offers beside tools: see the module.
+/// What a host offers besides tools: see the module.
 ///
-/// Skills and artifacts of the run come before it in each list, and their addresses and names are never looked up here.
+/// Skills and artifacts of the run precede the offer in each list; their URIs and names are never looked up here.
 pub trait Offer: Send + Sync + fmt::Debug + 'static {
-    /// Which kinds there may be in this session, for the account that clients get of the server. Must not wait.
+    /// Returns the kinds that this session may have, for the server's description of itself. Must not block.
     fn kinds(&self, session: &Session) -> Kinds;
 
-    /// The resources; each key is the address.
+    /// Returns the resources; each key is the URI.
     fn resources<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>>;
 
-    /// The templates of addresses; each key is the template.
+    /// Returns the URI templates; each key is the template.
     fn templates<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>>;
 
-    /// The prompts; each key is the name.
+    /// Returns the prompts; each key is the name.
     fn prompts<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>>;
 
-    /// The call of an internal tool that does what is wanted; none where there is no such resource, prompt or argument here.
+    /// Returns the call of an internal tool that does what is wanted; `None` if there is no such resource, prompt or argument
+    /// here.
     ///
-    /// The call's data is the result as clients get it: `{"contents":…}` of a read, `{"messages":…}` of a prompt,
-    /// `{"completion":…}`; of subscriptions nothing is looked at but whether it succeeded. The tool must allow its result enough
-    /// room inline ([`ToolSpec::inline_tokens`](haft::spec::ToolSpec::inline_tokens)), and fails with `not_found` where the
-    /// resource or prompt turns out not to be there.
+    /// The call's data is the result as clients receive it: `{"contents":…}` for a read, `{"messages":…}` for a prompt,
+    /// `{"completion":…}`; for subscriptions, only success matters. The tool must allow enough room for its result inline
+    /// ([`ToolSpec::inline_tokens`](haft::spec::ToolSpec::inline_tokens)), and must fail with `not_found` if the resource or
+    /// prompt turns out not to exist.
     fn call<'a>(
         &'a self,
         session: &'a Session,
         wanted: &'a Wanted,
     ) -> BoxFuture<'a, Option<ToolCall>>;
 
-    /// What keeps [`OfferChange::Updated`] of a resource coming to clients, after the call to [`Subscribe`](Wanted::Subscribe) to it
-    /// has succeeded; it is dropped when the client does not want to hear of it any more, or is gone. None where nothing has to be
-    /// kept for that. Must not wait.
+    /// Returns a value that keeps [`OfferChange::Updated`] of a resource coming, once the call to
+    /// [`Subscribe`](Wanted::Subscribe) to it has succeeded. It is dropped when the client unsubscribes or disconnects. `None` if
+    /// nothing has to be kept. Must not block.
     fn follow(&self, session: &Session, uri: &str) -> Option<Held> {
         let _ = (session, uri);
         None
     }
 
-    /// Word of changes from now on; none where there will be none. Of what came too fast to be heard one by one, a client hears
-    /// that all lists changed.
+    /// Returns the changes from now on; `None` if there will be none. A client that misses changes because they come too fast is
+    /// told that all lists changed.
     fn changes(&self, session: &Session) -> Option<broadcast::Receiver<OfferChange>> {
         let _ = session;
         None
     }
 }
 
-/// What clients want of an offer.
+/// A client's request to an offer.
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// To read the resource of this address.
+    /// Read the resource with this URI.
     Read {
-        /// The address.
+        /// The URI.
         uri: String,
     },
-    /// A prompt.
+    /// Get a prompt.
     Prompt {
         /// Its name.
         name: String,
-        /// Its arguments as they came: an object.
+        /// Its arguments as received: an object.
         arguments: String,
     },
-    /// Values that would complete an argument.
+    /// List values that complete an argument.
     Complete {
-        /// What is completed.
+        /// What to complete.
         reference: Reference,
-        /// The params as they came: an object.
+        /// The `params` as received: an object.
         params: Box<RawValue>,
     },
-    /// To hear when the resource of this address changes: [`OfferChange::Updated`].
+    /// Report changes of the resource with this URI: [`OfferChange::Updated`].
     Subscribe {
-        /// The address.
+        /// The URI.
         uri: String,
     },
 }
 
-/// What is kept for one client that hears of a resource's changes: dropping it ends that.
+/// A client's subscription to a resource's changes: dropping it ends the subscription.
 pub type Held = Box<dyn fmt::Debug + Send + Sync>;
 
-/// Whose argument is completed.
+/// What an argument to complete belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// The prompt of this name.
+    /// The prompt with this name.
     Prompt(String),
-    /// The template, or the address, of resources.
+    /// The template, or the URI, of resources.
     Resource(String),
 }
 
-/// What an offer may hold.
+/// The kinds that an offer may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each kind")]
 pub struct Kinds {
     /// Resources and templates.
     pub resources: bool,
-    /// Whether clients may hear of changes of single resources.
+    /// Whether clients can subscribe to changes of single resources.
     pub subscriptions: bool,
     /// Prompts.
     pub prompts: bool,
@@ -120,9 +121,9 @@ pub struct Kinds {
 /// An entry of a list.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// What it is known by: once in its list.
+    /// Its key, unique in its list.
     pub key: String,
-    /// The entry as clients get it: an object.
+    /// The entry as clients receive it: an object.
     pub json: Arc<RawValue>,
 }
 
@@ -133,6 +134,6 @@ pub enum OfferChange {
     Resources,
     /// The list of prompts.
     Prompts,
-    /// The resource of this address.
+    /// The resource with this URI.
     Updated(Arc<str>),
 }

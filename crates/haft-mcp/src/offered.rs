@@ -1,4 +1,4 @@
-//! What a host offers beside tools, as clients get it: entries of lists, and results of the calls that a read or a prompt comes to.
+//! The host's offer as clients receive it: entries of lists, and results of the calls that a read or a prompt makes.
 
 use haft::call::{Origin, ToolCall};
 use haft::error::{ErrorKind, Failure};
@@ -21,15 +21,15 @@ use crate::then::Then;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
-/// Which kinds a run's clients may be offered by the host.
+/// Returns the kinds that the host may offer this run's clients.
 pub(crate) fn kinds(run: &Run) -> Kinds {
     let offer = run.offer();
     offer.map_or_else(Kinds::default, |offer| offer.kinds(&run.session))
 }
 
-/// An entry of this server's own.
+/// Returns an entry of this server's own.
 pub(crate) fn entry<T: Serialize>(key: &str, item: &T) -> Entry {
-    // Structs of strings are always JSON.
+    // Structs of strings always serialize.
     let json = serde_json::value::to_raw_value(item).unwrap_or_default();
     Entry {
         key: key.to_owned(),
@@ -37,7 +37,7 @@ pub(crate) fn entry<T: Serialize>(key: &str, item: &T) -> Entry {
     }
 }
 
-/// Adds what the host offers, as far as no entry of this server has its key.
+/// Adds the host's entries, except those whose key belongs to this server.
 pub(crate) fn join(
     mut own: Vec<Entry>,
     offered: Result<Vec<Entry>, Failure>,
@@ -53,7 +53,7 @@ pub(crate) fn join(
     Ok(own)
 }
 
-/// Writes `"MEMBER":[…]` with at most `size` entries after the cursor, and `nextCursor` where more follow.
+/// Writes `"MEMBER":[…]` with at most `size` entries after the cursor, and `nextCursor` if more follow.
 pub(crate) fn write_page(
     out: &mut Vec<u8>,
     member: &str,
@@ -75,17 +75,17 @@ pub(crate) fn write_page(
     Ok(())
 }
 
-/// What a request for something offered comes to.
+/// The result of a request to the host's offer.
 pub(crate) enum Given {
-    /// A result, as raw JSON: an object.
+    /// A result as raw JSON: an object.
     Result(Box<RawValue>),
-    /// To ask somebody first.
+    /// The client has to ask the user first.
     Asks(Vec<u8>),
     /// It waits for this approval.
     Waits(String),
 }
 
-/// Reads a resource or gets a prompt that the host offers: a call of an internal tool, which may ask its client.
+/// Reads a resource or gets a prompt of the host: calls an internal tool, which may ask its client.
 pub(crate) async fn get(
     run: &Run,
     wanted: &Wanted,
@@ -107,7 +107,7 @@ pub(crate) async fn get(
         Ending::Asks(asked, state) | Ending::Outcome(_, Then::Ask(asked, state)) => {
             asks(&asked, &state)
         }
-        // None but tools' calls become tasks.
+        // Only calls of tools become tasks.
         Ending::Task(_) => {
             return Err(RpcError::new(
                 RpcError::INTERNAL,
@@ -118,7 +118,7 @@ pub(crate) async fn get(
     })
 }
 
-/// The same for what asks nobody: completion, and subscriptions.
+/// Like [`get`], for requests that never ask the client: completion and subscriptions.
 pub(crate) async fn get_alone(run: &Run, wanted: &Wanted) -> Result<Given, RpcError> {
     let call = wanted_call(run, wanted).await?;
     run.begin().await?;
@@ -160,7 +160,7 @@ fn result(run: &Run, outcome: Outcome, wanted: &Wanted) -> Result<Given, RpcErro
     Err(RpcError::new(code, error.message.clone()).with_data(data.to_string()))
 }
 
-/// The error of what is not there.
+/// Returns the error for something that does not exist.
 fn absent(run: &Run, wanted: &Wanted) -> RpcError {
     match wanted {
         Wanted::Read { uri } | Wanted::Subscribe { uri } => missing(run, uri),
@@ -175,9 +175,9 @@ fn absent(run: &Run, wanted: &Wanted) -> RpcError {
     }
 }
 
-/// Writes a result as it came, and behind its members those of these (raw JSON) that it lacks.
+/// Writes a result unchanged, followed by those of these members (raw JSON) that it lacks.
 pub(crate) fn write_with(out: &mut Vec<u8>, result: &str, more: &[(&str, &str)]) {
-    // Internal tools give objects.
+    // Internal tools return objects.
     let Ok(mut object) = Amended::read(result).or_else(|_| Amended::read("{}")) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! `RunFactory`: what a host gives the server: a governed run for each client.
+//! `RunFactory`: supplied by the host to give the server a governed run for each client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,92 +17,95 @@ use crate::era::Era;
 use crate::offer::Offer;
 use crate::wire::params::Implementation;
 
-/// Prepares a run for each connection, each legacy session, and each client of the stateless era.
+/// Prepares a run for each connection, each handshake-era session, and each stateless client.
 ///
-/// A client may come and go without a call, so nothing is recorded of a run before its first: the server starts it then. It releases
-/// every run, once, when its client is gone. What starting and releasing mean is the host's to say.
+/// A client may come and go without a call, so a run's record begins only when the server starts the run for its first call. The
+/// server releases every run once, when its client is gone. What starting and releasing mean is up to the host.
 pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
-    /// Prepares a run: a fresh session, and the executor its calls go through. In memory alone: see [`start`](Self::start).
+    /// Prepares a run in memory: a new session, and the executor for its calls. See [`start`](Self::start).
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>>;
 
-    /// Starts a run that is about to make its first call: its record begins. Where that fails no call is made.
+    /// Starts a run that is about to make its first call: its record begins. If this fails, the call is not made.
     fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>>;
 
-    /// Whether clients may be shown the progress of their calls.
+    /// Returns whether clients may be shown the progress of their calls.
     fn shows_progress(&self) -> bool {
         true
     }
 
-    /// How their progress is gathered.
+    /// Returns how their progress is collected.
     fn pace(&self) -> Pace {
         Pace::default()
     }
 
-    /// Whether people may be asked at all: nobody is by way of clients where settings say so.
+    /// Returns whether users may be asked at all: the settings can rule out asking through clients.
     fn asks(&self) -> bool {
         true
     }
 
-    /// The console's address without a path, where people decide: `http://127.0.0.1:7420`. None where there is no console.
+    /// Returns the address of the console, where users decide, without a path: `http://127.0.0.1:7420`. `None` if there is no
+    /// console.
     fn console(&self) -> Option<String> {
         None
     }
 
-    /// The same when a person is about to be asked: it may take a moment until there is a console.
+    /// Returns the console's address when a user is about to be asked; starting a console may take a moment.
     fn reach_console(&self) -> BoxFuture<'_, Option<String>> {
         Box::pin(async { self.console() })
     }
 
-    /// Whether settings name a client whose forms may decide about calls. Asked about one that came with the operator's
-    /// token alone, and never about a critical call.
+    /// Returns whether the settings name a client whose forms may decide about calls. Only called for a client with the
+    /// operator's token, and never about a critical call.
     fn trusts(&self, client: &str) -> bool {
         let _ = client;
         false
     }
 
-    /// The key of the states that stateless clients carry: the same after a restart, or the states end with the process.
+    /// Returns the key for the state that stateless clients carry. It must survive a restart, otherwise the state ends with the
+    /// process.
     fn state_key(&self) -> Option<[u8; 32]> {
         None
     }
 
-    /// The skills that clients may be shown, as resources and as prompts; none where the host has none. It may read files and block.
+    /// Returns the skills that clients may be shown as resources and prompts; empty if the host has none. May read files and
+    /// block.
     fn skills(&self) -> Vec<Skill> {
         Vec::new()
     }
 
-    /// Whether calls of this tool take so long that no client should wait for them: they are tasks from their beginning, and a
+    /// Returns whether calls of this tool take so long that no client should wait for them: they are tasks from the start, and a
     /// stateless client without tasks is refused.
     fn is_only_task(&self, tool: &str) -> bool {
         let _ = tool;
         false
     }
 
-    /// What clients are offered beside tools, skills and artifacts; nothing where the host has nothing.
+    /// Returns what clients are offered besides tools, skills and artifacts; `None` if the host offers nothing.
     fn offer(&self) -> Option<Arc<dyn Offer>> {
         None
     }
 
-    /// Releases a run whose client is gone, whether it was started or not: the host suspends or finishes it. Its calls were cancelled, and
-    /// its waits for decisions ended. Must not wait.
+    /// Releases a run whose client is gone, whether it was started or not: the host suspends or finishes it. Its calls were
+    /// cancelled, and it has stopped waiting for decisions. Must not block.
     fn release(&self, session: &Session);
 
-    /// Hears of a message that was refused before it belonged to any run, so that it leaves a trace. Must not wait.
+    /// Receives a message that was refused before it belonged to a run, so that it leaves a trace. Must not block.
     fn stray(&self, transport: Transport, reason: &str) {
         tracing::warn!(?transport, reason, "mcp message refused");
     }
 
-    /// Hears of a message that was refused before it became a call, in a run that has begun, so that it leaves a trace.
+    /// Receives a message that was refused before it became a call of a run in progress, so that it leaves a trace.
     fn refused(&self, session: &Session, reason: &str) {
         tracing::warn!(run = %session.run(), reason, "mcp message refused");
     }
 }
 
-/// Marks an HTTP request, among its extensions, that came with the operator's token: what its client's person says may decide,
-/// where [`RunFactory::trusts`] names the client.
+/// Marks, in the extensions of an HTTP request, that it came with the operator's token: its client's user may decide, if
+/// [`RunFactory::trusts`] names the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByOperator;
 
-/// Names, among an HTTP request's extensions, the view of its caller: the only tools that the caller is told of and may call.
+/// Names, in the extensions of an HTTP request, its caller's view: the only tools that the caller sees and may call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ViewName(pub Arc<str>);
 
@@ -111,7 +114,7 @@ pub struct ViewName(pub Arc<str>);
 #[error("open a run: {0}")]
 pub struct OpenError(#[source] pub Failure);
 
-/// By which transport a client came.
+/// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Standard input and output.
@@ -120,28 +123,28 @@ pub enum Transport {
     Http,
 }
 
-/// What is known of a client when its run opens. Names are what the client says of itself: for display alone.
+/// What is known about a client when its run opens. Names are what the client says about itself: for display only.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
-    /// The name it gives itself.
+    /// The name that it gives.
     pub name: String,
-    /// The version it gives itself.
+    /// The version that it gives.
     pub version: String,
-    /// The protocol it speaks.
+    /// The era of the protocol it speaks.
     pub era: Era,
     /// How it is connected.
     pub transport: Transport,
-    /// Who it is, where the transport has checked that.
+    /// Its principal, if the transport has verified it.
     pub principal: Option<Principal>,
-    /// The view that it has, where it has not all tools. The host knows what the name means, and opens no run where it does not.
+    /// Its view, if it does not have all tools. The host knows what the name means, and opens no run if it does not.
     pub view: Option<ViewName>,
-    /// Whose share of bounded resources it uses.
+    /// The class whose share of limited resources it uses.
     pub class: Class,
-    /// What it said it can do.
+    /// The capabilities that it declared.
     pub capabilities: Capabilities,
 }
 
-/// How a client connected, and who the transport found it to be.
+/// How a client connected, and who it is according to the transport.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) transport: Transport,
@@ -151,7 +154,7 @@ pub(crate) struct Arrival {
 }
 
 impl ClientInfo {
-    /// Who came by a transport, with what they say of themselves at a length that can be kept and shown.
+    /// Describes a client that connected, with its own names truncated to a length that can be kept and shown.
     pub(crate) fn new(
         said: Implementation,
         capabilities: Capabilities,

@@ -1,4 +1,4 @@
-//! An `Outcome` as the result of `tools/call`.
+//! Conversion of an `Outcome` to the result of `tools/call`.
 
 use std::borrow::Cow;
 
@@ -41,23 +41,23 @@ struct CallMeta<'a> {
     server: Option<&'a RawValue>,
 }
 
-/// Where the call can be found afterwards.
+/// Where to find the call afterwards.
 #[derive(Serialize)]
 struct Trace<'a> {
     run: &'a RunId,
     call: &'a CallId,
     status: Status,
-    /// Why it did not succeed, as a word (contract §3): programs need not read the text.
+    /// Why it failed, as a word (contract §3), so that programs need not read the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<&'a str>,
-    /// A chain's trace.
+    /// The calls of a chain.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     calls: &'a [TracedCall],
 }
 
-/// A piece of content in MCP's spelling.
+/// A content block in MCP's format.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
@@ -100,7 +100,7 @@ struct Link<'a> {
     size: Option<u64>,
 }
 
-/// Writes the result. A call that did not succeed is a result too, with `isError`, never a protocol error.
+/// Writes the result. A call that failed is a result too, with `isError`, never a protocol error.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     outcome: &Outcome,
@@ -141,7 +141,7 @@ pub(crate) fn write(
     reply::json(out, &result);
 }
 
-/// Writes the answer to a call that runs on while its client asks somebody (2026-07-28).
+/// Writes the answer to a call that continues while its client asks the user (2026-07-28).
 pub(crate) fn write_asks(
     out: &mut Vec<u8>,
     asked: &[InputRequest],
@@ -166,7 +166,7 @@ pub(crate) fn write_asks(
 fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
     let mut blocks = Vec::with_capacity(outcome.content.len() + outcome.artifacts.len() + 1);
     let content = outcome.content.iter();
-    // What went wrong comes first, with its kind; an executor may have put the same words among the content.
+    // The failure comes first, with its kind; an executor may have put the same words in the content.
     let said = failure_text(outcome);
     let content = content
         .filter(|c| !matches!((c, &said), (Content::Text { text }, Some(said)) if text == said));
@@ -178,8 +178,8 @@ fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
         };
         blocks.insert(0, say(text));
     }
-    // Clients that know no structured content, and many models' harnesses, read the text alone. A script's text is what
-    // it printed: what it returned is said besides.
+    // Clients without structured content, and many models' harnesses, read only the text. A script's text is its output, so its
+    // result is added.
     let unsaid = blocks.is_empty() || !outcome.calls.is_empty();
     if unsaid && let Some(data) = &outcome.data {
         blocks.push(Block::Text {
@@ -191,7 +191,7 @@ fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Message and advice of a call that did not succeed.
+/// Returns the message and advice of a call that failed.
 fn failure_text(outcome: &Outcome) -> Option<String> {
     if outcome.is_ok() {
         return None;

@@ -1,4 +1,4 @@
-//! `Page`: a piece of a list, and the cursor of the next.
+//! `Page`: a page of a list, and the cursor of the next.
 
 use crate::wire::RpcError;
 use crate::wire::reply;
@@ -10,7 +10,7 @@ pub(crate) struct Page<'a, T> {
 }
 
 impl<T> Page<'_, T> {
-    /// Writes `nextCursor` where more follows.
+    /// Writes `nextCursor` if more items follow.
     pub(crate) fn write_next(&self, out: &mut Vec<u8>) {
         if let Some(next) = self.next {
             out.extend_from_slice(b",\"nextCursor\":");
@@ -19,7 +19,7 @@ impl<T> Page<'_, T> {
     }
 }
 
-/// At most `size` items after the one that the cursor names.
+/// Returns at most `size` items after the one that the cursor names.
 pub(crate) fn page<'a, T>(
     all: &'a [T],
     cursor: Option<&str>,

@@ -1,5 +1,5 @@
-//! `Parked`: calls of stateless clients that run on while their clients ask somebody. Bounded in number by class of callers, in
-//! bytes, and in time; each is joined again at most once for each time it was parked.
+//! `Parked`: calls of stateless clients that continue while their clients ask the user. They are limited in number by class of
+//! callers, in bytes, and in time; a client can join each again at most once per parking.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::limits::{ServerLimits, shares};
 use crate::owner::{AtWork, Owner};
 use crate::running::Running;
 
-/// What the requests of one call may hold in any case, in bytes.
+/// Bytes that the requests of one call may hold in any case.
 const OWN: usize = 16 << 10;
 
 /// The calls that wait for their clients.
@@ -21,7 +21,7 @@ const OWN: usize = 16 << 10;
 pub(crate) struct Parked {
     calls: Mutex<HashMap<Box<str>, Waiting>>,
     places: Places,
-    /// What clients are asked, and what they said.
+    /// The budget for what clients are asked and what they answer.
     pub(crate) bytes: Arc<Budget>,
 }
 
@@ -30,7 +30,7 @@ struct Waiting {
     running: Running,
     _place: Place,
     _work: AtWork,
-    /// Dropped with the entry, so that what watches it ends.
+    /// Dropped with the entry, which ends the task that watches it.
     _watched: oneshot::Sender<()>,
 }
 
@@ -43,8 +43,8 @@ impl Parked {
         })
     }
 
-    /// Lets a call go on by itself, until its client joins it again by this name, its run ends, or the time is over; gives it
-    /// back where there is no room for it.
+    /// Lets a call continue by itself until its client joins it again by this name, its run ends, or the time is over. Returns
+    /// the call if there is no room for it.
     pub(crate) fn park(
         self: &Arc<Self>,
         name: Box<str>,
@@ -76,7 +76,7 @@ impl Parked {
         Ok(())
     }
 
-    /// The call of this name, to be waited for again.
+    /// Takes the call with this name, to wait for it again.
     pub(crate) fn take(&self, name: &str) -> Option<Running> {
         let waiting = self.calls.lock().remove(name)?;
         Some(waiting.running)

@@ -1,4 +1,4 @@
-//! What each request comes to: the answer's result, written into bytes.
+//! Performs each request and writes its result into bytes.
 
 use haft::approval::ApprovalId;
 use haft::call::{Origin, ToolCall};
@@ -22,16 +22,16 @@ use crate::tool_list::{self, Telling};
 use crate::wire::RpcError;
 use crate::wire::reply;
 
-/// How long a client may keep what `server/discover` said: it changes with the binary alone.
+/// How long a client may cache the response to `server/discover`: it changes only with the binary.
 const DISCOVER_TTL_MS: u64 = 3_600_000;
-/// How long it may keep a list; one that listens for changes hears of them sooner.
+/// How long a client may cache a list; one that listens for changes learns of them sooner.
 const LIST_TTL_MS: u64 = 5_000;
 
-/// Takes the notifications that go before an answer.
+/// Takes the notifications that precede an answer.
 type Notes = Option<mpsc::Sender<Vec<u8>>>;
 
 impl Core {
-    /// Does a job and writes its result; the approval that it waits for, where it does.
+    /// Performs a job and writes its result; returns the approval that it waits for, if any.
     pub(crate) async fn perform(
         &self,
         out: &mut Vec<u8>,
@@ -87,7 +87,7 @@ impl Core {
                 out.extend_from_slice(b"{}");
             }
             Job::Task(job) => self.task(out, run, job)?,
-            // The transports serve it: its answer is a stream.
+            // The transports handle it: its answer is a stream.
             Job::Listen(_) => {
                 let message = "subscriptions/listen is not served here";
                 return Err(RpcError::new(RpcError::INTERNAL, message));
@@ -129,7 +129,7 @@ impl Core {
         }
     }
 
-    /// Does something about a task of this caller.
+    /// Performs a request about a task of this caller.
     fn task(&self, out: &mut Vec<u8>, run: &Run, job: TaskJob) -> Result<(), RpcError> {
         let (tasks, meta) = (run.tasks(), self.raw_meta());
         let task = tasks.get(&job.id, run.session.principal());
@@ -151,7 +151,7 @@ impl Core {
         Ok(())
     }
 
-    /// The `_meta` of a result of the stateless era, as raw JSON.
+    /// Returns the `_meta` of a stateless result, as raw JSON.
     fn raw_meta(&self) -> Option<Box<RawValue>> {
         RawValue::from_string(self.meta()).ok()
     }
@@ -201,7 +201,7 @@ impl Core {
         self.give(out, run, given)
     }
 
-    /// Lets a client of the handshake era hear of a resource's changes.
+    /// Subscribes a handshake-era client to a resource's changes.
     async fn subscribe(
         &self,
         out: &mut Vec<u8>,
@@ -242,7 +242,7 @@ impl Core {
             return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
         }
         let reference = reference?;
-        // Of what stands in the place of a skill's arguments nothing is known.
+        // Nothing is known about values for a skill's arguments.
         let own = match &reference {
             Reference::Prompt(name) => prompt::find(run, name).await?.is_some(),
             Reference::Resource(uri) => is_own(uri),
@@ -257,7 +257,7 @@ impl Core {
         self.give(out, run, given).map(|_| ())
     }
 
-    /// Writes what the host gave, with what this era's results have besides.
+    /// Writes the host's result, with the members that this era's results need.
     fn give(
         &self,
         out: &mut Vec<u8>,
@@ -315,7 +315,7 @@ impl Core {
             (true, false) => b"{\"listChanged\":true}",
             _ => b"{}",
         });
-        // Said to a client that could use it: one that is told of prompts asks for them.
+        // Only for a client that could use it: one that is told of prompts asks for them.
         if prompt::any(run).await {
             run.tell_prompts();
             out.extend_from_slice(b",\"prompts\":");
@@ -338,7 +338,7 @@ impl Core {
         }
     }
 
-    /// The `_meta` of a result of the stateless era.
+    /// Returns the `_meta` of a stateless result.
     fn meta(&self) -> String {
         let mut meta = b"{".to_vec();
         write_tail(&mut meta, self.info());
@@ -346,12 +346,12 @@ impl Core {
         String::from_utf8(meta).unwrap_or_default()
     }
 
-    /// Ends a result that clients may keep for a while.
+    /// Ends a result that clients may cache for a while.
     fn close(&self, out: &mut Vec<u8>, era: Era, ttl_ms: u64) {
         if era.is_modern() {
             out.extend_from_slice(b",\"resultType\":\"complete\",\"ttlMs\":");
             reply::json(out, &ttl_ms);
-            // What is listed depends on who asks.
+            // Lists depend on the caller.
             out.extend_from_slice(b",\"cacheScope\":\"private\",\"_meta\":{");
             write_tail(out, self.info());
             out.push(b'}');
@@ -360,7 +360,7 @@ impl Core {
     }
 }
 
-/// An error where nothing is told of changes of single resources.
+/// Returns an error if changes of single resources are not reported.
 fn check_subscriptions(run: &Run) -> Result<(), RpcError> {
     if offered::kinds(run).subscriptions {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A call's progress on its way to the client that asked for it: rising values, nothing after the answer.
+//! `ProgressLine`: a call's progress for a client that asked for it: increasing values, nothing after the answer.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 
 use crate::wire::reply;
 
-/// The longest message sent, in bytes; a longer text goes out in several.
+/// Maximum length of a message, in bytes; a longer text is sent in several.
 const MAX_TEXT: usize = 16 * 1024;
-/// How long an answer waits for a client that does not take the progress before it.
+/// How long an answer waits for a client that has not received the progress before it.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Sends progress for one request.
+/// Sends the progress of one request.
 #[derive(Debug)]
 pub(crate) struct ProgressLine {
     /// The request's token, as raw JSON.
@@ -34,8 +34,8 @@ impl ProgressLine {
         }
     }
 
-    /// Passes on what the call shows. A client that is slow is waited for here, where the tool does not notice: what comes
-    /// meanwhile is gathered.
+    /// Passes on what the call reports. Waits for a slow client here, where it does not delay the tool; what is reported
+    /// meanwhile is collected.
     pub(crate) async fn follow(&self, listener: &mut Listener) -> Infallible {
         loop {
             let event = listener.next().await;
@@ -43,7 +43,7 @@ impl ProgressLine {
         }
     }
 
-    /// The call is over: what it showed last goes out, and nothing may follow its answer.
+    /// Ends the progress: sends what the call reported last, and allows nothing after its answer.
     pub(crate) async fn end(&self, mut listener: Listener) {
         let rest = async {
             while let Some(event) = listener.rest() {
@@ -54,7 +54,7 @@ impl ProgressLine {
         *self.last() = None;
     }
 
-    /// Says something now, if the client takes it now.
+    /// Sends a text if the client has room for it now.
     pub(crate) fn say(&self, text: &str) {
         if let Ok(room) = self.out.try_reserve() {
             self.send(room, text);
@@ -63,7 +63,7 @@ impl ProgressLine {
 
     async fn show(&self, event: &ProgressEvent) {
         let mut rest = match event.stream {
-            // A message is shown as a line of its own.
+            // A message is displayed as a line of its own.
             Stream::Info => event.text.trim_end_matches('\n'),
             Stream::Stdout | Stream::Stderr => &event.text,
         };
@@ -78,7 +78,7 @@ impl ProgressLine {
     }
 
     fn send(&self, room: mpsc::Permit<'_, Vec<u8>>, text: &str) {
-        // The lock is held while sending so that values rise in the order they arrive.
+        // The lock is held while sending, so that values arrive in increasing order.
         let mut last = self.last();
         if let Some(value) = last.map(|value| value + 1) {
             room.send(reply::progress(&self.token, value, text));

@@ -1,6 +1,6 @@
-//! Skills as MCP prompts: one for each that a person may choose.
+//! Skills as MCP prompts: one for each skill that a user may choose.
 //!
-//! Getting a prompt is a person's act: it puts the skill in force, through the executor like every call, by `invoke_skill`.
+//! Getting a prompt is a user's action: it activates the skill with `invoke_skill`, through the executor like every call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::wire::RpcError;
 use crate::wire::reply;
 use haft::text::clip;
 
-/// The tool that loads a skill for a person. Where the host has switched it off there are no prompts.
+/// The tool that loads a skill for a user. If the host disables it, there are no prompts.
 const TOOL: &str = "invoke_skill";
 /// The argument of a skill that names none.
 const ARGUMENTS: &str = "arguments";
@@ -61,7 +61,7 @@ impl<'a> From<&'a Skill> for Prompt<'a> {
     }
 }
 
-/// The skills that are prompts of this run.
+/// Returns the skills that are prompts of this run.
 async fn prompts(run: &Run) -> Result<Vec<Skill>, RpcError> {
     let mut skills = run.skills().await?;
     if run.session.tools().entry(TOOL).is_none() {
@@ -71,13 +71,13 @@ async fn prompts(run: &Run) -> Result<Vec<Skill>, RpcError> {
     Ok(skills)
 }
 
-/// Whether there is a prompt.
+/// Returns whether there are any prompts.
 pub(crate) async fn any(run: &Run) -> bool {
     offered::kinds(run).prompts || prompts(run).await.is_ok_and(|found| !found.is_empty())
 }
 
-/// The skills that are prompts, for a client that was told of prompts or could be; to any other the methods are unknown, as to a
-/// server without.
+/// Returns the skills that are prompts, for a client that was told of prompts or could be. For any other, the methods are
+/// unknown, as on a server without prompts.
 async fn known(run: &Run) -> Result<Vec<Skill>, RpcError> {
     let found = prompts(run).await?;
     if found.is_empty() && !run.has_told_prompts() && !offered::kinds(run).prompts {
@@ -87,8 +87,8 @@ async fn known(run: &Run) -> Result<Vec<Skill>, RpcError> {
     Ok(found)
 }
 
-/// Writes `"prompts":[…]`, those that the host offers behind the skills, with at most `size` after the cursor, and `nextCursor`
-/// where more follow.
+/// Writes `"prompts":[…]`: the skills and then the host's prompts, with at most `size` after the cursor, and `nextCursor` if more
+/// follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
     run: &Run,
@@ -109,13 +109,13 @@ pub(crate) async fn write_page(
     offered::write_page(out, "prompts", &all, cursor, size)
 }
 
-/// The skill whose prompt has this name; none where it is no skill's.
+/// Returns the skill whose prompt has this name; `None` if there is none.
 pub(crate) async fn find(run: &Run, name: &str) -> Result<Option<Skill>, RpcError> {
     let all = known(run).await?;
     Ok(all.into_iter().find(|skill| skill.name() == name))
 }
 
-/// Writes `"description":…,"messages":[…]`: the skill's text with what the person gave in its place.
+/// Writes `"description":…,"messages":[…]`: the skill's text with the user's arguments filled in.
 pub(crate) async fn write(
     out: &mut Vec<u8>,
     run: &Run,
@@ -136,7 +136,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// The arguments as a person would have written them behind the skill's name.
+/// Returns the arguments as a user would write them after the skill's name.
 fn line(skill: &Skill, arguments: &str) -> Result<String, RpcError> {
     let arguments = if arguments.is_empty() {
         "{}"
@@ -169,7 +169,7 @@ fn line(skill: &Skill, arguments: &str) -> Result<String, RpcError> {
     }
 }
 
-/// What the call gave; one that was denied or failed is the request's error.
+/// Returns the call's text; a denied or failed call is the request's error.
 fn text(outcome: &Outcome) -> Result<String, RpcError> {
     if let Some(error) = &outcome.error {
         let code = match error.kind {

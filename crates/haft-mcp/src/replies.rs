@@ -1,4 +1,5 @@
-//! What this server asks its client, and the answers: each request's id once, each answered at most once.
+//! `Replies`: this server's requests to its client, and their answers: each id is unique, and each request is answered at most
+//! once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,25 +11,25 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::wire::{Id, reply};
 
-/// An answer of the client.
+/// An answer from the client.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    /// The result as it came; `None` where the client answered with an error.
+    /// The result as received; `None` if the client returned an error.
     pub(crate) result: Option<Box<RawValue>>,
-    /// The error as it came.
+    /// The error as received.
     pub(crate) error: Option<Box<RawValue>>,
     /// Whether it came with the operator's token.
     pub(crate) operator: bool,
 }
 
-/// The requests whose answer has not come.
+/// The requests without an answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
     last: AtomicU64,
     open: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
 }
 
-/// A request whose answer is waited for; dropping it is not waiting any more.
+/// A request that awaits its answer; dropping it stops the wait.
 #[derive(Debug)]
 pub(crate) struct Expected {
     replies: Arc<Replies>,
@@ -38,7 +39,7 @@ pub(crate) struct Expected {
 }
 
 impl Replies {
-    /// A fresh id, and the place where its answer will come.
+    /// Returns a new id with the receiver for its answer.
     pub(crate) fn expect(self: &Arc<Self>) -> Option<Expected> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let id = Id::parse(&format!("\"haft-{number}\""))?;
@@ -51,7 +52,7 @@ impl Replies {
         })
     }
 
-    /// Hands an answer to whoever waits for it; nobody waits for a second one.
+    /// Delivers an answer to whoever awaits it; a second one is ignored.
     pub(crate) fn take(&self, id: &Id, reply: Reply) {
         if let Some(waiting) = self.lock().remove(id) {
             let _gone = waiting.send(reply);
@@ -64,14 +65,14 @@ impl Replies {
 }
 
 impl Expected {
-    /// The answer. Dropping the future loses nothing.
+    /// Returns the answer. Dropping the future loses nothing.
     pub(crate) async fn answer(&mut self) -> Option<Reply> {
         (&mut self.answer).await.ok()
     }
 }
 
 impl Expected {
-    /// Whether the answer has come, taken or not.
+    /// Returns whether the answer has arrived, taken or not.
     pub(crate) fn has_come(&self) -> bool {
         !self.replies.lock().contains_key(&self.id)
     }
@@ -83,14 +84,14 @@ impl Drop for Expected {
     }
 }
 
-/// A request of ours that a client has. When nobody waits for its answer any more, the client is told.
+/// A request that was sent to a client. If it is dropped before its answer arrives, the client is told.
 pub(crate) struct OwnRequest<'a> {
     expected: Expected,
     notes: &'a mpsc::Sender<Vec<u8>>,
 }
 
 impl<'a> OwnRequest<'a> {
-    /// Sends what `write` makes of a fresh id; none where it cannot be sent.
+    /// Sends the message that `write` makes for a new id; `None` if it cannot be sent.
     pub(crate) async fn send(
         replies: &Arc<Replies>,
         notes: &'a mpsc::Sender<Vec<u8>>,
@@ -103,7 +104,7 @@ impl<'a> OwnRequest<'a> {
         Some(sent)
     }
 
-    /// The answer; none where the client is gone. Dropping the future loses nothing.
+    /// Returns the answer; `None` if the client is gone. Dropping the future loses nothing.
     pub(crate) async fn answer(&mut self) -> Option<Reply> {
         tokio::select! {
             answer = self.expected.answer() => answer,
@@ -119,7 +120,7 @@ impl Drop for OwnRequest<'_> {
             let params =
                 format!("{{\"requestId\":{id},\"reason\":\"no answer is needed any more\"}}");
             let told = reply::notification("notifications/cancelled", Some(&params));
-            // A client that reads nothing needs not know.
+            // A client that reads nothing need not know.
             let _full = self.notes.try_send(told);
         }
     }

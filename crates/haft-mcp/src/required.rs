@@ -1,4 +1,4 @@
-//! The answer to a request whose client is to ask somebody first, and to come back (2026-07-28).
+//! The answer to a request whose client has to ask the user first and then repeat it (2026-07-28).
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -16,7 +16,7 @@ struct InputRequired<'a, M> {
     meta: &'a M,
 }
 
-/// Requests by their names, in the order in which they were made.
+/// Requests by name, in the order in which they were made.
 pub(crate) struct Named<'a>(pub(crate) &'a [InputRequest]);
 
 impl Serialize for Named<'_> {
@@ -29,7 +29,7 @@ impl Serialize for Named<'_> {
     }
 }
 
-/// Writes the answer: what to ask, in the order in which it was asked, and the state to come back with.
+/// Writes the answer: what to ask, in the order in which it was requested, and the state to bring back.
 pub(crate) fn write<M: Serialize>(
     out: &mut Vec<u8>,
     asked: &[InputRequest],

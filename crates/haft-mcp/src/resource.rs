@@ -1,4 +1,4 @@
-//! What a run can read as MCP resources: the texts of skills (`skill://NAME/…`), then its artifacts (`artifact://RUN/REF`).
+//! A run's MCP resources: the files of skills (`skill://NAME/…`), then its artifacts (`artifact://RUN/REF`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,12 +18,12 @@ use crate::skill;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
-/// How long a client may keep an artifact: its name is the hash of its bytes.
+/// How long a client may cache an artifact: its name is the hash of its bytes.
 const ARTIFACT_TTL_MS: u64 = 3_600_000;
-/// The same of a skill's file, which its author may be working on.
+/// How long a client may cache a skill's file, which its author may be editing.
 const SKILL_TTL_MS: u64 = 5_000;
 
-/// How long a client may keep what an address gave.
+/// Returns how long a client may cache the content of a URI.
 pub(crate) fn ttl_ms(uri: &str) -> u64 {
     if uri.starts_with(ARTIFACTS) {
         ARTIFACT_TTL_MS
@@ -32,7 +32,8 @@ pub(crate) fn ttl_ms(uri: &str) -> u64 {
     }
 }
 
-/// Writes `"resources":[…]` with at most `size` skills, artifacts and resources that the host offers after the cursor, and `nextCursor` where more follow.
+/// Writes `"resources":[…]` with at most `size` skills, artifacts and host resources after the cursor, and `nextCursor` if more
+/// follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
     run: &Run,
@@ -56,7 +57,7 @@ pub(crate) async fn write_page(
     offered::write_page(out, "resources", &all, cursor, size)
 }
 
-/// Writes `"resourceTemplates":[…]`: the one of skills' files, where there is a skill, then those that the host offers.
+/// Writes `"resourceTemplates":[…]`: the template of skill files, if there is a skill, then the host's templates.
 pub(crate) async fn write_templates(
     out: &mut Vec<u8>,
     run: &Run,
@@ -93,7 +94,7 @@ struct Contents<'a> {
     blob: Option<String>,
 }
 
-/// Writes `"contents":[…]`: the artifact whole, as text where it is text. One over `limit` bytes is read in pieces with a tool.
+/// Writes `"contents":[…]`: the whole artifact, as text if it is text. A tool reads one over `limit` bytes in pieces.
 pub(crate) async fn write_contents(
     out: &mut Vec<u8>,
     run: &Run,
@@ -124,7 +125,7 @@ pub(crate) async fn write_contents(
     encode(out, uri, info.media_type, bytes).await
 }
 
-/// Writes `"contents":[…]`. On a thread of its own: megabytes would keep every other request of this one waiting.
+/// Writes `"contents":[…]`. Runs on a blocking thread: encoding megabytes would hold up every other request on this one.
 async fn encode(
     out: &mut Vec<u8>,
     uri: &str,
@@ -166,7 +167,7 @@ fn is_text(media_type: &str) -> bool {
         || essence.ends_with("+xml")
 }
 
-/// The ref an address names, when it is of this run.
+/// Returns the ref that a URI names, if it is of this run.
 fn reference_of(run: &RunId, uri: &str) -> Option<ArtifactRef> {
     let (of, reference) = uri.strip_prefix(ARTIFACTS)?.rsplit_once('/')?;
     (of == run.as_str())

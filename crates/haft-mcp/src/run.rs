@@ -1,4 +1,4 @@
-//! `Run`: a governed session with the protocol it is spoken to in, and what it has under way.
+//! `Run`: a governed session with its protocol era and its requests in progress.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -30,59 +30,60 @@ mod calling;
 
 pub(crate) use calling::{Ending, Made};
 
-/// How often a request is looked at though nothing was heard of it.
+/// How often a request is checked even though no change was reported.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// The resources of whose changes a client hears, with what keeps word of them coming.
+/// The resources that a client is subscribed to, with what keeps their updates coming.
 type Subscribed = BTreeMap<String, Option<Held>>;
 
-/// One run as the transports hold it.
+/// A run as the transports hold it.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) executor: Executor,
     pub(crate) session: Session,
     pub(crate) era: Era,
     pub(crate) in_flight: InFlight,
-    /// Whose answers to our requests are waited for.
+    /// Answers to this server's requests.
     pub(crate) replies: Arc<Replies>,
-    /// What the client said at the handshake.
+    /// What the client said when it connected.
     pub(crate) client: ClientInfo,
-    /// The requests for whose decision the run is kept open.
+    /// The requests that keep the run open until they are decided.
     kept: Mutex<HashSet<ApprovalId>>,
-    /// The mildest log messages that a client of the handshake era wants.
+    /// The lowest level of log messages that a handshake-era client wants.
     log: Arc<AtomicU8>,
-    /// The resources of whose changes such a client hears.
+    /// The resources that such a client is subscribed to.
     subscribed: Mutex<Subscribed>,
-    /// Its calls that go on while their client is away.
+    /// Its calls that continue while their client is away.
     working: Working,
     shared: Shared,
-    /// Set when its record has begun, with its first call.
+    /// Set once its record has begun, with its first call.
     begun: OnceCell<()>,
-    /// The client was told of prompts.
+    /// Whether the client was told of prompts.
     told_prompts: AtomicBool,
     ended: watch::Sender<bool>,
 }
 
-/// What a server's runs share.
+/// State that a server's runs share.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) opener: Arc<dyn RunFactory>,
-    /// Made at first use.
+    /// Created on first use.
     pub(crate) seal: Arc<OnceLock<Option<Seal>>>,
     /// How long a call without progress waits for an approval.
     pub(crate) hold: Duration,
-    /// What all clients' progress that was not taken yet is charged to.
+    /// The budget for all clients' progress that they have not received yet.
     pub(crate) untaken: Arc<Budget>,
     /// Calls that wait for their clients.
     pub(crate) parked: Arc<Parked>,
     /// Calls that became tasks.
     pub(crate) tasks: Arc<Tasks>,
-    /// After how long a call becomes one.
+    /// The time after which a call becomes a task.
     pub(crate) task_after: Duration,
 }
 
 impl Shared {
-    /// What closes states; none where the system gives no random bytes: nobody is asked by states then.
+    /// Returns the seal for states; `None` if the system provides no random bytes, in which case states cannot be used for
+    /// asking.
     fn seal(&self) -> Option<&Seal> {
         let make = || Seal::new(self.opener.state_key());
         self.seal.get_or_init(make).as_ref()
@@ -114,10 +115,10 @@ impl Run {
         }
     }
 
-    /// Waits until a request of this run is decided and acted on, or cannot be any more, or the run is over.
+    /// Waits until a request of this run is decided and acted on, or no longer can be, or the run is over.
     pub(crate) async fn settled(&self, id: &ApprovalId) {
         if !self.lock_kept().insert(id.clone()) {
-            // Somebody waits for it already.
+            // Another task is already waiting for it.
             return;
         }
         let inbox = self.executor.inbox();
@@ -149,7 +150,7 @@ impl Run {
         self.kept.lock()
     }
 
-    /// The skills that this run may be shown.
+    /// Returns the skills that this run may be shown.
     pub(crate) async fn skills(&self) -> Result<Vec<Skill>, RpcError> {
         let opener = Arc::clone(&self.shared.opener);
         let found = tokio::task::spawn_blocking(move || opener.skills()).await;
@@ -173,12 +174,12 @@ impl Run {
         }
     }
 
-    /// Whether its record has begun.
+    /// Returns whether its record has begun.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.initialized()
     }
 
-    /// Whether it takes no more calls: its budget is used up, or a person has stopped it.
+    /// Returns whether it takes no more calls: its budget is used up, or a user stopped it.
     pub(crate) fn is_over(&self) -> bool {
         self.session.is_spent() || self.session.cancellation().is_cancelled()
     }
@@ -188,47 +189,47 @@ impl Run {
         self.told_prompts.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the client was told of prompts.
+    /// Returns whether the client was told of prompts.
     pub(crate) fn has_told_prompts(&self) -> bool {
         self.told_prompts.load(Ordering::Relaxed)
     }
 
-    /// Tells the host of a message that never became a call.
+    /// Tells the host about a message that never became a call.
     pub(crate) fn refused(&self, reason: &str) {
         self.shared.opener.refused(&self.session, reason);
     }
 
-    /// Whether a call of it goes on while its client is away.
+    /// Returns whether any of its calls continues while its client is away.
     pub(crate) fn is_at_work(&self) -> bool {
         self.working.any()
     }
 
-    /// Which log messages the client wants from now on.
+    /// Sets the level of log messages that the client wants from now on.
     pub(crate) fn set_log(&self, level: LogLevel) {
         self.log.store(level as u8, Ordering::Relaxed);
     }
 
-    /// Whether the host says that calls of a tool of its own are tasks from their beginning.
+    /// Returns whether the host says that calls of one of its tools are tasks from the start.
     pub(crate) fn host_says_only_task(&self, tool: &str) -> bool {
         self.shared.opener.is_only_task(tool)
     }
 
-    /// What clients are offered beside tools, skills and artifacts.
+    /// Returns what clients are offered besides tools, skills and artifacts.
     pub(crate) fn offer(&self) -> Option<Arc<dyn Offer>> {
         self.shared.opener.offer()
     }
 
-    /// The calls of all clients that became tasks.
+    /// Returns the calls of all clients that became tasks.
     pub(crate) fn tasks(&self) -> &Arc<Tasks> {
         &self.shared.tasks
     }
 
-    /// The resources of whose changes the client hears.
+    /// Returns the resources that the client is subscribed to.
     pub(crate) fn subscribed(&self) -> MutexGuard<'_, Subscribed> {
         self.subscribed.lock()
     }
 
-    /// How long a call without progress waits for an approval.
+    /// Returns how long a call without progress waits for an approval.
     pub(crate) fn hold(&self) -> Duration {
         self.shared.hold
     }
@@ -236,11 +237,11 @@ impl Run {
     /// Waits until the run is over.
     pub(crate) async fn over(&self) {
         let mut ended = self.ended.subscribe();
-        // The sender lives in `self`: waiting cannot fail.
+        // The sender lives in `self`, so waiting cannot fail.
         let _closed = ended.wait_for(|ended| *ended).await;
     }
 
-    /// Cancels what is under way, ends its streams and releases the run. Once.
+    /// Cancels the requests in progress, ends its streams and releases the run, once.
     pub(crate) fn end(&self) {
         let first = self.ended.send_if_modified(|ended| {
             let first = !*ended;
@@ -248,7 +249,7 @@ impl Run {
             first
         });
         if first {
-            // What waits for an approval goes on waiting without the client.
+            // Pending approvals remain pending without the client.
             self.session.suspend();
             self.in_flight.cancel_all();
             self.subscribed().clear();

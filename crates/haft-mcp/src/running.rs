@@ -1,4 +1,4 @@
-//! `Running`: a call of a client under way. It can go on while the client is away, and end when it does not come back.
+//! `Running`: a client's call in progress. It can continue while the client is away, and ends if the client does not return.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,47 +16,47 @@ use crate::carrier::Carrier;
 use crate::progress::ProgressLine;
 use crate::wire::RpcError;
 
-/// How long an answer waits for a client that does not take the log messages before it.
+/// How long an answer waits for a client that has not received the log messages before it.
 const LAST: Duration = Duration::from_secs(2);
 
-/// A call under way. Dropping it cancels the call.
+/// A call in progress. Dropping it cancels the call.
 #[derive(Debug)]
 pub(crate) struct Running {
     work: Work,
-    /// What the call shows, where its client asked for progress.
+    /// What the call reports, if its client asked for progress.
     listener: Option<Listener>,
     pub(crate) caller: Arc<ClientCaller>,
-    /// Who takes its requests to a person, where there is any way to one.
+    /// Takes its requests to a user, if there is any way to reach one.
     pub(crate) carrier: Option<Arc<Carrier>>,
 }
 
-/// What of a call is waited for beside its end.
+/// What to wait for besides the end of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Until {
-    /// That it asks its client something.
+    /// Until it has to ask its client something.
     pub(crate) asks: bool,
-    /// This moment.
+    /// Until this moment.
     pub(crate) late: Option<Instant>,
 }
 
 /// Where the call runs.
 enum Work {
-    /// With whoever waits for it.
+    /// In the task that waits for it.
     Here(Gathering),
-    /// By itself.
+    /// In a task of its own.
     Apart(Apart),
 }
 
-/// A call that runs by itself. Dropping it cancels the call.
+/// A call in a task of its own. Dropping it cancels the call.
 struct Apart(JoinHandle<Outcome>);
 
-/// What comes next of a call.
+/// What happens next with a call.
 pub(crate) enum Step {
     /// It ended.
     Ended(Box<Outcome>),
-    /// It waits for its client, who is to be asked.
+    /// It waits for its client, which has to be asked.
     Asks,
-    /// It takes longer than it was waited for.
+    /// It took longer than the wait.
     Late,
 }
 
@@ -75,7 +75,7 @@ impl Running {
         }
     }
 
-    /// Waits for what comes next, and shows progress meanwhile.
+    /// Waits for what happens next, and passes on progress meanwhile.
     pub(crate) async fn step(
         &mut self,
         line: Option<&ProgressLine>,
@@ -113,7 +113,7 @@ impl Running {
             })
     }
 
-    /// Goes on by itself from here on.
+    /// Moves the call to a task of its own.
     pub(crate) fn part(self) -> Self {
         let Self {
             work,

@@ -1,4 +1,5 @@
-//! `Seal`: what a stateless client carries from one question to the next call, encrypted, so that it can neither read nor change it.
+//! `Seal`: encrypts the state that a stateless client carries from a question to the next call, so that it can neither read nor
+//! change it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,51 +11,51 @@ use haft::text::hex;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 
-/// The longest state that is looked at, in bytes; ours have a few hundred.
+/// Maximum length of a state to look at, in bytes; ours have a few hundred.
 const LONGEST: usize = 4096;
-/// Most requests that one call's state names.
+/// Maximum number of requests in one call's state.
 pub(crate) const MOST_REQUESTS: usize = 16;
 
-/// The key of this server's states.
+/// The key for this server's states.
 pub(crate) struct Seal(LessSafeKey);
 
-/// What a state says.
+/// The content of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// The requests to a person that the call waits for.
+    /// The approval requests that the call waits for.
     #[serde(rename = "a")]
     pub(crate) approvals: Vec<ApprovalId>,
-    /// The call that runs on meanwhile, and waits for the client.
+    /// The call that continues meanwhile and waits for the client.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub(crate) parked: Option<Box<str>>,
-    /// Until when it holds, in milliseconds since 1970.
+    /// Its expiry, in milliseconds since 1970.
     #[serde(rename = "e")]
     pub(crate) expires: i64,
 }
 
-/// The call that a state is for: it opens for no other.
+/// The call that a state is bound to: it opens for no other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bound<'a> {
     pub(crate) principal: &'a Principal,
-    /// The view that the caller has; empty where it has all tools, which is no view's name.
+    /// The caller's view; empty if it has all tools, since no view has an empty name.
     pub(crate) view: &'a str,
     pub(crate) tool: &'a str,
-    /// As they came in; the same value in another spelling is the same.
+    /// As received; the same value in another spelling is equal.
     pub(crate) arguments: &'a str,
 }
 
-/// Why a state was not taken.
+/// Why a state was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SealError {
-    /// Not ours, changed, or another caller's or call's.
+    /// It is not ours, was changed, or belongs to another caller or call.
     #[error("none that this server gave to this caller for this call")]
     Foreign,
-    /// Too old.
+    /// It is too old.
     #[error("expired: call again without it")]
     Expired,
 }
 
-/// 128 random bits in hex; none where the system gives no random bytes.
+/// Returns 128 random bits in hex; `None` if the system provides no random bytes.
 pub(crate) fn random_name() -> Option<Box<str>> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;
@@ -62,7 +63,7 @@ pub(crate) fn random_name() -> Option<Box<str>> {
 }
 
 impl Seal {
-    /// A seal with this key, or with one that ends with the process; none where the system gives no random bytes.
+    /// Creates a seal with this key, or with one that ends with the process; `None` if the system provides no random bytes.
     pub(crate) fn new(key: Option<[u8; 32]>) -> Option<Self> {
         let mut made = [0; 32];
         if key.is_none() {
@@ -73,7 +74,7 @@ impl Seal {
         Some(Self(LessSafeKey::new(key)))
     }
 
-    /// The state as the client gets it; none where the system gives no random bytes.
+    /// Encrypts the state for the client; `None` if the system provides no random bytes.
     pub(crate) fn close(&self, state: &State, to: &Bound<'_>) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
@@ -85,7 +86,7 @@ impl Seal {
         Some(URL_SAFE_NO_PAD.encode([&nonce[..], &said].concat()))
     }
 
-    /// Reads a state that came back.
+    /// Decrypts a state that the client brought back.
     pub(crate) fn open(&self, text: &str, to: &Bound<'_>) -> Result<State, SealError> {
         let state = self.genuine(text, to).ok_or(SealError::Foreign)?;
         let now = clock::now() / 1_000_000;
@@ -107,7 +108,7 @@ impl Seal {
 }
 
 impl Bound<'_> {
-    /// What a state is bound to, each part behind its length.
+    /// Returns what a state is bound to, each part preceded by its length.
     fn data(&self) -> Vec<u8> {
         let digest = args_digest(self.arguments);
         let parts = [

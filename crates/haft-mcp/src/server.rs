@@ -1,4 +1,4 @@
-//! `McpServer`: one server over any number of transports.
+//! `McpServer`: one server for any number of transports.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::stdio;
 pub use crate::core::ServerInfo;
 pub use crate::limits::ServerLimits;
 
-/// An MCP server over any number of transports.
+/// An MCP server for any number of transports.
 #[derive(Debug, Clone)]
 pub struct McpServer(Arc<Core>);
 
 impl McpServer {
-    /// A server that opens its runs with this opener.
+    /// Creates a server that opens its runs with this opener.
     pub fn new(info: &ServerInfo, limits: ServerLimits, opener: Arc<dyn RunFactory>) -> Self {
         Self(Arc::new(Core::new(info, limits, opener)))
     }
 
-    /// Serves one client over these streams until it hangs up. The streams may block: each gets a thread.
+    /// Serves one client over these streams until it disconnects. The streams may block: each gets a thread.
     ///
     /// # Errors
-    /// [`StdioError`](stdio::StdioError) where a thread cannot be started, the input cannot be read, or the client does not read the
+    /// [`StdioError`](stdio::StdioError) if a thread cannot be started, the input cannot be read, or the client does not read the
     /// output.
     pub async fn serve_stdio(
         &self,
@@ -34,7 +34,7 @@ impl McpServer {
         stdio::serve(Arc::clone(&self.0), input, output).await
     }
 
-    /// The HTTP service for `/mcp`, for those who may use it. Clones share their sessions.
+    /// Returns the HTTP service for `/mcp`, for callers that `access` admits. Clones share their sessions.
     pub fn http(&self, access: Access) -> McpService {
         McpService::new(Arc::clone(&self.0), access)
     }

@@ -1,6 +1,6 @@
 //! Skills as MCP resources: `skill://NAME/SKILL.md`, and every other file of a skill below `skill://NAME/`.
 //!
-//! Reading one is no call: no tool runs, nothing is put in force, so the record has no line for it, as for artifacts.
+//! Reading one is not a call: no tool runs and nothing is activated, so it is not recorded, as with artifacts.
 
 use haft::skill::{Skill, SkillError};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -13,14 +13,14 @@ use crate::resource::listed::{Listed, missing};
 use crate::run::Run;
 use crate::wire::RpcError;
 
-/// What stays as it is in a name.
+/// The characters of a name that are not encoded.
 const NAME: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The file that is the skill, under the name all skills have it by.
+/// The main file of a skill, under the name that all skills share.
 const MAIN: &str = "SKILL.md";
 
 fn address(skill: &Skill) -> String {
@@ -28,15 +28,15 @@ fn address(skill: &Skill) -> String {
     format!("{SCHEME}{name}/{MAIN}")
 }
 
-/// Name and path of an address.
+/// Returns the name and path in a URI.
 fn parts(uri: &str) -> Option<(String, String)> {
     let (name, path) = uri.strip_prefix(SCHEME)?.split_once('/')?;
     let plain = |text| percent_decode_str(text).decode_utf8().ok().map(Into::into);
     Some((plain(name)?, plain(path)?))
 }
 
-/// The skills whose files a client may read: those that models may load, and those that a person has put in force. What reads a
-/// resource is as a rule a model.
+/// Returns the skills whose files a client may read: those that models may load, and those that a user has activated. It is
+/// usually a model that reads a resource.
 async fn readable(run: &Run) -> Result<Vec<Skill>, RpcError> {
     let mut skills = run.skills().await?;
     let active = run.session.active_skills();
@@ -47,7 +47,7 @@ async fn readable(run: &Run) -> Result<Vec<Skill>, RpcError> {
     Ok(skills)
 }
 
-/// The skills of a run as a list's items.
+/// Returns a run's skills as items of a list.
 pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
     let item = |skill: &Skill| Listed {
         uri: address(skill),
@@ -59,7 +59,7 @@ pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
     Ok(readable(run).await?.iter().map(item).collect())
 }
 
-/// The template of skills' files, where there is a skill.
+/// Returns the template of skill files, if there is a skill.
 pub(crate) async fn template(run: &Run) -> Result<Option<Entry>, RpcError> {
     const TEMPLATE: &str = "skill://{name}/{+path}";
     let template = json!({
@@ -71,7 +71,7 @@ pub(crate) async fn template(run: &Run) -> Result<Option<Entry>, RpcError> {
     Ok(any.then(|| offered::entry(TEMPLATE, &template)))
 }
 
-/// A skill's file: its media type and its bytes, at most `limit`.
+/// Reads a skill's file: its media type and its bytes, at most `limit`.
 pub(crate) async fn read(run: &Run, uri: &str, limit: u64) -> Result<(String, Vec<u8>), RpcError> {
     let (name, path) = parts(uri).ok_or_else(|| missing(run, uri))?;
     let skills = readable(run).await?;
@@ -92,12 +92,12 @@ pub(crate) async fn read(run: &Run, uri: &str, limit: u64) -> Result<(String, Ve
             RpcError::INTERNAL,
             "the skill's file could not be read",
         )),
-        // A file outside is not there, as far as this server goes.
+        // A file outside does not exist, as far as this server is concerned.
         Err(_) => Err(missing(run, uri)),
     }
 }
 
-/// A file whole, in slices; nothing where it is over the limit.
+/// Reads a whole file in slices; `None` if it exceeds the limit.
 fn whole(skill: &Skill, path: &str, limit: u64) -> Result<Option<Vec<u8>>, SkillError> {
     let path = if path == MAIN {
         skill.file_name()
@@ -119,7 +119,7 @@ fn whole(skill: &Skill, path: &str, limit: u64) -> Result<Option<Vec<u8>>, Skill
     }
 }
 
-/// By the file's ending; what is unknown is text where it turns out to be.
+/// Returns the media type for a file's extension; unknown ones count as text, if the bytes turn out to be text.
 fn media_type(path: &str) -> &'static str {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending.to_ascii_lowercase().as_str() {

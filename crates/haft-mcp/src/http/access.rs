@@ -1,4 +1,4 @@
-//! `Access`: who may use the HTTP service, checked before a request is looked at any further.
+//! `Access`: who may use the HTTP service, checked before anything else in a request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,12 +14,11 @@ use crate::opener::{ByOperator, ViewName};
 
 /// Who may use an HTTP service.
 ///
-/// There is no default: a service is made for clients with tokens, for anybody on purpose, or behind checks that have been
-/// made before.
+/// There is no default: a service is explicitly for clients with tokens, for anyone, or behind checks that were made earlier.
 #[derive(Debug, Clone)]
 pub struct Access(Kind);
 
-/// Whose token this is.
+/// Returns the owner of a token.
 type Callers = dyn Fn(&str) -> Option<Caller> + Send + Sync;
 
 #[derive(Clone)]
@@ -39,14 +38,14 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// A client as its token shows it.
+/// A client as identified by its token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// For whom its calls are made; the opener's choice where there is none.
+    /// The principal that its calls are made for; `None` leaves the choice to the opener.
     pub principal: Option<Principal>,
-    /// The view that it has, where it has not all tools.
+    /// Its view, if it does not have all tools.
     pub view: Option<ViewName>,
-    /// Whether it came with the operator's token: see [`ByOperator`].
+    /// Whether it used the operator's token: see [`ByOperator`].
     pub operator: bool,
 }
 
@@ -61,7 +60,7 @@ impl From<Principal> for Caller {
 }
 
 impl Caller {
-    /// Whose share of the service's bounds it uses.
+    /// Returns the class whose share of the service's limits it uses.
     pub(crate) fn class(&self) -> Class {
         if self.operator {
             Class::Operator
@@ -72,7 +71,7 @@ impl Caller {
 }
 
 impl Access {
-    /// For clients that send `Authorization: Bearer TOKEN` with a token that `caller` knows, to a server of these names and
+    /// Admits clients that send `Authorization: Bearer TOKEN` with a token that `caller` knows, to one of this server's names and
     /// from no page of another origin. Compare tokens with [`same_token`](crate::guard::same_token).
     pub fn bearer(
         hosts: HostGuard,
@@ -81,22 +80,22 @@ impl Access {
         Self(Kind::Tokens(hosts, Arc::new(caller)))
     }
 
-    /// For anybody who reaches the server under one of these names, and no page of another origin. A [`Principal`] among the
-    /// request's extensions says who it is, where the host has found that out, a [`ViewName`] which view it has.
+    /// Admits anyone who reaches the server by one of these names, but no page of another origin. A [`Principal`] in the
+    /// request's extensions says who it is, if the host knows, and a [`ViewName`] which view it has.
     pub fn without_token(hosts: HostGuard) -> Self {
         Self(Kind::Anybody(hosts))
     }
 
-    /// For every request that comes: the host has checked Host, Origin and token before. A [`Principal`], a [`ViewName`] and
-    /// [`ByOperator`] among the request's extensions say who it is, and which view it has.
+    /// Admits every request: the host has already checked Host, Origin and token. A [`Principal`], a [`ViewName`] and
+    /// [`ByOperator`] in the request's extensions say who the caller is and which view it has.
     pub fn checked_before() -> Self {
         Self(Kind::CheckedBefore)
     }
 
-    /// Returns who sends a request, if they may. The service does this by itself; a host does it for other routes of its own.
+    /// Returns the sender of a request, if it is admitted. The service calls this itself; a host may call it for other routes.
     ///
     /// # Errors
-    /// The request is not meant for this server, or a page of another origin made it, or its token is none that is known.
+    /// The request is not meant for this server, a page of another origin made it, or its token is unknown.
     pub fn admit<B>(&self, request: &Request<B>) -> Result<Caller, Denied> {
         let named = || Caller {
             principal: request.extensions().get::<Principal>().cloned(),
@@ -119,13 +118,13 @@ impl Access {
     }
 }
 
-/// Why a request is not served.
+/// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Denied {
-    /// It is not for this server.
+    /// It is not meant for this server.
     #[error(transparent)]
     Foreign(#[from] Foreign),
-    /// It carries no token that is known.
+    /// It carries no known token.
     #[error("send `Authorization: Bearer TOKEN` with a token of this server")]
     NoToken,
 }

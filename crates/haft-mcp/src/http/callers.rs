@@ -1,4 +1,4 @@
-//! The runs of stateless clients: one for each, opened at its first request, replaced when it is over, ended when idle.
+//! `Callers`: the runs of stateless clients: one per client, opened with its first request, replaced when over, ended when idle.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -14,11 +14,12 @@ use crate::limits::{ServerLimits, shares};
 use crate::opener::{ClientInfo, ViewName};
 use crate::wire::RpcError;
 
-/// How often it is looked whether a run that is over still has calls.
+/// Interval between checks whether a run that is over still has calls.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What tells stateless clients apart: who they are and which view they have, as the token shows it, and what they call themselves. Two programs of one
-/// person with one name and version are one client: nothing in their requests tells them apart.
+/// What distinguishes stateless clients: the principal, view and class that the token shows, and the name and version that they
+/// give. Two programs of one user with the same name and version count as one client: nothing in their requests distinguishes
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     principal: Option<Principal>,
@@ -34,7 +35,7 @@ type Open = HashMap<Key, Arc<Session>>;
 #[derive(Debug)]
 pub(crate) struct Callers {
     open: RwLock<Open>,
-    /// Held while a run is opened, so that a client's first requests share one.
+    /// Locked while a run is opened, so that a client's first requests share one.
     opening: tokio::sync::Mutex<bool>,
     most: Shares<usize>,
     idle: Duration,
@@ -50,7 +51,7 @@ impl Callers {
         })
     }
 
-    /// The client's run.
+    /// Returns the client's run.
     pub(crate) async fn lease(
         self: &Arc<Self>,
         core: &Core,
@@ -90,7 +91,7 @@ impl Callers {
         (!session.run.is_over()).then(|| Lease::new(session))
     }
 
-    /// Where the class has too many, the run that is missed least ends.
+    /// If the class has too many runs, ends the most dispensable one.
     fn make_room(&self, class: Class) -> Result<(), RpcError> {
         let ended = {
             let mut open = self.write();
@@ -107,8 +108,8 @@ impl Callers {
         Ok(())
     }
 
-    /// A stateless client has no way to ask for a new run when its run takes no more calls, because its budget is used up or a
-    /// person has stopped it: it gets one. The old one ends when its last call has.
+    /// Retires a run that takes no more calls, because its budget is used up or a user stopped it. A stateless client cannot ask
+    /// for a new run, so it gets one; the old run ends after its last call.
     fn retire(&self, key: &Key) {
         let Some(session) = self.write().remove(key) else {
             return;
@@ -129,7 +130,7 @@ impl Callers {
         self.open.write()
     }
 
-    /// Ends all.
+    /// Ends all runs.
     pub(crate) fn end_all(&self) {
         self.end_where(|_| true);
     }
@@ -145,7 +146,7 @@ impl Callers {
     }
 }
 
-/// Sweeps now and then, as long as there is somebody to sweep for.
+/// Sweeps periodically until the callers are dropped.
 async fn sweep(callers: Weak<Callers>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;

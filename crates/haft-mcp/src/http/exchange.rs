@@ -1,4 +1,4 @@
-//! One request's answer: JSON, unless something has to be said before it; then a stream of events.
+//! `Exchange`: the response to one request: JSON, or an event stream if there is something to send before the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,43 +16,43 @@ use crate::core::Answer;
 use crate::intake::Outgoing;
 use crate::wire::Id;
 
-/// Frames that wait for a client that asked for progress: few, since what comes meanwhile is gathered where it is charged.
+/// Frames queued for a client that asked for progress: only a few, since further progress is collected where it is charged.
 const FRAMES: usize = 2;
 
-/// A request under way.
+/// A request in progress.
 pub(crate) struct Exchange {
-    /// The answer. Dropping it cancels the work where nothing else holds it.
+    /// The answer. Dropping it cancels the work unless something else holds it.
     pub(crate) answer: BoxFuture<'static, Answer>,
     pub(crate) sending: Sending,
-    /// What holds the answer until it is sent.
+    /// Charges the answer until it is sent.
     pub(crate) outgoing: Outgoing,
     pub(crate) keep_alive: Duration,
 }
 
-/// How an answer is sent.
+/// How to send an answer.
 #[derive(Debug)]
 pub(crate) struct Sending {
     /// The request that it answers.
     pub(crate) id: Id,
-    /// Whose share of untaken answers it uses.
+    /// The class whose share of unsent answers it uses.
     pub(crate) class: Class,
-    /// Notifications that go before the answer, for a client that takes event streams.
+    /// Notifications that precede the answer, for a client that accepts event streams.
     pub(crate) notes: Option<mpsc::Receiver<Vec<u8>>>,
-    /// Whether the client takes event streams at all.
+    /// Whether the client accepts event streams.
     pub(crate) accepts_events: bool,
-    /// Whether errors show in the HTTP status (2026-07-28).
+    /// Whether the HTTP status reflects errors (2026-07-28).
     pub(crate) strict: bool,
-    /// Where a stream that its client loses is kept (2025-11-25).
+    /// Keeps a stream that its client may lose (2025-11-25).
     pub(crate) resume: Option<Arc<Streams>>,
 }
 
 impl Exchange {
-    /// Waits for what comes first: the answer, a notification, or so long a silence that a stream must show life.
+    /// Waits for whichever comes first: the answer, a notification, or a silence that calls for a keep-alive.
     pub(crate) async fn respond(mut self) -> Response<McpBody> {
         let first = tokio::select! {
             biased;
             answer = &mut self.answer => {
-                // What was said while the answer was made in one go still goes before it.
+                // A notification sent while the answer was made still precedes it.
                 let Some(note) = self.sending.notes.as_mut().and_then(|notes| notes.try_recv().ok()) else {
                     return respond(answer, self.sending.strict);
                 };
@@ -78,12 +78,12 @@ impl Exchange {
         events(body)
     }
 
-    /// Sends what is said, then the answer. A client that goes away ends it, unless it can take the stream up again. What a slow
-    /// one has not taken waits with whoever says it; the work goes on all the same.
+    /// Sends the notifications, then the answer. A client that disconnects ends this, unless it can resume the stream. What a
+    /// slow client has not received waits at its source; the work itself continues.
     async fn stream(mut self, lost: Option<Arc<Stream>>, frames: mpsc::Sender<Bytes>) {
         loop {
             let said = async {
-                // A client that is gone is noticed below.
+                // The select below notices a client that is gone.
                 let room = frames.reserve().await.ok()?;
                 let note = next(&mut self.sending.notes).await?;
                 Some((room, note))
@@ -114,7 +114,7 @@ impl Exchange {
         }
     }
 
-    /// Keeps what is said, then the answer, for a client that lost its stream.
+    /// Keeps the notifications and the answer for a client that lost its stream.
     async fn without_client(mut self, stream: Arc<Stream>) {
         loop {
             tokio::select! {
@@ -133,14 +133,14 @@ impl Exchange {
         }
     }
 
-    /// A stream that has ended waits for a while for a client that lost it.
+    /// Keeps an ended stream for a while, for a client that lost it.
     fn over(&self, lost: Option<Arc<Stream>>, sent: bool) {
         if let Some((streams, stream)) = self.sending.resume.as_ref().zip(lost) {
             streams.forget_later(stream, sent);
         }
     }
 
-    /// The answer as the stream's last event, held until it is sent, and as long as it is kept.
+    /// Returns the answer as the stream's last event, charged until it is sent and for as long as it is kept.
     fn last(&self, lost: Option<&Stream>, answer: &Answer) -> Bytes {
         let Sending { id, class, .. } = &self.sending;
         let (number, line) = lost.map(Stream::next_id).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Exchange {
     }
 }
 
-/// The next notification; never, where there are none to come.
+/// Returns the next notification; `None` if there are none to come.
 async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
     match notes {
         Some(notes) => notes.recv().await,
@@ -162,7 +162,7 @@ async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
     }
 }
 
-/// A message as an event, kept where its client can take the stream up again.
+/// Returns a message as an event, and keeps it if its client can resume the stream.
 fn event_to_resume(lost: Option<&Stream>, message: &[u8]) -> Bytes {
     let Some(stream) = lost else {
         return event(message);
@@ -173,17 +173,17 @@ fn event_to_resume(lost: Option<&Stream>, message: &[u8]) -> Bytes {
     event
 }
 
-/// A message as an event.
+/// Returns a message as an event.
 pub(crate) fn event(message: &[u8]) -> Bytes {
     event_with("", message)
 }
 
-/// The same behind a line with its id.
+/// Returns a message as an event, preceded by the line with its id.
 fn event_with(id: &str, message: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(message.len() + id.len() + 32);
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(b"event: message\ndata: ");
-    // A newline would end the event's line: in JSON it can only be layout.
+    // A newline would end the event's line; in JSON, it can only be layout.
     out.extend(
         message
             .iter()
@@ -193,12 +193,12 @@ fn event_with(id: &str, message: &[u8]) -> Bytes {
     out.into()
 }
 
-/// A sign of life.
+/// Returns a keep-alive comment.
 pub(crate) fn ping() -> Bytes {
     Bytes::from_static(b": ping\n\n")
 }
 
-/// The beginning of an event stream.
+/// Returns the start of an event stream.
 pub(crate) fn events(frames: mpsc::Receiver<Bytes>) -> Response<McpBody> {
     let mut response = Response::new(McpBody::events(frames));
     *response.status_mut() = StatusCode::OK;
@@ -206,13 +206,13 @@ pub(crate) fn events(frames: mpsc::Receiver<Bytes>) -> Response<McpBody> {
     let not_kept = HeaderValue::from_static("no-store, no-transform");
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, not_kept);
-    // Proxies that gather output would hold progress back.
+    // Proxies that buffer output would delay progress.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
     response
 }
 
-/// A channel for what is said before an answer.
+/// Returns a channel for notifications that precede an answer.
 pub(crate) fn notes() -> (mpsc::Sender<Vec<u8>>, mpsc::Receiver<Vec<u8>>) {
     mpsc::channel(FRAMES)
 }

@@ -1,4 +1,4 @@
-//! The handshake era over HTTP: sessions by `Mcp-Session-Id`.
+//! The handshake era over HTTP: sessions identified by `Mcp-Session-Id`.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use crate::wire::params::Params;
 use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError, reply};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The code under which SDKs expect an unknown session, beside the status 404.
+/// The error code that SDKs expect for an unknown session, along with status 404.
 const NO_SESSION: i32 = -32001;
 
-/// Frames of a stream of changes that wait for a client.
+/// Maximum number of a change stream's frames queued for a client.
 const FRAMES: usize = 16;
 
-/// Reads a message of the handshake era.
+/// Handles a message of the handshake era.
 pub(crate) async fn step(door: &Arc<Door>, post: &Post, message: Message<'_>) -> Step {
     let leased = session(door, &post.headers, &post.caller);
     match message {
@@ -56,7 +56,7 @@ async fn request(
     let job = Params::parse(request.params).and_then(|p| Job::legacy(&request.method, &p));
     match job {
         Ok(job @ Job::Initialize(..)) => return Step::Answered(open(door, post, id, job).await),
-        // A client may ask whether the server is there before it says who it is.
+        // A client may check that the server is there before it introduces itself.
         Ok(Job::Ping) if !post.headers.contains_key(SESSION) => {
             return Step::Answered(json(StatusCode::OK, reply::empty(id)));
         }
@@ -96,7 +96,7 @@ fn notified(lease: &Lease, notification: &Notification<'_>) -> Response<McpBody>
     accepted_empty()
 }
 
-/// Takes the client's answer to a request of ours; one that nobody waits for is as good.
+/// Takes the client's answer to one of this server's requests; the response is the same if no request waits for it.
 fn answered(lease: &Lease, response: wire::Response<'_>, operator: bool) -> Response<McpBody> {
     if let Some(id) = response.id {
         let reply = Reply {
@@ -143,7 +143,8 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
     response
 }
 
-/// Does a job of a session. It goes on when the client's connection breaks, as the era wants; the client cancels by saying so.
+/// Performs a session's job. It continues when the client's connection breaks, as this era requires; a client cancels with a
+/// message.
 pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Response<McpBody> {
     let Work {
         lease,
@@ -195,7 +196,7 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
     door.exchange(sending, Box::pin(answer)).respond().await
 }
 
-/// GET: a stream of the session's changes.
+/// Handles a GET: a stream of the session's changes.
 pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> Response<McpBody> {
     if is_modern(headers) || !headers.contains_key(SESSION) {
         return not_allowed("POST");
@@ -237,7 +238,7 @@ pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> R
     exchange::events(body)
 }
 
-/// The stream that a client lost, and the last event that it had of it.
+/// Returns the stream that a client lost, and the last event that it received.
 fn lost(headers: &HeaderMap, lease: &Lease) -> Option<Lost> {
     let id = headers.get("last-event-id")?.to_str().ok()?;
     let (stream, event) = lease.streams().find(id)?;
@@ -247,11 +248,11 @@ fn lost(headers: &HeaderMap, lease: &Lease) -> Option<Lost> {
 /// A stream that its client lost.
 struct Lost {
     stream: Arc<Stream>,
-    /// The last event that the client had.
+    /// The last event that the client received.
     event: u64,
 }
 
-/// Goes on with a stream that its client lost.
+/// Resumes a stream that its client lost.
 fn take_up(door: &Arc<Door>, lease: Lease, place: Place, lost: Lost) -> Response<McpBody> {
     let (frames, body) = mpsc::channel(FRAMES);
     let keep_alive = door.core.limits.keep_alive;
@@ -265,7 +266,7 @@ fn take_up(door: &Arc<Door>, lease: Lease, place: Place, lost: Lost) -> Response
     exchange::events(body)
 }
 
-/// DELETE: ends a session.
+/// Handles a DELETE: ends a session.
 pub(crate) fn end(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> Response<McpBody> {
     if is_modern(headers) || !headers.contains_key(SESSION) {
         return not_allowed("POST");
@@ -312,7 +313,7 @@ impl NoSession {
     }
 }
 
-/// The session a request names. Another's is as unknown as one that never was.
+/// Returns the session that a request names. Another caller's session is treated as unknown.
 fn session(door: &Door, headers: &HeaderMap, caller: &Caller) -> Result<Lease, NoSession> {
     let mut names = headers.get_all(SESSION).iter();
     let name = names.next().ok_or(NoSession::Unnamed)?;

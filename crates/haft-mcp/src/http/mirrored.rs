@@ -1,6 +1,6 @@
-//! Arguments of a tool that headers repeat (2026-07-28): `Mcp-Param-NAME` says what the argument marked `x-mcp-header: NAME` says.
+//! Headers that repeat a tool's arguments (2026-07-28): `Mcp-Param-NAME` repeats the argument marked `x-mcp-header: NAME`.
 //!
-//! Whoever stands between may have looked at the header alone, so one that differs from the body is refused.
+//! Intermediaries may have acted on the header alone, so one that differs from the body is refused.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::route::{decoded, mismatch, one};
 use crate::wire::RpcError;
 
-/// How deep marks are looked for.
+/// Maximum depth at which marks are looked for.
 const DEEPEST: usize = 16;
 
-/// Checks the headers of a call against its arguments, for a tool with this schema. Marks that could not be followed from the top
-/// by `properties` alone are none.
+/// Checks a call's headers against its arguments, for a tool with this schema. Ignores marks that cannot be reached from the top
+/// by `properties` alone.
 pub(crate) fn check(headers: &HeaderMap, schema: &Value, arguments: &str) -> Result<(), RpcError> {
     let mut marks = Vec::new();
     collect(schema, &mut Vec::new(), &mut marks);
@@ -26,7 +26,7 @@ pub(crate) fn check(headers: &HeaderMap, schema: &Value, arguments: &str) -> Res
     } else {
         arguments
     };
-    // What cannot be read is refused by the executor, with a record of the call.
+    // The executor refuses unreadable arguments, and records the call.
     let Ok(arguments) = serde_json::from_str::<HashMap<String, Value>>(text) else {
         return Ok(());
     };
@@ -90,7 +90,7 @@ impl Mark<'_> {
     }
 }
 
-/// Whether a header's text is this value; numbers are the same however they are written.
+/// Returns whether a header's text equals this value; numbers are equal regardless of their spelling.
 fn says(given: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => given == text,

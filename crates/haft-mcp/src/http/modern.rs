@@ -1,4 +1,4 @@
-//! The stateless era over HTTP: every POST stands alone.
+//! The stateless era over HTTP: every POST is self-contained.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::wire::params::Params;
 use crate::wire::{Message, Refused, Request, RpcError};
 
-/// Frames of a stream of changes that wait for a client.
+/// Maximum number of a change stream's frames queued for a client.
 const FRAMES: usize = 16;
 
-/// Reads a message of the stateless era.
+/// Handles a message of the stateless era.
 pub(crate) async fn step(
     door: &Arc<Door>,
     post: &Post,
@@ -31,7 +31,7 @@ pub(crate) async fn step(
 ) -> Step {
     let request = match message {
         Message::Request(request) => request,
-        // Nothing a notification says means anything here: closing the stream is how a client cancels.
+        // Notifications have no meaning here: a client cancels by closing the stream.
         Message::Notification(_) if version == MODERN => return Step::Answered(accepted_empty()),
         Message::Notification(_) => {
             let error = unsupported_version(&version);
@@ -88,11 +88,11 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
     })
 }
 
-/// Does a job. It ends when the client hangs up.
+/// Performs a job. It ends when the client disconnects.
 pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> Response<McpBody> {
     if let Job::Listen(filter) = &mut work.job {
         let filter = std::mem::take(filter);
-        // A stream has a place among the streams.
+        // A stream takes a place among the streams instead.
         drop(place);
         return subscribe(door, work, filter);
     }
@@ -128,7 +128,7 @@ pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> R
     door.exchange(sending, Box::pin(answer)).respond().await
 }
 
-/// A stream of changes, until the client goes or the server ends.
+/// Opens a stream of changes, which lasts until the client disconnects or the server ends.
 fn subscribe(door: &Arc<Door>, work: Work, filter: Filter) -> Response<McpBody> {
     let Work {
         lease, id, class, ..
@@ -164,7 +164,7 @@ fn subscribe(door: &Arc<Door>, work: Work, filter: Filter) -> Response<McpBody> 
     exchange::events(body)
 }
 
-/// Sends a frame; false when the client is gone or so far behind that the stream must end.
+/// Sends a frame; returns false if the client is gone, or so slow that the stream must end.
 fn send(frames: &mpsc::Sender<Bytes>, frame: Bytes) -> bool {
     frames.try_send(frame).is_ok()
 }

@@ -1,4 +1,4 @@
-//! `McpBody`: an answer whole, or a stream of events.
+//! `McpBody`: the body of a response: a whole answer, or an event stream.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub struct McpBody(Inner);
 
@@ -27,12 +27,12 @@ impl McpBody {
         Self(Inner::Whole(None))
     }
 
-    /// Frames as they come; dropping the body closes the channel, which is how a client's going is noticed.
+    /// Creates a body of frames as they arrive. Dropping the body closes the channel, which shows that the client is gone.
     pub(crate) fn events(frames: mpsc::Receiver<Bytes>) -> Self {
         Self(Inner::Events(frames))
     }
 
-    /// The bytes of a whole answer.
+    /// Returns the bytes of a whole answer.
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut Bytes> {
         match &mut self.0 {
             Inner::Whole(bytes) => bytes.as_mut(),

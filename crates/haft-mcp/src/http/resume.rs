@@ -1,5 +1,5 @@
-//! Streams of answers that a client of the handshake era may lose and take up again (2025-11-25): each event has an id, the last ones
-//! are kept, and what is said while the client is away waits for it.
+//! `Streams`: streams that a handshake-era client may lose and resume (2025-11-25): each event has an id, the last ones are kept,
+//! and what is sent while the client is away waits for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
-/// The most streams that a session keeps; where there are more the oldest is forgotten.
+/// Maximum number of streams kept per session; one more drops the oldest.
 const MOST_STREAMS: usize = 16;
-/// The most events before the answer that a stream keeps, in number and bytes.
+/// Maximum number of events, and of their bytes, that a stream keeps before the answer.
 const MOST_EVENTS: usize = 32;
 const MOST_BYTES: usize = 32 << 10;
-/// How long an answer waits for a client that is away.
+/// Time that an answer is kept for a client that is away.
 const AWAY: Duration = Duration::from_secs(60);
-/// The same for one that was sent.
+/// Time that an answer is kept after it was sent.
 const SENT: Duration = Duration::from_secs(10);
-/// After how long a client that lost its stream should come back, in milliseconds.
+/// Time after which a client that lost its stream should reconnect, in milliseconds.
 const RETRY_MS: u32 = 500;
 
 /// The streams of one session.
@@ -31,7 +31,7 @@ struct Numbered {
     kept: VecDeque<Arc<Stream>>,
 }
 
-/// A stream that can be taken up again.
+/// A stream that can be resumed.
 #[derive(Debug)]
 pub(crate) struct Stream {
     number: u64,
@@ -48,7 +48,7 @@ struct Events {
 }
 
 impl Streams {
-    /// A new stream.
+    /// Creates a stream.
     pub(crate) fn begin(&self) -> Arc<Stream> {
         let mut streams = self.0.lock();
         streams.last += 1;
@@ -64,7 +64,7 @@ impl Streams {
         stream
     }
 
-    /// The stream of an event's id, and the event's number in it.
+    /// Returns the stream of an event id, and the event's number in it.
     pub(crate) fn find(&self, id: &str) -> Option<(Arc<Stream>, u64)> {
         let (number, event) = id.split_once('-')?;
         let (number, event) = (number.parse::<u64>().ok()?, event.parse().ok()?);
@@ -73,13 +73,13 @@ impl Streams {
         stream.map(|stream| (Arc::clone(stream), event))
     }
 
-    /// Forgets a stream.
+    /// Removes a stream.
     pub(crate) fn forget(&self, stream: &Arc<Stream>) {
         self.0.lock().kept.retain(|kept| !Arc::ptr_eq(kept, stream));
     }
 
-    /// Forgets a stream that has ended, when its client has had time to come back. What was sent may have been lost on its way, so
-    /// a short answer is kept for a moment, too.
+    /// Removes an ended stream once its client has had time to reconnect. A sent answer may have been lost on its way, so a short
+    /// one is kept for a moment as well.
     pub(crate) fn forget_later(self: &Arc<Self>, stream: Arc<Stream>, sent: bool) {
         if sent && !stream.is_short() {
             return self.forget(&stream);
@@ -95,12 +95,12 @@ impl Streams {
 }
 
 impl Stream {
-    /// The first event: nothing but the id to come back with, and when.
+    /// Returns the first event, which only has the id for reconnecting and the delay before it.
     pub(crate) fn opening(&self) -> Bytes {
         format!("id: {}-0\nretry: {RETRY_MS}\ndata: \n\n", self.number).into()
     }
 
-    /// The number of the next event, and the line with its id.
+    /// Returns the number of the next event, and the line with its id.
     pub(crate) fn next_id(&self) -> (u64, String) {
         let mut events = self.events.lock();
         events.last += 1;
@@ -124,19 +124,19 @@ impl Stream {
         self.changed.notify_waiters();
     }
 
-    /// Whether what is kept of it is short.
+    /// Returns whether the kept events are short.
     fn is_short(&self) -> bool {
         self.events.lock().bytes <= MOST_BYTES
     }
 
-    /// What came after this event, and whether it is all.
+    /// Returns the events after this one, and whether the stream has ended.
     fn after(&self, event: u64) -> (Vec<(u64, Bytes)>, bool) {
         let events = self.events.lock();
         let later = events.kept.iter().filter(|(number, _)| *number > event);
         (later.cloned().collect(), events.ended)
     }
 
-    /// Sends a client that came back what it has not had, until the answer; true where that was sent.
+    /// Sends a client that reconnected the events it missed, up to the answer; returns true if the answer was sent.
     pub(crate) async fn follow(
         &self,
         mut from: u64,

@@ -1,4 +1,4 @@
-//! Which era a POST is of, and whether its headers say what its body says.
+//! `Route`: the era of a POST, and the check of its headers against its body.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,16 +13,16 @@ pub(crate) const VERSION: &str = "mcp-protocol-version";
 pub(crate) const METHOD: &str = "mcp-method";
 pub(crate) const NAME: &str = "mcp-name";
 
-/// The era a POST is of.
+/// The era of a POST.
 #[derive(Debug)]
 pub(crate) enum Route {
     /// With a session, or about to open one.
     Legacy,
-    /// Standing alone, with the version its header names.
+    /// Self-contained, with the version in its header.
     Modern(String),
 }
 
-/// Chooses by the version header; a body that names a version of its own must agree with it.
+/// Chooses by the version header; a version in the body must agree with it.
 pub(crate) fn choose(headers: &HeaderMap, message: &Message<'_>) -> Result<Route, RpcError> {
     let version = one(headers, VERSION)?;
     match version {
@@ -37,7 +37,7 @@ pub(crate) fn choose(headers: &HeaderMap, message: &Message<'_>) -> Result<Route
     }
 }
 
-/// Whether a request names its version in `_meta`, as the stateless era's do.
+/// Returns whether a request names its version in `_meta`, as in the stateless era.
 fn stands_alone(message: &Message<'_>) -> bool {
     let Message::Request(request) = message else {
         return false;
@@ -76,7 +76,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// A header that may be there once: two readers must not see two values.
+/// Returns a header that may occur only once: two readers must not see different values.
 pub(super) fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -90,7 +90,7 @@ pub(super) fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a s
         .ok_or_else(|| mismatch(format!("the header {name} is not plain ASCII")))
 }
 
-/// A header's value: as it stands, or the text inside `=?base64?…?=`. A broken one equals nothing.
+/// Decodes a header's value: plain, or the text inside `=?base64?…?=`. A malformed one equals nothing.
 pub(super) fn decoded(value: &str) -> Option<String> {
     let Some(inner) = value.strip_prefix("=?base64?") else {
         return Some(value.to_owned());
@@ -98,7 +98,7 @@ pub(super) fn decoded(value: &str) -> Option<String> {
     let Some(inner) = inner.strip_suffix("?=") else {
         return Some(value.to_owned());
     };
-    // Canonical base64 alone: one text, one spelling.
+    // Only canonical base64, so that each text has one spelling.
     String::from_utf8(STANDARD.decode(inner).ok()?).ok()
 }
 

@@ -1,4 +1,4 @@
-//! `Session`: a run that an HTTP client uses, and since when it does not.
+//! `Session`: a run that an HTTP client uses, and how long it has been idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,14 +13,14 @@ use super::resume::Streams;
 use crate::core::Answer;
 use crate::run::Run;
 
-/// When something was last used, and how often it is in use now.
+/// When a session was last used, and how many uses are in progress.
 #[derive(Debug)]
 struct Use {
     began: Instant,
-    /// Milliseconds after `began`.
+    /// Milliseconds since `began`.
     last: AtomicU64,
     now: AtomicUsize,
-    /// It has been used for more than to begin.
+    /// Whether it has been used after its opening.
     worked: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Session {
     pub(super) run: Arc<Run>,
     pub(super) principal: Option<Principal>,
     pub(super) class: Class,
-    /// The streams of answers that it may lose.
+    /// The response streams that its client may lose.
     streams: Arc<Streams>,
     used: Use,
 }
@@ -65,12 +65,12 @@ impl Session {
         })
     }
 
-    /// How long it has not been used; none while it is, by its client or by a call that waits for it.
+    /// Returns how long it has been idle; `None` while its client uses it or a call waits for the client.
     pub(super) fn idle(&self) -> Option<Duration> {
         self.used.idle().filter(|_| !self.run.is_at_work())
     }
 
-    /// Whether it was used for more than to begin.
+    /// Returns whether it has been used after its opening.
     pub(super) fn has_worked(&self) -> bool {
         self.used.worked.load(Ordering::Relaxed)
     }
@@ -91,17 +91,17 @@ impl Lease {
         &self.0.run
     }
 
-    /// The streams of answers that its client may lose.
+    /// Returns the response streams that its client may lose.
     pub(crate) fn streams(&self) -> &Arc<Streams> {
         &self.0.streams
     }
 
-    /// Notes that the client does something with it.
+    /// Notes that the client uses it.
     pub(crate) fn works(&self) {
         self.0.used.worked.store(true, Ordering::Relaxed);
     }
 
-    /// Given back; where the call still waits for an approval, once it is decided: its run must be there then.
+    /// Ends the use; if the call still waits for an approval, only once that is decided, since the run must exist then.
     pub(crate) fn keep_for(self, answer: Option<&Answer>) {
         if let Some(id) = answer.and_then(|answer| answer.waits.clone()) {
             tokio::spawn(async move { self.run().settled(&id).await });
@@ -116,7 +116,7 @@ impl Drop for Lease {
     }
 }
 
-/// Of these sessions, the one that is missed least: idle for longest, those that never did anything first.
+/// Returns the most dispensable session: the one idle the longest, unused ones first.
 pub(super) fn least_missed<'a, K>(
     sessions: impl Iterator<Item = (K, &'a Arc<Session>)>,
 ) -> Option<K> {

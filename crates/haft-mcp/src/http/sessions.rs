@@ -1,4 +1,4 @@
-//! The sessions of the handshake era, by their ids: bounded for each class of callers, swept when idle.
+//! `Sessions`: the sessions of the handshake era by id, limited for each class of callers, swept when idle.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +16,12 @@ use crate::limits::{ServerLimits, shares};
 use crate::run::Run;
 use crate::seal::random_name;
 
-/// How often idle sessions are looked for, at most.
+/// Maximum interval between sweeps of idle sessions.
 const SWEEP: Duration = Duration::from_secs(15);
 
 type Open = HashMap<Box<str>, Arc<Session>>;
 
-/// The sessions.
+/// The open sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     open: Mutex<Open>,
@@ -50,8 +50,8 @@ impl Sessions {
         self.lock().len()
     }
 
-    /// Adds a session and gives its name as a header. Where its class has too many, the one that is missed least ends; `None`
-    /// where all are in use, or no name could be made.
+    /// Adds a session and returns its id as a header value. If its class has too many, ends the most dispensable one; `None` if
+    /// all are in use, or no id could be generated.
     pub(crate) fn add(
         self: &Arc<Self>,
         run: &Arc<Run>,
@@ -84,7 +84,7 @@ impl Sessions {
         Some(header)
     }
 
-    /// The session with this name, if it is this caller's: the operator's needs the operator's token each time.
+    /// Returns the session with this id if it is the caller's: an operator's session needs the operator's token each time.
     pub(crate) fn lease(&self, name: &str, caller: &Caller) -> Option<Lease> {
         let open = self.lock();
         let session = open.get(name)?;
@@ -99,12 +99,12 @@ impl Sessions {
         self.end_where(|session| Arc::ptr_eq(session, &lease.0));
     }
 
-    /// Ends all.
+    /// Ends all sessions.
     pub(crate) fn end_all(&self) {
         self.end_where(|_| true);
     }
 
-    /// Ends those that lay idle too long: those that never did anything after a short while.
+    /// Ends sessions that have been idle too long; unused ones after a short while.
     fn sweep(&self) {
         self.end_where(|session| {
             let most = if session.has_worked() {
@@ -127,7 +127,7 @@ impl Sessions {
     }
 }
 
-/// Sweeps now and then, as long as the sessions exist.
+/// Sweeps periodically until the sessions are dropped.
 async fn sweep(sessions: Weak<Sessions>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;

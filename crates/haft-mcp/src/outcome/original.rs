@@ -1,5 +1,5 @@
-//! A result of a server behind haft, sent on as it came: what haft changed, what the client's revision lacks, and what haft says of
-//! the call itself are all that differs.
+//! Results of a server behind haft, passed on unchanged except for what haft modified, what the client's revision lacks, and what
+//! haft adds about the call.
 
 use haft::json::amend::Amended;
 use haft::result::{Original, Outcome};
@@ -10,10 +10,10 @@ use super::{Block, CallMeta, blocks, say};
 use crate::era::{Era, Revision};
 use crate::wire::reply;
 
-/// Members of `_meta` in which haft speaks, and no server in its name.
+/// Members of `_meta` that only haft sets; a server's are removed.
 const OWN: [&str; 2] = ["haft", "io.modelcontextprotocol/serverInfo"];
 
-/// Writes the result with haft's `_meta` in it.
+/// Writes the result, including haft's `_meta`.
 pub(super) fn write(
     out: &mut Vec<u8>,
     outcome: &Outcome,
@@ -21,7 +21,7 @@ pub(super) fn write(
     meta: &CallMeta<'_>,
     era: Era,
 ) {
-    // One that is no object says nothing that a client could read.
+    // A result that is not an object contains nothing that a client could read.
     let read = Amended::read(sent.result.get()).or_else(|_| Amended::read("{}"));
     let Ok(mut result) = read else {
         return;
@@ -44,7 +44,7 @@ pub(super) fn write(
         } else if member.is("_meta") {
             *result.replace(nth) = merged(value, meta);
         } else if member.is("resultType") && !era.is_modern() {
-            // It was read as complete before it came here.
+            // haft has already handled it as a complete result.
             result.remove(nth);
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn write(
     result.write(out);
 }
 
-/// The content where it is not as it was sent: what haft cut, and blocks that the client's revision does not have.
+/// Returns the content if it differs from what was sent: haft cut it, or the client's revision lacks some blocks.
 fn content(outcome: &Outcome, sent: &Original, value: &RawValue, era: Era) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let empty = value.get().trim_start_matches('[').trim_start() == "]";
@@ -76,7 +76,7 @@ fn content(outcome: &Outcome, sent: &Original, value: &RawValue, era: Era) -> Op
     let mut from = 0;
     for block in sent_blocks {
         if let Some(text) = replacement(block, era) {
-            // Blocks are pieces of the value: what stands between them stays.
+            // Blocks are slices of the value, so what is between them can be copied.
             let at = block.get().as_ptr().addr() - value.get().as_ptr().addr();
             out.extend_from_slice(value.get().as_bytes().get(from..at).unwrap_or_default());
             reply::json(&mut out, &text);
@@ -90,8 +90,8 @@ fn content(outcome: &Outcome, sent: &Original, value: &RawValue, era: Era) -> Op
     Some(out)
 }
 
-/// What stands for a block that came into the protocol after the client's revision. A kind that is in no revision passes: its
-/// server sends it to every client.
+/// Returns a replacement for a block that is newer than the client's revision. A kind that is in no revision passes: its server
+/// sends it to every client.
 fn replacement(block: &RawValue, era: Era) -> Option<Block<'static>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -115,14 +115,14 @@ fn replacement(block: &RawValue, era: Era) -> Option<Block<'static>> {
     }
 }
 
-/// What becomes of structured content.
+/// What to do with structured content.
 enum Structured<'a> {
     AsSent,
     Is(&'a RawValue),
     Nothing,
 }
 
-/// The structured content. Until 2025-11-25 it is an object: another value is a member of one.
+/// Decides about structured content. Until 2025-11-25 it is an object: another value becomes a member of one.
 fn structured<'a>(
     outcome: &'a Outcome,
     sent: &Original,
@@ -137,7 +137,7 @@ fn structured<'a>(
     }
 }
 
-/// The server's `_meta` with what haft says.
+/// Returns the server's `_meta` with haft's members.
 fn merged(value: &RawValue, meta: &CallMeta<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let Ok(mut theirs) = Amended::read(value.get()) else {
@@ -154,7 +154,7 @@ fn merged(value: &RawValue, meta: &CallMeta<'_>) -> Vec<u8> {
 }
 
 impl Era {
-    /// Whether results may hold structured content.
+    /// Returns whether results may have structured content.
     fn has_structured_content(self) -> bool {
         self >= Revision::V2025_06_18
     }

@@ -1,4 +1,4 @@
-//! A resource as lists show it, and the error where an address names none.
+//! `Listed`: a resource in a list, and the error for a URI that names none.
 
 use haft::text::clip;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// What a cursor names that stands after it: an artifact's ref, a skill's address.
+    /// Returns what a cursor after this entry names: an artifact's ref, or a skill's URI.
     pub(crate) fn cursor(&self) -> &str {
         if self.uri.starts_with(ARTIFACTS) {
             &self.name
@@ -32,7 +32,7 @@ impl Listed {
     }
 }
 
-/// The error of an address that names nothing here.
+/// Returns the error for a URI that names nothing here.
 pub(crate) fn missing(run: &Run, uri: &str) -> RpcError {
     let shown = clip(uri, 256);
     RpcError::new(

@@ -1,4 +1,4 @@
-//! Pages of the host's own tools (`ui://…`, MCP Apps), read as resources: in no list, as tools name them.
+//! Pages of the host's own tools (`ui://…`, MCP Apps), read as resources. They are in no list, since tools name them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::run::Run;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
-/// What the protocol calls a page.
+/// The protocol's media type of a page.
 const MEDIA_TYPE: &str = "text/html;profile=mcp-app";
 
-/// How long a tool may take to give its page.
+/// Time limit for a tool to provide its page.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct Meta<'a> {
     ui: Wishes<'a>,
 }
 
-/// What the page asks of the client that shows it.
+/// What the page requests from the client that shows it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Wishes<'a> {
@@ -44,7 +44,7 @@ struct Wishes<'a> {
     prefers_border: bool,
 }
 
-/// The tool of this run that names a page at this address. A tool of a server behind haft is none: the server has its page.
+/// Returns this run's tool with a page at this URI. Excludes tools of a server behind haft: that server has the page.
 pub(crate) fn of(run: &Run, uri: &str) -> Option<Arc<ToolEntry>> {
     let tools = run.session.tools();
     let mut entries = tools.entries().iter();
@@ -55,10 +55,11 @@ pub(crate) fn of(run: &Run, uri: &str) -> Option<Arc<ToolEntry>> {
     entries.find(names).cloned()
 }
 
-/// Writes `"contents":[…]`: the tool's page. Nothing is judged or recorded, as for its description: a person looks at it.
+/// Writes `"contents":[…]`: the tool's page. As with a tool's description, nothing is judged or recorded: it is for a user to
+/// look at.
 pub(crate) async fn write(out: &mut Vec<u8>, entry: &Arc<ToolEntry>) -> Result<(), RpcError> {
     let failed = |why: &str| RpcError::new(RpcError::INTERNAL, why.to_owned());
-    // A tool that breaks or hangs takes nothing with it.
+    // A tool that panics or hangs affects nothing else.
     let tool = Arc::clone(entry);
     let mut reading = tokio::spawn(async move { tool.page().await });
     let page = match tokio::time::timeout(PATIENCE, &mut reading).await {

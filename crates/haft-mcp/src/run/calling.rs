@@ -1,4 +1,5 @@
-//! A client's call, from its request to what the client is told: asked back where its era has it, joined again when it comes back.
+//! A client's call, from its request to the answer: asks back if its era allows it, and joins the call again when the client
+//! returns.
 
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
@@ -29,15 +30,15 @@ use crate::wire::RpcError;
 /// How much longer than its requests a call waits for its client.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A call that a client's request makes.
+/// A call made by a client's request.
 pub(crate) struct Made {
     /// The call.
     pub(crate) call: ToolCall,
-    /// It is of one of the executor's internal tools.
+    /// Whether it is of one of the executor's internal tools.
     pub(crate) internal: bool,
 }
 
-/// How long a call is waited for, and what then.
+/// How long to wait for a call, and what to do then.
 struct Patience {
     /// What the state of a call that waits for its client is bound to.
     bound: Option<Bounds>,
@@ -45,25 +46,26 @@ struct Patience {
     late: Option<Instant>,
 }
 
-/// By what a call's client is told things before the answer.
+/// How a call's client receives messages before the answer.
 struct Outlet {
     notes: Option<mpsc::Sender<Vec<u8>>>,
-    /// The call's progress, where the client asked for it.
+    /// The call's progress, if the client asked for it.
     line: Option<Arc<ProgressLine>>,
 }
 
-/// What a client's call came to.
+/// The result of a client's call.
 pub(crate) enum Ending {
     /// It ended, or waits for a decision.
     Outcome(Box<Outcome>, Then),
-    /// It runs on and waits for its client, who is to ask and to come back with this state (2026-07-28).
+    /// It continues and waits for its client, which has to ask and bring back this state (2026-07-28).
     Asks(Vec<InputRequest>, String),
-    /// It goes on as a task (2026-07-28).
+    /// It continues as a task (2026-07-28).
     Task(Arc<Task>),
 }
 
 impl Run {
-    /// One call through the executor. Dropping the future cancels it. `notes` takes what goes to the client before the answer.
+    /// Makes one call through the executor. Dropping the future cancels it. `notes` takes what the client is sent before the
+    /// answer.
     pub(crate) async fn call(
         &self,
         made: impl FnOnce(&mut CallJob) -> Made,
@@ -74,7 +76,7 @@ impl Run {
         let state = self.state(&mut job)?;
         let token = job.token.take().zip(notes.clone());
         let line = token.map(|(token, notes)| Arc::new(ProgressLine::new(token, notes)));
-        // What a state is bound to, where there may be one; the call itself takes the arguments along.
+        // What a state is bound to, if there may be one; the call itself takes the arguments.
         let alone = job.alone.as_ref().filter(|alone| alone.can.any());
         let bound = alone.map(|_| Bounds::of(&job));
         let late = self.becomes_task(&job)?;
@@ -90,7 +92,8 @@ impl Run {
             .await
     }
 
-    /// After how long the call becomes a task, where it may; an error where it must and its client has none.
+    /// Returns the time after which the call becomes a task, if it may; an error if it must, and its client does not support
+    /// tasks.
     fn becomes_task(&self, job: &CallJob) -> Result<Option<Duration>, RpcError> {
         let Some(alone) = job.alone.as_ref().filter(|_| job.is_tool()) else {
             return Ok(None);
@@ -104,7 +107,7 @@ impl Run {
         }
     }
 
-    /// Whether calls of a tool are tasks from their beginning: the host says so, or the server that has it.
+    /// Returns whether calls of a tool are tasks from the start: the host or the tool's server says so.
     fn is_only_task(&self, tool: &str) -> bool {
         let says = |entry: &ToolEntry| {
             let listing = entry.spec().listing.as_ref();
@@ -118,7 +121,7 @@ impl Run {
                 .is_some_and(|entry| says(entry))
     }
 
-    /// Makes the call.
+    /// Starts the call.
     async fn start(
         &self,
         made: impl FnOnce(&mut CallJob) -> Made,
@@ -159,7 +162,7 @@ impl Run {
         Running::new(call, caller, carrier, listener)
     }
 
-    /// Joins a call that ran on while its client was away.
+    /// Joins a call that continued while its client was away.
     fn join(
         &self,
         name: &str,
@@ -179,7 +182,7 @@ impl Run {
         Ok(running)
     }
 
-    /// Waits for the call's end, or until its client is to be asked.
+    /// Waits for the end of the call, or until its client has to be asked.
     async fn wait(
         &self,
         mut running: Running,
@@ -203,7 +206,7 @@ impl Run {
                 Step::Late => {
                     match self.shared.tasks.begin(running, self.owner()) {
                         Ok(task) => return Ok(Ending::Task(task)),
-                        // Without room for one more task it is waited for, as for a client that has none.
+                        // Without room for another task, wait as for a client without tasks.
                         Err(back) => running = *back,
                     }
                     patience.late = None;
@@ -212,7 +215,7 @@ impl Run {
         }
     }
 
-    /// Whose its calls are that go on while their client is away.
+    /// Returns the owner of calls that continue while their client is away.
     fn owner(&self) -> Owner {
         Owner {
             principal: self.session.principal().clone(),
@@ -222,7 +225,7 @@ impl Run {
         }
     }
 
-    /// Leaves the call to itself until its client comes back; gives it back where that cannot be.
+    /// Lets the call continue by itself until its client returns; returns it if that is impossible.
     fn park(&self, running: Running, bound: Option<&Bounds>) -> Result<Ending, Box<Running>> {
         let patience = self.session.limits().approval_timeout + GRACE;
         let Some((name, state)) = bound.and_then(|bound| self.parking(bound, patience)) else {
@@ -235,7 +238,7 @@ impl Run {
         Ok(Ending::Asks(asked, state))
     }
 
-    /// A name for a call that waits for its client this long, and the state to join it by.
+    /// Returns a name for a call that waits this long for its client, and the state for joining it.
     fn parking(&self, bound: &Bounds, patience: Duration) -> Option<(Box<str>, String)> {
         let name = random_name()?;
         let wait = i128::try_from(patience.as_nanos()).unwrap_or(0);
@@ -248,7 +251,7 @@ impl Run {
         Some((name, state))
     }
 
-    /// What the client of an ended call is told.
+    /// Returns what the client of an ended call is told.
     async fn ended(
         &self,
         outcome: Box<Outcome>,
@@ -281,7 +284,7 @@ impl Run {
         ))
     }
 
-    /// What hears of the call's progress, bounded with that of all others.
+    /// Returns the hub and listener for the call's progress, on the budget shared with all other calls.
     fn hub(&self) -> (Arc<Hub>, Listener) {
         let budget = Arc::clone(&self.shared.untaken);
         let hub = Hub::within(self.shared.opener.pace(), budget);
@@ -289,7 +292,7 @@ impl Run {
         (hub, listener)
     }
 
-    /// The state that a stateless client brings back, once it is known to be ours.
+    /// Returns the state that a stateless client brings back, once it is verified as ours.
     fn state(&self, job: &mut CallJob) -> Result<Option<State>, RpcError> {
         let state = job.alone.as_mut().and_then(|alone| alone.state.take());
         let (Some(state), Some(seal)) = (state, self.shared.seal()) else {
@@ -303,8 +306,8 @@ impl Run {
         })
     }
 
-    /// The run in which a call that comes back was asked about, where that was another of this caller: before a restart, or
-    /// before it lay idle too long.
+    /// Returns the run in which a returning call's approval was requested, if that was another run of this caller: before a
+    /// restart, or before it was idle too long.
     async fn earlier(&self, back: &Back) -> Option<RunId> {
         let id = back.first()?;
         let entry = self.executor.inbox().get(&id).await.ok()??;
@@ -313,7 +316,7 @@ impl Run {
         (theirs && other && entry.answers_again()).then_some(entry.request.run)
     }
 
-    /// The client as the call's tool reaches it.
+    /// Returns the client as the call's tool reaches it.
     fn caller(&self, job: &mut CallJob) -> Arc<ClientCaller> {
         let (can, log) = match &job.alone {
             Some(alone) => (alone.can.clone(), Arc::new(AtomicU8::new(SILENT))),
@@ -335,7 +338,7 @@ impl Run {
         Arc::new(caller)
     }
 
-    /// Who takes the call's requests to a person, where there is any way to one.
+    /// Returns the carrier of the call's requests to a user, if there is any way to reach one.
     fn carrier(&self, job: &CallJob, outlet: Outlet, back: Back) -> Option<Arc<Carrier>> {
         let opener = &self.shared.opener;
         if !opener.asks() {
@@ -369,7 +372,7 @@ impl Run {
     }
 }
 
-/// The request that a state is bound to; the call itself takes the arguments along.
+/// The request that a state is bound to; the call itself takes the arguments.
 struct Bounds {
     what: String,
     arguments: String,
@@ -393,7 +396,7 @@ impl Bounds {
     }
 }
 
-/// What the requests came to that a state names.
+/// Returns the replies to the requests that a state names.
 fn brought_back(job: &mut CallJob, state: Option<State>) -> Back {
     let (Some(state), Some(alone)) = (state, &mut job.alone) else {
         return Back::default();
@@ -405,7 +408,7 @@ fn brought_back(job: &mut CallJob, state: Option<State>) -> Back {
     Back(Mutex::new(back.collect()))
 }
 
-/// What a state says of what was asked.
+/// Returns the state for the questions asked.
 fn state_of(asked: &[PendingQuestion]) -> State {
     let last = asked.iter().map(|asked| asked.expires).max();
     State {
