@@ -1,6 +1,5 @@
-//! `ClientCaller`: a call's client, as the tool reaches it. In the handshake era, the server asks on the call's own stream; in
-//! the stateless one, it collects the requests for the call's response and hands what the client brings back to the waiting
-//! tools.
+//! `ClientCaller`: a call's client, as the tool reaches it. In the handshake era, the server asks on the call's own stream; in the
+//! stateless one, it collects the requests for the call's response and hands what the client brings back to the waiting tools.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;

@@ -337,8 +337,7 @@ fn refuse(refused: &Refused) -> Response<McpBody> {
     response
 }
 
-/// Returns a JSON response. In the handshake era, an error in response to a valid request is a 200: clients do not read the body
-/// otherwise.
+/// Returns a JSON response. In the handshake era, an error in response to a valid request is a 200: clients do not read the body otherwise.
 fn respond(answer: Answer, strict: bool) -> Response<McpBody> {
     let status = match answer.error {
         Some(RpcError::BUSY) => StatusCode::SERVICE_UNAVAILABLE,

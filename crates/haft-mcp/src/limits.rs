@@ -42,8 +42,7 @@ pub struct ServerLimits {
     pub idle: Duration,
     /// Time that a session may be idle if it was never used after its opening.
     pub unused: Duration,
-    /// Silence on a stream before a keep-alive is sent; also how long an HTTP answer may take before the response becomes a
-    /// stream.
+    /// Silence on a stream before a keep-alive is sent; also how long an HTTP answer may take before the response becomes a stream.
     pub keep_alive: Duration,
     /// Time that requests in progress may still take after the client closed standard input.
     pub grace: Duration,

@@ -34,8 +34,7 @@ pub trait Offer: Send + Sync + fmt::Debug + 'static {
     /// Returns the prompts; each key is the name.
     fn prompts<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>>;
 
-    /// Returns the call of an internal tool that does what is wanted; `None` if there is no such resource, prompt or argument
-    /// here.
+    /// Returns the call of an internal tool that does what is wanted; `None` if there is no such resource, prompt or argument here.
     ///
     /// The call's data is the result as clients receive it: `{"contents":…}` for a read, `{"messages":…}` for a prompt,
     /// `{"completion":…}`; for subscriptions, only success matters. The tool must allow enough room for its result inline

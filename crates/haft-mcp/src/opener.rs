@@ -43,8 +43,7 @@ pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
         true
     }
 
-    /// Returns the address of the console, where users decide, without a path: `http://127.0.0.1:7420`. `None` if there is no
-    /// console.
+    /// Returns the address of the console, where users decide, without a path: `http://127.0.0.1:7420`. `None` if there is no console.
     fn console(&self) -> Option<String> {
         None
     }
@@ -61,14 +60,12 @@ pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
         false
     }
 
-    /// Returns the key for the state that stateless clients carry. It must survive a restart, otherwise the state ends with the
-    /// process.
+    /// Returns the key for the state that stateless clients carry. It must survive a restart, otherwise the state ends with the process.
     fn state_key(&self) -> Option<[u8; 32]> {
         None
     }
 
-    /// Returns the skills that clients may be shown as resources and prompts; empty if the host has none. May read files and
-    /// block.
+    /// Returns the skills that clients may be shown as resources and prompts; empty if the host has none. May read files and block.
     fn skills(&self) -> Vec<Skill> {
         Vec::new()
     }

@@ -1,5 +1,4 @@
-//! `Replies`: this server's requests to its client, and their answers: each id is unique, and each request is answered at most
-//! once.
+//! `Replies`: this server's requests to its client, and their answers: each id is unique, and each request is answered at most once.
 
 use std::collections::HashMap;
 use std::sync::Arc;

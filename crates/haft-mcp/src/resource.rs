@@ -32,8 +32,7 @@ pub(crate) fn ttl_ms(uri: &str) -> u64 {
     }
 }
 
-/// Writes `"resources":[…]` with at most `size` skills, artifacts and host resources after the cursor, and `nextCursor` if more
-/// follow.
+/// Writes `"resources":[…]` with at most `size` skills, artifacts and host resources after the cursor, and `nextCursor` if more follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
     run: &Run,

@@ -82,8 +82,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns the seal for states; `None` if the system provides no random bytes, in which case states cannot be used for
-    /// asking.
+    /// Returns the seal for states; `None` if the system provides no random bytes, in which case states cannot be used for asking.
     fn seal(&self) -> Option<&Seal> {
         let make = || Seal::new(self.opener.state_key());
         self.seal.get_or_init(make).as_ref()

@@ -1,5 +1,4 @@
-//! `Seal`: encrypts the state that a stateless client carries from a question to the next call, so that it can neither read nor
-//! change it.
+//! `Seal`: encrypts the state that a stateless client carries from a question to the next call, so that it can neither read nor change it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! MCP over standard input and output: one client, one message a line, many requests under way.
+//! MCP over standard input and output: one client, one message per line, many concurrent requests.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -27,11 +27,11 @@ pub mod line;
 use backlog::{Backlog, Line};
 use line::Writing;
 
-/// Messages that wait to be written.
+/// Maximum number of messages queued for writing.
 const QUEUE: usize = 64;
-/// How long the last of them may take.
+/// Time limit for writing the last of them.
 const LAST: Duration = Duration::from_secs(2);
-/// How often it is looked whether the client still reads.
+/// Interval between checks whether the client still reads.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Why serving over standard input and output ended early.
@@ -40,15 +40,15 @@ pub enum StdioError {
     /// A stream's thread could not be started.
     #[error("start a thread for standard input or output: {0}")]
     Thread(#[source] std::io::Error),
-    /// Standard input broke.
+    /// Standard input failed.
     #[error("read standard input: {0}")]
     Read(#[source] std::io::Error),
-    /// The client takes nothing that is written to it.
+    /// The client does not read what is written to it.
     #[error("the client has not read standard output for {} s", .0.as_secs_f64())]
     Unread(Duration),
 }
 
-/// Serves one client until it hangs up.
+/// Serves one client until it disconnects.
 pub(crate) async fn serve(
     core: Arc<Core>,
     input: impl Read + Send + 'static,
@@ -76,13 +76,13 @@ pub(crate) async fn serve(
     lines.close();
     connection.wind_down(ended.is_ok()).await;
     drop((connection, out));
-    // The last answers are on their way; a client that does not read them is not waited for.
+    // The last answers are on their way; do not wait for a client that does not read them.
     let _late = tokio::time::timeout(LAST, written).await;
     ended
 }
 
-/// Waits until the client counts as gone though it has not closed standard output: it reads nothing for long, or closed
-/// standard input and reads nothing for a moment.
+/// Waits until the client counts as gone even though it has not closed standard output: it reads nothing for a long time, or it
+/// closed standard input and reads nothing for a moment.
 async fn stalled(
     writing: &Writing,
     lines: &Backlog,
@@ -102,7 +102,7 @@ async fn stalled(
     }
 }
 
-/// What the client's first request made of the connection.
+/// The state of the connection, set by the client's first request.
 #[derive(Debug, Clone)]
 enum State {
     Fresh,
@@ -115,13 +115,13 @@ struct Connection {
     out: mpsc::Sender<Vec<u8>>,
     state: State,
     tasks: JoinSet<()>,
-    /// For jobs, and for streams of changes.
+    /// Permits for concurrent jobs; `streams` holds those for streams of changes.
     permits: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
 impl Connection {
-    /// Takes lines until the client hangs up, on either side.
+    /// Handles lines until the client disconnects, on either side.
     async fn run(&mut self, lines: &Backlog) -> Result<(), StdioError> {
         let out = self.out.clone();
         loop {
@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// Lets what is under way finish for a moment, then cancels it and ends the run.
+    /// Gives requests in progress a moment to finish, then cancels them and ends the run.
     async fn wind_down(&mut self, gently: bool) {
         if gently {
             let all = u32::try_from(self.core.limits.in_flight).unwrap_or(u32::MAX);
@@ -156,7 +156,7 @@ impl Connection {
         if let Some(run) = self.run_now() {
             run.end();
         }
-        // Cancelled work ends at once; what does not is dropped, which is cancelling too.
+        // Cancelled work ends at once; work that does not is dropped, which cancels it as well.
         let drain = async { while self.tasks.join_next().await.is_some() {} };
         let _late = tokio::time::timeout(self.core.limits.grace, drain).await;
         self.tasks.shutdown().await;
@@ -191,12 +191,12 @@ impl Connection {
     }
 
     async fn request(&mut self, request: &Request<'_>) {
-        // A client may ask whether the server is there before it says who it is.
+        // A client may check that the server is there before it introduces itself.
         if matches!(self.state, State::Fresh) && is_plain_ping(request) {
             return self.send(reply::empty(&request.id)).await;
         }
         match self.prepare(request).await {
-            // What is asked behind the handshake is answered behind it, too.
+            // Requests sent after the handshake are answered after it as well.
             Ok((run, job @ Job::Initialize(..))) => {
                 let answer = self.core.answer(&run, &request.id, job, None).await;
                 self.send(answer.bytes).await;
@@ -210,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// Reads a request in the connection's era; the first one decides which that is.
+    /// Parses a request in the connection's era, which the first request determines.
     async fn prepare(&mut self, request: &Request<'_>) -> Result<(Arc<Run>, Job), RpcError> {
         let params = Params::parse(request.params)?;
         let method = &*request.method;
@@ -275,7 +275,7 @@ impl Connection {
         Ok(run)
     }
 
-    /// Does a job beside the others. With too many under way, nothing more is read until one ends.
+    /// Performs a job concurrently with the others. With too many in progress, nothing more is read until one ends.
     async fn start(&mut self, run: Arc<Run>, id: Id, job: Job) {
         let Some(ticket) = run.in_flight.enter(&id) else {
             let error = RpcError::invalid_request("a request with this id is under way");
@@ -286,7 +286,7 @@ impl Connection {
                 })
                 .await;
         };
-        // A stream of changes ends when its client does: nobody waits for it.
+        // A stream of changes ends with its client, so shutdown does not wait for it.
         let permits = if matches!(job, Job::Listen(_)) {
             &self.streams
         } else {
@@ -297,7 +297,7 @@ impl Connection {
         };
         let (core, out) = (Arc::clone(&self.core), self.out.clone());
         self.tasks.spawn(async move {
-            // Held until the answer is written, and until the work has ended.
+            // Held until the answer is written and the work has ended.
             let permit = Arc::new(permit);
             let work = async {
                 match job {
@@ -326,7 +326,7 @@ impl Connection {
             let reply = Reply {
                 result: response.result.map(ToOwned::to_owned),
                 error: response.error.map(ToOwned::to_owned),
-                // Standard input has no token.
+                // Standard input carries no token.
                 operator: false,
             };
             run.replies.take(id, reply);
@@ -343,7 +343,7 @@ impl Connection {
         }
     }
 
-    /// Tells a client of the handshake era whenever a list changes, or what it is subscribed to.
+    /// Tells a handshake-era client about changes of lists, and of what it is subscribed to.
     fn announce_changes(&mut self, run: &Arc<Run>) {
         let (mut watch, out) = (Watch::new(run, Filter::LISTS), self.out.clone());
         self.tasks.spawn(async move {
@@ -356,12 +356,12 @@ impl Connection {
     }
 
     async fn send(&self, bytes: Vec<u8>) {
-        // A client that no longer reads is noticed by the loop.
+        // The loop notices a client that no longer reads.
         let _gone = self.out.send(bytes).await;
     }
 }
 
-/// A `subscriptions/listen` over the connection's one line.
+/// Serves a `subscriptions/listen` over the connection's single stream.
 async fn listen_here(
     core: &Core,
     run: &Arc<Run>,
@@ -384,7 +384,7 @@ fn modern_job(method: &str, params: &Params<'_>, meta: Option<Meta<'_>>) -> Resu
     Envelope::read(meta)?.served()?.job(method, params)
 }
 
-/// Whether a request is the handshake era's `ping`: the stateless era has none.
+/// Returns whether a request is the handshake era's `ping`: the stateless era has none.
 fn is_plain_ping(request: &Request<'_>) -> bool {
     let named = Params::parse(request.params).and_then(|params| {
         let meta = params.meta()?;

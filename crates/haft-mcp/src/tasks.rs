@@ -1,5 +1,5 @@
-//! Tasks (2026-07-28, extension `io.modelcontextprotocol/tasks`): a call that takes long goes on by itself, and its client asks now and
-//! then what became of it. Bounded in number by class of callers, in bytes, and in time; known to their own caller alone.
+//! `Tasks`: long calls that continue by themselves while their clients poll them (2026-07-28, extension `io.modelcontextprotocol/tasks`).
+//! They are limited in number by class of callers, in bytes, and in time, and visible only to their own caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -26,11 +26,11 @@ use crate::seal::random_name;
 use crate::then::Then;
 use crate::wire::{RpcError, reply};
 
-/// How often a client should ask.
+/// How often a client should poll.
 const POLL: Duration = Duration::from_millis(500);
-/// What the result of one task may hold in any case, in bytes.
+/// Bytes that the result of one task may hold in any case.
 const OWN: usize = 64 << 10;
-/// Changes that a listener may lie behind.
+/// Maximum number of changes that a listener may lag behind.
 const BEHIND: usize = 64;
 
 /// The tasks of all clients.
@@ -41,11 +41,11 @@ pub(crate) struct Tasks {
     bytes: Arc<Budget>,
     life: Duration,
     changed: broadcast::Sender<Arc<Task>>,
-    /// The server's account of itself, for results.
+    /// The server's description of itself, for results.
     server: Box<RawValue>,
 }
 
-/// A call that goes on by itself.
+/// A call that continues by itself.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) id: Box<str>,
@@ -54,7 +54,7 @@ pub(crate) struct Task {
     life: Duration,
     caller: Arc<ClientCaller>,
     state: Mutex<State>,
-    /// The client has said something.
+    /// Signals that the client has answered something.
     updated: Notify,
     driver: OnceLock<AbortHandle>,
     _place: Place,
@@ -70,9 +70,9 @@ struct State {
 /// How a task ended.
 #[derive(Debug)]
 enum End {
-    /// With the result of its call.
+    /// With its call's result.
     Completed(Box<RawValue>),
-    /// Without one.
+    /// Without a result.
     Failed(RpcError),
     Cancelled,
 }
@@ -89,7 +89,7 @@ impl Tasks {
         })
     }
 
-    /// Lets a call go on as a task; gives it back where there is no room for one.
+    /// Lets a call continue as a task; returns it if there is no room for one.
     pub(crate) fn begin(
         self: &Arc<Self>,
         running: Running,
@@ -121,7 +121,7 @@ impl Tasks {
             driver.await;
             drop(work);
         });
-        // It is set once, here.
+        // Set once, here.
         let _ = task.driver.set(driver.abort_handle());
         let (tasks, forgotten, mut over) =
             (Arc::downgrade(self), Instant::now() + self.life, owner.over);
@@ -130,7 +130,7 @@ impl Tasks {
             let over = async { drop(over.wait_for(|over| *over).await) };
             tokio::select! {
                 () = over => {
-                    // What it came to is there to be asked for, though its run is over.
+                    // The result remains available even though its run is over.
                     if kept.has_ended() {
                         tokio::time::sleep_until(forgotten).await;
                     }
@@ -145,13 +145,13 @@ impl Tasks {
         Ok(task)
     }
 
-    /// The caller's task of this id.
+    /// Returns the caller's task with this id.
     pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Task>> {
         let task = self.all.lock().get(id).cloned();
         task.filter(|task| task.principal == *principal)
     }
 
-    /// Ends a task that has not ended.
+    /// Cancels a task that has not ended.
     pub(crate) fn cancel(&self, task: &Arc<Task>) {
         if task.ends(End::Cancelled) {
             task.stop();
@@ -159,17 +159,17 @@ impl Tasks {
         }
     }
 
-    /// Tells of changes from now on.
+    /// Returns the changes from now on.
     pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<Task>> {
         self.changed.subscribe()
     }
 
     fn tell(&self, task: &Arc<Task>) {
-        // Nobody may listen.
+        // There may be no listeners.
         let _ = self.changed.send(Arc::clone(task));
     }
 
-    /// Keeps what the call came to, if there is room for it.
+    /// Keeps the call's result, if there is room for it.
     fn finish(&self, task: &Arc<Task>, outcome: Result<Box<Outcome>, RpcError>, running: &Running) {
         let end = match outcome {
             Ok(outcome) => self.end(&outcome, running),
@@ -214,9 +214,9 @@ impl Tasks {
     }
 }
 
-/// Sees a task through.
+/// Runs a task to its end.
 async fn drive(tasks: Arc<Tasks>, task: Arc<Task>, mut running: Running) {
-    // What it waits for has been told.
+    // Whether listeners were told what it waits for.
     let mut told = false;
     loop {
         let until = Until {
@@ -272,19 +272,19 @@ struct ErrorJson<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// What of a task is written.
+/// The form in which a task is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape {
-    /// The answer to the call that became one.
+    /// The answer to the call that became the task.
     Created,
-    /// All of it, as an answer.
+    /// The whole task, as an answer.
     Whole,
-    /// All of it, as a notification's params.
+    /// The whole task, as a notification's `params`.
     Notice,
 }
 
 impl Task {
-    /// Notes how it ended; false where it had ended before.
+    /// Notes how it ended; returns false if it had already ended.
     fn ends(&self, end: End) -> bool {
         let mut state = self.state.lock();
         if state.end.is_some() {
@@ -304,26 +304,26 @@ impl Task {
         true
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     fn has_ended(&self) -> bool {
         self.state.lock().end.is_some()
     }
 
-    /// Takes what the client says to what it asked.
+    /// Takes the client's answers to its questions.
     pub(crate) fn update(&self, responses: HashMap<String, Box<RawValue>>) {
         self.caller.takes(responses, false);
         self.state.lock().at = clock::now();
         self.updated.notify_one();
     }
 
-    /// Cancels the call, where it still runs.
+    /// Cancels the call if it is still running.
     fn stop(&self) {
         if let Some(driver) = self.driver.get() {
             driver.abort();
         }
     }
 
-    /// Writes it as JSON.
+    /// Writes the task as JSON.
     pub(crate) fn write(&self, out: &mut Vec<u8>, shape: Shape, meta: Option<&RawValue>) {
         let state = self.state.lock();
         let open: Vec<InputRequest> = match state.end {
@@ -365,7 +365,7 @@ impl Task {
     }
 }
 
-/// The error of a task that is not there.
+/// Returns the error for an unknown task.
 pub(crate) fn unknown(id: &str) -> RpcError {
     let shown = haft::text::clip(id, 64);
     RpcError::invalid_params(format!(
@@ -385,7 +385,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Follows those of these ids that are the caller's; none where none is.
+    /// Follows those of the ids that are the caller's; `None` if there are none.
     pub(crate) fn new(tasks: &Arc<Tasks>, ids: Vec<String>, principal: &Principal) -> Option<Self> {
         let changes = tasks.changes();
         let ids: Vec<String> = ids
@@ -395,12 +395,12 @@ impl Followed {
         (!ids.is_empty()).then_some(Self { ids, changes })
     }
 
-    /// Their ids.
+    /// Returns their ids.
     pub(crate) fn ids(&self) -> &[String] {
         &self.ids
     }
 
-    /// The next of them that changed. A client that fell behind asks for what it missed, as it does without a stream.
+    /// Returns the next of them that changed. A client that missed changes polls for them, as it does without a stream.
     pub(crate) async fn next(&mut self) -> Arc<Task> {
         loop {
             match self.changes.recv().await {

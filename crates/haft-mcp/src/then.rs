@@ -1,14 +1,14 @@
-//! `Then`: what the client of a call is told beside its outcome.
+//! `Then`: what a call's client is told besides the outcome.
 
 use crate::asking::InputRequest;
 
-/// What the client of a call is told beside its outcome.
+/// What a call's client is told besides the outcome.
 #[derive(Debug)]
 pub(crate) enum Then {
     /// Nothing.
     Nothing,
-    /// The address at which a person decides.
+    /// The address where a user can decide.
     Decide(String),
-    /// To ask its person, and to come back with this state (2026-07-28).
+    /// To ask its user and bring back this state (2026-07-28).
     Ask(Vec<InputRequest>, String),
 }

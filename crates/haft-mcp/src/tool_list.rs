@@ -1,4 +1,4 @@
-//! Pages of the tool list, put together from the tools' ready pieces.
+//! Pages of the tool list, assembled from the tools' prepared JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,16 +10,16 @@ use crate::era::Era;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
-/// How tools are listed to a client.
+/// How to list tools for a client.
 pub(crate) struct Telling<'a> {
     pub(crate) era: Era,
-    /// Whether calls of a tool of the host's own are tasks from their beginning.
+    /// Whether calls of one of the host's own tools are tasks from the start.
     pub(crate) is_only_task: &'a dyn Fn(&str) -> bool,
 }
 
-/// Writes `"tools":[…]` with at most `size` tools after the cursor, and `nextCursor` where more follow.
+/// Writes `"tools":[…]` with at most `size` tools after the cursor, and `nextCursor` if more follow.
 ///
-/// Tools come in the order of their names, and a cursor is the name it stands after: it outlives every change of the list.
+/// Tools are in order of their names, and a cursor is the name that it follows, so it survives every change of the list.
 pub(crate) fn write_page(
     out: &mut Vec<u8>,
     tools: &Snapshot,
@@ -56,8 +56,8 @@ pub(crate) fn write_page(
     Ok(())
 }
 
-/// Writes a tool. Until 2025-11-25 the schema of a result is of an object, and clients refuse a whole list over another one, such as
-/// a server of the stateless era may send.
+/// Writes a tool. Until 2025-11-25 an output schema must be of an object, and clients refuse a whole list because of another one,
+/// which a server of the stateless era may send.
 fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, telling: &Telling<'_>) {
     let (spec, era) = (entry.spec(), telling.era);
     let only =
@@ -85,7 +85,7 @@ fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, telling: &Telling<'_>) {
     }
 }
 
-/// Whether an MCP client is told of it: one that only a provider can declare is none it could call.
+/// Returns whether MCP clients see the tool: they could not call one that only a provider can declare.
 fn is_shown(entry: &ToolEntry) -> bool {
     let spec = entry.spec();
     spec.exposure == Exposure::Listed && spec.declaration == Declaration::Schema

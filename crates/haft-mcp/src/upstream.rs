@@ -1,4 +1,4 @@
-//! An MCP server behind haft: its tools as a person pinned them, and the one connection that their calls share.
+//! `Upstream`: an MCP server behind haft: its tools as the user pinned them, and the one connection that their calls share.
 //!
 //! ```text
 //! manifest.rs ── what was pinned ──┬─► remote_tool.rs ── tools of the registry ──────────┬─► link.rs ── checked ──► Client
@@ -6,8 +6,8 @@
 //!                                            ▲ herald.rs ── what it says has changed ◄── following.rs: what clients follow
 //! ```
 //!
-//! A server is started by the first call of one of its tools. What it lists then is compared with what was pinned: a tool
-//! that means something else is not called before a person has looked at it.
+//! The first call of one of its tools starts a server. What the server lists then is compared with what was pinned: a tool with a
+//! different meaning is not called until a user has reviewed it.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -57,33 +57,33 @@ use herald::Herald;
 use link::Link;
 use links::Links;
 
-/// How a server is reached.
+/// Opens connections to a server.
 pub trait Open: Send + Sync {
-    /// A new wire to it: a process that was started, an endpoint that takes connections.
+    /// Opens a new wire to it: starts a process, or connects to an endpoint.
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>>;
 }
 
-/// What holds for one server.
+/// The terms for one server.
 #[derive(Debug, Clone)]
 pub struct UpstreamTerms {
-    /// What is waited for at most.
+    /// Limits on what its client waits for and takes.
     pub limits: ClientLimits,
-    /// Whether what its tools say of themselves (`readOnlyHint` and the like) is believed.
+    /// Whether to believe what its tools say about themselves (`readOnlyHint` and the like).
     pub trusted: bool,
-    /// Whether it is a process in a jail without a network: what it is given stays on this machine, and what it answers comes from it.
+    /// Whether it is a process in a jail without a network: its input stays on this machine, and its output comes from this machine.
     pub is_confined: bool,
-    /// Calls that it gets at the same time; more of them wait.
+    /// Maximum number of concurrent calls; more of them wait.
     pub concurrency: usize,
-    /// How long a connection is kept that nobody uses.
+    /// How long an idle connection is kept.
     pub idle: Duration,
-    /// What stands before the names of its tools and prompts instead of its own name and a dot; nothing may.
+    /// Prefix of its tools' and prompts' names, instead of its own name and a dot; may be empty.
     pub prefix: Option<String>,
-    /// What it may ask of those who call it.
+    /// What it may ask its callers.
     pub passing: Passing,
 }
 
 impl UpstreamTerms {
-    /// What stands before the names of the tools of the server of this name.
+    /// Returns the prefix of the tools' names, for a server of this name.
     fn prefix(&self, server: &str) -> Cow<'_, str> {
         match &self.prefix {
             Some(prefix) => Cow::Borrowed(prefix),
@@ -93,7 +93,7 @@ impl UpstreamTerms {
 }
 
 impl Default for UpstreamTerms {
-    /// Not trusted, 16 calls at a time, closed after five minutes.
+    /// Not trusted, 16 concurrent calls, closed after five idle minutes.
     fn default() -> Self {
         Self {
             limits: ClientLimits::default(),
@@ -107,7 +107,7 @@ impl Default for UpstreamTerms {
     }
 }
 
-/// A server that is known: what was pinned of it, and how it is reached.
+/// A known server: what was pinned of it, and how it is reached.
 #[derive(Debug)]
 pub struct Upstream {
     name: String,
@@ -115,12 +115,12 @@ pub struct Upstream {
     terms: UpstreamTerms,
     links: Links,
     herald: Arc<Herald>,
-    /// The resources of whose changes clients hear: it outlives a pin.
+    /// The resources that clients follow: this outlives a pin.
     following: Mutex<Arc<Following>>,
     room: Semaphore,
-    /// The addresses of pages that its tools name.
+    /// URIs of the pages that its tools name.
     pages: HashSet<String>,
-    /// How many calls there is room for.
+    /// The number of calls that there is room for.
     places: usize,
     /// Whether it takes no more calls.
     retired: AtomicBool,
@@ -131,14 +131,14 @@ pub struct Upstream {
 pub struct Activity {
     /// Whether there is a connection to it.
     pub is_connected: bool,
-    /// Calls under way.
+    /// Number of calls in progress.
     pub calls: usize,
-    /// Why it failed last, while it is left alone for that.
+    /// Its last failure, while haft pauses before retrying.
     pub fault: Option<String>,
 }
 
 impl Upstream {
-    /// The server of this name; nothing is started yet.
+    /// Creates the server with this name; does not start anything yet.
     pub fn new(
         name: impl Into<String>,
         manifest: Manifest,
@@ -165,17 +165,17 @@ impl Upstream {
         }
     }
 
-    /// Its name in settings and before the names of its tools.
+    /// Returns its name in the settings and in the names of its tools.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was pinned.
+    /// Returns what was pinned.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Its tools, as they were pinned. A tool whose description is not one is left out, with the reason.
+    /// Returns its tools as pinned, and the reasons for those left out because their descriptions are invalid.
     pub fn tools(self: &Arc<Self>) -> (Vec<RemoteTool>, Vec<String>) {
         let (mut tools, mut refused) = (Vec::new(), Vec::new());
         for pinned in &self.manifest.tools {
@@ -187,42 +187,42 @@ impl Upstream {
         (tools, refused)
     }
 
-    /// Ends the connection, where there is one.
+    /// Closes the connection, if there is one.
     pub async fn close(&self) {
         for link in self.links.all() {
             link.close().await;
         }
     }
 
-    /// Takes no more calls, lets those under way go on for as long as `grace`, and ends the connection for good.
+    /// Takes no more calls, gives those in progress up to `grace` to finish, and closes the connection for good.
     pub async fn retire(&self, grace: Duration) {
         self.retired.store(true, Ordering::Release);
         let all = u32::try_from(self.places).unwrap_or(u32::MAX);
-        // Whether they have ended or the time is over: the connection ends now.
+        // Whether they have ended or the time is up, the connection ends now.
         let _ended = timeout(grace, self.room.acquire_many(all)).await;
         self.links.end().await;
     }
 
-    /// Goes on with what clients follow of the same server as it was before: they hear of changes as if nothing had happened.
+    /// Takes over what clients follow from the same server's earlier instance, so that they continue to receive changes.
     pub fn succeeds(&self, before: &Self) {
         let following = Arc::clone(&*before.following.lock());
         following.go_on(&self.links.main);
         *self.following.lock() = following;
     }
 
-    /// A wish to hear when a resource of it changes, by this address of haft's; none where too many are followed.
+    /// Subscribes to changes of a resource, known to the client by `address`; `None` if too many are followed.
     pub(crate) fn follow(&self, uri: &str, address: Option<&str>) -> Option<Lease> {
         let following = Arc::clone(&*self.following.lock());
         following.lease(uri, address)
     }
 
-    /// Tells these of what changes from now on.
+    /// Sends changes to this channel from now on.
     pub(crate) fn tells(&self, out: &broadcast::Sender<OfferChange>) {
         self.herald.tells(out);
         self.following.lock().herald.tells(out);
     }
 
-    /// What it is doing.
+    /// Returns what it is doing.
     pub fn activity(&self) -> Activity {
         let links = self.links.all();
         Activity {
@@ -232,10 +232,10 @@ impl Upstream {
         }
     }
 
-    /// Connects, and notes what the server says of itself and its tools, to be looked at and pinned.
+    /// Connects and notes what the server says about itself and its tools, to be reviewed and pinned.
     ///
     /// # Errors
-    /// The server cannot be reached, or what it says is not understood.
+    /// The server cannot be reached, or its answers are invalid.
     pub async fn look(
         place: String,
         open: &dyn Open,
@@ -253,8 +253,8 @@ impl Upstream {
         })
     }
 
-    /// Calls a tool, over a connection that was checked against what is pinned. It is called again only where nothing can
-    /// have been done, or where doing it twice is doing it once.
+    /// Calls a tool over a connection that was checked against what is pinned. Repeats the call only if nothing can have been
+    /// done, or if repeating it is harmless.
     async fn call(
         &self,
         tool: &PinnedTool,
@@ -303,7 +303,7 @@ impl Upstream {
         }
     }
 
-    /// Refuses once no more calls are taken.
+    /// Returns an error once no more calls are taken.
     fn check_retired(&self) -> Result<(), ToolError> {
         if self.retired.load(Ordering::Acquire) {
             return Err(self.failure(link::retired()));

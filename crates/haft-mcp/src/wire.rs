@@ -1,4 +1,4 @@
-//! The JSON-RPC envelope: what came in, as borrowed text, or a clear refusal.
+//! The JSON-RPC envelope: a received message as borrowed text, or a clear refusal.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 pub(crate) mod params;
 pub(crate) mod reply;
 
-/// The longest request id, in bytes of JSON: ids are kept while a request runs.
+/// Maximum length of a request id, in bytes of JSON: ids are kept while a request runs.
 const MAX_ID: usize = 1024;
 
-/// How deep a message may nest. Arguments may nest 64 levels, which the executor sees to with a record of the call;
-/// far beyond that nothing is read at all. It is also where `serde_json` stops.
+/// Maximum nesting depth of a message. Arguments may nest 64 levels, which the executor checks, with a record of the call; far
+/// beyond that, nothing is parsed at all. `serde_json` has the same limit.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// A request id: the raw JSON of a string or an integer, sent back byte for byte.
@@ -23,12 +23,12 @@ pub(crate) const MAX_DEPTH: usize = 128;
 pub(crate) struct Id(Box<str>);
 
 impl Id {
-    /// The raw JSON.
+    /// Returns the raw JSON.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Reads an id from raw JSON; `None` for anything but a string or an integer.
+    /// Parses an id from raw JSON; `None` for anything but a string or an integer.
     pub(crate) fn parse(raw: &str) -> Option<Self> {
         let integer = || {
             let digits = raw.strip_prefix('-').unwrap_or(raw);
@@ -47,7 +47,7 @@ pub(crate) struct RpcError {
     pub(crate) data: Option<String>,
 }
 
-/// The longest data that is taken of another server's error, in bytes.
+/// Maximum length of the data to keep of another server's error, in bytes.
 const LONGEST_DATA: usize = 64 << 10;
 
 impl RpcError {
@@ -56,18 +56,18 @@ impl RpcError {
     pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
     pub(crate) const INVALID_PARAMS: i32 = -32602;
     pub(crate) const INTERNAL: i32 = -32603;
-    /// The server is full (of JSON-RPC's range for implementations).
+    /// The server is full (from JSON-RPC's range for implementations).
     pub(crate) const BUSY: i32 = -32000;
-    /// A header does not say what the body says (2026-07-28).
+    /// A header contradicts the body (2026-07-28).
     pub(crate) const HEADER_MISMATCH: i32 = -32020;
-    /// A version that is not served (2026-07-28).
+    /// The version is not supported (2026-07-28).
     pub(crate) const VERSION: i32 = -32022;
     /// The client did not declare a capability that the request needs (2026-07-28).
     pub(crate) const MISSING_CAPABILITY: i32 = -32021;
-    /// The request was cancelled; as the language server protocol numbers it, MCP has no number for it.
+    /// The request was cancelled; the code is the language server protocol's, since MCP has none.
     pub(crate) const CANCELLED: i32 = -32800;
 
-    /// An error. Its message may repeat what came in, at a length that every client can take.
+    /// Creates an error. Its message may repeat input, so its length is limited.
     pub(crate) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
         let message = match message.into() {
             Cow::Owned(text) => Cow::Owned(bounded(text)),
@@ -80,7 +80,7 @@ impl RpcError {
         }
     }
 
-    /// Reads an error as another server sent it; none where it has no number. Data over 64 KiB is left out.
+    /// Parses an error from another server; `None` if it has no code. Data over 64 KiB is dropped.
     pub(crate) fn read(error: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Sent<'a> {
@@ -113,25 +113,25 @@ impl RpcError {
     }
 }
 
-/// One message that passed the envelope's checks.
+/// A message with a valid envelope.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
-    /// Asks for an answer.
+    /// Expects an answer.
     Request(Request<'a>),
-    /// Asks for none.
+    /// Expects no answer.
     Notification(Notification<'a>),
-    /// Answers a request of ours.
+    /// Answers a request of this server.
     Response(Response<'a>),
 }
 
-/// An answer to a request of ours.
+/// An answer to a request of this server.
 #[derive(Debug)]
 pub(crate) struct Response<'a> {
-    /// Which; an error about something that could not be read names none.
+    /// The request's id; an error about something unreadable has none.
     pub(crate) id: Option<Id>,
-    /// The result; none where the answer is an error.
+    /// The result; `None` if the answer is an error.
     pub(crate) result: Option<&'a RawValue>,
-    /// The error, where the answer is one.
+    /// The error, if the answer is one.
     pub(crate) error: Option<&'a RawValue>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) struct Notification<'a> {
     pub(crate) params: Option<&'a RawValue>,
 }
 
-/// A message that was not understood, with the id to answer to where one could be read.
+/// A message that was not understood, with its id if that could be read.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) id: Option<Id>,
@@ -162,7 +162,7 @@ impl Refused {
         Self { id: None, error }
     }
 
-    /// A message over the size limit; its id was never read.
+    /// Creates the refusal of a message over the size limit, whose id was not read.
     pub(crate) fn too_long(limit: usize) -> Self {
         Self::new(RpcError::invalid_request(format!(
             "the message is over {limit} bytes"
@@ -170,7 +170,7 @@ impl Refused {
     }
 }
 
-/// The envelope's members as raw JSON. Present and null is not absent, so each is read as it stands.
+/// The envelope's members as raw JSON. A null member is not the same as an absent one, so each is kept as received.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -191,7 +191,7 @@ fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::
     <&RawValue>::deserialize(d).map(Some)
 }
 
-/// Reads one message. Never panics, never recurses, whatever the bytes are.
+/// Parses one message. Never panics and never recurses, whatever the bytes are.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(Refused::new(RpcError::new(
@@ -199,7 +199,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
             "the message is not UTF-8",
         )));
     };
-    // A byte order mark says nothing, and RFC 8259 §8.1 lets a reader pass it over.
+    // A byte order mark has no meaning, and RFC 8259 §8.1 allows readers to ignore it.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_ascii_start().starts_with('[') {
         return Err(Refused::new(RpcError::invalid_request(
@@ -231,7 +231,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
     }
 }
 
-/// Tells request, notification and response apart by the members that are there.
+/// Distinguishes requests, notifications and responses by their members.
 fn classify<'a>(
     envelope: &Envelope<'a>,
     id: Option<Id>,

@@ -1,5 +1,4 @@
-//! `Attach`: the console of a server that opens no port: the one of a server on the same state, started in the background if
-//! necessary.
+//! `Attach`: the console of a server that opens no port: the one of a server on the same state, started in the background if necessary.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
-//! `Bounds`: limits on what callers of the HTTP API may make haft hold. Each class has its own share, so no class can use up
-//! another's.
+//! `Bounds`: limits on what callers of the HTTP API may make haft hold. Each class has its own share, so no class can use up another's.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -107,9 +107,8 @@ impl Mcp {
         served.map_err(|e| Problem::failed(e.to_string()))
     }
 
-    /// Returns the HTTP service for callers that `access` admits: it checks Host, Origin and token before anything else in a
-    /// request. Clones share their sessions. When the program stops, it must call [`McpService::shutdown`] first, then
-    /// [`Haft::shut`].
+    /// Returns the HTTP service for callers that `access` admits: it checks Host, Origin and token before anything else in a request.
+    /// Clones share their sessions. When the program stops, it must call [`McpService::shutdown`] first, then [`Haft::shut`].
     pub fn http(&self, access: Access) -> McpService {
         let runs = Arc::clone(&self.runs);
         McpServer::new(&self.info, self.limits.clone(), runs as _).http(access)

@@ -69,8 +69,7 @@ pub(crate) struct Server {
 }
 
 impl PostgresStore {
-    /// Creates a store for the database at this URL (`postgres://user:password@host:port/database?sslmode=require`); does not
-    /// connect yet.
+    /// Creates a store for the database at this URL (`postgres://user:password@host:port/database?sslmode=require`); does not connect yet.
     ///
     /// # Errors
     /// [`StoreError`] if the URL is invalid; the error does not contain the password.
@@ -226,8 +225,7 @@ pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
         | sqlx::Error::Protocol(_)
         | sqlx::Error::WorkerCrashed
         | sqlx::Error::PoolTimedOut => true,
-        // 08: connection; 57P: the server is stopping, crashed or starting; 40: the transaction was rolled back in favor of
-        // another.
+        // 08: connection; 57P: the server is stopping, crashed or starting; 40: the transaction was rolled back in favor of another.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
             code.starts_with("08") || code.starts_with("57P") || code.starts_with("40")
         }),

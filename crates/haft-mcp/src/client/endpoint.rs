@@ -39,8 +39,7 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// Creates the endpoint for this URL. `headers` go with every request; `longest` is the maximum length of the server's
-    /// messages.
+    /// Creates the endpoint for this URL. `headers` go with every request; `longest` is the maximum length of the server's messages.
     ///
     /// # Errors
     /// The URL cannot be the address of a server.

@@ -17,9 +17,8 @@ use crate::wire::RpcError;
 /// Interval between checks whether a run that is over still has calls.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What distinguishes stateless clients: the principal, view and class that the token shows, and the name and version that they
-/// give. Two programs of one user with the same name and version count as one client: nothing in their requests distinguishes
-/// them.
+/// What distinguishes stateless clients: the principal, view and class that the token shows, and the name and version that they give. Two
+/// programs of one user with the same name and version count as one client: nothing in their requests distinguishes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     principal: Option<Principal>,

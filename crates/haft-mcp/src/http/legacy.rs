@@ -143,8 +143,7 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
     response
 }
 
-/// Performs a session's job. It continues when the client's connection breaks, as this era requires; a client cancels with a
-/// message.
+/// Performs a session's job. It continues when the client's connection breaks, as this era requires; a client cancels with a message.
 pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Response<McpBody> {
     let Work {
         lease,

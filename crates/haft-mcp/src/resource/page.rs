@@ -55,8 +55,7 @@ pub(crate) fn of(run: &Run, uri: &str) -> Option<Arc<ToolEntry>> {
     entries.find(names).cloned()
 }
 
-/// Writes `"contents":[…]`: the tool's page. As with a tool's description, nothing is judged or recorded: it is for a user to
-/// look at.
+/// Writes `"contents":[…]`: the tool's page. As with a tool's description, nothing is judged or recorded: it is for a user to look at.
 pub(crate) async fn write(out: &mut Vec<u8>, entry: &Arc<ToolEntry>) -> Result<(), RpcError> {
     let failed = |why: &str| RpcError::new(RpcError::INTERNAL, why.to_owned());
     // A tool that panics or hangs affects nothing else.

@@ -1,5 +1,4 @@
-//! A client's call, from its request to the answer: asks back if its era allows it, and joins the call again when the client
-//! returns.
+//! A client's call, from its request to the answer: asks back if its era allows it, and joins the call again when the client returns.
 
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
@@ -64,8 +63,7 @@ pub(crate) enum Ending {
 }
 
 impl Run {
-    /// Makes one call through the executor. Dropping the future cancels it. `notes` takes what the client is sent before the
-    /// answer.
+    /// Makes one call through the executor. Dropping the future cancels it. `notes` takes what the client is sent before the answer.
     pub(crate) async fn call(
         &self,
         made: impl FnOnce(&mut CallJob) -> Made,
@@ -92,8 +90,7 @@ impl Run {
             .await
     }
 
-    /// Returns the time after which the call becomes a task, if it may; an error if it must, and its client does not support
-    /// tasks.
+    /// Returns the time after which the call becomes a task, if it may; an error if it must, and its client does not support tasks.
     fn becomes_task(&self, job: &CallJob) -> Result<Option<Duration>, RpcError> {
         let Some(alone) = job.alone.as_ref().filter(|_| job.is_tool()) else {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! `Backlog`: lines that were read and not yet looked at, bounded in bytes. Reading ahead is how the end of the input is
-//! noticed while the output stands still.
+//! `Backlog`: lines that were read but not handled yet, limited in bytes. Reading ahead makes it possible to notice the end of
+//! the input while the output is blocked.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,19 +8,19 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-/// What the reading thread comes to.
+/// What the reading thread delivers.
 #[derive(Debug)]
 pub enum Line {
     /// A line that is not blank, without its newline.
     Message(Vec<u8>),
     /// A line over the limit; it was skipped to its end.
     TooLong,
-    /// The stream broke.
+    /// The stream failed.
     Broken(io::Error),
 }
 
 impl Line {
-    /// What it takes of a backlog.
+    /// Returns the bytes that it takes of a backlog.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Message(bytes) => bytes.len(),
@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// Lines between the thread that reads and the server.
+/// Lines queued between the reading thread and the server.
 #[derive(Debug)]
 pub struct Backlog {
     most: usize,
@@ -44,14 +44,14 @@ pub struct Backlog {
 struct State {
     lines: VecDeque<Line>,
     bytes: usize,
-    /// Nothing more will come.
+    /// Whether the input has ended.
     ended: bool,
-    /// Nobody takes any more.
+    /// Whether the server takes no more lines.
     closed: bool,
 }
 
 impl Backlog {
-    /// A backlog of so many bytes; a longer line is alone in it.
+    /// Creates a backlog of at most `most` bytes; a longer line is alone in it.
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -65,7 +65,7 @@ impl Backlog {
         self.state.lock()
     }
 
-    /// Adds a line, once there is room; false when nobody takes any more. Blocks.
+    /// Adds a line once there is room; returns false if no more lines are taken. Blocks.
     pub fn push(&self, line: Line) -> bool {
         let bytes = line.bytes();
         let full = |state: &mut State| {
@@ -82,13 +82,13 @@ impl Backlog {
         true
     }
 
-    /// Says that nothing more will come.
+    /// Marks the end of the input.
     pub fn end(&self) {
         self.lock().ended = true;
         self.more.notify_one();
     }
 
-    /// The next line; none when all were taken and nothing more will come. Dropping the future loses nothing.
+    /// Returns the next line; `None` once all were taken and the input has ended. Dropping the future loses nothing.
     pub async fn next(&self) -> Option<Line> {
         loop {
             let more = self.more.notified();
@@ -107,12 +107,12 @@ impl Backlog {
         }
     }
 
-    /// Whether the input's end was read, also where lines before it still wait.
+    /// Returns whether the end of the input was read, even if lines before it are still queued.
     pub fn has_ended(&self) -> bool {
         self.lock().ended
     }
 
-    /// Takes no more: the reading thread ends at its next line.
+    /// Stops taking lines: the reading thread ends at its next line.
     pub fn close(&self) {
         self.lock().closed = true;
         self.room.notify_one();

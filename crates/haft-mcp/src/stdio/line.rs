@@ -1,4 +1,4 @@
-//! Two plain threads between blocking streams and the server: lines in, lines out.
+//! Two threads between blocking streams and the server: one reads lines, one writes them.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::backlog::{Backlog, Line};
 
-/// How much is read or written at once.
+/// Number of bytes to read or write at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Starts the thread that reads lines; it ends at the stream's end or when nobody takes them.
+/// Starts the thread that reads lines; it ends at the end of the stream or when no more lines are taken.
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -44,7 +44,7 @@ pub fn reader(
         .map(drop)
 }
 
-/// The next line that is not blank; `None` at the end.
+/// Returns the next line that is not blank; `None` at the end.
 fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
     let mut too_long = false;
@@ -81,7 +81,7 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
     }
 }
 
-/// Since when a write has been under way.
+/// The start of the write in progress, if any.
 #[derive(Debug, Default)]
 pub struct Writing(Mutex<Option<Instant>>);
 
@@ -90,14 +90,14 @@ impl Writing {
         self.0.lock()
     }
 
-    /// How long the client has not taken what is being written.
+    /// Returns how long the client has not read what is being written.
     pub fn stands_for(&self) -> Duration {
         let since = *self.lock();
         since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 }
 
-/// Starts the thread that writes lines; it ends when nobody sends any more or the stream breaks. The receiver hears of it.
+/// Starts the thread that writes lines; it ends when all senders are dropped or the stream breaks, and signals the receiver.
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -122,7 +122,7 @@ pub fn writer(
     Ok(done)
 }
 
-/// Ends the line that begins here. A newline within a message would end it early: in JSON it can only be layout.
+/// Ends the line that begins at `from`. A newline within a message would end the line early; in JSON, it can only be layout.
 fn close(batch: &mut Vec<u8>, from: usize) {
     let line = &mut batch[from..];
     while let Some(at) = memchr::memchr2(b'\n', b'\r', line) {
@@ -131,7 +131,7 @@ fn close(batch: &mut Vec<u8>, from: usize) {
     batch.push(b'\n');
 }
 
-/// Writes a line and those that wait behind it, up to a chunk, at one go.
+/// Writes a line and those queued behind it, up to a chunk, in one go.
 fn write_lines(
     output: &mut impl Write,
     mut batch: Vec<u8>,

@@ -1,12 +1,12 @@
-//! The addresses of servers' resources in haft, and the names of their prompts: as the server has them where that says whose they
-//! are, else with the server before them. Both can be read back.
+//! URIs of servers' resources in haft, and names of their prompts: the server's own where that is unambiguous, otherwise with the
+//! server's name in front. Both can be parsed back.
 
 use crate::own::{ARTIFACTS as ARTIFACT, SKILLS};
 
-/// What an address begins with that names its server: `mcp://SERVER/` and the server's own address.
+/// Prefix of a URI that names its server: `mcp://SERVER/` and the server's own URI.
 const SCHEME: &str = "mcp://";
 
-/// Whether an address says nothing of whose it is: it would be read as one of haft's own.
+/// Returns whether haft would read a URI as one of its own, so that it does not say which server it belongs to.
 pub(crate) fn is_reserved(address: &str) -> bool {
     [SCHEME, ARTIFACT, SKILLS]
         .iter()
@@ -18,12 +18,12 @@ fn starts_with(address: &str, scheme: &str) -> bool {
     begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme.as_bytes()))
 }
 
-/// The address that names its server.
+/// Returns the URI that names its server.
 pub(crate) fn of_server(server: &str, address: &str) -> String {
     format!("{SCHEME}{server}/{address}")
 }
 
-/// Server and address of one that names its server.
+/// Returns the server and its own URI, from a URI that names its server.
 pub(crate) fn parts(address: &str) -> Option<(&str, &str)> {
     if !starts_with(address, SCHEME) {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn parts(address: &str) -> Option<(&str, &str)> {
     address.get(SCHEME.len()..)?.split_once('/')
 }
 
-/// Whether an address can have been made of a template (RFC 6570): its literal parts stand in it, in their order.
+/// Returns whether a URI may be an expansion of a template (RFC 6570): it contains the literal parts in order.
 pub(crate) fn fits(template: &str, address: &str) -> bool {
     let mut literals = template.split('{');
     let Some(first) = literals.next() else {

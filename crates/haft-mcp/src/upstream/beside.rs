@@ -1,4 +1,4 @@
-//! What a server has beside tools: as it was pinned, or as it is while there is a connection.
+//! What a server has besides tools: as pinned, or the present state while there is a connection.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::upstream::manifest::{Beside, Manifest, PinnedTool};
 use crate::upstream::pages::{self, ListKind};
 use crate::upstream::{ListedEntry, Upstream};
 
-/// The pages that tools name (`_meta.ui.resourceUri`, MCP Apps): resources that need stand in no list.
+/// Returns the pages that tools name (`_meta.ui.resourceUri`, MCP Apps): resources that need not be in a list.
 pub(crate) fn tool_pages(manifest: &Manifest) -> HashSet<String> {
     #[derive(Deserialize)]
     struct Described {
@@ -41,7 +41,7 @@ pub(crate) fn tool_pages(manifest: &Manifest) -> HashSet<String> {
     manifest.tools.iter().filter_map(page).collect()
 }
 
-/// What a server has now.
+/// Returns what a server has now.
 pub(crate) async fn look(client: &Client) -> Result<Beside, ClientError> {
     let server = client.server();
     let mut beside = Beside {
@@ -61,37 +61,37 @@ pub(crate) async fn look(client: &Client) -> Result<Beside, ClientError> {
     Ok(beside)
 }
 
-/// A list; none where the server has no such method after all.
+/// Returns a list; empty if the server turns out not to support the method.
 async fn listed(client: &Client, kind: ListKind) -> Result<Vec<ListedEntry>, ClientError> {
     match pages::list(client, kind).await {
-        // JSON-RPC: method not found.
+        // JSON-RPC's code for method not found.
         Err(ClientError::Refused { code: -32601, .. }) => Ok(Vec::new()),
         other => other,
     }
 }
 
 impl Upstream {
-    /// Whether it had resources, or pages of tools, when it was pinned.
+    /// Returns whether it had resources, or pages of tools, when it was pinned.
     pub(crate) fn has_resources(&self) -> bool {
         self.manifest.beside.has_resources || !self.pages.is_empty()
     }
 
-    /// Whether it had prompts.
+    /// Returns whether it had prompts.
     pub(crate) fn has_prompts(&self) -> bool {
         self.manifest.beside.has_prompts
     }
 
-    /// Whether it completes arguments.
+    /// Returns whether it completes arguments.
     pub(crate) fn has_completions(&self) -> bool {
         self.manifest.beside.has_completions
     }
 
-    /// Whether it told of changes of single resources.
+    /// Returns whether it reported changes of single resources.
     pub(crate) fn has_subscriptions(&self) -> bool {
         self.manifest.beside.has_subscriptions
     }
 
-    /// What it listed when it was pinned.
+    /// Returns what it listed when it was pinned.
     pub(crate) fn known(&self, kind: ListKind) -> &[ListedEntry] {
         let beside = &self.manifest.beside;
         match kind {
@@ -101,13 +101,13 @@ impl Upstream {
         }
     }
 
-    /// Whether this address is one that it listed or that a tool of it names.
+    /// Returns whether it listed this URI, or one of its tools names it.
     pub(crate) fn knows_resource(&self, uri: &str) -> bool {
         let known = self.known(ListKind::Resources);
         known.iter().any(|entry| entry.key == uri) || self.pages.contains(uri)
     }
 
-    /// What it lists: now, where there is a connection and it answers; else when it was pinned.
+    /// Returns what it lists: now, if there is a connection and it responds; otherwise as pinned.
     pub(crate) async fn beside(&self, kind: ListKind) -> Vec<ListedEntry> {
         let has = match kind {
             ListKind::Resources | ListKind::Templates => self.manifest.beside.has_resources,
@@ -124,7 +124,7 @@ impl Upstream {
         self.known(kind).to_vec()
     }
 
-    /// A connection to it, where there is one.
+    /// Returns an open connection, if there is one.
     async fn open_now(&self) -> Option<Arc<Live>> {
         for link in self.links.all() {
             if let Some(live) = link.open_now().await {
@@ -134,15 +134,15 @@ impl Upstream {
         None
     }
 
-    /// The name of one of its prompts in haft.
+    /// Returns the name in haft of one of its prompts.
     pub(crate) fn prompt_name(&self, own: &str) -> String {
         format!("{}{own}", self.terms.prefix(&self.name))
     }
 
-    /// The name that it has for a prompt of haft's, where that is one of its own.
+    /// Returns its own name for a prompt of haft's, if that is one of its prompts.
     pub(crate) fn own_prompt<'n>(&self, name: &'n str) -> Option<&'n str> {
         let own = name.strip_prefix(&*self.terms.prefix(&self.name))?;
-        // Without a prefix every name could be its own.
+        // Without a prefix, every name could be its own.
         let is_known = || {
             let known = self.known(ListKind::Prompts);
             known.iter().any(|entry| entry.key == own)
@@ -151,8 +151,8 @@ impl Upstream {
         (self.has_prompts() && (names_it || is_known())).then_some(own)
     }
 
-    /// Asks the server, over a connection that is opened where there is none; again where nothing came of it, since what is asked
-    /// so changes nothing by the protocol.
+    /// Sends a request to the server, over a new connection if there is none. Retries if the connection was lost, since these
+    /// requests change nothing by the protocol.
     pub(crate) async fn ask(
         &self,
         errand: Errand<'_>,
@@ -187,8 +187,8 @@ impl Upstream {
         }
     }
 
-    /// Waits until the server has said that it tells of a resource's changes. The clients that hear of them take a lease of
-    /// their own, before this one is given up at the server.
+    /// Waits until the server has confirmed that it reports a resource's changes. Clients take a lease of their own before the
+    /// server is told to drop this one.
     pub(crate) async fn begin_to_follow(&self, uri: &str) -> Result<(), ToolError> {
         self.check_retired()?;
         let name = &self.name;
@@ -201,7 +201,7 @@ impl Upstream {
         lease.stands().await.map_err(|error| self.missing(error))
     }
 
-    /// The failure of a request; one of what is not there says so.
+    /// Returns the failure of a request; if something does not exist, the error says so.
     fn missing(&self, error: ClientError) -> ToolError {
         let message = format!("{}: {error}", self.name);
         match error {

@@ -1,7 +1,7 @@
-//! `Bridge`: what a server asks and tells while one call of it runs, taken to the program that made the call.
+//! `Bridge`: passes what a server asks and reports during a call to the program that made the call.
 //!
-//! A server of the handshake era asks by requests of its own, one of the stateless era by an answer that says what is missing; a
-//! client of haft's gets either in the way of its own era. What a person is asked says which server asks it.
+//! A handshake-era server asks with requests of its own, a stateless one with a result that says what is missing. haft's client
+//! receives either in the way of its own era. A question to a user names the server that asks.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -20,13 +20,13 @@ use crate::client::{ClientError, Offers, Respond, Responder};
 use crate::upstream::{Upstream, question};
 use crate::wire::params::text;
 
-/// The error of a server that needs a capability which its client did not declare.
+/// The error code for a capability that the server needs and its client did not declare.
 const MISSING_CAPABILITY: i64 = -32021;
 
-/// What a server may ask of those who call it.
+/// What a server may ask its callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passing {
-    /// Whether it may ask a person (`elicitation/create`).
+    /// Whether it may ask a user (`elicitation/create`).
     pub elicitation: bool,
     /// Whether it may ask a model (`sampling/createMessage`).
     pub sampling: bool,
@@ -37,7 +37,7 @@ pub struct Passing {
 }
 
 impl Default for Passing {
-    /// It may ask people and no model, and is told of no folder.
+    /// It may ask users but no model, and is told of no folders.
     fn default() -> Self {
         Self {
             elicitation: true,
@@ -49,7 +49,7 @@ impl Default for Passing {
 }
 
 impl Passing {
-    /// What haft offers on a connection that many callers share.
+    /// Returns what haft offers on a connection that many callers share.
     pub(crate) fn offers(&self) -> Offers {
         Offers {
             elicitation: self.elicitation,
@@ -64,11 +64,11 @@ impl Passing {
 pub struct Root {
     /// `file://` and the path.
     pub uri: String,
-    /// A name for people.
+    /// A display name.
     pub name: String,
 }
 
-/// What stays as it is in the address of a folder.
+/// The characters of a folder's path that are not encoded.
 const PATH: AsciiSet = NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -77,7 +77,7 @@ const PATH: AsciiSet = NON_ALPHANUMERIC
     .remove(b'~');
 
 impl Root {
-    /// A folder under its own name.
+    /// Describes a folder by its own name.
     pub fn folder(path: &Path) -> Self {
         let bytes = path.as_os_str().as_bytes();
         let name = path.file_name().map(|name| name.to_string_lossy());
@@ -88,7 +88,7 @@ impl Root {
     }
 }
 
-/// One call's way back.
+/// The way back to the caller of one call.
 #[derive(Debug, Clone)]
 pub(crate) struct Bridge {
     server: Arc<Upstream>,
@@ -97,7 +97,7 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// That of the call of this context.
+    /// Creates the bridge for the call with this context.
     pub(crate) fn of(server: &Arc<Upstream>, context: &CallContext) -> Self {
         Self {
             server: Arc::clone(server),
@@ -106,7 +106,7 @@ impl Bridge {
         }
     }
 
-    /// Who answers the server: what settings let pass and the caller can be asked.
+    /// Returns the responder for the server: within what the settings allow and the caller supports.
     pub(crate) fn responder(&self) -> Responder {
         let passing = &self.server.terms.passing;
         let can = |kind| self.caller.as_ref().is_some_and(|caller| caller.can(kind));
@@ -122,8 +122,8 @@ impl Bridge {
         Responder::new(offers, Arc::new(self.clone()))
     }
 
-    /// The server refused a call because its client cannot be asked what it would ask (2026-07-28, -32021): the caller is told which
-    /// capabilities it lacks, as if it had been asked.
+    /// Handles a call that the server refused because its client lacks a capability (2026-07-28, -32021): notes the missing
+    /// capabilities for the caller, as if it had been asked.
     pub(crate) async fn lacks(&self, error: &ClientError) {
         let error = match error {
             ClientError::TaskFailed { error, .. } => error,
@@ -144,13 +144,13 @@ impl Bridge {
                 && !caller.can(kind)
                 && let Ok(nothing) = RawValue::from_string("{}".to_owned())
             {
-                // It declared no such capability: nobody is asked.
+                // The caller declared no such capability, so no one is asked.
                 let _unsupported = caller.ask(CallerRequest::new(kind, nothing)).await;
             }
         }
     }
 
-    /// The folders of the settings: a server is told nothing of those of the caller.
+    /// Returns the folders in the settings; a server learns nothing about the caller's folders.
     fn roots(&self) -> Result<Box<RawValue>, String> {
         let roots = self.server.terms.passing.roots.iter();
         let roots = roots.map(|root| json!({"uri": root.uri, "name": root.name}));
@@ -211,7 +211,7 @@ impl Respond for Bridge {
         let (Some(caller), Some(params)) = (&self.caller, params) else {
             return;
         };
-        // Other notifications belong to the connection that haft has, which its callers do not know.
+        // Other notifications are about haft's own connection, which its callers do not know.
         if method == "notifications/message"
             && params.get().len() <= LONGEST_LOG
             && let Some(level) = level_of(&params)
@@ -221,7 +221,7 @@ impl Respond for Bridge {
     }
 }
 
-/// The longest log message that is passed on, in bytes.
+/// Maximum length of a log message that is passed on, in bytes.
 const LONGEST_LOG: usize = 64 << 10;
 
 fn level_of(params: &RawValue) -> Option<LogLevel> {

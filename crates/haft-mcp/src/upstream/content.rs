@@ -1,5 +1,5 @@
-//! What a server's tool gave, as a result of haft's, with what the server sent beside: a block that haft has no form for stays
-//! whole for models, too, as JSON in a text.
+//! Conversion of a server tool's result to haft's, with the original attached. A block that haft has no form for is kept whole
+//! for models as well, as JSON in a text.
 
 use haft::error::ToolError;
 use haft::result::{Content, Original, ToolResult};
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::client::CallReply;
 
-/// Bytes of a failed tool's text that stand in the error.
+/// Maximum number of bytes of a failed tool's text to put in the error.
 const REASON: usize = 2000;
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ struct Embedded {
     mime_type: Option<String>,
 }
 
-/// The result of a call.
+/// Converts the result of a call.
 pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
     let content: Vec<Content> = reply.content.iter().map(|raw| block(raw)).collect();
     let error = reply.is_error.then(|| {
@@ -71,7 +71,7 @@ pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
     }
 }
 
-/// What came of a call whose task ended with an error of the protocol.
+/// Returns the result of a call whose task ended with a protocol error.
 pub(crate) fn refused(whole: Box<RawValue>, error: ToolError) -> ToolResult {
     ToolResult {
         error: Some(error),
@@ -101,7 +101,7 @@ fn block(raw: &RawValue) -> Content {
             mime_type,
             bytes: size,
         },
-        // Another kind, or a resource of bytes: nothing of it is lost.
+        // Another kind, or a binary resource: nothing of it is lost.
         Err(_) => Content::text(raw.get()),
     }
 }

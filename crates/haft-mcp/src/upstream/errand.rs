@@ -1,22 +1,22 @@
-//! `Errand`: a request to a server that is no call of a tool, in as many rounds as the server needs.
+//! `Errand`: a request to a server that is not a tool call, in as many rounds as the server needs.
 
 use serde_json::value::RawValue;
 
 use crate::client::{Client, ClientError, Question, Respond as _};
 use crate::upstream::bridge::Bridge;
 
-/// A request before it has a number.
+/// A request without a number so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Errand<'a> {
     pub(crate) method: &'static str,
-    /// The members of its params.
+    /// The members of its `params`.
     pub(crate) params: &'a str,
-    /// What the header `Mcp-Name` repeats.
+    /// The value of the header `Mcp-Name`.
     pub(crate) name: Option<&'a str>,
 }
 
 impl Errand<'_> {
-    /// Asks.
+    /// Sends the request.
     pub(crate) async fn run(
         &self,
         client: &Client,

@@ -1,6 +1,6 @@
-//! What in the descriptions of a server's tools a person should look at before they pin them.
+//! `Finding`: what a user should look at in a server's descriptions before pinning its tools.
 //!
-//! A description is read by the model, and a server writes it. These are signs, no proof: nothing is refused by them.
+//! Descriptions are written by the server and read by the model. These are hints, not proof: nothing is refused because of them.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::upstream::manifest::{Manifest, PinnedTool};
 
-/// A description that is longer than this hides what it says.
+/// A description longer than this can hide something.
 const LONG: usize = 4000;
 
-/// A sign in what a tool says of itself.
+/// A hint in a tool's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The tool, as the server names it; empty for what the server says of itself.
+    /// The tool, by its name on the server; empty for the server's own description.
     pub tool: String,
-    /// What was found, for a person.
+    /// What was found, as text for a user.
     pub what: String,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Words by which a text speaks to the model instead of describing a tool, with what they are signs of; in lower case.
+/// Phrases that address the model instead of describing a tool, by what they suggest; in lower case.
 const SIGNS: &[(&str, &[&str])] = &[
     (
         "tells the model to hide something from the user",
@@ -88,7 +88,7 @@ struct Words {
     title: String,
 }
 
-/// The signs in what a server and its tools say of themselves: in descriptions, titles and schemas.
+/// Returns the hints in the descriptions, titles and schemas of a server and its tools.
 pub fn findings(manifest: &Manifest) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(instructions) = &manifest.instructions {
@@ -98,7 +98,7 @@ pub fn findings(manifest: &Manifest) -> Vec<Finding> {
         found.extend(of_tool(tool));
     }
     for prompt in &manifest.beside.prompts {
-        // What a client shows of it is the server's, too.
+        // The server also controls what a client shows of it.
         let name = format!("prompt {}", prompt.key);
         found.extend(signs(&name, &all_texts(prompt.raw.get())));
     }
@@ -118,7 +118,7 @@ fn of_tool(tool: &PinnedTool) -> Vec<Finding> {
             what: format!("its description takes {size} bytes"),
         });
     }
-    // The descriptions of arguments are read by the model, too.
+    // The model reads the descriptions of arguments as well.
     let all = signs(&tool.name, &all_texts(tool.raw.get()));
     for more in all {
         if !found.contains(&more) {
@@ -128,8 +128,8 @@ fn of_tool(tool: &PinnedTool) -> Vec<Finding> {
     found
 }
 
-/// All texts in a JSON value, names of members among them, a line each, as who reads it reads them: however they are written. What
-/// is none is its own text.
+/// Returns all texts in a JSON value, including member names, one per line, decoded as a reader would see them. Invalid JSON is
+/// returned unchanged.
 fn all_texts(raw: &str) -> String {
     fn gather(value: &Value, out: &mut String) {
         match value {
@@ -157,7 +157,7 @@ fn all_texts(raw: &str) -> String {
 }
 
 fn signs(tool: &str, text: &str) -> Vec<Finding> {
-    // Words that more than one blank parts, or the end of a line, are the same words.
+    // Phrases match regardless of repeated blanks and line ends.
     let words: Vec<&str> = text.split_whitespace().collect();
     let lower = words.join(" ").to_lowercase();
     let finding = |what: String| Finding {
@@ -178,7 +178,7 @@ fn signs(tool: &str, text: &str) -> Vec<Finding> {
     words.chain(unseen).collect()
 }
 
-/// Whether a character shows nothing, or turns what follows around: no description needs it.
+/// Returns whether a character is invisible or changes the direction of text: no description needs one.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
         || c.is_control() && !matches!(c, '\n' | '\r' | '\t')

@@ -1,7 +1,7 @@
-//! `Following`: the resources of a server of whose changes clients hear. Each is asked for once at the server, whoever wants to hear
-//! of it, for as long as one of them does.
+//! `Following`: the resources of a server that clients follow. haft subscribes to each once at the server, however many clients
+//! follow it, for as long as one of them does.
 //!
-//! While there is one, the connection is kept: it is opened again where it breaks, all is asked for anew, and the clients are told
+//! While there are any, the connection is kept. If it breaks, it is reopened, all subscriptions are renewed, and clients are told
 //! that each resource may have changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,16 +18,16 @@ use crate::offer::OfferChange;
 use crate::upstream::herald::Herald;
 use crate::upstream::link::{Link, Live};
 
-/// The most resources of one server that are followed at once.
+/// Maximum number of resources of one server that are followed.
 const MOST: usize = 4096;
-/// How long a resource is still followed that no client wants to hear of: the next one may come, or the same again.
+/// How long a resource without followers is still followed: another client, or the same one, may come.
 const LINGER: Duration = Duration::from_secs(2);
-/// How long a server is left alone whose connection broke; twice as long after each further time.
+/// Pause after a server's connection broke; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// How long at most; a connection that lasted longer breaks for the first time.
+/// Maximum pause; a connection that lasted longer than this resets it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What of a server is followed.
+/// What is followed of a server.
 #[derive(Debug)]
 pub(crate) struct Following {
     state: Mutex<State>,
@@ -40,29 +40,29 @@ pub(crate) struct Following {
 struct State {
     link: Arc<Link>,
     wanted: BTreeMap<Arc<str>, Wish>,
-    /// Whether a task sees to it.
+    /// Whether a task is running.
     is_kept: bool,
 }
 
-/// A resource of which clients want to hear.
+/// A resource that clients want to follow.
 #[derive(Debug)]
 struct Wish {
     leases: usize,
-    /// By what its clients know it, with how many of them do.
+    /// The clients' addresses of it, with the number of clients for each.
     addresses: BTreeMap<Arc<str>, usize>,
     standing: watch::Sender<Standing>,
-    /// It may have changed while there was no connection.
+    /// Whether it may have changed while there was no connection.
     is_missed: bool,
-    /// Since when nobody wants to hear of it.
+    /// Since when no client has wanted it.
     left: Option<Instant>,
 }
 
-/// What the server said to a wish.
+/// The server's answer to a wish.
 #[derive(Debug, Clone)]
 enum Standing {
-    /// Nothing yet.
+    /// No answer yet.
     Open,
-    /// It tells of changes.
+    /// It reports changes.
     Stands,
     Refused(ClientError),
 }
@@ -72,7 +72,7 @@ enum Standing {
 pub(crate) struct Lease {
     following: Arc<Following>,
     uri: Arc<str>,
-    /// By what the client knows it; a wish without is told to none.
+    /// The client's address of it; a wish without one is reported to no client.
     address: Option<Arc<str>>,
 }
 
@@ -90,7 +90,7 @@ impl Following {
         })
     }
 
-    /// A wish to hear of a resource of this address; none where too many are followed. Needs a tokio runtime.
+    /// Adds a wish to follow the resource with this URI; `None` if too many are followed. Needs a tokio runtime.
     pub(crate) fn lease(self: &Arc<Self>, uri: &str, address: Option<&str>) -> Option<Lease> {
         let mut state = self.state.lock();
         if state.wanted.len() >= MOST && !state.wanted.contains_key(uri) {
@@ -118,7 +118,7 @@ impl Following {
         })
     }
 
-    /// Goes on over this link, once the connection of the other one has ended.
+    /// Continues over this link once the connection of the other one has ended.
     pub(crate) fn go_on(&self, link: &Arc<Link>) {
         self.state.lock().link = Arc::clone(link);
         self.changed();
@@ -152,7 +152,7 @@ impl Following {
         self.changed();
     }
 
-    /// Whether nothing is left to see to: the task ends then.
+    /// Returns whether nothing is wanted any more, in which case the task ends.
     fn rest(&self) -> bool {
         let mut state = self.state.lock();
         state.forget();
@@ -160,14 +160,14 @@ impl Following {
         !state.is_kept
     }
 
-    /// When the next wish ends that nobody has any more.
+    /// Returns when the next wish without clients ends.
     fn next_end(&self) -> Option<Instant> {
         let state = self.state.lock();
         let left = state.wanted.values().filter_map(|wish| wish.left);
         left.min().map(|left| left + LINGER)
     }
 
-    /// What is to be asked for, and has not been refused.
+    /// Returns the wishes that have not been refused.
     fn wanted(&self) -> BTreeSet<Arc<str>> {
         let mut state = self.state.lock();
         state.forget();
@@ -175,7 +175,7 @@ impl Following {
         open.map(|(uri, _)| Arc::clone(uri)).collect()
     }
 
-    /// All that was asked for at an earlier connection is asked for again.
+    /// Reopens all wishes that an earlier connection answered.
     fn ask_again(&self) {
         let mut state = self.state.lock();
         for wish in state.wanted.values_mut().filter(|wish| !wish.is_open()) {
@@ -184,7 +184,7 @@ impl Following {
         }
     }
 
-    /// Notes what the server said to a wish. Who wants to hear of one that stands again may have missed something.
+    /// Notes the server's answer to a wish. Followers of a renewed subscription may have missed a change, so they are told.
     fn note(&self, uri: &str, standing: Standing) {
         let is_missed = {
             let mut state = self.state.lock();
@@ -200,7 +200,7 @@ impl Following {
         }
     }
 
-    /// Refuses what the server has not said anything to.
+    /// Refuses the wishes that the server has not answered.
     fn refuse_open(&self, error: &ClientError) {
         let state = self.state.lock();
         for wish in state.wanted.values().filter(|wish| wish.is_open()) {
@@ -208,7 +208,7 @@ impl Following {
         }
     }
 
-    /// Tells the clients of a resource that it has changed. One that is part of another is told as the other.
+    /// Reports a change to a resource's clients. A change of a part counts as one of the whole.
     fn tell(&self, uri: &str) {
         let state = self.state.lock();
         let addresses: Vec<_> = if let Some(wish) = state.wanted.get(uri) {
@@ -225,14 +225,14 @@ impl Following {
         }
     }
 
-    /// So much changed that nobody knows what.
+    /// Reports a change of everything, when individual changes were missed.
     fn tell_all(&self) {
         for uri in self.wanted() {
             self.tell(&uri);
         }
     }
 
-    /// Sees to what is wanted over one connection, until it ends or nothing is wanted.
+    /// Maintains the subscriptions over one connection, until it ends or nothing is wanted.
     async fn attend(&self, link: &Link, live: &Arc<Live>) {
         let mut news = live.client.news();
         let mut wishes = self.wishes.subscribe();
@@ -265,7 +265,7 @@ impl Following {
     }
 }
 
-/// Whether an address is of a part of the resource of another one.
+/// Returns whether a URI is of a part of another resource.
 fn is_part(whole: &str, uri: &str) -> bool {
     let rest = uri.strip_prefix(whole);
     rest.is_some_and(|rest| {
@@ -275,7 +275,7 @@ fn is_part(whole: &str, uri: &str) -> bool {
 }
 
 impl State {
-    /// Forgets what nobody has wanted to hear of for a while.
+    /// Removes the wishes that have had no clients for a while.
     fn forget(&mut self) {
         let is_over = |left: Option<Instant>| left.is_some_and(|left| left.elapsed() >= LINGER);
         self.wanted.retain(|_, wish| !is_over(wish.left));
@@ -303,7 +303,7 @@ impl Wish {
 }
 
 impl Lease {
-    /// Waits for what the server says to the wish.
+    /// Waits for the server's answer to the wish.
     pub(crate) async fn stands(&self) -> Result<(), ClientError> {
         let standing = {
             let state = self.following.state.lock();
@@ -326,7 +326,7 @@ impl Drop for Lease {
     }
 }
 
-/// Sees to what is wanted, until nothing is.
+/// Maintains the subscriptions until nothing is wanted.
 async fn keep(following: Arc<Following>) {
     let mut pause = FIRST_PAUSE;
     while !following.rest() {
@@ -343,25 +343,25 @@ async fn keep(following: Arc<Following>) {
         if following.rest() {
             return;
         }
-        // Whoever comes meanwhile hears at once what becomes of it.
+        // A wish that arrives during the pause ends it, so that its client gets an answer at once.
         let _paused = timeout(pause, wishes.changed()).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
-/// What was asked for over one connection.
+/// The subscriptions made over one connection.
 #[derive(Debug, Default)]
 struct Orders {
     uris: BTreeSet<Arc<str>>,
-    /// The stream that tells of them (stateless era).
+    /// The stream that reports them (stateless era).
     stream: Option<Stream>,
 }
 
 impl Orders {
-    /// Asks for what is wanted and was not, and no more for what is not.
+    /// Subscribes to what is newly wanted, and unsubscribes from what is no longer wanted.
     ///
     /// # Errors
-    /// The connection carries nothing any more.
+    /// The connection is lost.
     async fn ask(
         &mut self,
         following: &Following,
@@ -388,14 +388,14 @@ impl Orders {
             self.uris.remove(uri);
             match live.client.subscribe(uri, false).await {
                 Err(error) if is_gone(&error) => return Err(error),
-                // It tells of the resource still, and nobody hears it.
+                // The server still reports the resource, but no one listens.
                 Err(_) | Ok(()) => {}
             }
         }
         Ok(())
     }
 
-    /// Opens the stream that tells of what is wanted; then the one before ends.
+    /// Opens a stream for what is wanted, which then replaces the previous one.
     async fn open(
         &mut self,
         following: &Following,
@@ -411,7 +411,7 @@ impl Orders {
             Ok(opened) => opened,
             Err(error) if is_gone(&error) => return Err(error),
             Err(error) => {
-                // What an earlier stream tells of goes on.
+                // An earlier stream continues with what it reports.
                 for uri in wanted.difference(&self.uris) {
                     following.note(uri, Standing::Refused(error.clone()));
                 }
@@ -435,7 +435,7 @@ impl Orders {
         Ok(())
     }
 
-    /// Waits until the stream ends, where there is one.
+    /// Waits until the stream ends, if there is one.
     async fn ended(&mut self) {
         match &mut self.stream {
             Some(stream) => {

@@ -1,6 +1,6 @@
-//! `Gateway`: what servers behind haft have beside tools, offered to haft's own clients: resources, prompts, completion.
+//! `Gateway`: offers what the servers behind haft have besides tools to haft's own clients: resources, prompts, completion.
 //!
-//! Lists are what was pinned, so that no server is started for them; one that is connected is asked for what it has now. Whatever
+//! Lists show what was pinned, so that no server is started for them; a connected server is asked for its present lists. Whatever
 //! reaches a server is a call of one of its [`ServerTool`]s.
 
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ use crate::upstream::pages::ListKind;
 use crate::upstream::server_tool::{ServerTool, Verb};
 use crate::wire::reply;
 
-/// What the address of a tool's page begins with (MCP Apps).
+/// Prefix of the URI of a tool's page (MCP Apps).
 const PAGES: &str = "ui://";
 
 type Now = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
@@ -35,7 +35,7 @@ pub struct Gateway {
     changes: broadcast::Sender<OfferChange>,
 }
 
-/// Changes that a client may lie behind.
+/// Maximum number of changes that a client may lag behind.
 const BEHIND: usize = 256;
 
 impl fmt::Debug for Gateway {
@@ -44,7 +44,7 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// The tools by which a gateway reaches a server; the executor's own, which no caller sees.
+/// Returns the tools by which a gateway reaches a server. They belong to the executor, and no caller sees them.
 pub fn internal_tools(server: &Arc<Upstream>) -> impl Iterator<Item = Arc<dyn Tool>> + '_ {
     let tools = Verb::ALL.into_iter();
     tools
@@ -53,7 +53,7 @@ pub fn internal_tools(server: &Arc<Upstream>) -> impl Iterator<Item = Arc<dyn To
 }
 
 impl Gateway {
-    /// The servers that this gives, in the order of their names, whenever it is asked.
+    /// Creates a gateway to the servers that `servers` returns each time, in order of their names.
     pub fn new(servers: impl Fn() -> Vec<Arc<Upstream>> + Send + Sync + 'static) -> Self {
         Self {
             now: Box::new(servers),
@@ -61,7 +61,7 @@ impl Gateway {
         }
     }
 
-    /// The servers whose resources and prompts this session may have: where it has a view, those of which the view has a tool.
+    /// Returns the servers whose resources and prompts this session may use: if it has a view, those with a tool in the view.
     fn servers(&self, session: &Session) -> Vec<Arc<Upstream>> {
         let mut servers = (self.now)();
         for server in &servers {
@@ -77,7 +77,7 @@ impl Gateway {
         servers
     }
 
-    /// A list over all servers. An address or a name that an earlier server has, or that haft reads as its own, names its server.
+    /// Returns a list across all servers. A URI or name that an earlier server has, or that haft reads as its own, gets its server's name.
     async fn list(&self, session: &Session, kind: ListKind) -> Vec<Entry> {
         let (mut keys, mut entries) = (HashSet::new(), Vec::new());
         for server in self.servers(session) {
@@ -99,7 +99,7 @@ impl Gateway {
         entries
     }
 
-    /// Whose resource this is, and its address there: the server that it names, else the first that lists it, has a template
+    /// Returns a resource's server and its URI there: the server that the URI names, else the first that lists it, has a template
     /// for it, or is the only one with resources.
     fn resource(&self, session: &Session, uri: &str) -> Option<(Arc<Upstream>, String)> {
         let mut servers = self.servers(session);
@@ -109,7 +109,7 @@ impl Gateway {
         }
         servers.retain(|server| server.has_resources());
         let is_listed = |server: &&Arc<Upstream>| server.knows_resource(uri);
-        // A tool would be shown with the page of another server's.
+        // Otherwise a tool could be shown with another server's page.
         if uri.starts_with(PAGES) && servers.iter().filter(is_listed).count() > 1 {
             return None;
         }
@@ -123,7 +123,7 @@ impl Gateway {
         found.map(|server| (Arc::clone(server), uri.to_owned()))
     }
 
-    /// Whose prompt this is, and its name there.
+    /// Returns a prompt's server and its name there.
     fn prompt(&self, session: &Session, name: &str) -> Option<(Arc<Upstream>, String)> {
         let servers = self.servers(session);
         let mut owners = servers.iter().filter_map(|server| {
@@ -167,8 +167,8 @@ fn call(verb: Verb, server: &Upstream, arguments: String) -> ToolCall {
     ToolCall::new(verb.tool(server.name()), arguments).from_origin(Origin::Mcp)
 }
 
-/// An object with another text in one of its members, and all else as it stands. One that comes twice is read in two ways: it
-/// comes once.
+/// Returns an object with another text in one of its members, and everything else unchanged. A duplicate member is removed, since
+/// readers could disagree about it.
 fn renamed(raw: &RawValue, member: &str, text: &str) -> Option<Arc<RawValue>> {
     let mut object = Amended::read(raw.get()).ok()?;
     let first = object.position(member);
@@ -244,7 +244,7 @@ impl Offer for Gateway {
     }
 
     fn changes(&self, session: &Session) -> Option<broadcast::Receiver<OfferChange>> {
-        // Those that came since the last look tell of their changes, too.
+        // Servers added since the last look report their changes as well.
         self.servers(session);
         Some(self.changes.subscribe())
     }

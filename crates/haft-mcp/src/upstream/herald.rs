@@ -1,4 +1,4 @@
-//! `Herald`: tells haft's clients what a server behind haft says has changed.
+//! `Herald`: tells haft's clients about changes that a server behind haft reports.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tokio::time::{Instant, sleep_until};
 use crate::client::{Client, ClientError, News, Stream, WantedNews};
 use crate::offer::OfferChange;
 
-/// How long to wait before a stream of changes is opened again that broke off; twice as long after each further time.
+/// Delay before a stream of changes that broke off is reopened; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// How long at most.
+/// Maximum delay.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Where what a server says goes: nowhere, until a gateway listens.
+/// The receivers of a server's reports: none until a gateway listens.
 #[derive(Debug, Default)]
 pub(crate) struct Herald(Mutex<Vec<broadcast::WeakSender<OfferChange>>>);
 
 impl Herald {
-    /// Tells this gateway, too, from now on.
+    /// Adds this gateway as a receiver.
     pub(crate) fn tells(&self, out: &broadcast::Sender<OfferChange>) {
         let mut all = self.0.lock();
         let is_known = |one: broadcast::Sender<_>| one.same_channel(out);
@@ -32,16 +32,16 @@ impl Herald {
         }
     }
 
-    /// Tells all clients; those whom it does not concern pass it over.
+    /// Tells all clients; those that it does not concern ignore it.
     pub(crate) fn tell(&self, change: &OfferChange) {
         let all = self.0.lock().clone();
         for out in all.iter().filter_map(broadcast::WeakSender::upgrade) {
-            // Nobody may listen.
+            // There may be no listeners.
             let _ = out.send(change.clone());
         }
     }
 
-    /// Tells of the lists that change, for as long as a connection lives.
+    /// Reports changes of lists for the life of a connection.
     pub(crate) async fn follow(self: Arc<Self>, client: Weak<Client>, over: CancellationToken) {
         let Some(mut news) = client.upgrade().map(|client| client.news()) else {
             return;
@@ -67,11 +67,11 @@ impl Herald {
     }
 }
 
-/// The stream by which a server of the stateless era tells of its lists, opened again where it breaks off.
+/// The stream by which a stateless server reports changes of its lists, reopened if it breaks off.
 struct Streams {
     client: Weak<Client>,
     now: Option<Stream>,
-    /// When it is opened again.
+    /// When to reopen it.
     again: Option<Instant>,
     pause: Duration,
 }
@@ -98,12 +98,12 @@ impl Streams {
         self.now = client.map(|client| client.stream(&wanted));
     }
 
-    /// Waits until the stream breaks off, or until it is opened again. Dropping the future loses nothing.
+    /// Waits until the stream breaks off, or until it is reopened. Dropping the future loses nothing.
     async fn keep(&mut self) {
         if let Some(now) = &mut self.now {
             let error = now.ended().await;
             self.now = None;
-            // Whatever else it says, it says that it has none.
+            // Any other error means that the server has no such stream.
             if matches!(
                 error,
                 ClientError::Closed { .. } | ClientError::Unreachable(_)

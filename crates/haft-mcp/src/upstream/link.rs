@@ -1,5 +1,5 @@
-//! The connection to a server behind haft: opened by the first call, shared by all, checked whenever the server says that its
-//! list of tools has changed, closed when nobody uses it.
+//! `Link`: the connection to a server behind haft: opened by the first call, shared by all, checked whenever the server reports a
+//! change of its list of tools, closed when idle.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,26 +17,26 @@ use crate::upstream::Open;
 use crate::upstream::herald::Herald;
 use crate::upstream::manifest::{PinnedTool, digest};
 
-/// How long a server is left alone after it failed once; twice as long after each further failure.
+/// Pause after a server's first failure; doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// How long at most.
+/// Maximum pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The connection, where there is one.
+/// The connection, if there is one.
 pub(crate) struct Link {
     open: Arc<dyn Open>,
     limits: ClientLimits,
     idle: Duration,
-    /// What is offered to the server on a connection.
+    /// What is offered to the server on the connection.
     offers: Offers,
-    /// Where what the server tells of its lists goes.
+    /// Receives what the server reports about its lists.
     herald: Arc<Herald>,
-    /// How the server speaks, once that was found out.
+    /// The era of the server, once detected.
     era: Mutex<Option<Era>>,
     failures: Mutex<Failures>,
-    /// Held while connecting: others wait for that connection.
+    /// Locked while connecting: other callers wait for that connection.
     live: tokio::sync::Mutex<Option<Arc<Live>>>,
-    /// Whether nothing is opened any more.
+    /// Whether no connection is opened any more.
     ended: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Link {
 #[derive(Debug, Default)]
 struct Failures {
     count: u32,
-    /// Until when the server is left alone, and why.
+    /// The end of the pause, and its reason.
     pause: Option<(Instant, String)>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Live {
     pub(crate) client: Arc<Client>,
     listed: Mutex<Listed>,
     used: Mutex<Instant>,
-    /// Cancelled when the connection is given up.
+    /// Cancelled when the connection is closed.
     pub(crate) over: CancellationToken,
 }
 
@@ -69,7 +69,7 @@ impl Drop for Live {
     }
 }
 
-/// The tools of a server as it lists them now, by the digest of what they say of themselves.
+/// The tools that a server lists now, by name, with the digests of their descriptions.
 struct Listed {
     by_name: HashMap<String, String>,
     changes: watch::Receiver<u64>,
@@ -78,15 +78,15 @@ struct Listed {
 /// Why a pinned tool is not called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// The server describes it otherwise.
+    /// The server describes it differently.
     Changed,
-    /// The server has none like it.
+    /// The server has no such tool.
     Gone,
 }
 
 impl Live {
-    /// The name by which the server knows a pinned tool now: its own, or another one of the very same description that is no
-    /// other pinned tool's.
+    /// Returns the server's present name for a pinned tool: its own, or another one with exactly the same description that is not
+    /// the name of another pinned tool.
     pub(crate) fn name_of(
         &self,
         tool: &PinnedTool,
@@ -109,7 +109,7 @@ impl Live {
         }
     }
 
-    /// Gives the connection up.
+    /// Closes the connection.
     async fn end(&self) {
         self.over.cancel();
         self.client.close().await;
@@ -119,9 +119,9 @@ impl Live {
         self.client.is_open() && !self.listed.lock().changes.has_changed().unwrap_or(false)
     }
 
-    /// Asks for the list again.
+    /// Requests the list again.
     async fn list(&self) -> Result<(), ClientError> {
-        // A change that is announced meanwhile is a further one.
+        // A change that is announced meanwhile counts as a further one.
         self.listed.lock().changes.mark_unchanged();
         let tools = self.client.tools().await?;
         self.listed.lock().by_name = tools
@@ -132,7 +132,7 @@ impl Live {
     }
 }
 
-/// Opens a wire and greets the server, all within the time for it.
+/// Opens a wire and greets the server, all within the time limit.
 pub(crate) async fn connect(
     open: &dyn Open,
     era: Option<Era>,
@@ -163,36 +163,36 @@ impl Link {
         }
     }
 
-    /// The same with what the server may ask of its callers.
+    /// Sets what the server may ask its callers.
     pub(crate) fn offering(self, offers: Offers) -> Self {
         Self { offers, ..self }
     }
 
-    /// The same with where what the server tells of its lists goes.
+    /// Sets the receiver of what the server reports about its lists.
     pub(crate) fn telling(self, herald: Arc<Herald>) -> Self {
         Self { herald, ..self }
     }
 
-    /// What the server is offered.
+    /// Returns what the server is offered.
     pub(crate) fn offers(&self) -> Offers {
         self.offers
     }
 
-    /// A link of its own to the same server, which offers it something else.
+    /// Creates a separate link to the same server with a different offer.
     pub(crate) fn beside(&self, offers: Offers) -> Self {
         let link = Self::new(Arc::clone(&self.open), self.limits, self.idle).offering(offers);
         *link.era.lock() = *self.era.lock();
         link.telling(Arc::clone(&self.herald))
     }
 
-    /// The connection, where there is one.
+    /// Returns the connection if it is open.
     pub(crate) async fn open_now(&self) -> Option<Arc<Live>> {
         let slot = self.live.lock().await;
         let live = slot.as_ref().filter(|live| live.client.is_open());
         live.cloned()
     }
 
-    /// The connection, opened where there is none, with what the server lists now.
+    /// Returns the connection, opened if necessary, with an up-to-date list of tools.
     pub(crate) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, ClientError> {
         let mut slot = self.live.lock().await;
         if self.ended.load(Ordering::Acquire) {
@@ -244,7 +244,7 @@ impl Link {
         Ok(live)
     }
 
-    /// Refuses while the server is left alone.
+    /// Returns an error during the pause after a failure.
     fn check_pause(&self) -> Result<(), ClientError> {
         let failures = self.failures.lock();
         match &failures.pause {
@@ -261,10 +261,10 @@ impl Link {
     }
 
     fn fails(&self, error: &ClientError) {
-        // An era that is no longer spoken is found out anew.
+        // The server may speak another era now: detect it again.
         *self.era.lock() = None;
         let mut failures = self.failures.lock();
-        // A server that worked and broke off once is started again at once.
+        // If a working server disconnects once, it is restarted without a pause.
         if failures.count == 0 && matches!(error, ClientError::Closed { .. }) {
             failures.count = 1;
             return;
@@ -275,12 +275,12 @@ impl Link {
         failures.pause = Some((until, error.to_string()));
     }
 
-    /// The server did what was asked.
+    /// Notes that the server did what was requested.
     pub(crate) fn works(&self) {
         *self.failures.lock() = Failures::default();
     }
 
-    /// Gives up a connection that carries nothing any more. A server that broke off in the middle of a call counts as failed.
+    /// Closes a connection that is lost. A server that disconnected in the middle of a call counts as failed.
     pub(crate) async fn discard(&self, live: &Arc<Live>, error: &ClientError) {
         let mut slot = self.live.lock().await;
         if !slot.as_ref().is_some_and(|now| Arc::ptr_eq(now, live)) {
@@ -294,13 +294,13 @@ impl Link {
         live.end().await;
     }
 
-    /// Ends the connection, and opens none after it.
+    /// Closes the connection for good.
     pub(crate) async fn end(&self) {
         self.ended.store(true, Ordering::Release);
         self.close().await;
     }
 
-    /// Whether there is a connection, or one is being opened.
+    /// Returns whether there is a connection, or one is being opened.
     pub(crate) fn is_connected(&self) -> bool {
         let slot = self.live.try_lock();
         slot.map_or(true, |slot| {
@@ -308,7 +308,7 @@ impl Link {
         })
     }
 
-    /// Why the server failed last, while it is left alone for that.
+    /// Returns the server's last failure during the pause after it.
     pub(crate) fn fault(&self) -> Option<String> {
         let failures = self.failures.lock();
         let (until, why) = failures.pause.as_ref()?;
@@ -323,12 +323,12 @@ impl Link {
     }
 }
 
-/// Why nothing is called any more over a link that has ended.
+/// Returns the error for calls over a link that has ended.
 pub(crate) fn retired() -> ClientError {
     ClientError::Unreachable("the settings or what was pinned of it have changed".to_owned())
 }
 
-/// Closes a connection that nobody has used for long.
+/// Closes a connection that has been idle for long enough.
 async fn reap(link: Weak<Link>, live: Weak<Live>) {
     loop {
         let (Some(of), Some(connection)) = (link.upgrade(), live.upgrade()) else {
@@ -347,7 +347,7 @@ async fn reap(link: Weak<Link>, live: Weak<Live>) {
         if !is_ours {
             return;
         }
-        // The slot's and this one: no call holds it.
+        // The slot's reference and this one: no call holds it.
         let is_idle = Arc::strong_count(&connection) == 2;
         if !is_idle {
             *connection.used.lock() = Instant::now();

@@ -1,7 +1,7 @@
 //! `Links`: the connections to a server behind haft.
 //!
-//! One is enough, but for a server of the handshake era behind an address: it hears at the beginning of a session what its client can be
-//! asked, so there is a session for each set of what callers can be. A process is started once, for all of them.
+//! One is enough, except for a handshake-era server over HTTP: it learns at the start of a session what its client can be asked,
+//! so there is one session for each set of its callers' capabilities. A process is started once, for all callers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::upstream::manifest::Manifest;
 /// The connections to one server.
 #[derive(Debug)]
 pub(crate) struct Links {
-    /// The one for all that belongs to no caller, which offers whatever settings let pass.
+    /// The connection for everything that belongs to no caller; it offers whatever the settings allow.
     pub(crate) main: Arc<Link>,
-    /// Those for callers of whom less can be asked, where there is one for each: eight at most.
+    /// Connections for callers with fewer capabilities, if each set needs its own: at most eight.
     others: Option<Mutex<BTreeMap<Offers, Arc<Link>>>>,
-    /// Whether no other one is opened any more.
+    /// Whether no other connection is opened any more.
     is_over: AtomicBool,
 }
 
@@ -36,7 +36,7 @@ impl Links {
         }
     }
 
-    /// The one for a caller who can be asked this.
+    /// Returns the connection for a caller with these capabilities.
     pub(crate) fn of(&self, offers: Offers) -> Arc<Link> {
         match &self.others {
             Some(others) if offers != self.main.offers() => {
@@ -53,7 +53,7 @@ impl Links {
         }
     }
 
-    /// Ends all of them, and opens none after them.
+    /// Closes all connections for good.
     pub(crate) async fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         for link in self.all() {
@@ -61,7 +61,7 @@ impl Links {
         }
     }
 
-    /// All of them, the main one first.
+    /// Returns all connections, the main one first.
     pub(crate) fn all(&self) -> Vec<Arc<Link>> {
         let mut all = vec![Arc::clone(&self.main)];
         if let Some(others) = &self.others {

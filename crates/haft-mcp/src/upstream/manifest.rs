@@ -1,4 +1,4 @@
-//! `Manifest`: what a person pinned of a server: how it is reached, what it says of itself, its tools byte for byte.
+//! `Manifest`: what a user pinned of a server: how it is reached, its description of itself, and its tools byte for byte.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use crate::client::{Client, ToolRecord};
 use crate::upstream::pages::{ListKind, ListedEntry};
 
-/// The form of the file.
+/// Version of the file format.
 const VERSION: u32 = 1;
-/// The largest file that is read.
+/// Maximum size of a file, in bytes.
 pub(crate) const LARGEST: usize = 64 << 20;
 
-/// What decides whether a tool is still the one that was pinned. Icons and `_meta` do not count: no model reads them.
+/// The members that decide whether a tool still matches its pin. Icons and `_meta` do not count, since no model reads them.
 const MEANING: [&str; 5] = [
     "annotations",
     "description",
@@ -28,28 +28,28 @@ const MEANING: [&str; 5] = [
 /// What was pinned of a server.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// How it was reached: the command line or the URL, as settings say it.
+    /// How it was reached: the command line or the URL, as in the settings.
     pub place: String,
-    /// The name that it gives itself.
+    /// Its name for itself.
     pub server: String,
     /// Its version.
     pub version: String,
-    /// What it tells those who use it.
+    /// Its instructions for users.
     pub instructions: Option<String>,
-    /// The revision of the protocol that it spoke.
+    /// The protocol revision that it spoke.
     pub revision: String,
-    /// What it was spoken to by, where that is known: `stdio`, `http` or `sse`.
+    /// Its transport, if known: `stdio`, `http` or `sse`.
     pub transport: Option<String>,
     /// Its tools.
     pub tools: Vec<PinnedTool>,
-    /// Tools that it lists and that are left out, each with the reason. They are not pinned.
+    /// Tools that it lists but that are left out, each with the reason. They are not pinned.
     pub left_out: Vec<String>,
-    /// What it has beside tools.
+    /// What it has besides tools.
     pub beside: Beside,
 }
 
-/// What a server has beside tools, as it was when it was pinned: what lists show while it is not connected. It is compared with
-/// nothing: what a resource or a prompt holds is said by the server each time.
+/// What a server has besides tools, as of the pin: lists show this while it is not connected. It is not compared with anything:
+/// the server supplies the content of a resource or a prompt each time.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each capability")]
 pub struct Beside {
@@ -59,35 +59,35 @@ pub struct Beside {
     pub has_prompts: bool,
     /// Whether it completes arguments.
     pub has_completions: bool,
-    /// Whether it tells of changes of single resources.
+    /// Whether it reports changes of single resources.
     pub has_subscriptions: bool,
     /// Its resources.
     pub resources: Vec<ListedEntry>,
-    /// Templates of addresses of resources.
+    /// Its URI templates.
     pub templates: Vec<ListedEntry>,
     /// Its prompts.
     pub prompts: Vec<ListedEntry>,
 }
 
-/// A tool as it was pinned.
+/// A pinned tool.
 #[derive(Debug, Clone)]
 pub struct PinnedTool {
-    /// The name by which the server knows it.
+    /// Its name on the server.
     pub name: String,
-    /// All that the server says of it: one JSON object, byte for byte.
+    /// The server's whole description of it: one JSON object, byte for byte.
     pub raw: Box<RawValue>,
-    /// The SHA-256 of what it means: description, title, schemas and annotations in canonical form; in hex.
+    /// The SHA-256 of its meaning, in hex: description, title, schemas and annotations in canonical form.
     pub digest: String,
 }
 
-/// Why a file is no manifest.
+/// Why a file is not a valid manifest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// It is not JSON of this form.
+    /// It is not JSON in this format.
     #[error("it is not a manifest: {0}")]
     Form(#[from] serde_json::Error),
-    /// It was written by a newer haft.
+    /// A newer haft wrote it.
     #[error("it has the form {0}, which this haft does not know")]
     Version(u32),
     /// It is too large.
@@ -98,18 +98,18 @@ pub enum ManifestError {
 /// What has changed since a server was pinned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// Tools that were not there.
+    /// New tools.
     pub added: Vec<String>,
-    /// Tools that mean something else.
+    /// Tools with a different meaning.
     pub changed: Vec<String>,
-    /// Tools that are gone.
+    /// Tools that no longer exist.
     pub removed: Vec<String>,
-    /// Tools with another name and the same meaning: the old name and the new one.
+    /// Tools with a different name but the same meaning: the old name and the new one.
     pub renamed: Vec<(String, String)>,
 }
 
 impl Drift {
-    /// Whether all is as it was.
+    /// Returns whether nothing has changed.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -199,7 +199,7 @@ impl From<ToolRecord> for PinnedTool {
 }
 
 impl Manifest {
-    /// What a server says of itself over this connection, with these tools of it.
+    /// Creates a manifest from a server's description of itself over this connection and these of its tools.
     pub(crate) fn new(place: String, client: &Client, tools: Vec<ToolRecord>) -> Self {
         let server = client.server();
         Self {
@@ -215,7 +215,7 @@ impl Manifest {
         }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn to_text(&self) -> String {
         let tool = |tool: &PinnedTool| FileTool {
             name: tool.name.clone(),
@@ -234,14 +234,14 @@ impl Manifest {
             tools: self.tools.iter().map(tool).collect(),
             beside: FileBeside::from(&self.beside),
         };
-        // Texts, and JSON that was JSON before.
+        // Strings, and JSON that was parsed before.
         serde_json::to_string(&file).unwrap_or_default()
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// The text is too large, not a manifest, or one of a newer form.
+    /// The text is too large, not a manifest, or in a newer format.
     pub fn parse(text: &str) -> Result<Self, ManifestError> {
         if text.len() > LARGEST {
             return Err(ManifestError::TooLarge);
@@ -269,7 +269,7 @@ impl Manifest {
         })
     }
 
-    /// What has changed from this manifest to that one.
+    /// Returns what has changed from this manifest to `now`.
     pub fn drift(&self, now: &Self) -> Drift {
         let names = |of: &Self| -> BTreeMap<String, String> {
             let pair = |tool: &PinnedTool| (tool.name.clone(), tool.digest.clone());
@@ -300,14 +300,14 @@ impl Manifest {
     }
 }
 
-/// The digest of what a tool means. Its description's exact text counts; the order of members and white space do not.
+/// Returns the digest of a tool's meaning. The exact text of its description counts; the order of members and white space do not.
 pub(crate) fn digest(raw: &RawValue) -> String {
     let members: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(raw.get()).unwrap_or_default();
     let mut hasher = Sha256::new();
     for name in MEANING {
         let text = members.get(name).map_or("", |value| value.get());
-        // A number that only the exact text tells from another has no canonical form: the text counts.
+        // A number that only its exact text distinguishes from another has no canonical form, so the text counts.
         let text = canonical(text).unwrap_or_else(|_| text.to_owned());
         hasher.update((text.len() as u64).to_be_bytes());
         hasher.update(text.as_bytes());

@@ -1,28 +1,28 @@
-//! The names of a server's tools in haft: `server.tool`.
+//! Names of servers' tools in haft: `server.tool`.
 
 use haft::spec::{NameError, ToolName};
 use haft::text::hex;
 use sha2::{Digest, Sha256};
 
-/// The longest name of a server.
+/// Maximum length of a server's name.
 pub const MAX_SERVER_NAME: usize = 48;
 
-/// Bytes of the digest in a name that could not be kept.
+/// Bytes of the digest in a name that had to be changed.
 const DIGEST: usize = 5;
-/// The longest name of a tool (the guidance of MCP 2025-11-25).
+/// Maximum length of a tool's name (the guidance of MCP 2025-11-25).
 const MAX_NAME: usize = 128;
 
-/// Whether a server may have this name: 1 to 48 of `a-z A-Z 0-9 _ -`. No dot: what stands before the first one is the server.
+/// Returns whether a server may have this name: 1 to 48 of `a-z A-Z 0-9 _ -`. No dot, since the server's name ends at the first one.
 pub fn is_server_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     (1..=MAX_SERVER_NAME).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// The name of a server's tool in haft. A name that haft cannot take loses what it cannot take and gains a digest of the whole,
-/// so that two tools of a server never share one.
+/// Returns the name in haft of a server's tool. In a name that haft does not support, invalid characters are replaced and a
+/// digest of the whole name is added, so that two tools of a server never share a name.
 ///
 /// # Errors
-/// The server's name is not one.
+/// The server's name is invalid.
 pub fn tool_name(server: &str, tool: &str) -> Result<ToolName, NameError> {
     if !is_server_name(server) {
         return ToolName::new(&format!("{server}\n"));
@@ -30,7 +30,7 @@ pub fn tool_name(server: &str, tool: &str) -> Result<ToolName, NameError> {
     named(&format!("{server}."), tool)
 }
 
-/// The same behind another prefix, or behind none.
+/// Returns the name with another prefix, or with none.
 pub(crate) fn named(prefix: &str, tool: &str) -> Result<ToolName, NameError> {
     let whole = format!("{prefix}{tool}");
     if let Ok(name) = ToolName::new(&whole)

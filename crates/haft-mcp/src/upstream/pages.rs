@@ -1,4 +1,4 @@
-//! What a server lists beside tools: page by page, bounded, each entry byte for byte.
+//! Lists of what a server has besides tools: page by page, limited in length, each entry byte for byte.
 
 use std::collections::HashSet;
 
@@ -10,19 +10,19 @@ use crate::client::{Client, ClientError, Question};
 use crate::wire::params::text;
 use crate::wire::reply;
 
-/// Pages of a list that are read.
+/// Maximum number of pages to read of a list.
 const MOST_PAGES: usize = 1000;
 
 /// An entry of a server's list.
 #[derive(Debug, Clone)]
 pub struct ListedEntry {
-    /// What the server knows it by: an address, a template, a prompt's name.
+    /// Its key on the server: a URI, a template, or a prompt's name.
     pub key: String,
-    /// All that the server says of it: one JSON object, byte for byte.
+    /// The server's whole description of it: one JSON object, byte for byte.
     pub raw: Box<RawValue>,
 }
 
-/// What a server lists beside tools.
+/// A kind of list other than tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListKind {
     Resources,
@@ -47,7 +47,7 @@ impl ListKind {
         }
     }
 
-    /// The member by which an entry is known.
+    /// Returns the member that identifies an entry.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Resources => "uri",
@@ -64,7 +64,7 @@ struct Rest {
 }
 
 impl ListedEntry {
-    /// An entry as a list or a file has it.
+    /// Reads an entry of a list or a file.
     pub(crate) fn read(kind: ListKind, raw: &RawValue) -> Option<Self> {
         let found = members(raw.get()).ok()?;
         let key = found.iter().find(|member| member.is(kind.key()))?;
@@ -75,10 +75,10 @@ impl ListedEntry {
     }
 }
 
-/// All of a list, in the server's order; a key that comes twice counts once, an entry without one not at all.
+/// Returns a whole list, in the server's order; a repeated key counts once, an entry without a key not at all.
 ///
 /// # Errors
-/// The server does not answer, or its list has no end.
+/// The server does not respond, or its list does not end.
 pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEntry>, ClientError> {
     let limits = client.limits();
     let malformed = |why: &str| ClientError::Malformed(format!("its {}: {why}", kind.method()));

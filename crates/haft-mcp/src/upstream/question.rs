@@ -1,4 +1,4 @@
-//! What a server asks a person: looked at before it goes on, and marked as the server's.
+//! A server's questions to a user: checked before they are passed on, and marked as the server's.
 
 use haft::caller::RequestKind;
 use haft::json::amend::Amended;
@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::wire::params::text;
 
-/// Names of fields that ask for a secret, in small letters without what parts their words.
+/// Names of fields that ask for a secret, in lower case and without word separators.
 const SECRETS: [&str; 12] = [
     "accesskey",
     "accesstoken",
@@ -26,8 +26,8 @@ const SECRETS: [&str; 12] = [
     "secret",
 ];
 
-/// Refuses what no server may ask a person: an address that is no page, and a form for secrets, which would go through client
-/// and haft (2025-11-25, elicitation).
+/// Refuses what no server may ask a user: a URL that is not a web page, and a form for secrets, which would pass through the
+/// client and haft (2025-11-25, elicitation).
 pub(super) fn check(kind: RequestKind, params: &RawValue) -> Result<(), String> {
     match kind {
         RequestKind::Url => page(params),
@@ -47,7 +47,7 @@ fn page(params: &RawValue) -> Result<(), String> {
     if !matches!(url.scheme(), "https" | "http") {
         return Err(format!("{shown:?} is neither https:// nor http://"));
     }
-    // Before an `@` another host's name can stand.
+    // The part before an `@` can imitate another host's name.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(format!("{shown:?} holds a login"));
     }
@@ -86,7 +86,7 @@ fn asks_for_secret(name: &str) -> bool {
     SECRETS.iter().any(|word| plain.ends_with(word))
 }
 
-/// A question to a person, saying whose it is.
+/// Returns a question that says which server asks it.
 pub(super) fn marked(params: &RawValue, server: &str) -> Result<Box<RawValue>, String> {
     let mut asked = Amended::read(params.get()).map_err(|e| e.to_string())?;
     let messages = asked.members().iter().filter(|member| member.is("message"));

@@ -1,4 +1,4 @@
-//! `RemoteTool`: a tool of an MCP server behind haft, called, judged and recorded like any other.
+//! `RemoteTool`: a tool of an MCP server behind haft; called, judged and recorded like any other.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ struct Described {
 }
 
 impl RemoteTool {
-    /// The tool as it was pinned.
+    /// Creates the tool as it was pinned.
     pub(crate) fn new(server: &Arc<Upstream>, pinned: &PinnedTool) -> Result<Self, String> {
         let described: Described =
             serde_json::from_str(pinned.raw.get()).map_err(|e| e.to_string())?;
@@ -78,7 +78,7 @@ impl RemoteTool {
     }
 }
 
-/// What a call can do: a server that is not trusted may do anything, and so may a tool that says nothing of itself.
+/// Returns the risk of a call: an untrusted server may do anything, and so may a tool without annotations.
 fn risk(hints: Annotations, believed: bool) -> Risk {
     if believed && hints.read_only_hint == Some(true) {
         return Risk::Safe;

@@ -1,6 +1,7 @@
-//! `ServerTool`: what a client wants of a server beside its tools, as a call: judged, bounded and recorded like every call.
+//! `ServerTool`: a client's request to a server for something other than a tool, made as a call: judged, limited and recorded
+//! like every call.
 //!
-//! No caller sees these tools: the gateway makes their calls. The arguments are the request's params as they go to the server.
+//! No caller sees these tools: the gateway makes their calls. The arguments are the request's `params` as sent to the server.
 
 use std::sync::Arc;
 
@@ -22,24 +23,24 @@ use crate::upstream::Upstream;
 use crate::upstream::bridge::Bridge;
 use crate::upstream::errand::Errand;
 
-/// Room for a result: whatever a message of a server can hold.
+/// Room for a result: as much as a server's message can hold.
 const ROOM: usize = 64 << 20;
 
-/// What is wanted.
+/// What is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// To read a resource, or to hear of its changes: whoever may see what is in it may hear when that is another thing.
+    /// Read a resource, or follow its changes: whoever may read its content may learn when it changes.
     Read,
-    /// To get a prompt.
+    /// Get a prompt.
     Get,
-    /// To complete an argument.
+    /// Complete an argument.
     Complete,
 }
 
 impl Verb {
     pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Get, Self::Complete];
 
-    /// The method of the protocol.
+    /// Returns the protocol's method.
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Read => "resources/read",
@@ -48,7 +49,7 @@ impl Verb {
         }
     }
 
-    /// The member of the params that headers repeat.
+    /// Returns the member of the `params` that headers repeat.
     fn named(self) -> Option<&'static str> {
         match self {
             Self::Read => Some("uri"),
@@ -57,13 +58,13 @@ impl Verb {
         }
     }
 
-    /// The name of the tool for a server: `docs.resources.read`.
+    /// Returns the name of the tool for a server: `docs.resources.read`.
     pub(crate) fn tool(self, server: &str) -> String {
         format!("{server}.{}", self.method().replace('/', "."))
     }
 }
 
-/// One of these tools, of one server.
+/// A tool of this kind for one server.
 #[derive(Debug)]
 pub(crate) struct ServerTool {
     verb: Verb,
@@ -89,11 +90,11 @@ impl ServerTool {
             ),
         };
         let description = format!("{what} of the MCP server {}.", server.name());
-        // What a person types is completed while they type: nobody is asked about each letter.
+        // Arguments are completed while the user types: asking for approval at each letter is impossible.
         let is_safe = verb == Verb::Complete || server.terms.trusted;
         let spec = ToolSpec {
             risk: if is_safe { Risk::Safe } else { Risk::High },
-            // What a person completes is theirs, word by word.
+            // The user sees and chooses every word of a completion.
             open_world: verb != Verb::Complete && !server.terms.is_confined,
             concurrency_safe: true,
             idempotent: true,
@@ -169,12 +170,12 @@ impl Tool for ServerTool {
     }
 }
 
-/// Members of a result that each server says for itself: haft says them to its own clients.
+/// Members of a result that each server sets itself: haft sets them for its own clients.
 const OWN: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
-/// The member of `_meta` that names the server which answers.
+/// The member of `_meta` that names the responding server.
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
-/// A result without what haft says itself, and everything else as it came.
+/// Removes from a result what haft sets itself, and keeps everything else unchanged.
 fn own_members_out(raw: Box<RawValue>) -> Box<RawValue> {
     let Ok(mut result) = Amended::read(raw.get()) else {
         return raw;

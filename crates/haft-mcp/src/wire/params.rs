@@ -1,4 +1,4 @@
-//! A request's `params`, read once, each member as raw JSON.
+//! `Params`: a request's `params`, parsed once, with each member as raw JSON.
 
 use haft::caller::LogLevel;
 use haft::text::clip;
@@ -13,7 +13,7 @@ use super::RpcError;
 use crate::filter::{Filter, MOST_SUBSCRIPTIONS};
 use crate::offer::Reference;
 
-/// The members any of our methods looks at; others are passed over.
+/// The members that any method uses; others are ignored.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Params<'a> {
     #[serde(borrow)]
@@ -48,12 +48,12 @@ pub(crate) struct Params<'a> {
     argument: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<&'a RawValue>,
-    /// All of it as it came.
+    /// The whole object as received.
     #[serde(skip)]
     whole: Option<&'a RawValue>,
 }
 
-/// The members of `_meta` that mean something to us.
+/// The members of `_meta` that this server uses.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Meta<'a> {
     #[serde(borrow, rename = "progressToken")]
@@ -68,7 +68,7 @@ pub(crate) struct Meta<'a> {
     log_level: Option<&'a RawValue>,
 }
 
-/// Who a client says it is.
+/// A client's name and version, as it gives them.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub(crate) struct Implementation {
@@ -77,7 +77,7 @@ pub(crate) struct Implementation {
 }
 
 impl<'a> Params<'a> {
-    /// Reads `params`; absent ones read as empty.
+    /// Parses `params`; absent ones count as empty.
     pub(crate) fn parse(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
         match raw {
             None => Ok(Self::default()),
@@ -92,7 +92,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// `_meta`, where it is an object.
+    /// Returns `_meta`, which must be an object if present.
     pub(crate) fn meta(&self) -> Result<Option<Meta<'a>>, RpcError> {
         match self.meta {
             Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get())
@@ -115,7 +115,7 @@ impl<'a> Params<'a> {
         required(self.protocol_version, "protocolVersion")
     }
 
-    /// What a header must repeat of this method's params, where there is such a thing.
+    /// Returns the member of this method's `params` that a header must repeat, if any.
     pub(crate) fn named(&self, method: &str) -> Option<&'a RawValue> {
         match method {
             "tools/call" | "prompts/get" => self.name,
@@ -125,7 +125,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The arguments as the bytes that came in; empty where there are none.
+    /// Returns the arguments as the received bytes; empty if there are none.
     pub(crate) fn arguments(&self) -> &'a str {
         self.arguments.map_or("", RawValue::get)
     }
@@ -140,19 +140,19 @@ impl<'a> Params<'a> {
         lenient(self.client_info)
     }
 
-    /// What a client of the handshake era can do, as raw JSON.
+    /// Returns the capabilities of a handshake-era client, as raw JSON.
     pub(crate) fn capabilities(&self) -> Option<&'a RawValue> {
         self.capabilities
     }
 
-    /// The state that a stateless client brings back.
+    /// Returns the state that a stateless client brings back.
     pub(crate) fn request_state(&self) -> Result<Option<Cow<'a, str>>, RpcError> {
         self.request_state
             .map(|raw| required(Some(raw), "requestState"))
             .transpose()
     }
 
-    /// What it was told by whom it asked, by the names of the questions.
+    /// Returns the client's answers, by the names of the questions.
     pub(crate) fn input_responses(&self) -> Result<HashMap<String, Box<RawValue>>, RpcError> {
         let Some(raw) = self.input_responses else {
             return Ok(HashMap::new());
@@ -161,17 +161,17 @@ impl<'a> Params<'a> {
             .map_err(|e| RpcError::invalid_params(format!("params.inputResponses: {e}")))
     }
 
-    /// The level from which on log messages are wanted.
+    /// Returns the level from which log messages are wanted.
     pub(crate) fn log_level(&self) -> Result<LogLevel, RpcError> {
         level(&required(self.level, "level")?, "level")
     }
 
-    /// All of it as it came.
+    /// Returns the whole object as received.
     pub(crate) fn whole(&self) -> Box<RawValue> {
         self.whole.map(ToOwned::to_owned).unwrap_or_default()
     }
 
-    /// Whose argument a `completion/complete` completes.
+    /// Returns what the argument of a `completion/complete` belongs to.
     pub(crate) fn reference(&self) -> Result<Reference, RpcError> {
         #[derive(Deserialize)]
         struct Ref {
@@ -216,7 +216,7 @@ impl<'a> Params<'a> {
         self.request_id.map(RawValue::get)
     }
 
-    /// Of which changes a `subscriptions/listen` asks to hear.
+    /// Returns the changes that a `subscriptions/listen` asks for.
     pub(crate) fn filter(&self) -> Result<Filter, RpcError> {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
@@ -253,13 +253,13 @@ impl<'a> Params<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// The progress token as raw JSON, where it is a string or a number as the protocol wants it.
+    /// Returns the progress token as raw JSON, if it is a string or a number as the protocol requires.
     pub(crate) fn progress_token(&self) -> Option<&'a str> {
         let raw = self.progress_token?.get();
         super::Id::parse(raw).map(|_| raw)
     }
 
-    /// The level from which on a stateless client wants log messages of its request; none where it wants none.
+    /// Returns the level from which a stateless client wants log messages for its request; `None` if it wants none.
     pub(crate) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
         const NAME: &str = "_meta.io.modelcontextprotocol/logLevel";
         let raw = self.log_level.map(|raw| required(Some(raw), NAME));
@@ -271,7 +271,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// The text of a JSON string.
+/// Returns the text of a JSON string.
 pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let json = raw.get();
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
@@ -286,7 +286,7 @@ fn required<'a>(raw: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>,
     text(raw).ok_or_else(|| RpcError::invalid_params(format!("params.{member} is not a string")))
 }
 
-/// The level of this word.
+/// Parses a level.
 fn level(word: &str, member: &str) -> Result<LogLevel, RpcError> {
     LogLevel::parse(word).ok_or_else(|| {
         let known = LogLevel::ALL.map(LogLevel::as_str).join(", ");
@@ -295,7 +295,7 @@ fn level(word: &str, member: &str) -> Result<LogLevel, RpcError> {
     })
 }
 
-/// A client's account of itself is for display: a malformed one is as good as none.
+/// A client's name and version are for display only, so malformed ones count as absent.
 fn lenient<T: DeserializeOwned + Default>(raw: Option<&RawValue>) -> T {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What goes out: responses, errors and notifications, written straight into bytes.
+//! Outgoing messages: responses, errors and notifications, written directly into bytes.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(crate) fn end(out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// A response without content.
+/// Returns a response without content.
 pub(crate) fn empty(id: &Id) -> Vec<u8> {
     let mut out = begin(id, 2);
     out.extend_from_slice(b"{}");
@@ -28,7 +28,7 @@ pub(crate) fn empty(id: &Id) -> Vec<u8> {
     out
 }
 
-/// An error; without an id where none could be read.
+/// Returns an error, without an id if none could be read.
 pub(crate) fn error(id: Option<&Id>, error: &RpcError) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -45,7 +45,7 @@ pub(crate) fn error(id: Option<&Id>, error: &RpcError) -> Vec<u8> {
     out
 }
 
-/// A notification with these params (raw JSON).
+/// Returns a notification with these `params` (raw JSON).
 pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(96);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
@@ -58,7 +58,7 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     out
 }
 
-/// A request of ours to the client.
+/// Returns a request from this server to its client.
 pub(crate) fn request(id: &Id, method: &str, params: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -71,7 +71,7 @@ pub(crate) fn request(id: &Id, method: &str, params: &Value) -> Vec<u8> {
     out
 }
 
-/// The same with params as raw JSON.
+/// Returns such a request with `params` as raw JSON.
 pub(crate) fn request_raw(id: &Id, method: &str, params: &RawValue) -> Vec<u8> {
     let mut out = Vec::with_capacity(params.get().len() + 128);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -84,7 +84,7 @@ pub(crate) fn request_raw(id: &Id, method: &str, params: &RawValue) -> Vec<u8> {
     out
 }
 
-/// A line of progress for the request that gave this token (raw JSON).
+/// Returns a progress notification for the request with this token (raw JSON).
 pub(crate) fn progress(token: &str, value: u64, message: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(128 + message.len());
     out.extend_from_slice(
@@ -103,7 +103,7 @@ pub(crate) fn progress(token: &str, value: u64, message: &str) -> Vec<u8> {
 pub(crate) fn json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let before = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
-        // Writing to memory does not fail, and our values have only string keys; a value that did must not leave half a document.
+        // Writing to memory cannot fail, and our values have only string keys; a value that fails must not leave half a document.
         out.truncate(before);
         out.extend_from_slice(b"null");
     }

@@ -95,8 +95,7 @@ pub(crate) async fn explain(State(api): Shared, body: Bytes) -> Response {
     }
 }
 
-/// Returns the policy in force. The operator, who may read all records, also gets the number of recent calls that each rule
-/// decided.
+/// Returns the policy in force. The operator, who may read all records, also gets the number of recent calls that each rule decided.
 pub(crate) async fn policy_in_force(
     State(api): Shared,
     Extension(caller): Extension<Caller>,

@@ -43,8 +43,7 @@ impl OwnRuns {
         }
     }
 
-    /// Returns the session of the caller's run, started with its first call. Replaces a run whose budget is used up or that a
-    /// user stopped.
+    /// Returns the session of the caller's run, started with its first call. Replaces a run whose budget is used up or that a user stopped.
     pub(crate) async fn session(&self, app: &App, caller: Caller) -> Result<Session, Problem> {
         let slot = self.slot(caller);
         let mut now = slot.now.lock().await;

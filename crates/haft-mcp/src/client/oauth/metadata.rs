@@ -92,8 +92,7 @@ impl Discovery {
         })
     }
 
-    /// Returns the scopes to request: those the server wants, or else those it knows, plus the earlier ones if they were
-    /// insufficient.
+    /// Returns the scopes to request: those the server wants, or else those it knows, plus the earlier ones if they were insufficient.
     pub(super) fn scopes(
         &self,
         terms: &OAuthTerms,

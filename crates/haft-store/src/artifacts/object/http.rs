@@ -1,5 +1,4 @@
-//! `Client`: an HTTP/1.1 client for a bucket's server, with this process's one TLS implementation and the system's root
-//! certificates.
+//! `Client`: an HTTP/1.1 client for a bucket's server, with this process's one TLS implementation and the system's root certificates.
 //!
 //! haft needs little of what the client of `object_store` offers; this one has less than half its weight.
 

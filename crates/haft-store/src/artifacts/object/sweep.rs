@@ -24,8 +24,7 @@ const CLOCK: &str = "clock";
 const REMOVED: usize = 100_000;
 
 impl ObjectArtifacts {
-    /// Removes expired artifacts unless the last sweep by any process is more recent than `every`; returns how many were
-    /// removed.
+    /// Removes expired artifacts unless the last sweep by any process is more recent than `every`; returns how many were removed.
     ///
     /// # Errors
     /// [`ArtifactError::Io`] if the bucket does not respond or refuses the request.

@@ -1,5 +1,4 @@
-//! The task that reports changes while there are listeners: the server notifies, and a poll every few seconds finds what was
-//! missed.
+//! The task that reports changes while there are listeners: the server notifies, and a poll every few seconds finds what was missed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
