@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Pieces, then the end; or silence, where there is no end.
+    /// A body of pieces; if the flag is false, silence instead of an end.
     struct Pieces(VecDeque<Bytes>, bool);
 
     impl Body for Pieces {

@@ -38,17 +38,17 @@ pub struct ServerLimits {
     pub sessions: usize,
     /// Number of change streams over HTTP.
     pub streams: usize,
-    /// Time that a session may be idle.
+    /// How long a session may be idle.
     pub idle: Duration,
-    /// Time that a session may be idle if it was never used after its opening.
+    /// How long a session may be idle if it was never used after its opening.
     pub unused: Duration,
     /// Silence on a stream before a keep-alive is sent; also how long an HTTP answer may take before the response becomes a stream.
     pub keep_alive: Duration,
-    /// Time that requests in progress may still take after the client closed standard input.
+    /// How long requests in progress may still take after the client closed standard input.
     pub grace: Duration,
-    /// Time that a client on standard input may leave standard output unread before it counts as gone.
+    /// How long a client on standard input may leave standard output unread before it counts as gone.
     pub unread: Duration,
-    /// Time that a call waits for an approval if the client shows no progress: clients give up after a minute.
+    /// How long a call waits for an approval if the client shows no progress: clients give up after a minute.
     pub hold: Duration,
     /// Maximum size of an artifact that `resources/read` returns whole, in bytes.
     pub resource_bytes: u64,

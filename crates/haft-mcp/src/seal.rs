@@ -188,7 +188,7 @@ mod tests {
         let close = |seal: &Seal, expires| seal.close(&state(expires), &mine).unwrap();
         let text = close(&seal, later);
         assert_eq!(seal.open(&text, &mine).unwrap(), state(later));
-        // The same value spelled otherwise is the same call.
+        // The same value in another spelling is the same call.
         let spelled = Bound {
             arguments: r#"{"n":1,"path":"a"}"#,
             ..mine

@@ -318,7 +318,7 @@ fn may_call(method: &Method, path: &str) -> bool {
 /// Why a request is not passed to the routes.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// It was not sent on purpose by anyone who may come here.
+    /// It is meant for another server, or a page of another origin made it.
     #[error(transparent)]
     Foreign(#[from] Foreign),
     /// Its token identifies no one that this server knows.

@@ -99,7 +99,7 @@ mod tests {
             (v4, ours, theirs, None),
             (v4, "127.0.0.1:52063", ours, None),
             (v4, "127.0.0.2:52062", ours, None),
-            // Closed by the program: what is left of it is root's.
+            // Closed by the peer: the table names root as the user of what remains.
             (&v4.replace(" 01 ", " 06 "), theirs, ours, None),
             ("  sl  local_address rem_address   st", theirs, ours, None),
             ("", theirs, ours, None),

@@ -23,7 +23,7 @@ pub(crate) const LONGEST: usize = 16 << 20;
 /// Maximum number of changes that a slow listener may lag behind.
 pub(crate) const BEHIND: usize = 4096;
 
-/// Time that requests are kept after they end, in nanoseconds: 30 days.
+/// How long requests are kept after they end, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// Bytes of new requests after which the inbox checks again whether requests that ended undecided take up too much space.

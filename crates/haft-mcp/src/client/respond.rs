@@ -272,7 +272,7 @@ mod tests {
                 let sending = Arc::clone(&sending);
                 inquiry.answer(ask, async move |_| {
                     sending.fetch_add(1, Ordering::AcqRel);
-                    // A server that does not take its answers.
+                    // A server that does not accept its answers.
                     std::future::pending::<()>().await;
                 });
             }

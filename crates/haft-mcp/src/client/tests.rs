@@ -1,4 +1,4 @@
-//! A client over a pipe, against servers of every kind of behaviour.
+//! A client over a pipe, against servers with all kinds of behavior.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::pipe::{PipeWire, Process};
 use super::{Client, ClientError, ClientLimits};
 use crate::era::{Era, Revision};
 
-/// A process that says goodbye.
+/// A process that leaves last words.
 struct Gone;
 
 impl Process for Gone {
@@ -25,12 +25,12 @@ impl Process for Gone {
     }
 }
 
-/// What a server does about a message: lines that it writes; `None` = it ends.
+/// A server's reaction to a message: the lines that it writes; `None` means that it ends.
 type Behaviour = dyn FnMut(&Value) -> Option<Vec<String>> + Send;
 
 type Seen = Arc<Mutex<Vec<Value>>>;
 
-/// A wire to a server of this behaviour, and what the server reads.
+/// Returns a wire to a server with this behavior, and the messages that the server reads.
 fn serve(longest: usize, mut behave: Box<Behaviour>) -> (Arc<PipeWire>, Seen) {
     let seen = Seen::default();
     let (input, theirs) = tokio::io::duplex(1 << 16);
@@ -64,7 +64,7 @@ fn unknown(message: &Value) -> Vec<String> {
     vec![json!({"jsonrpc": "2.0", "id": message["id"], "error": error}).to_string()]
 }
 
-/// What a server of the handshake era answers before it is used.
+/// Returns the answers of a handshake-era server before it is used.
 fn legacy(message: &Value) -> Option<Vec<String>> {
     match message["method"].as_str()? {
         "initialize" => Some(result(
@@ -78,7 +78,7 @@ fn legacy(message: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// A client of a legacy server that treats calls like this.
+/// Returns a client of a handshake-era server that handles calls this way.
 async fn calling(
     longest: usize,
     mut call: impl FnMut(&Value) -> Option<Vec<String>> + Send + 'static,
@@ -115,12 +115,12 @@ async fn a_server_is_greeted_as_its_era_wants_it() {
         }
         _ => None,
     };
-    // One that says nothing before its handshake, as some do.
+    // A server that says nothing before its handshake, as some do.
     let silent = |message: &Value| match message["method"].as_str()? {
         "server/discover" => Some(Vec::new()),
         _ => legacy(message),
     };
-    // One that refuses the revision at first, and says that it speaks it.
+    // A server that refuses the revision at first but lists it as supported.
     let mut refusals = 0;
     let wavering = move |message: &Value| {
         refusals += 1;
@@ -214,7 +214,7 @@ async fn a_request_of_the_server_is_answered() {
     })
     .await;
     client.call_tool("t", "{}", None).await.unwrap();
-    // The wire keeps order: behind this call's request, both answers have been read.
+    // The wire keeps messages in order: by this call's request, both answers have been read.
     client.call_tool("t", "{}", None).await.unwrap();
     let seen = seen.lock();
     let answer = |id: &str| seen.iter().find(|m| m["id"] == id && m["method"].is_null());
@@ -235,7 +235,7 @@ async fn a_message_over_the_limit_fails_its_request_alone() {
                     r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{long}"}}]}}}}"#
                 )])
             }
-            // Its number comes last.
+            // Its id comes last.
             2 => Some(vec![format!(
                 r#"{{"result":{{"content":["{long}"]}},"jsonrpc":"2.0","id":{}}}"#,
                 message["id"]
@@ -348,7 +348,7 @@ async fn arguments_become_no_part_of_the_message_around_them() {
         );
     }
     assert!(!seen.lock().iter().any(|m| m["method"] == "tools/call"));
-    // White space between members is one message on one line all the same.
+    // White space between members still leaves one message on one line.
     for written in [
         "{\n  \"a\": 1,\r\n  \"b\": \"x\\ny\"\n}\n",
         " {\"a\":1,\"b\":\"x\\ny\"}",

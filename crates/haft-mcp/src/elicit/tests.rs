@@ -1,4 +1,4 @@
-//! What clients are given to ask, and what their answers say.
+//! What clients are given to ask, and what their replies say.
 
 use serde_json::value::to_raw_value;
 
@@ -62,7 +62,7 @@ fn question(value: Value) -> Question {
     serde_json::from_value(value).unwrap()
 }
 
-/// question → its field now, and before 2025-11-25
+/// Rows: question, its field now, and its field before 2025-11-25.
 #[test]
 fn a_question_becomes_a_field_that_its_protocol_knows() {
     for (asked, now, before) in [

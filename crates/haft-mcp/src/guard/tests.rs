@@ -1,4 +1,4 @@
-//! Which requests are for this server, row by row.
+//! Which requests are for this server, as tables.
 
 use super::*;
 
@@ -66,7 +66,7 @@ fn w16_a_target_on_another_host_than_the_header_is_refused() {
     for (target, host, expect) in [
         ("http://127.0.0.1:7420/mcp", Some("127.0.0.1:7420"), true),
         ("http://LOCALHOST:7420/mcp", Some("localhost:7420"), true),
-        // HTTP/2 names the host in the target alone.
+        // In HTTP/2, only the target names the host.
         ("http://127.0.0.1:7420/mcp", None, true),
         ("http://evil.example/mcp", None, false),
         ("http://evil.example/mcp", Some("127.0.0.1:7420"), false),
@@ -88,7 +88,7 @@ fn an_origin_is_the_one_that_the_request_is_sent_to_or_absent() {
         ("[::1]:7420", "http://[::1]:7420", true),
         ("tools.example:8443", "https://tools.example:8443", true),
         ("tools.example", "http://tools.example", true),
-        // Another scheme, port or name is another server's page.
+        // Another scheme, port or name belongs to another server's page.
         ("tools.example", "https://tools.example", false),
         ("tools.example", "http://tools.example:3000", false),
         ("localhost:7420", "http://127.0.0.1:7420", false),
@@ -125,7 +125,7 @@ fn w1_a_request_that_a_page_of_another_origin_makes_is_refused() {
         ("sec-fetch-mode", "navigate"),
         ("sec-fetch-dest", "document"),
     );
-    // Headers, then whether data and whether a page is given.
+    // Headers, then whether a data request and a page request pass.
     for (more, data, page) in [
         (vec![], true, true),
         (vec![site("none")], true, true),

@@ -14,9 +14,9 @@ const MOST_STREAMS: usize = 16;
 /// Maximum number of events, and of their bytes, that a stream keeps before the answer.
 const MOST_EVENTS: usize = 32;
 const MOST_BYTES: usize = 32 << 10;
-/// Time that an answer is kept for a client that is away.
+/// How long an answer is kept for a client that is away.
 const AWAY: Duration = Duration::from_secs(60);
-/// Time that an answer is kept after it was sent.
+/// How long an answer is kept after it was sent.
 const SENT: Duration = Duration::from_secs(10);
 /// Time after which a client that lost its stream should reconnect, in milliseconds.
 const RETRY_MS: u32 = 500;

@@ -174,7 +174,7 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    /// A value of JSON in a spelling that no writer here would choose.
+    /// A JSON value in a spelling that no writer here would choose.
     fn value() -> impl Strategy<Value = String> {
         let leaf = prop_oneof![
             "-?[1-9][0-9]{0,30}",

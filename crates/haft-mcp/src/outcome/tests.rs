@@ -63,7 +63,7 @@ fn row11_whatever_is_not_ok_is_an_error_that_says_its_kind_and_what_to_do() {
             assert_eq!(value["isError"], json!(true), "{status:?}");
             assert_eq!(texts(&value), [expect], "{status:?}");
             assert_eq!(value["_meta"]["haft"]["status"], json!(status.as_str()));
-            // Row 11: a program reads the kind, too.
+            // Row 11: a program reads the kind as well.
             let kind = value["_meta"]["haft"].get("error");
             let expect = outcome.error.as_ref().map(|error| json!(error.kind));
             assert_eq!(kind, expect.as_ref(), "{status:?}");

@@ -1,4 +1,4 @@
-//! Pages and cursors.
+//! Pages and cursors of the tool list.
 
 use haft::spec::{ToolName, ToolSpec};
 use haft::testing::TestTool;

@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(again.beside.resources[0].raw.get(), resource);
         assert_eq!(again.beside.resources[0].key, "x:y");
         assert!(again.beside.has_resources && !again.beside.has_prompts);
-        // One that an older haft wrote.
+        // A manifest from an older haft.
         let (older, _) = text.split_once(",\"beside\"").unwrap();
         assert!(Manifest::parse(&format!("{older}}}")).is_ok());
         assert_eq!(again.tools[0].raw.get(), odd);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// `request ID METHOD PARAMS`, `notification …`, `response`, or `CODE ID`.
+/// Parses a message and returns `request ID METHOD PARAMS`, `notification …`, `response`, or `CODE ID`.
 fn read(bytes: &[u8]) -> String {
     let raw = |params: Option<&RawValue>| params.map_or("-", RawValue::get).to_owned();
     match parse(bytes) {
@@ -38,14 +38,14 @@ fn messages_are_told_apart_and_bad_ones_refused_with_their_id_where_it_can_be_re
     check(r#"{"jsonrpc":"2.0","method":"n"}"#, "notification n -");
     check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, "response");
     check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "-32600 -");
-    // Truncated, no JSON, more than one.
+    // Truncated, not JSON, more than one value.
     check("", "-32700 -");
     check("{", "-32700 -");
     check(r#"{"jsonrpc":"2.0","id":1,"method":"pi"#, "-32700 -");
     check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"} {}"#, "-32700 -");
     check(r#"{"jsonrpc":"2.0","id":01,"method":"ping"}"#, "-32700 -");
     check("hello", "-32700 -");
-    // JSON, but no request.
+    // JSON, but not a request.
     check("7", "-32600 -");
     check("\"text\"", "-32600 -");
     check("[]", "-32600 -");
@@ -79,7 +79,7 @@ fn ids_are_strings_or_integers_params_objects_and_members_there_once() {
         r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#,
         "-32600 1",
     );
-    // Two readers must not see two messages.
+    // Different readers must not see different messages.
     check(
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#,
         "-32600 -",

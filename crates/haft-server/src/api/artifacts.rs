@@ -206,7 +206,7 @@ mod tests {
             (Some("bytes=100-"), Part::Outside),
             (Some("bytes=100-200"), Part::Outside),
             (Some("bytes=18446744073709551615-"), Part::Outside),
-            // These are none, and passed over.
+            // These are not single byte ranges, and are ignored.
             (Some("bytes=9-5"), Part::All),
             (Some("bytes=0-1,5-6"), Part::All),
             (Some("bytes=x-"), Part::All),

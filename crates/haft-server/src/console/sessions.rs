@@ -163,7 +163,7 @@ mod tests {
         let late = start + IDLE / 2 + IDLE / 3;
         let mut seen = |secret: &str, at| sessions.seen(once(&*fresh.id), secret, at).is_some();
         assert!(seen(&fresh.secret, late));
-        // Being seen is what keeps it; the cookie alone does not.
+        // Only a request with the secret keeps the session alive; the cookie alone does not.
         assert!(!seen("", late + IDLE / 4));
         assert!(seen(&fresh.secret, late + IDLE / 2));
         assert!(!seen(&fresh.secret, late + IDLE * 2));

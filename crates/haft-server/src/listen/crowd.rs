@@ -153,7 +153,7 @@ mod tests {
         assert!(!strangers.iter().any(is_out));
         let third = crowd.enter();
         assert!(is_out(&strangers[0]) && !is_out(&strangers[1]) && !is_out(&third));
-        // Whoever is on its way out shows nothing any more.
+        // A connection that has to leave cannot gain a class any more.
         assert!(!strangers[0].shows(Class::Operator));
         for _ in 0..100 {
             crowd.enter();
@@ -171,7 +171,7 @@ mod tests {
         });
         let late = crowd.enter();
         assert!(!late.shows(Class::Client) && late.shows(Class::Operator));
-        // A connection that showed both tokens is the operator's.
+        // A connection that showed both tokens counts as the operator's.
         assert!(late.shows(Class::Client) && clients[0].shows(Class::Operator));
         assert!(crowd.enter().shows(Class::Client));
     }

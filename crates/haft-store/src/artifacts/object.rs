@@ -47,7 +47,7 @@ use keys::Keys;
 use pins::Pins;
 use quota::Quotas;
 
-/// Time that an artifact lives when no active run holds it (contract §3).
+/// How long an artifact lives when no active run holds it (contract §3).
 const TTL: Duration = Duration::from_hours(7 * 24);
 
 /// How long ago the last rewrite of an active run's `run.json` may be.
@@ -67,7 +67,7 @@ const REMEMBERED: usize = 4096;
 pub struct Terms {
     /// Maximum number of bytes per tenant. What other processes store in the bucket is counted once a minute.
     pub quota: u64,
-    /// Time that an artifact lives after the end of the run that holds it; it may live up to a day longer.
+    /// How long an artifact lives after the end of the run that holds it; it may live up to a day longer.
     pub ttl: Duration,
     /// Interval at which one of the processes that share the bucket removes expired artifacts; `None` means never.
     pub sweep: Option<Duration>,
@@ -176,7 +176,7 @@ impl ArtifactStore for ObjectArtifacts {
         let folder = self.bucket.keys.run(owner);
         if self.bucket.pins().pin(&folder, owner) {
             let owner = owner.clone();
-            // Runs in the background: every later store operation renews the run's hold anyway.
+            // Runs in the background: whatever is stored from now on holds the run by itself.
             let renewed = |bucket: Arc<Bucket>| async move { bucket.renew_pin(&owner).await };
             let job = renewed(Arc::clone(&self.bucket));
             if let Err(error) = self.bridge.spawn(&self.bucket, LIMIT, job) {

@@ -52,7 +52,7 @@ const LIST: &str = concat!(
     bytes!(),
     " ORDER BY row LIMIT $5"
 );
-/// True if fewer than `$4` requests of the run are pending, or if an identical one stands.
+/// True if fewer than `$4` requests of the run are pending, or if an identical one still counts.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
     WHERE tenant = $1 AND status = 'pending' AND run = $2 AND expires > $5 LIMIT $4) AS waiting) < $4 \
     AND (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \

@@ -31,7 +31,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) const RETRY: Duration = Duration::from_millis(500);
 /// Time limit for a server to accept a final notice: that a request was cancelled, or a session is over.
 pub(super) const NOTICE_LIMIT: Duration = Duration::from_secs(5);
-/// Time that a stream may take to end after its answer, so that its connection can be reused.
+/// How long a stream may take to end after its answer, so that its connection can be reused.
 const ENDING: Duration = Duration::from_secs(1);
 /// How often a stream is requested again.
 const MOST_RETRIES: usize = 20;

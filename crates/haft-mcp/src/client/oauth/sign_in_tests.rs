@@ -1,4 +1,4 @@
-//! Signing in by what one authorization server says, without a network.
+//! Sign-ins with an authorization server that needs no network.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::client::http::{Authorize, Refusal};
 
 const SERVER: &str = "https://tickets.example/mcp";
 
-/// An authorization server that notes what it is asked, and a person who agrees to everything.
+/// An authorization server that records its requests, and a user who agrees to everything.
 #[derive(Debug, Default)]
 struct Desk {
     pages: Mutex<Vec<Url>>,
     forms: Mutex<Vec<String>>,
-    /// What revocation answers.
+    /// The status of a response to a revocation.
     status: Mutex<u16>,
     grants: Mutex<Grants>,
 }
@@ -109,7 +109,7 @@ fn refusal(status: u16, challenge: &str, token: Option<&str>) -> Refusal {
     }
 }
 
-/// The scopes of the page that a person was sent to last.
+/// Returns the scopes of the page that the user was sent to last.
 fn scopes(desk: &Desk) -> Vec<String> {
     let pages = desk.pages.lock();
     let mut query = pages.last().unwrap().query_pairs();
@@ -141,7 +141,7 @@ async fn scopes_that_were_missed_while_nobody_could_be_asked_are_asked_for_at_th
         r#"Bearer error="insufficient_scope", scope="{}""#,
         many.join(" ")
     );
-    // Nor does a 401 say that scopes are missing.
+    // A 401 does not say that scopes are missing either.
     let none = r#"Bearer error="invalid_token", scope="other""#;
     for challenge in [(401, none), (403, none)] {
         let other = refusal(challenge.0, challenge.1, Some("x"));

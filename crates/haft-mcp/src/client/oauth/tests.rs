@@ -1,4 +1,4 @@
-//! Tokens renewed, shared by processes and forgotten, with an authorization server that notices a renewal that comes twice.
+//! Tokens renewed, shared by processes and removed, with an authorization server that detects a repeated renewal.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{Authorize as _, Fetch, Grants, OAuth, OAuthTerms, Vault};
 
-/// An authorization server whose renewals count once.
+/// An authorization server that accepts each refresh token once.
 #[derive(Default)]
 struct Server {
     used: Mutex<BTreeSet<String>>,
@@ -24,7 +24,7 @@ impl Fetch for Server {
     fn fetch(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, Result<Response<Vec<u8>>, String>> {
         Box::pin(async move {
             *self.asked.lock() += 1;
-            // Others have their turn meanwhile.
+            // Give other tasks a turn meanwhile.
             tokio::task::yield_now().await;
             let form = url::form_urlencoded::parse(request.body());
             let renewal = form.into_owned().find(|(name, _)| name == "refresh_token");
@@ -46,7 +46,7 @@ impl Fetch for Server {
     }
 }
 
-/// What several processes keep in one place.
+/// The storage that several processes share.
 #[derive(Default)]
 struct Shared {
     kept: Mutex<(u64, Grants)>,
@@ -76,7 +76,7 @@ impl Vault for Shared {
     }
 }
 
-/// A place in which the first token stands, whose time is over.
+/// Returns a vault that contains the first token, which has expired.
 fn vault() -> Arc<Shared> {
     let grants = json!({"current": "https://login.example", "by_issuer": {"https://login.example": {
         "issuer": "https://login.example", "resource": "https://a.example/mcp",
@@ -130,7 +130,7 @@ async fn an_authorization_server_that_gives_no_token_is_not_asked_by_every_reque
     let vault = vault();
     let oauth = oauth(&server, &vault, OAuthTerms::default());
     for _ in 0..20 {
-        // The server decides whether it takes the old one still.
+        // The server decides whether it still accepts the old token.
         assert_eq!(oauth.token().await.unwrap().as_deref(), Some("token-1"));
     }
     assert_eq!(*server.asked.lock(), 1);

@@ -31,7 +31,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// Time limit until a response begins; each MiB sent adds one second.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Time that an idle connection is kept open.
+/// How long an idle connection is kept open.
 const IDLE: Duration = Duration::from_secs(30);
 
 type Connections = legacy::Client<HttpsConnector<Dialer>, HttpRequestBody>;

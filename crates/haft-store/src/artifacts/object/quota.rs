@@ -14,7 +14,7 @@ use super::keys::Entry;
 use super::sweep::seconds;
 use super::{Bucket, REMEMBERED};
 
-/// Time that a count stays valid; this process adds what it stores to it.
+/// How long a count stays valid; this process adds what it stores to it.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// Known byte counts by tenant.

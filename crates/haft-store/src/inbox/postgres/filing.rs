@@ -154,7 +154,7 @@ async fn round(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
     }
 }
 
-/// Writes the requests that are admitted; for the others, returns the error or the request that already stands.
+/// Writes the requests that are admitted; for the others, returns the error or the identical request that still counts.
 async fn insert(
     server: &Arc<Server>,
     pool: &PgPool,
@@ -255,7 +255,7 @@ async fn write_all(
     writing.fetch_all(connection).await
 }
 
-/// Returns what stands in the way of a request. An expired request does not.
+/// Returns the request that conflicts with a new one, or files the new one if there is none. An expired request does not conflict.
 async fn conflict(
     server: &Arc<Server>,
     pool: &PgPool,

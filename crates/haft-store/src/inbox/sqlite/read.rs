@@ -39,7 +39,7 @@ const NEW: &str = "SELECT id, row FROM approvals WHERE row > ? ORDER BY row LIMI
 const CHANGED: &str =
     "SELECT id, changed FROM approvals WHERE changed > ? AND changed > 0 ORDER BY changed LIMIT ?";
 
-/// True if fewer than `?4` requests of the run are pending, or if an identical one stands.
+/// True if fewer than `?4` requests of the run are pending, or if an identical one still counts.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
     WHERE tenant = ?1 AND status = 'pending' AND run = ?2 AND expires > ?5 LIMIT ?4)) < ?4 \
     AND (SELECT count(*) FROM (SELECT 1 FROM approvals \

@@ -7,7 +7,7 @@ use super::steps::{delete, index, named, written};
 use super::{Fault, one};
 use crate::number::nanoseconds;
 
-/// Time that a decided record that is not recalled (a rejected one or an executed deletion) stays readable: seven days.
+/// How long a decided record that is not recalled (a rejected one or an executed deletion) stays readable: seven days.
 const KEPT: i128 = 7 * 86_400 * 1_000_000_000;
 
 const DECIDE: &str = "UPDATE memory SET state = ?1, decided_by = ?2, changed_by = ?2, updated = ?3, \
