@@ -59,7 +59,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Time limit of a sweep.
 const SWEEP_LIMIT: Duration = Duration::from_hours(1);
 
-/// Maximum number of objects and runs to remember; when full, the map is cleared and refilled from the server.
+/// Maximum number of objects and runs to remember; forgotten ones are requested from the server again.
 const REMEMBERED: usize = 4096;
 
 /// Limits on what is stored, and for how long.

@@ -12,7 +12,7 @@ use super::challenge::Challenge;
 use super::grants::Grant;
 use super::{Fetch, OAuthTerms};
 
-/// Maximum number of authorization servers that a server may name; the first is used.
+/// Maximum number of authorization servers to consider; the first is used unless the settings name one.
 const MOST_SERVERS: usize = 16;
 /// Maximum number of scopes to request.
 const MOST_SCOPES: usize = 64;
