@@ -22,9 +22,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A script reaches nothing but its bridge, a private folder, and what of the system is read-only: it
-//! starts no process, opens no socket, sees no `/proc`, no other script and no file of the host's own.
-//! Whatever it is to do beyond that, it asks the host for, over the bridge.
+//! A script can reach only its bridge, a private folder, and the read-only parts of the system: it starts
+//! no process, opens no socket, and sees no `/proc`, no other script and no file of the host's own.
+//! For anything beyond that, it asks the host over the bridge.
 
 mod apart;
 mod chosen;
@@ -57,29 +57,29 @@ pub use self::script::Script;
 use crate::strength::{Missing, Strength};
 use crate::{Sandbox, StartError};
 
-/// How scripts are run.
+/// How scripts run.
 #[derive(Debug, Clone)]
 pub struct CodeConfig {
-    /// The interpreter; none = the first that works of those on this process's `PATH`,
-    /// `/usr/bin/python3` and `/usr/local/bin/python3`. Which one works is found by running it. One that
-    /// a tool could change is passed over.
+    /// The interpreter; `None` = the first that works of those on this process's `PATH`,
+    /// `/usr/bin/python3` and `/usr/local/bin/python3`. The jail finds out which one works by running it, and passes
+    /// over one that a tool could change.
     pub python: Option<PathBuf>,
     /// Address space of a script, in MiB.
     pub memory_mb: u64,
-    /// The same for a [`Kind::Data`] script, whose libraries alone take some hundred.
+    /// Address space of a [`Kind::Data`] script, in MiB; its libraries alone take some hundred.
     pub data_memory_mb: u64,
-    /// Warmed children kept ready, of each kind that was ever asked for.
+    /// The number of warmed children kept ready, of each kind that was ever requested.
     pub idle: usize,
-    /// After so many scripts another zygote takes the place of the old: its children share one layout
-    /// of memory, which should not be worth learning.
+    /// The number of scripts after which a new zygote replaces the old one: its children share one memory
+    /// layout, which should not be worth learning.
     pub recycle_after: u64,
-    /// The same by age.
+    /// The age at which a zygote is replaced.
     pub recycle_age: Duration,
-    /// The source of the Python module `haft_runtime`, loaded once before any child is made. It has
-    /// `warm()`, called some times before any child is made and once in each child that is kept ready, and
+    /// The source of the Python module `haft_runtime`, loaded once before any child is created. It defines
+    /// `warm()`, called several times before any child is created and once in each child that is kept ready, and
     /// `main(bridge, folder)`, called with the bridge's descriptor and the folder's path.
     pub runtime: Arc<str>,
-    /// Never a zygote: an interpreter of its own for each script, in the same jail.
+    /// Never use a zygote: start an interpreter for each script, in the same jail.
     pub force_fresh: bool,
 }
 
@@ -98,25 +98,25 @@ impl Default for CodeConfig {
     }
 }
 
-/// What a script needs of its interpreter.
+/// The libraries that a script needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The standard library.
     #[default]
     Plain,
-    /// numpy and pandas too, imported beforehand where they are installed, and whatever else lies in
-    /// the interpreter's folders of packages.
+    /// Also numpy and pandas, imported beforehand if they are installed, and everything else in the interpreter's
+    /// package folders.
     Data,
 }
 
-/// What this machine gives scripts, found by doing.
+/// What this machine provides for scripts, found by trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeProbe {
-    /// The interpreter that works; none = there is none.
+    /// The interpreter that works; `None` = there is none.
     pub python: Option<PathBuf>,
-    /// Which it is, e.g. `cpython 3.11.2`.
+    /// Its name and version, e.g. `cpython 3.11.2`.
     pub version: String,
-    /// Whether children are forked from a zygote; else each script starts an interpreter.
+    /// Whether children are forked from a zygote; otherwise each script starts an interpreter.
     pub zygote: bool,
     /// Why there is no zygote.
     pub why_not: Option<String>,
@@ -124,27 +124,27 @@ pub struct CodeProbe {
     pub data: bool,
     /// How scripts are confined.
     pub strength: Strength,
-    /// What is missing where there is no interpreter or no jail, and how to get it.
+    /// What is missing if there is no interpreter or no jail, and how to get it.
     pub missing: Option<Missing>,
-    /// Interpreters that are not used, each with the reason: they lie where tools write, for instance.
+    /// Interpreters that are not used, each with the reason, for example that it lies where tools write.
     pub passed_over: Vec<String>,
 }
 
-/// Gives out locked interpreters; clones share the pool.
+/// Hands out locked interpreters; clones share the pool.
 #[derive(Debug, Clone)]
 pub struct CodeJail {
     inner: Arc<Inner>,
 }
 
 impl CodeJail {
-    /// Nothing is started yet. What the sandbox's configuration requires and allows holds here too.
+    /// Creates a jail for scripts; nothing is started yet. What the sandbox's configuration requires and allows applies here too.
     pub fn new(sandbox: &Sandbox, config: CodeConfig) -> Self {
         Self {
             inner: Arc::new(Inner::new(sandbox.clone(), config)),
         }
     }
 
-    /// What scripts get on this machine; tried once.
+    /// Returns what scripts get on this machine; tries only once.
     pub async fn probe(&self) -> &CodeProbe {
         &self.inner.chosen().await.probe
     }
@@ -161,11 +161,11 @@ impl CodeJail {
         });
     }
 
-    /// A locked interpreter: a warmed child if there is one, else one made now, by a zygote or afresh.
+    /// Returns a locked interpreter: a warmed child if there is one, else one created now, by a zygote or from scratch.
     ///
     /// # Errors
-    /// [`StartError::NoInterpreter`] where this machine has none, [`StartError::TooWeak`] where the jail is weaker than required,
-    /// [`StartError::Shut`] after [`shut`](Self::shut), [`StartError::Interpreter`] where it does not start.
+    /// [`StartError::NoInterpreter`] if this machine has none, [`StartError::TooWeak`] if the jail is weaker than required,
+    /// [`StartError::Shut`] after [`shut`](Self::shut), [`StartError::Interpreter`] if it does not start.
     pub async fn take(&self, kind: Kind) -> Result<Script, StartError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(StartError::NoRuntime);
@@ -175,7 +175,7 @@ impl CodeJail {
         script
     }
 
-    /// Ends zygotes and idle children, and returns when they are gone. Scripts that were taken end too.
+    /// Kills zygotes and idle children, and returns when they are gone. Scripts already handed out are killed too.
     pub async fn shut(&self) {
         self.inner.shut().await;
     }

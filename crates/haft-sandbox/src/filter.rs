@@ -17,22 +17,22 @@ use self::tree::Answer;
 pub(crate) type Error = seccompiler::BackendError;
 pub(crate) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The Landlock ABI from which a command's abstract sockets are kept apart from the host's.
+/// The first Landlock ABI that separates a command's abstract sockets from the host's.
 pub(crate) const SCOPES: u32 = 6;
 
-/// What is around a confined process.
+/// The environment of a confined process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Around {
-    /// A root and namespaces of its own: no file, process or socket of the host is in reach.
+    /// A root and namespaces of its own: it can reach no file, process or socket of the host.
     Own,
-    /// The host's. Landlock decides about the content of files, and keeps signals inside.
+    /// The host's. Landlock controls access to the content of files, and keeps signals inside.
     Host,
-    /// The host's, and Landlock knows nothing of signals.
+    /// The host's, with a Landlock that does not cover signals.
     HostOfOld,
 }
 
 impl Around {
-    /// What is around a process by its level and the Landlock ABI.
+    /// Returns the environment of a process for its level and Landlock ABI.
     pub(crate) fn of(namespaces: bool, landlock: u32) -> Self {
         match (namespaces, landlock >= SCOPES) {
             (true, _) => Self::Own,
@@ -42,7 +42,7 @@ impl Around {
     }
 }
 
-/// Bits of `clone` that make namespaces.
+/// Flags of `clone` that create namespaces.
 const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -51,13 +51,13 @@ const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWIPC,
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
-    // CLONE_NEWTIME shares its bit with the exit signal's mask in `clone`, where it means nothing.
+    // CLONE_NEWTIME shares its bit with the exit signal's mask in `clone`, where it has no effect.
 ];
 
-/// Calls whose flags lie in memory, where no filter can look, and which every C library does without.
+/// Calls whose flags lie in memory, where no filter can look; every C library works without them.
 const ABSENT: &[i64] = &[libc::SYS_clone3, libc::SYS_openat2];
 
-/// Calls that make a file with a mode, and which argument that is.
+/// Calls that create a file with a mode, and the index of the mode argument.
 const MAKING: &[(i64, u8)] = &[
     (libc::SYS_openat, 3),
     (libc::SYS_mkdirat, 2),
@@ -72,7 +72,7 @@ const MAKING: &[(i64, u8)] = &[
     (libc::SYS_mknod, 1),
 ];
 
-/// Calls that change a file's mode, and which argument that is.
+/// Calls that change a file's mode, and the index of the mode argument.
 const MODES: &[(i64, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -81,7 +81,7 @@ const MODES: &[(i64, u8)] = &[
     (libc::SYS_chmod, 1),
 ];
 
-/// Calls that change a file's times.
+/// Calls that change a file's timestamps.
 const TIMES: &[i64] = &[
     libc::SYS_utimensat,
     #[cfg(target_arch = "x86_64")]
@@ -93,7 +93,7 @@ const TIMES: &[i64] = &[
 /// Bits that run a program as another user.
 const SET_ID: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
 
-/// The argument has `value` in the bits of `mask` (its low 32 bits: what the kernel looks at).
+/// The argument equals `value` in the bits of `mask` (in its low 32 bits, which are those that the kernel uses).
 fn has(index: u8, mask: u32, value: u32) -> Result<SeccompCondition, Error> {
     let op = SeccompCmpOp::MaskedEq(u64::from(mask));
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, u64::from(value))
@@ -108,7 +108,7 @@ fn is_not(index: u8, value: i32) -> Result<SeccompCondition, Error> {
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
 }
 
-/// All 64 bits differ.
+/// The argument differs from `value`, compared in all 64 bits.
 fn differs(index: u8, value: i32) -> Result<SeccompCondition, Error> {
     let value = u64::from(value.cast_unsigned());
     SeccompCondition::new(index, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, value)
@@ -118,13 +118,13 @@ fn is_null(index: u8) -> Result<SeccompCondition, Error> {
     SeccompCondition::new(index, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)
 }
 
-/// Adds a rule that holds where all conditions do.
+/// Adds a rule that matches if all conditions hold.
 fn rule(rules: &mut Rules, call: i64, all: Vec<SeccompCondition>) -> Result<(), Error> {
     rules.entry(call).or_default().push(SeccompRule::new(all)?);
     Ok(())
 }
 
-/// Adds rules that hold where the argument has one of these values.
+/// Adds rules that match if the argument has one of these values.
 fn is_one_of(rules: &mut Rules, call: i64, index: u8, values: &[u64]) -> Result<(), Error> {
     for value in values {
         rule(rules, call, vec![is(index, value & 0xFFFF_FFFF)?])?;
@@ -139,8 +139,8 @@ fn wide(values: &[i32]) -> Vec<u64> {
         .collect()
 }
 
-/// The whole filter: by number where the number decides, else by `rules`, which get `matched` where one
-/// holds and the other answer where none does.
+/// Assembles the whole filter: by call number if that decides, else by `rules`: the answer is `matched` if one matches,
+/// and the opposite answer if none does.
 fn assemble(
     mut answers: BTreeMap<i64, Answer>,
     otherwise: Answer,
@@ -172,8 +172,8 @@ fn assemble(
     Ok(filter)
 }
 
-/// What comes first on `x86_64`: a call by the x32 numbers, which the rules would not recognise, kills.
-/// (Another architecture is killed by the filters themselves.)
+/// The first instructions on `x86_64`: a call by an x32 number, which the rules would not recognise, kills.
+/// (The filters themselves kill calls of another architecture.)
 fn prelude() -> BpfProgram {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_AT_LEAST: u16 = 0x35;

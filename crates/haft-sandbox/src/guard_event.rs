@@ -1,47 +1,47 @@
-//! What happened to guarded paths while a command ran.
+//! `GuardEvent`: what happened to guarded paths while a command ran.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Something that happened to a guarded path while a command worked in the live workspace. Paths are relative to it.
+/// An event on a guarded path while a command worked in the live workspace. Paths are relative to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GuardEvent {
-    /// Something appeared under a guarded name and was renamed. Whether the command or a program outside made it cannot be told.
+    /// A file or folder appeared under a guarded name and was renamed. It is unknown whether the command or a program outside created it.
     MovedAside {
-        /// Where it was.
+        /// Its path when it appeared.
         path: PathBuf,
-        /// Where it is now.
+        /// Its path now.
         to: PathBuf,
     },
     /// A program outside replaced or removed the path, which lifts its guard for a moment; it is guarded again. In that moment the
-    /// command could change what is there now.
+    /// command could change the file that is there now.
     Replaced {
         /// The path.
         path: PathBuf,
     },
-    /// A program outside replaced a hidden path, or a protected one in a way that leaves it open to the command, which was ended:
-    /// it may have read or changed what is there now.
+    /// A program outside replaced a hidden path, or a protected one in a way that leaves it open to the command, which was killed:
+    /// it may have read or changed the file that is there now.
     Exposed {
         /// The path.
         path: PathBuf,
     },
-    /// There were more events than are listed. A command that still ran was ended.
+    /// There were more events than are listed. If the command was still running, it was killed.
     TooMany,
-    /// The workspace could not be searched to its end for new guarded names.
+    /// The search of the workspace for new guarded names could not be completed.
     Unsearched,
 }
 
 impl GuardEvent {
-    /// How something is called that was moved aside: the `number`th of its name.
+    /// Returns the new path of something moved aside: the `number`th of its name.
     pub(crate) fn aside(path: &Path, number: u32) -> PathBuf {
         let mut name = OsString::from(path.file_name().unwrap_or_default());
         name.push(format!(".moved-aside-{number}"));
         path.with_file_name(name)
     }
 
-    /// Its kind, a number and a path, which is all there is to say.
+    /// Returns its kind, a number and a path, which describe it completely.
     pub(crate) fn parts(&self) -> (i32, i32, &Path) {
         match self {
             Self::MovedAside { path, to } => {
@@ -56,7 +56,7 @@ impl GuardEvent {
         }
     }
 
-    /// Reads [`parts`](Self::parts) back.
+    /// Restores an event from its [`parts`](Self::parts).
     pub(crate) fn of_parts(kind: i32, number: i32, path: PathBuf) -> Option<Self> {
         Some(match kind {
             0 => Self::MovedAside {

@@ -1,4 +1,4 @@
-//! `HostProgram`: a program of this machine that haft starts for the user and not for a tool: a notice on the desktop, the
+//! `HostProgram`: a program of this machine that haft starts for the user rather than for a tool: a desktop notification, the
 //! browser, haft itself in the background.
 //!
 //! It runs outside any jail, so its path comes from [`Places::program`](crate::places::Places::program), and never through a shell.
@@ -18,10 +18,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use crate::jail::sys::keep_from_programs;
 use crate::spawn::{self, Start};
 
-/// How often a program with a limit is asked whether it has ended.
+/// How often to check whether a program with a time limit has exited.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A program and what it is started with: nothing on its input, its output thrown away, in a process group of its own.
+/// A program and how to start it: no input, output discarded, in its own process group.
 #[derive(Debug)]
 pub struct HostProgram {
     program: PathBuf,
@@ -32,7 +32,7 @@ pub struct HostProgram {
 }
 
 impl HostProgram {
-    /// The program at this path, under the name by which it was looked for: some programs do what their name says.
+    /// Creates a host program from its path and the name under which it was looked up: some programs behave by their name.
     pub fn new(program: &Path, name: &str) -> Self {
         Self {
             program: program.to_owned(),
@@ -43,12 +43,12 @@ impl HostProgram {
         }
     }
 
-    /// This program again: the very file that runs, whatever lies at its path by now.
+    /// Returns this program: the very file that is running, whatever is at its path by now.
     pub fn this(name: &str) -> Self {
         Self::new(Path::new("/proc/self/exe"), name)
     }
 
-    /// With these arguments.
+    /// Adds arguments.
     #[must_use]
     pub fn with_arguments<A: Into<OsString>>(
         mut self,
@@ -58,7 +58,7 @@ impl HostProgram {
         self
     }
 
-    /// With these variables and no others.
+    /// Sets these variables, which are the only ones it gets.
     #[must_use]
     pub fn with_variables<'a>(
         mut self,
@@ -70,24 +70,24 @@ impl HostProgram {
         self
     }
 
-    /// In this folder instead of the root.
+    /// Sets its working folder, instead of the root.
     #[must_use]
     pub fn in_folder(mut self, folder: &Path) -> Self {
         folder.clone_into(&mut self.folder);
         self
     }
 
-    /// What it writes to its standard error goes to this file.
+    /// Sets the file that its standard error goes to.
     #[must_use]
     pub fn with_log(mut self, log: File) -> Self {
         self.log = Some(log);
         self
     }
 
-    /// Runs it to its end. One that takes longer than `limit` is ended with all of its process group. Blocks.
+    /// Runs it until it exits. If it takes longer than `limit`, it is killed with its whole process group. Blocks.
     ///
     /// # Errors
-    /// It cannot be started, or took too long.
+    /// If it cannot be started, or took too long.
     pub fn run(self, limit: Duration) -> io::Result<ExitStatus> {
         let mut child = self.spawn()?;
         let until = Instant::now() + limit;
@@ -96,7 +96,7 @@ impl HostProgram {
                 return Ok(status);
             }
             if Instant::now() >= until {
-                // That it took too long is what there is to say.
+                // The timeout is the error to report.
                 let _ = end(&mut child);
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -104,10 +104,10 @@ impl HostProgram {
         }
     }
 
-    /// Runs it to its end, at most for `limit`, and returns the first `most` bytes that it wrote to its standard output. Blocks.
+    /// Runs it until it exits, at most for `limit`, and returns the first `most` bytes of its standard output. Blocks.
     ///
     /// # Errors
-    /// It cannot be started, took too long, or failed.
+    /// If it cannot be started, took too long, or failed.
     pub fn output(self, limit: Duration, most: u64) -> io::Result<Vec<u8>> {
         let mut child = self.spawn_with(Stdio::piped())?;
         let until = Instant::now() + limit;
@@ -118,7 +118,7 @@ impl HostProgram {
                 .spawn(move || {
                     let mut bytes = Vec::new();
                     let read = pipe.take(most).read_to_end(&mut bytes).map(|_| bytes);
-                    // Where it took too long, nobody waits.
+                    // After a timeout there is no receiver.
                     let _ = send.send(read);
                 })?;
         }
@@ -126,7 +126,7 @@ impl HostProgram {
             thread::sleep(LOOK);
         }
         let is_late = !has_ended(&child)?;
-        // What it started may hold the pipe open. Its process id is its group's until it is waited for.
+        // Its child processes may hold the pipe open. Until it is reaped, its process ID is its group's.
         let status = end(&mut child)?;
         if is_late {
             return Err(io::ErrorKind::TimedOut.into());
@@ -139,20 +139,20 @@ impl HostProgram {
         read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    /// Starts it and leaves it running, also after the end of this process.
+    /// Starts it and leaves it running, even after this process exits.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// If it cannot be started.
     pub fn detach(self) -> io::Result<Detached> {
         let mut child = self.spawn()?;
         let pid = child.id();
         let (tell, ended) = sync_channel(1);
-        // Whoever ends before this process does is waited for, or it would stay in the table of processes.
+        // A thread waits for it, or it would remain a zombie if it exits before this process does.
         thread::Builder::new()
             .name("haft-detached".to_owned())
             .spawn(move || {
                 if let Ok(status) = child.wait() {
-                    // Often nobody asks.
+                    // Often there is no receiver.
                     let _ = tell.send(status);
                 }
             })?;
@@ -170,23 +170,23 @@ impl HostProgram {
             env: &self.env,
             cwd: &self.folder,
         };
-        // One that stays would hold what whoever started haft had open: a lock, or a pipe that its reader waits to see closed.
-        // Linux before 5.11 does not know how.
+        // A long-running program would keep open what haft's own caller had open: a lock, or a pipe whose reader waits for it to
+        // close. Linux before 5.11 does not support this.
         let _ = keep_from_programs(3);
         let log = self.log.map_or_else(Stdio::null, Stdio::from);
         start.spawn(Stdio::null(), stdout, log)
     }
 }
 
-/// Whether a child has ended; it is not waited for.
+/// Returns whether a child has exited, without reaping it.
 fn has_ended(child: &Child) -> io::Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     Ok(waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some())
 }
 
-/// Ends a child with its process group, and waits for it.
+/// Kills a child with its process group, and reaps it.
 fn end(child: &mut Child) -> io::Result<ExitStatus> {
-    // It may have ended by itself just now.
+    // It may have exited by itself just now.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     child.wait()
 }
@@ -199,18 +199,18 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// Its process.
+    /// Returns its process ID.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How it ended, if it does within this time. Blocks.
+    /// Returns how it exited, if it does within this time. Blocks.
     pub fn ended_within(&self, limit: Duration) -> Option<ExitStatus> {
         self.ended.recv_timeout(limit).ok()
     }
 }
 
-/// The programs of this name on a `PATH`, in its order; folders that are not absolute do not count.
+/// Returns the programs of this name on a `PATH`, in order; relative folders are ignored.
 pub(crate) fn on_path(name: &str, path: &OsStr) -> impl Iterator<Item = PathBuf> {
     let folders: Vec<_> = std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())

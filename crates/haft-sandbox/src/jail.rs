@@ -1,4 +1,4 @@
-//! The jail driver, host side: plans a jail, starts its supervisor, hears how it went.
+//! The jail driver on the host side: plans a jail, starts its supervisor and receives its reports.
 
 pub(crate) mod bare;
 pub(crate) mod guards;
@@ -55,14 +55,14 @@ use crate::strength::{Probe, Strength};
 use crate::tree::Tree;
 use crate::{Config, StartError};
 
-/// What the supervisor is called in place of a program's name.
+/// The supervisor's `argv[0]`, in place of a program name.
 const MARKER: &str = "haft-jail-supervisor";
-/// How long a jail may take to set up; a machine that swaps needs some, a hang is an error.
+/// How long a jail may take to set up: a machine that swaps needs some time, but a hang is an error.
 pub(crate) const SETUP: Duration = Duration::from_secs(30);
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// Must be the first thing `main` does in a program that uses the jail. Returns at once, except in the
+/// Must be the first call of `main` in a program that uses the jail. Returns at once, except in the
 /// jail's supervisor (this same program, executed again), where it never returns.
 pub fn enter() {
     if std::env::args_os()
@@ -113,7 +113,7 @@ pub(crate) async fn start(
     Ok(started)
 }
 
-/// What all jails of one sandbox find on this machine.
+/// What all jails of one sandbox use on this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
     system: SystemList,
@@ -122,7 +122,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Looks at it.
+    /// Inspects the machine.
     pub(crate) fn find(config: &Config) -> Self {
         Self {
             system: SystemList::find(config),
@@ -132,7 +132,7 @@ impl Machine {
     }
 }
 
-/// What a jail is set up as.
+/// The level at which a jail is set up.
 #[derive(Debug, Clone, Copy)]
 struct Level {
     strength: Strength,
@@ -141,7 +141,7 @@ struct Level {
     memory: MemoryBound,
 }
 
-/// The tree of a supervisor, and the socket by which it gets its plan.
+/// Returns the tree of a supervisor and the socket over which it receives its plan.
 fn watched_tree(supervisor: Supervisor) -> Result<(Tree, UnixStream), StartError> {
     let Supervisor { child, link } = supervisor;
     let held = link.try_clone().map_err(failed("make a socket"))?;
@@ -149,7 +149,7 @@ fn watched_tree(supervisor: Supervisor) -> Result<(Tree, UnixStream), StartError
     Ok((tree, link))
 }
 
-/// Takes or starts a supervisor, plans meanwhile, and returns when the command has been executed.
+/// Takes or starts a supervisor, plans meanwhile, and returns once the command has been executed.
 async fn set_up(
     config: &Config,
     machine: &Machine,
@@ -192,7 +192,7 @@ async fn set_up(
     Ok((started, held))
 }
 
-/// Has the memory of the whole tree bounded: by a group, else by looking, as far as the probe found that to work.
+/// Limits the memory of the whole tree: by a control group, else by watching it, as far as the probe found that to work.
 fn bound_memory(tree: &mut Tree, plan: &mut Plan, machine: &Machine, level: Level) {
     let bytes = plan.caps.data;
     if bytes == u64::MAX || level.memory == MemoryBound::Process {
@@ -211,7 +211,7 @@ fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
     move |source| StartError::System { step, source }
 }
 
-/// A jail of this plan, whose first program has the two descriptors as its output.
+/// Launches a jail with this plan; the two descriptors become the output of its first program.
 pub(crate) async fn launch(
     config: &Config,
     plan: &Plan,
@@ -224,7 +224,7 @@ pub(crate) async fn launch(
     Ok(tree)
 }
 
-/// Tells a supervisor its plan and hears how far it came, with the listener that may come with that.
+/// Sends a supervisor its plan and receives the first report, with the listener that may come with it.
 async fn ready(
     link: UnixStream,
     plan: &Plan,
@@ -259,7 +259,7 @@ async fn ready(
     }
 }
 
-/// Opens the outlet, where the command has one; a jail that gave no listener is not left without.
+/// Opens the outlet if the command has one; a jail that handed over no listener is an error.
 fn gate(spec: &CommandSpec, listener: Option<OwnedFd>) -> io::Result<Option<Gate>> {
     let Network::Outlet(outlet) = &spec.network else {
         return Ok(None);
@@ -281,8 +281,8 @@ async fn talk(
         let send = || send_file(&link, b"i", &input);
         link.async_io(Interest::WRITABLE, send).await?;
     }
-    // The report and no further: the next one is the end's. Dropping the stream leaves the connection
-    // open, as the tree holds another handle on it.
+    // Reads the first report and nothing after it: the next one reports the exit. Dropping the stream leaves the
+    // connection open, because the tree holds another handle to it.
     let (mut bytes, mut listener) = (vec![0; Report::HEAD], None);
     receive(&link, &mut bytes, &mut listener).await?;
     bytes.resize(Report::HEAD + Report::text_length(&bytes), 0);
@@ -296,7 +296,7 @@ fn wrong(path: &Path, why: &str) -> StartError {
     StartError::Spec(format!("`{}` {why}", path.display()))
 }
 
-/// What is run, within which limits and in which network.
+/// Plans the program to run, its limits and its network.
 fn words_and_limits(level: Level, spec: &CommandSpec) -> Result<Plan, StartError> {
     Ok(Plan {
         argv: spec.words(),
@@ -316,7 +316,7 @@ fn words_and_limits(level: Level, spec: &CommandSpec) -> Result<Plan, StartError
     })
 }
 
-/// Everything about the jail, and what holds places in the workspace meanwhile.
+/// Plans the whole jail, and prepares the guards that hold places in the workspace while the command runs.
 async fn plan(
     places: &Places,
     system: &SystemList,
@@ -335,7 +335,7 @@ async fn plan(
         plan.workspace.clone_from(&workspace);
         let mut mounts = spec.mounts.clone();
         mounts.guards.extend(hidden(places, &workspace));
-        // On a view, names that are absent may be made: that is judged afterwards.
+        // On a view, the command may create absent names: they are judged afterwards.
         let holding = own_root && !mounts.only_reads && mounts.view.is_none();
         plan.watched = watched(&mounts, own_root);
         guards = Guards::prepare(workspace, mounts, holding)
@@ -372,20 +372,20 @@ async fn plan(
     Ok((plan, guards))
 }
 
-/// The guarded names, where programs outside work in the same folder as the command: a view has covers that they
-/// cannot lift, and below that strength there are none.
+/// Returns the guarded names, if programs outside work in the same folder as the command: they cannot lift the covers
+/// of a view, and below that strength there are none.
 fn watched(mounts: &Mounts, own_root: bool) -> Option<Names> {
     let live = own_root && mounts.view.is_none() && !mounts.guards.is_empty();
     live.then(|| {
         if mounts.only_reads {
-            // It makes nothing.
+            // Such a command creates nothing.
             return Names::default();
         }
         Names::of(mounts)
     })
 }
 
-/// The workspace and what else this command may read, as binds and as grants.
+/// Plans the workspace and the other files that this command may read, as binds and as grants.
 fn files(
     plan: &mut Plan,
     places: &Places,
@@ -449,7 +449,7 @@ fn files(
     Ok(())
 }
 
-/// The views of folders of the user's home, below the command's own.
+/// Plans the views of folders of the user's home, below the command's own.
 fn home_folders(
     plan: &mut Plan,
     places: &Places,
@@ -471,7 +471,7 @@ fn home_folders(
     Ok(())
 }
 
-/// The overlay of a view. Nothing of it may lie in the folder that it shows, where the command would see and change it.
+/// Plans the overlay of a view. None of its folders may lie in the folder shown, where the command would see and change them.
 fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartError> {
     for folder in [&view.upper, &view.work] {
         if !folder.is_absolute() || folder.starts_with(&lower) {
@@ -489,7 +489,7 @@ fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartE
     })
 }
 
-/// What is the host's own in a workspace is not seen there, whoever starts the command.
+/// Returns guards that hide the host's own files in a workspace, whoever starts the command.
 fn hidden(places: &Places, workspace: &Path) -> Vec<Guard> {
     let hide = |path: &Path| {
         if workspace.join(path).is_file() {
@@ -501,12 +501,12 @@ fn hidden(places: &Places, workspace: &Path) -> Vec<Guard> {
     places.own_within(workspace).map(hide).collect()
 }
 
-/// Parents before children; a stable sort, so the list's own order stays otherwise.
+/// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.
 pub(crate) fn depth(entry: &Entry) -> usize {
     entry.target().components().count()
 }
 
-/// The environment inside: nothing of this process's own.
+/// Builds the environment inside; nothing of this process's own is passed on.
 fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<OsString> {
     let toolchains = || spec.mounts.toolchains.iter();
     let folders = spec.path_first.iter().chain(&system.path).cloned();
@@ -544,8 +544,8 @@ fn caps(limits: &ProcessLimits) -> Caps {
     let data = mib(limits.memory_mb);
     Caps {
         data,
-        // Address space is reserved far beyond what is used by runtimes with a garbage collector;
-        // this only bounds shared memory, which the limit on data does not count.
+        // Runtimes with a garbage collector reserve far more address space than they use; this only
+        // limits shared memory, which the data limit does not count.
         address: data.saturating_mul(4).max(data.saturating_add(16 << 30)),
         pids: limits.pids.map_or(u64::MAX, u64::from),
         file: mib(limits.file_mb),
@@ -554,10 +554,10 @@ fn caps(limits: &ProcessLimits) -> Caps {
     }
 }
 
-/// The sockets a command may make: what they reach is bounded by the network it is in, and by its root.
+/// Returns which sockets a command may create; its network namespace and its root limit what they reach.
 fn sockets(network: &Network, own_root: bool, scopes: bool) -> Sockets {
     match (network, own_root) {
-        // In the host's network its abstract sockets would be in reach, and without a root its socket files.
+        // In the host's network it could reach the host's abstract sockets, and without a root of its own the host's socket files.
         (Network::Host, _) if !(own_root && scopes) => Sockets::Internet,
         (_, true) => Sockets::All,
         (_, false) => Sockets::None,
@@ -569,7 +569,7 @@ fn filters(level: Level, network: &Network) -> Result<Vec<BpfProgram>, StartErro
     let differs = Differs {
         around: Around::of(namespaces, level.landlock),
         sockets: sockets(network, namespaces, level.landlock >= filter::SCOPES),
-        // Where memory is only looked at, what no process maps would not be seen.
+        // If memory is only watched, memory files that no process maps would go unnoticed.
         memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
         role: filter::command::Role::Command,
     };

@@ -1,4 +1,4 @@
-//! The only place that starts a process: jailed commands, bounded output, whole trees ended.
+//! The only crate that starts processes: jailed commands with bounded output, killed as whole process trees.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,13 +16,13 @@
 //! ```
 //!
 //! A program that uses the jail calls [`enter`] first in `main`: the jail's supervisor is the program's
-//! own binary, executed again. There is no helper to install and nothing to look up on a path that
-//! somebody else could change. A host without a `main` of its own (a library inside an interpreter)
-//! names a binary that does call it in [`Config::supervisor`].
+//! own binary, executed again. There is no helper to install and no path lookup that another user or a
+//! tool could redirect. A host without a `main` of its own (a library inside an interpreter) names a
+//! binary that does call it in [`Config::supervisor`].
 //!
-//! The jail never weakens itself: a machine that cannot give [`Config::require`] gets a refusal that
-//! names what is missing and how to get it ([`Sandbox::probe`] has the same for a doctor command), and
-//! only [`Backend::Passthrough`], chosen by name and with [`Strength::None`] required, runs without a jail.
+//! The jail never weakens itself: on a machine that cannot provide [`Config::require`], a start fails with an
+//! error that names what is missing and how to get it ([`Sandbox::probe`] reports the same for a doctor command).
+//! Only [`Backend::Passthrough`], chosen by name and with [`Strength::None`] required, runs without a jail.
 
 pub mod code;
 mod command;
@@ -78,35 +78,34 @@ pub enum Backend {
     /// Namespaces, Landlock and seccomp, set up by this crate.
     #[default]
     Jail,
-    /// No confinement at all; only ever by explicit choice. The tree is still ended as a whole.
+    /// No confinement at all; only ever by explicit choice. The process tree is still killed as a whole.
     Passthrough,
 }
 
-/// How a [`Sandbox`] is made.
+/// The configuration of a [`Sandbox`].
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The driver.
     pub backend: Backend,
     /// The weakest confinement that is acceptable, whatever the backend; nothing runs below it.
-    /// [`Backend::Passthrough`] needs [`Strength::None`] here, in so many words.
+    /// [`Backend::Passthrough`] needs an explicit [`Strength::None`] here.
     pub require: Strength,
-    /// The strongest confinement to set up, for a machine on which a tool cannot live with a stronger
-    /// one; none = the strongest there is. Must not be below `require`.
+    /// The strongest confinement to set up, for a machine on which some tool does not work under a stronger
+    /// one; `None` = the strongest available. Must not be below `require`.
     pub at_most: Option<Strength>,
-    /// A binary that calls [`enter`] first in its `main`, for hosts that do not; none = this program.
+    /// A binary that calls [`enter`] first in its `main`, for hosts that do not; `None` = this program.
     /// It runs outside the jail, so it must lie where no tool can change it.
     pub supervisor: Option<PathBuf>,
-    /// What the host knows about its files: what no jail shows, and what tools may change.
+    /// What the host declares about its files: which ones no jail shows, and which ones tools may change.
     pub places: Places,
-    /// Folders outside the system's (an interpreter, a toolchain) that every jail sees read-only. Each
-    /// one's `bin`, where it has one, is put on `PATH`. One that must not be shown is an error of every
-    /// start.
+    /// Folders outside the system's (an interpreter, a toolchain) that every jail sees read-only. The `bin`
+    /// folder of each, if it has one, is put on `PATH`. If one of them must not be shown, every start fails.
     pub extra_read_only: Vec<PathBuf>,
-    /// Find `python3` and `node` on this process's own `PATH` and show the exact parts of their
+    /// Whether to find `python3` and `node` on this process's own `PATH` and show the exact parts of their
     /// installations read-only. Needs [`Places::declared`].
     pub detect_interpreters: bool,
-    /// Bound the memory of commands by control groups of their own, where some can be made below or
-    /// beside this process's; else their trees are watched.
+    /// Whether to limit the memory of commands with control groups of their own, if some can be created below or
+    /// beside this process's; otherwise the sandbox watches their process trees.
     pub cgroups: bool,
 }
 
@@ -125,16 +124,16 @@ impl Default for Config {
     }
 }
 
-/// Why a command was not started.
+/// The reason why a command was not started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The machine, or the backend, does not give what [`Config::require`] asks for.
+    /// The machine, or the backend, does not provide what [`Config::require`] demands.
     #[error("start a command: the sandbox's strength here is {have}, {need} is required ({why})")]
     TooWeak {
-        /// What the machine gives.
+        /// What the machine provides.
         have: Strength,
-        /// What was asked for.
+        /// What [`Config::require`] demands.
         need: Strength,
         /// What is missing and how to get it, one sentence each.
         why: String,
@@ -147,51 +146,51 @@ pub enum StartError {
     Program {
         /// The program as given.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A path must not be shown in a jail, or a program must not be started outside of one.
     #[error("start a command: {0}")]
     Refused(#[from] Refused),
-    /// The command or its mounts make no sense.
+    /// The command or its mounts are invalid.
     #[error("start a command: {0}")]
     Spec(String),
-    /// The jail could not be set up although the probe succeeded; nothing ran.
+    /// Setting up the jail failed although the probe succeeded; nothing ran.
     #[error("set up the jail: {step}: {source}")]
     Jail {
         /// The step that failed.
         step: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A view needs a root of the command's own, which this confinement does not make.
+    /// A view needs a root file system of the command's own, which this confinement does not create.
     #[error(
         "start a command: it works on a view of the workspace, which needs namespaces of its own, and the confinement here is {0}"
     )]
     NoView(Strength),
-    /// An outlet needs a network of the command's own, which this confinement does not make.
+    /// An outlet needs a network namespace of the command's own, which this confinement does not create.
     #[error(
         "start a command: it may only use the network by an outlet, which needs namespaces of its own, and the confinement here is {0}"
     )]
     NoOutlet(Strength),
-    /// An interpreter could not be started or did not come so far as to be locked.
+    /// An interpreter could not be started, or failed before it could be locked down.
     #[error("start an interpreter: {0}")]
     Interpreter(String),
-    /// There is no interpreter that works in the jail.
+    /// No interpreter works in the jail.
     #[error("start a script: {0}")]
     NoInterpreter(Missing),
-    /// The jail for scripts was shut.
+    /// The jail for scripts was shut down.
     #[error("start a script: its jail was shut")]
     Shut,
     /// There is no tokio runtime with I/O and time enabled around the call.
     #[error("start a command: no tokio runtime")]
     NoRuntime,
-    /// A pipe, a descriptor or a process could not be had.
+    /// The system did not provide a pipe, a descriptor or a process.
     #[error("start a command: {step}: {source}")]
     System {
-        /// What was tried.
+        /// The step that failed.
         step: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -216,7 +215,7 @@ impl Inner {
 }
 
 impl Sandbox {
-    /// A sandbox of this configuration; nothing is tried yet.
+    /// Creates a sandbox with this configuration; nothing is probed yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -228,8 +227,8 @@ impl Sandbox {
         }
     }
 
-    /// This sandbox for another runtime: it waits for no probe that a task of this one is running. Where this runtime waits
-    /// for the other one, such a probe would never end.
+    /// Returns this sandbox for use in another tokio runtime: it does not wait for a probe that a task of the current runtime is running.
+    /// If the current runtime waits for the other one, that probe would never finish.
     #[must_use]
     pub fn for_other_runtime(&self) -> Self {
         if self.inner.probe.initialized() {
@@ -239,12 +238,12 @@ impl Sandbox {
         }
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.inner.config
     }
 
-    /// What the machine gives, found out by running a child that does nothing in the jail; done once.
+    /// Returns what the machine provides, found by running a child that does nothing in the jail; probes only once.
     pub async fn probe(&self) -> &Probe {
         self.inner
             .probe
@@ -252,20 +251,20 @@ impl Sandbox {
             .await
     }
 
-    /// Starts a command and returns when it has been executed.
+    /// Starts a command and returns once it has been executed.
     ///
-    /// Must be called inside a tokio runtime with I/O and time enabled; the process is read and ended by
-    /// a task of that runtime, and dies with it.
+    /// Must be called inside a tokio runtime with I/O and time enabled: a task of that runtime reads the
+    /// process's output and ends it, and the process dies with the runtime.
     ///
     /// # Errors
-    /// Where the command cannot be started, or only below [`Config::require`].
+    /// If the command cannot be started, or only below [`Config::require`].
     pub async fn start(&self, spec: CommandSpec) -> Result<Running, StartError> {
         running::serve(self.begin(&spec, None).await?, &spec)
     }
 
-    /// Starts a command that is talked to while it runs. Its standard input and output are pipes that this returns the other
-    /// ends of: dropping the sender ends its input, and what it writes waits until it is read. Its standard error goes
-    /// to [`Running::stderr`]; what [`CommandSpec::stdin`] says does not count.
+    /// Starts a command that the caller talks to while it runs. Its standard input and output are pipes whose other ends this returns:
+    /// dropping the sender closes its input, and its output waits in the pipe until it is read. Its standard error goes
+    /// to [`Running::stderr`]; [`CommandSpec::stdin`] is ignored.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -280,8 +279,8 @@ impl Sandbox {
         Ok((running::serve(started, &spec)?, sender, receiver))
     }
 
-    /// Starts a command whose standard input is a pipe that this returns the other end of: dropping it ends the input. Its output
-    /// goes to the logs; what [`CommandSpec::stdin`] says does not count.
+    /// Starts a command whose standard input is a pipe and returns the pipe's other end; dropping it closes the input. The command's
+    /// output goes to the logs; [`CommandSpec::stdin`] is ignored.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -301,7 +300,7 @@ impl Sandbox {
         Ok((self.begin(spec, Some(theirs)).await?, sender))
     }
 
-    /// Executes a command, with this input where there is one; nothing reads it yet.
+    /// Executes a command, with `input` as its standard input if given; nothing reads its output yet.
     async fn begin(
         &self,
         spec: &CommandSpec,
@@ -322,8 +321,8 @@ impl Sandbox {
         }
     }
 
-    /// The same in the jail, whatever the backend is: for what the host runs by itself, over data or in
-    /// folders that somebody else writes.
+    /// Like [`start`](Self::start), but in the jail whatever the backend is: for commands that the host runs itself on
+    /// data or in folders that others can write.
     ///
     /// # Errors
     /// As [`start`](Self::start).

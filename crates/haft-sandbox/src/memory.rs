@@ -1,4 +1,4 @@
-//! Memory of a command's whole tree of processes: bounded by a control group, else by looking.
+//! Limits the memory of a command's whole process tree: by a control group, else by watching it.
 
 pub(crate) mod cgroup;
 pub(crate) mod sockets;
@@ -6,13 +6,13 @@ pub(crate) mod watch;
 
 use std::fmt;
 
-/// What bounds the memory of a command.
+/// The mechanism that limits the memory of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MemoryBound {
-    /// A limit for each process, and no more.
+    /// Only a limit for each process.
     #[default]
     Process,
-    /// The tree's memory is summed again and again while it runs; a tree that has too much is ended.
+    /// The sandbox repeatedly sums the tree's memory while it runs, and kills a tree that uses too much.
     Watched,
     /// A control group of its own (version 1).
     CgroupV1,
@@ -21,7 +21,7 @@ pub enum MemoryBound {
 }
 
 impl MemoryBound {
-    /// The words in a doctor's line and in results.
+    /// Returns the text used by the doctor command and in results.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Process => "rlimit of each process",

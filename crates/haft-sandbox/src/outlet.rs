@@ -1,8 +1,8 @@
-//! `Outlet`: the one address of a jail's own network that somebody outside answers.
+//! `Outlet`: answers the only address in a jail's network namespace that leads outside.
 //!
-//! The jail's first process makes a listener in the jail's network and hands it to this process; the
-//! command never has it. What is connected to it arrives here, whatever the command's variables say,
-//! and there is no other way out. When the listener is gone the address refuses like any other.
+//! The jail's first process creates a listener in the jail's network and hands it to this process; the
+//! command never has it. Connections to it arrive here, whatever the command's variables say, and there
+//! is no other way out. Once the listener is closed, the address refuses connections like any other.
 
 use std::fmt;
 use std::future::Future;
@@ -16,31 +16,31 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Where a jail with an outlet reaches it. The network is the jail's own, so the port is always free; it
-/// is the one that proxies are known by, and below those that a system hands out by itself.
+/// The address at which a jail with an outlet reaches it. The network is the jail's own, so the port is always free; it
+/// is a well-known proxy port, and below the range of ephemeral ports.
 pub const OUTLET_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128));
 
-/// Connections of one command that are served at once; more wait in the kernel's short queue.
+/// Maximum number of connections of one command served at the same time; more wait in the kernel's short queue.
 const MOST: usize = 64;
-/// How long nothing is accepted after an error, which is this process's lack of descriptors.
+/// How long to stop accepting after an error, which means that this process lacks descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves one connection; dropped when the command has ended.
+/// The future that serves one connection; dropped when the command has ended.
 pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Answers the connections of one command.
 pub trait Outlet: Send + Sync + fmt::Debug {
-    /// Serves a connection that the command, or anything that it started, has opened. Up to 64 are served at
-    /// once, each by a task that ends with the command.
+    /// Serves a connection opened by the command or a process that it started. Up to 64 are served at the same
+    /// time, each by a task that ends with the command.
     fn serve(&self, connection: TcpStream) -> Serving;
 }
 
-/// An outlet at work; ends with the value.
+/// A running outlet; stops when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Gate(JoinHandle<()>);
 
 impl Gate {
-    /// Accepts on the listener that came from inside.
+    /// Accepts connections on the listener that came from inside.
     pub(crate) fn open(listener: OwnedFd, outlet: Arc<dyn Outlet>) -> io::Result<Self> {
         let listener = std::net::TcpListener::from(listener);
         listener.set_nonblocking(true)?;
@@ -51,7 +51,7 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        // With it go its connections.
+        // Its connections end with it.
         self.0.abort();
     }
 }

@@ -1,9 +1,9 @@
 //! A bounded log of one output stream, read by absolute byte offset.
 //!
-//! A log keeps the beginning of what a command says, without a gap, and its newest bytes where there is more than that: a
-//! flood leaves both what was said first and what was said last. Long output goes to a file, so that a log takes
-//! little memory whatever comes. An offset counts every byte that ever came, so a reader that goes on at
-//! [`Chunk::next`] sees each byte exactly once, or is told how many it missed.
+//! A log keeps the beginning of a command's output without a gap, and the newest bytes if there is more than that: after a
+//! flood, both the first and the last output are available. Long output goes to a file, so that a log takes little
+//! memory however much output there is. An offset counts every byte ever written, so a reader that continues at
+//! [`Chunk::next`] sees each byte exactly once, or learns how many it missed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,47 +23,47 @@ use front::Front;
 pub use follower::Follower;
 pub use spool::{DEFAULT_SPOOL, Spool};
 
-/// What a stream keeps in memory unless told otherwise: 8 MiB, some 100,000 lines.
+/// The default limit of a log that is kept in memory: 8 MiB, some 100,000 lines.
 pub const DEFAULT_LOG_CAP: usize = 8 << 20;
 
-/// What is kept of a stream without a gap where it goes to a spool: 256 MiB.
+/// The number of bytes of a stream kept without a gap when it goes to a spool: 256 MiB.
 pub const SPOOLED: u64 = 256 << 20;
 
-/// The newest bytes that are kept beside it: 1 MiB.
+/// The number of newest bytes kept in addition: 1 MiB.
 const NEWEST: usize = 1 << 20;
 
-/// The tail is kept in pieces of this size, dropped from the front one at a time.
+/// The size of the pieces in which the tail is kept; pieces are dropped from the front one at a time.
 const PIECE: usize = 64 << 10;
 
-/// Bytes of a log from one place on.
+/// Bytes of a log from an offset on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where `bytes` starts; above the offset asked for when bytes were lost.
+    /// The offset of `bytes`; higher than the requested offset if bytes were lost.
     pub offset: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How many bytes between the offset asked for and `offset` are no longer kept.
+    /// The number of bytes between the requested offset and `offset` that are no longer kept.
     pub lost: u64,
-    /// Where to go on.
+    /// The offset at which to continue.
     pub next: u64,
-    /// Whether nothing will ever follow `next`.
+    /// Whether the stream has ended at `next`.
     pub ended: bool,
 }
 
-/// Text of a log from one place on; no character is split over two of them.
+/// Text of a log from an offset on; a character is never split over two chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextChunk {
-    /// Where `text` starts in bytes.
+    /// The offset of `text` in bytes.
     pub offset: u64,
-    /// The text; bytes that are no UTF-8 are U+FFFD.
+    /// The text; U+FFFD replaces bytes that are not UTF-8.
     pub text: String,
-    /// The bytes as they came, where the text is not exactly them.
+    /// The original bytes, if the text does not represent them exactly.
     pub bytes: Option<Vec<u8>>,
-    /// How many bytes between the offset asked for and `offset` are no longer kept.
+    /// The number of bytes between the requested offset and `offset` that are no longer kept.
     pub lost: u64,
-    /// Where to go on.
+    /// The offset at which to continue.
     pub next: u64,
-    /// Whether nothing will ever follow `next`.
+    /// Whether the stream has ended at `next`.
     pub ended: bool,
 }
 
@@ -86,25 +86,25 @@ impl Window {
     }
 }
 
-/// One stream's output: bounded, readable by offset, waitable.
+/// The output of one stream: bounded, readable by offset; readers can wait for more.
 #[derive(Debug)]
 pub struct Log {
     tail_cap: usize,
     kept: Mutex<Window>,
     end: watch::Sender<End>,
-    /// How far the reader has come that follows it.
+    /// How far the follower has read.
     follower: Reached,
 }
 
 impl Log {
-    /// An empty log that keeps at most `cap` bytes (at least 4 KiB), all in memory.
+    /// Creates an empty log that keeps at most `cap` bytes (at least 4 KiB), all in memory.
     pub fn new(cap: usize) -> Self {
         let cap = cap.max(4096);
         let tail = (cap / 4).min(NEWEST);
         Self::of(Front::new((cap - tail) as u64, None), tail)
     }
 
-    /// An empty log that keeps at most [`SPOOLED`] bytes without a gap, in a file of this spool where they are many.
+    /// Creates an empty log that keeps at most [`SPOOLED`] bytes without a gap, in a file of this spool if they are too many for memory.
     pub fn spooled(spool: Arc<Spool>) -> Self {
         Self::of(Front::new(SPOOLED, Some(spool)), NEWEST)
     }
@@ -126,28 +126,28 @@ impl Log {
         self.kept.lock()
     }
 
-    /// How many bytes came, kept or not.
+    /// Returns the number of bytes written so far, kept or not.
     pub fn total(&self) -> u64 {
         self.end.borrow().total
     }
 
-    /// Whether the stream has ended.
+    /// Returns whether the stream has ended.
     pub fn ended(&self) -> bool {
         self.end.borrow().ended
     }
 
-    /// How many bytes from the middle are no longer kept.
+    /// Returns the number of bytes in the middle that are no longer kept.
     pub fn lost(&self) -> u64 {
         let kept = self.lock();
         self.total() - kept.front.length() - kept.tail_len as u64
     }
 
-    /// Why less is kept than might be, if something went wrong.
+    /// Returns why the log keeps less than it could, if something went wrong.
     pub fn trouble(&self) -> Option<String> {
         self.lock().front.trouble().map(str::to_owned)
     }
 
-    /// The bytes from `offset` on that are kept without a gap: they begin later where bytes were lost there.
+    /// Returns the range of bytes from `offset` on that is kept without a gap; it starts later if bytes were lost at `offset`.
     pub fn unbroken(&self, offset: u64) -> Range<u64> {
         let kept = self.lock();
         let total = self.end.borrow().total;
@@ -158,7 +158,7 @@ impl Log {
         }
     }
 
-    /// Whether bytes from the middle are no longer kept.
+    /// Returns whether bytes in the middle are no longer kept.
     pub fn truncated(&self) -> bool {
         self.lost() > 0
     }
@@ -197,12 +197,12 @@ impl Log {
         self.end.send_modify(|end| end.total += added);
     }
 
-    /// Marks the end; wakes everybody who waits.
+    /// Marks the end of the stream and wakes all waiters.
     pub fn finish(&self) {
         self.end.send_modify(|end| end.ended = true);
     }
 
-    /// At most `max` bytes from `offset` on, in one piece; empty where nothing is there yet.
+    /// Returns at most `max` bytes from `offset` on, in one piece; empty if there is nothing there yet.
     pub fn read(&self, offset: u64, max: usize) -> Chunk {
         let kept = self.lock();
         let End { total, ended } = *self.end.borrow();
@@ -214,7 +214,7 @@ impl Log {
         };
         let mut bytes = Vec::new();
         if from < front {
-            // What cannot be read back from the disk is missing there; the reader comes again.
+            // If the disk cannot give the bytes back, the chunk lacks them; the reader tries again.
             bytes = kept.front.read(from, max).unwrap_or_default();
         }
         if from + bytes.len() as u64 >= tail_start {
@@ -238,7 +238,7 @@ impl Log {
         }
     }
 
-    /// Where what came so far ends as text: before a character of which only a half has come, while more may come.
+    /// Returns where the text received so far ends: before an incomplete character, as long as the stream has not ended.
     pub fn text_end(&self) -> u64 {
         let End { total, ended } = *self.end.borrow();
         if ended {
@@ -249,10 +249,10 @@ impl Log {
         total - half_character(&last.bytes[..most]) as u64
     }
 
-    /// Fills a buffer from `offset` on; how many bytes it took.
+    /// Fills a buffer from `offset` on; returns the number of bytes written to it.
     ///
     /// # Errors
-    /// The bytes there are no longer kept, or cannot be read back.
+    /// If the bytes there are no longer kept, or cannot be read back.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let chunk = self.read(offset, buffer.len());
         if chunk.lost > 0 {
@@ -267,8 +267,8 @@ impl Log {
         Ok(chunk.bytes.len())
     }
 
-    /// At most `max` bytes (at least 4) from `offset` on as text. A character that has only half come
-    /// is left for the next call; in the tail of a log that lost bytes, half characters are skipped.
+    /// Returns at most `max` bytes (at least 4) from `offset` on as text. An incomplete character is left
+    /// for the next call; in the tail of a log that lost bytes, incomplete characters are skipped.
     pub fn text(&self, offset: u64, max: usize) -> TextChunk {
         let Chunk {
             mut offset,
@@ -287,7 +287,7 @@ impl Log {
             offset += half as u64;
             lost += half as u64;
         }
-        // What follows a gap does not complete the character before it.
+        // The bytes after a gap do not complete the character before it.
         let before_gap = self.read(next, 1).lost > 0;
         if !ended && !before_gap {
             let half = half_character(&bytes);
@@ -311,7 +311,7 @@ impl Log {
         }
     }
 
-    /// Waits until there is something after `seen`, or the stream has ended.
+    /// Waits until there are bytes after `seen`, or the stream has ended.
     pub async fn changed(&self, seen: u64) {
         let mut end = self.end.subscribe();
         // The sender lives in `self`, so this cannot fail.
@@ -319,12 +319,12 @@ impl Log {
     }
 }
 
-/// An offset inside what is kept, which fits memory.
+/// Converts an offset inside the kept bytes, which fits memory.
 fn place(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-/// How many bytes at the end are the start of a character whose rest is not there.
+/// Returns the number of bytes at the end that start a character whose rest is missing.
 fn half_character(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(3) {
         let byte = bytes[bytes.len() - back];

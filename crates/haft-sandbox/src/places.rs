@@ -1,8 +1,8 @@
-//! Which files of this machine a jail may show, and which programs may run before its locks are on.
+//! Decides which files of this machine a jail may show, and which programs may run before its locks are on.
 //!
 //! Every bind mount and every Landlock grant of a path that is not the system's own passes
 //! [`Places::admit`]; every program that haft starts for itself passes [`Places::startable`]. Both
-//! compare canonical paths, so a link changes nothing.
+//! compare canonical paths, so symbolic links make no difference.
 
 mod foreign;
 mod home;
@@ -22,7 +22,7 @@ use self::way::resolved;
 use crate::host_program::on_path;
 
 /// The system's folders of programs and libraries: every jail shows them, and only an administrator
-/// changes them.
+/// can change them.
 pub(crate) const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -34,17 +34,17 @@ pub(crate) const SYSTEM: &[&str] = &[
     "/nix/store",
     "/gnu/store",
 ];
-/// A jail has its own of these.
+/// Folders of which every jail has its own instance.
 const MADE: &[&str] = &["/proc", "/sys", "/dev", "/run", "/var/run", "/etc"];
-/// Folders that hold everybody's files.
+/// Folders that hold the files of all users.
 const SHARED: &[&str] = &[
     "/root", "/home", "/tmp", "/var", "/usr", "/opt", "/mnt", "/boot",
 ];
 
-/// What the host knows about the files of its machine.
+/// What the host declares about the files of its machine.
 ///
-/// The default knows the user's home folders alone. Without [`declared`](Self::declared) no interpreter
-/// outside the system's folders is looked for: it could lie where tools write.
+/// The default knows only the user's home folders. Without [`declared`](Self::declared), the sandbox looks for no
+/// interpreter outside the system's folders: it could lie in a folder that tools write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     own: Vec<PathBuf>,
@@ -70,31 +70,31 @@ impl Default for Places {
 pub struct Refused {
     /// The path, as given.
     pub path: PathBuf,
-    /// Why, as the rest of a sentence that starts with the path.
+    /// The reason, as the rest of a sentence that starts with the path.
     pub why: String,
 }
 
-/// What a path is wanted for.
+/// The purpose for which a path is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted<'a> {
     /// As the folder that a command changes.
     Workspace,
     /// To be read, named by the host.
     Named,
-    /// To be read, as a part of what was found in this prefix.
+    /// To be read, as a part of an installation found in this prefix.
     Part(&'a Path),
-    /// To be read, as a part of a manager's canonical folder, without a link on the way from it.
+    /// To be read, as a part of a manager's canonical folder, with no symbolic link on the way from it.
     Below(&'a Path),
-    /// To be read by commands, because settings say so.
+    /// To be read by commands, because the settings say so.
     Shown,
-    /// To be changed by commands, beside the workspace.
+    /// To be changed by commands, in addition to the workspace.
     Changed,
 }
 
 impl Places {
-    /// Declares what is the host's own (state, settings, files with secrets), which no jail shows, and
-    /// the folders that tools may change, from which nothing is started outside a jail. Paths that do
-    /// not exist yet count too.
+    /// Declares the host's own paths (state, settings, files with secrets), which no jail shows, and the
+    /// folders that tools may change, from which nothing is started outside a jail. Paths that do not exist
+    /// yet count too.
     pub fn declared(
         own: impl IntoIterator<Item = PathBuf>,
         writable: impl IntoIterator<Item = PathBuf>,
@@ -107,10 +107,10 @@ impl Places {
         }
     }
 
-    /// The canonical path of a folder or file that settings show to commands, to be changed or only read.
+    /// Returns the canonical path of a folder or file that settings show to commands, writable or read-only.
     ///
     /// # Errors
-    /// [`Refused`] where no jail may show it: it holds what is haft's own, or credentials, or is a home folder.
+    /// [`Refused`] if no jail may show it: it holds haft's own files or credentials, or is a home folder.
     pub fn check_shown(&self, path: &Path, changed: bool) -> Result<PathBuf, Refused> {
         let wanted = if changed {
             Wanted::Changed
@@ -120,21 +120,21 @@ impl Places {
         self.admit(path, wanted)
     }
 
-    /// The same with these home folders.
+    /// Sets the home folders.
     #[cfg(test)]
     pub(crate) fn with_homes(mut self, homes: impl IntoIterator<Item = PathBuf>) -> Self {
         self.homes = resolved(homes);
         self
     }
 
-    /// Whether tools may change what is at a path, or which file the path leads to: it lies in a folder of theirs, or a link
-    /// on the way to it does.
+    /// Returns whether tools may change the file at a path, or which file the path leads to: it, or a symbolic link on the way to it,
+    /// lies in a folder that tools may change.
     pub fn may_change(&self, path: &Path) -> bool {
         let way = way::to(path).unwrap_or_default();
         self.is_writable(path) || way.iter().any(|path| self.is_writable(path))
     }
 
-    /// The home folder of this user that `folder` is, or holds.
+    /// Returns the home folder of this user that `folder` is or contains.
     pub fn home_within(&self, folder: &Path) -> Option<&Path> {
         let real = folder.canonicalize();
         let folder = real.as_deref().unwrap_or(folder);
@@ -142,7 +142,7 @@ impl Places {
         home.map(PathBuf::as_path)
     }
 
-    /// The canonical path, where a jail may show it. The one place that decides this.
+    /// Returns the canonical path, if the jail may show it. The only place that decides this.
     pub(crate) fn admit(&self, path: &Path, wanted: Wanted<'_>) -> Result<PathBuf, Refused> {
         let refuse = |why: &dyn fmt::Display| refused(path, why);
         let real = path.canonicalize().map_err(|error| refuse(&error))?;
@@ -152,7 +152,7 @@ impl Places {
             return Err(refuse(&"is the system's own, and no jail shows it"));
         }
         let workspace = wanted == Wanted::Workspace;
-        // What lies in a workspace is hidden there.
+        // Own paths inside a workspace are hidden there.
         let holds_own = !workspace && self.own.iter().any(|own| own.starts_with(&real));
         if holds_own || self.own.iter().any(|own| real.starts_with(own)) {
             return Err(refuse(&"holds, or lies in, what is haft's own"));
@@ -186,16 +186,16 @@ impl Places {
         Ok(real)
     }
 
-    /// The canonical path of a program that may be started outside a jail: no tool can change it, or which file its name
+    /// Returns the canonical path of a program that may be started outside a jail: no tool can change it, or which file its name
     /// leads to.
     ///
     /// # Errors
-    /// [`Refused`] where one can, where it is no file, or where it belongs to somebody else.
+    /// [`Refused`] if a tool can, if it is not a file, or if it belongs to another user.
     pub fn check_startable(&self, program: &Path) -> Result<PathBuf, Refused> {
         self.startable(program)
     }
 
-    /// The canonical path of a program that may run before a jail's locks are on: no tool can change
+    /// Returns the canonical path of a program that may run before a jail's locks are on: no tool can change
     /// it, or which file its name leads to.
     pub(crate) fn startable(&self, program: &Path) -> Result<PathBuf, Refused> {
         let refuse = |why: &dyn fmt::Display| refused(program, why);
@@ -222,10 +222,10 @@ impl Places {
         Ok(real)
     }
 
-    /// The first program of this name on a `PATH` that may run outside a jail; none where there is none of the name.
+    /// Returns the first program with this name on a `PATH` that may run outside a jail; `None` if no program has the name.
     ///
     /// # Errors
-    /// [`Refused`] where no program of the name may: tools could have put it there, or another user could change it.
+    /// [`Refused`] if no program of the name may: tools could have put it there, or another user could change it.
     pub fn program(&self, name: &str, path: &OsStr) -> Option<Result<PathBuf, Refused>> {
         let mut first = None;
         for file in on_path(name, path) {
@@ -237,7 +237,7 @@ impl Places {
         first.map(Err)
     }
 
-    /// The own paths below a workspace, relative to it.
+    /// Returns the host's own paths below a workspace, relative to it.
     pub(crate) fn own_within<'a>(&'a self, workspace: &'a Path) -> impl Iterator<Item = &'a Path> {
         self.own
             .iter()
@@ -266,7 +266,7 @@ fn refused(path: &Path, why: &dyn fmt::Display) -> Refused {
     }
 }
 
-/// Whether a path lies in the system's folders.
+/// Returns whether a path lies in the system's folders.
 pub(crate) fn is_system(path: &Path) -> bool {
     SYSTEM.iter().any(|folder| path.starts_with(folder))
 }

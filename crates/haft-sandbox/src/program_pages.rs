@@ -1,4 +1,4 @@
-//! Memory that a program's own files take: most of it is read at the start and never again.
+//! Releases the memory of the program's own files: most of it is read at the start and never again.
 #![allow(
     unsafe_code,
     reason = "no safe wrapper can know that the pages are still as they are in the file"
@@ -8,14 +8,14 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 
-/// Gives the pages of this program's own files (its binary and libraries) back to the system and returns their addresses' number
-/// in bytes. They stay in the system's cache and come back as the program uses them, so call it once, when the start is over.
+/// Releases the pages of this program's own files (its binary and libraries) to the system and returns the size of their address
+/// ranges in bytes. They stay in the system's cache and return as the program uses them, so call it once, after startup.
 ///
-/// Only private mappings of files that are not writable and of which no page was ever written are touched. A library must
-/// not be loaded meanwhile.
+/// Affects only private mappings of files that are not writable and of which no page was ever written. No library may be
+/// loaded meanwhile.
 ///
 /// # Errors
-/// The list of mappings cannot be read. A mapping that the system refuses to give back is passed over.
+/// If the list of mappings cannot be read. A mapping that the system refuses to release is skipped.
 pub fn release_program_pages() -> io::Result<usize> {
     let mappings = fs::read_to_string("/proc/self/smaps")?;
     let released = unwritten(&mappings).into_iter().filter(release);
@@ -24,12 +24,12 @@ pub fn release_program_pages() -> io::Result<usize> {
 
 fn release(addresses: &Range<usize>) -> bool {
     let start = std::ptr::without_provenance_mut(addresses.start);
-    // SAFETY: every page of the mapping is as it is in its file (`unwritten`): the next access finds the same bytes.
+    // SAFETY: every page of the mapping equals its file (`unwritten`): the next access finds the same bytes.
     unsafe { libc::madvise(start, addresses.len(), libc::MADV_DONTNEED) == 0 }
 }
 
-/// The addresses of the mappings whose pages are all as they are in their file. The loader has written to some that are
-/// not writable any more (tables of relocated addresses); the system counts those pages as anonymous.
+/// Returns the address ranges of the mappings whose pages all equal their file. The loader has written to some that are no
+/// longer writable (tables of relocated addresses); the system counts those pages as anonymous.
 fn unwritten(mappings: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut current: Option<Range<usize>> = None;
@@ -45,7 +45,7 @@ fn unwritten(mappings: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// A line that says that the mapping has pages of its own, in memory or swapped out.
+/// Returns whether a line says that the mapping has pages of its own, in memory or swapped out.
 fn written(line: &str) -> bool {
     let amount = |name| line.strip_prefix(name).map(str::trim);
     let amount = amount("Anonymous:").or_else(|| amount("Swap:"));

@@ -1,4 +1,4 @@
-//! A started command: its logs, its deadline, its end; and the task that serves it.
+//! A started command: its logs, deadline and exit; and the task that serves it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -24,16 +24,16 @@ use crate::spawn::{self, Start};
 use crate::strength::Strength;
 use crate::tree::Tree;
 
-/// What a full read makes the pipe and the buffer grow to; a quarter of a large pipe is read at once.
+/// The size to which the pipe grows after a full read, and the matching buffer: a quarter of a large pipe is read at once.
 const BIG_PIPE: usize = 1 << 20;
 const BIG_READ: usize = 256 << 10;
-/// What most commands never fill.
+/// The initial buffer size, which most commands never fill.
 const SMALL_READ: usize = 16 << 10;
-/// How long output may still come after the tree was ended; only a process that left the tree of a
+/// How long output is still read after the tree was killed; only a process that left the tree of a
 /// passthrough command can make use of it.
 const DRAIN: Duration = Duration::from_millis(250);
 
-/// How often a control group is asked whether it is full.
+/// How often the sandbox checks whether a control group is full.
 const LOOK: Duration = Duration::from_millis(250);
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -41,44 +41,44 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code, if it ended by itself.
+    /// Its exit code, if it exited by itself.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that killed it.
     pub signal: Option<i32>,
     /// Whether its deadline ended it.
     pub timed_out: bool,
-    /// Whether [`Running::kill`], or nobody holding a handle any more, ended it.
+    /// Whether it was killed by [`Running::kill`] or because the last handle was dropped.
     pub killed: bool,
-    /// Whether it was ended, or something in its tree, for having more memory than
+    /// Whether it, or a process of its tree, was killed for exceeding
     /// [`ProcessLimits::memory_mb`](crate::ProcessLimits::memory_mb).
     pub over_memory: bool,
     /// How long it ran.
     pub took: Duration,
-    /// What happened to guarded paths meanwhile, where it worked in the live workspace.
+    /// What happened to guarded paths while it ran, if it worked in the live workspace.
     pub guard_events: Vec<GuardEvent>,
 }
 
 impl Exit {
-    /// Whether it ended by itself with code 0.
+    /// Returns whether it exited by itself with code 0.
     pub fn success(&self) -> bool {
         self.code == Some(0)
     }
 
-    /// Whether it was ended because a guard could not hold it.
+    /// Returns whether it was killed because a guard could not hold it.
     pub fn escaped_a_guard(&self) -> bool {
         let escaped = |event: &GuardEvent| matches!(event, GuardEvent::Exposed { .. });
         self.guard_events.iter().any(escaped)
     }
 }
 
-/// What ended a [`Running::wait_for`].
+/// The reason why a [`Running::wait_for`] returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waited {
     /// The condition held.
     Matched,
     /// The command ended before the condition held.
     Ended(Exit),
-    /// The deadline passed; the command goes on.
+    /// The deadline passed; the command is still running.
     TimedOut,
 }
 
@@ -103,14 +103,14 @@ struct State {
     control: watch::Sender<Control>,
 }
 
-/// A handle to a started command; clone it to share it. The whole tree is ended when the last clone is
-/// dropped, so whoever wants a command to go on keeps one.
+/// A handle to a started command; clone it to share it. The whole process tree is killed when the last clone is
+/// dropped, so a caller that wants the command to keep running keeps one.
 #[derive(Debug, Clone)]
 pub struct Running {
     held: Arc<Held>,
 }
 
-/// Ends the command when the last handle goes; the task has only the state.
+/// Kills the command when the last handle is dropped; the task holds only the state.
 #[derive(Debug)]
 struct Held(Arc<State>);
 
@@ -125,57 +125,57 @@ impl Running {
         &self.held.0
     }
 
-    /// A number of its own in this process.
+    /// Returns a number that is unique in this process.
     pub fn id(&self) -> u64 {
         self.state().id
     }
 
-    /// The process outside the jail: the command's own for passthrough, else its supervisor's.
+    /// Returns the process ID outside the jail: the command's own for passthrough, else its supervisor's.
     pub fn pid(&self) -> u32 {
         self.state().pid
     }
 
-    /// What it wrote to its standard output.
+    /// Returns the log of its standard output.
     pub fn stdout(&self) -> &Log {
         &self.state().stdout
     }
 
-    /// What it wrote to its standard error.
+    /// Returns the log of its standard error.
     pub fn stderr(&self) -> &Log {
         &self.state().stderr
     }
 
-    /// How it is confined.
+    /// Returns how strongly it is confined.
     pub fn strength(&self) -> Strength {
         self.state().strength
     }
 
-    /// What bounds the memory of all it starts, and how much that may be, in MiB.
+    /// Returns what limits the memory of its process tree, and the limit in MiB.
     pub fn memory(&self) -> (MemoryBound, Option<u64>) {
         (self.state().memory, self.state().memory_mb)
     }
 
-    /// How it ended, if it has.
+    /// Returns how it ended, if it has.
     pub fn exit(&self) -> Option<Exit> {
         self.state().exit.borrow().clone()
     }
 
-    /// Asks the command to end by SIGTERM, which it and its process group get and which it may ignore.
+    /// Asks the command to exit with SIGTERM, which it and its process group receive and may ignore.
     pub fn terminate(&self) {
         self.state()
             .control
             .send_modify(|control| control.terminate = true);
     }
 
-    /// Ends the whole tree; [`wait`](Self::wait) says when it is gone.
+    /// Kills the whole tree; [`wait`](Self::wait) returns once it is gone.
     pub fn kill(&self) {
         self.state()
             .control
             .send_modify(|control| control.kill = true);
     }
 
-    /// Sets when the whole tree is ended, counted from now; `None` = never by time. A wait that may end
-    /// sooner without ending the command has a deadline of its own: [`wait_until`](Self::wait_until).
+    /// Sets when the whole tree is killed, counted from now; `None` = no time limit. To stop waiting earlier
+    /// without killing the command, use [`wait_until`](Self::wait_until).
     pub fn set_timeout(&self, timeout: Option<Duration>) {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         self.state()
@@ -191,21 +191,21 @@ impl Running {
                 return exit;
             }
             if exit.changed().await.is_err() {
-                // The sender is in our own state: it cannot be gone.
+                // Our own state holds the sender, so it cannot be dropped.
                 return pending().await;
             }
         }
     }
 
-    /// Waits for the end, at most until `deadline`; the command goes on either way.
+    /// Waits for the exit, at most until `deadline`; the command keeps running either way.
     pub async fn wait_until(&self, deadline: std::time::Instant) -> Option<Exit> {
         tokio::time::timeout_at(deadline.into(), self.wait())
             .await
             .ok()
     }
 
-    /// Waits until `holds`, asked again whenever output came, says yes; at most until the command has
-    /// ended (the condition is asked a last time then) or `deadline` has passed.
+    /// Waits until `holds` returns true (called again whenever there is new output), at most until the command has
+    /// ended (`holds` is called one last time then) or `deadline` has passed.
     pub async fn wait_for(
         &self,
         mut holds: impl FnMut(&Self) -> bool,
@@ -234,16 +234,16 @@ impl Running {
     }
 }
 
-/// A process whose pipes nobody reads yet.
+/// A started process whose pipes are not read yet.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) tree: Tree,
-    /// None where it is read elsewhere.
+    /// `None` if it is read elsewhere.
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: OwnedFd,
     pub(crate) strength: Strength,
     pub(crate) memory: MemoryBound,
-    /// Answers what it connects to, until it has ended.
+    /// Answers the command's connections until it has ended.
     pub(crate) gate: Option<Gate>,
 }
 
@@ -305,7 +305,7 @@ pub(crate) fn passthrough(
     })
 }
 
-/// What a command without a jail has of this process's environment.
+/// Returns the part of this process's environment that a command without a jail gets.
 fn outer_env() -> BTreeMap<OsString, OsString> {
     [
         "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR",
@@ -316,7 +316,7 @@ fn outer_env() -> BTreeMap<OsString, OsString> {
     .collect()
 }
 
-/// Hands a started process to a task of its own.
+/// Hands a started process over to its own task.
 pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, StartError> {
     let Started {
         tree,
@@ -363,7 +363,7 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
     Ok(running)
 }
 
-/// Whatever becomes of the task, those who wait hear of an end.
+/// However the task ends, this reports an exit to all waiters.
 struct Ending(Arc<State>);
 
 impl Drop for Ending {
@@ -387,7 +387,7 @@ impl Drop for Ending {
     }
 }
 
-/// Reads both streams, watches the process and the clock, ends the tree, publishes the exit.
+/// Reads both streams, watches the process and the clock, kills the tree, publishes the exit.
 async fn drive(mut tree: Tree, pipes: [Option<Receiver>; 2], ending: Ending) {
     let state = &*ending.0;
     let [stdout, stderr] = pipes;
@@ -440,12 +440,12 @@ async fn drive(mut tree: Tree, pipes: [Option<Receiver>; 2], ending: Ending) {
         guard_events: end.guard_events,
     }));
     if let Some(group) = end.group {
-        // Files of the kernel are slow; nobody waits for these.
+        // The kernel's control files are slow; nothing needs to wait for them.
         tokio::task::spawn_blocking(move || group.put_away());
     }
 }
 
-/// Reads what is left once the first process has ended.
+/// Reads the remaining output once the first process has ended.
 async fn drain(tree: &Tree, out: &mut Reader<'_>, err: &mut Reader<'_>) {
     out.take_ready();
     err.take_ready();
@@ -454,7 +454,7 @@ async fn drain(tree: &Tree, out: &mut Reader<'_>, err: &mut Reader<'_>) {
     }
     let mut last = Instant::now() + DRAIN;
     while out.open() || err.open() {
-        // What a follower has not come to is there and is not lost: it has its time.
+        // Output that the follower has not reached yet is still in the pipe and not lost: it gets the time it needs.
         let held = out.is_held() || err.is_held();
         tokio::select! {
             () = out.step(), if out.open() => {}
@@ -474,7 +474,7 @@ async fn at(deadline: Option<Instant>) {
     }
 }
 
-/// One stream on its way into its log; pipe and buffer grow with the first full read.
+/// Reads one stream into its log; pipe and buffer grow with the first full read.
 struct Reader<'a> {
     pipe: Option<Receiver>,
     log: &'a Log,
@@ -494,8 +494,8 @@ impl<'a> Reader<'a> {
         self.pipe.is_some()
     }
 
-    /// Reads what is there without waiting, up to what a pipe can hold: at the end of a command that
-    /// is all it wrote, and then the end of the stream.
+    /// Reads what is available without waiting, up to the capacity of a pipe: at the end of a command that
+    /// is everything it wrote, and then the end of the stream.
     fn take_ready(&mut self) {
         for _ in 0..=BIG_PIPE / SMALL_READ {
             if !self.log.has_room() || !self.take(true) {
@@ -504,12 +504,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether it waits for whoever follows its log.
+    /// Returns whether it waits for the follower of its log.
     fn is_held(&self) -> bool {
         self.open() && !self.log.has_room()
     }
 
-    /// Reads once, when there is room; nothing is lost when the future is dropped while it waits.
+    /// Reads once, as soon as there is room; loses nothing if the future is dropped while it waits.
     async fn step(&mut self) {
         let Some(pipe) = &self.pipe else { return };
         self.log.room().await;
@@ -520,8 +520,8 @@ impl<'a> Reader<'a> {
         self.take(false);
     }
 
-    /// Reads once without waiting; whether there may be more at once. The reactor may not have heard
-    /// yet of the last bytes of a process that is gone: `direct` asks the pipe itself.
+    /// Reads once without waiting; returns whether more may be available at once. The reactor may not have
+    /// seen the last bytes of a process that has exited yet: `direct` reads the pipe itself.
     fn take(&mut self, direct: bool) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         if self.buffer.is_empty() {
@@ -538,7 +538,7 @@ impl<'a> Reader<'a> {
                 self.log.append(&self.buffer[..count]);
                 if count == SMALL_READ && self.buffer.len() == SMALL_READ {
                     self.buffer = vec![0; BIG_READ];
-                    // Refused to users who have many such pipes already; it is only speed.
+                    // The kernel refuses this to users who have many such pipes already; it is only for speed.
                     let _ = rustix::pipe::fcntl_setpipe_size(pipe, BIG_PIPE);
                 }
                 return true;

@@ -2,7 +2,7 @@
 //!
 //! There is never a `pre_exec` hook, and the program is always a path: so the standard library uses
 //! `posix_spawn`, whose cost does not grow with this process's memory, and no code of ours runs between
-//! fork and exec. What a jailed command needs beyond that is done by the supervisor, after its exec.
+//! fork and exec. The supervisor does everything else that a jailed command needs, after its own exec.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -24,14 +24,14 @@ pub(crate) struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Starts it in a process group of its own, with an environment of nothing but `env`.
+    /// Starts it in its own process group, with only `env` as its environment.
     pub(crate) fn spawn(&self, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> io::Result<Child> {
         let mut command = self.command();
         command.process_group(0);
         command.stdin(stdin).stdout(stdout).stderr(stderr).spawn()
     }
 
-    /// Executes it in the place of this process, with the descriptors as they are; why that failed.
+    /// Replaces this process with it, descriptors unchanged; returns why that failed.
     pub(crate) fn replace(&self) -> io::Error {
         self.command().exec()
     }
@@ -50,7 +50,7 @@ impl Start<'_> {
     }
 }
 
-/// Where a program lies: itself if it has a slash (from `cwd`), else the first executable on `path`.
+/// Returns the path of a program: itself if it has a slash (from `cwd`), else the first executable on `path`.
 pub(crate) fn find(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<PathBuf> {
     let bytes = program.as_encoded_bytes();
     if bytes.contains(&b'/') {
@@ -73,7 +73,7 @@ pub(crate) fn find(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<Path
     Err(kind.into())
 }
 
-/// A descriptor to read `bytes` from: no pipe, so nobody has to feed it while the command runs.
+/// Returns a descriptor to read `bytes` from: not a pipe, so that no task has to feed it while the command runs.
 pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = std::fs::File::from(rustix::fs::memfd_create("stdin", flags)?);

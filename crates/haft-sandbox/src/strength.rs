@@ -1,4 +1,4 @@
-//! How strong the jail is on this machine, what is missing from it, and how to get that.
+//! How strong the jail is on this machine, what is missing, and how to get it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,23 +6,23 @@ use std::str::FromStr;
 use crate::StartError;
 use crate::memory::MemoryBound;
 
-/// How well a command is confined, weakest first.
+/// How strongly a command is confined, weakest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strength {
     /// Not at all (passthrough).
     None,
-    /// No namespaces: Landlock decides about files, seccomp forbids sockets.
+    /// No namespaces: Landlock controls file access, seccomp forbids sockets.
     LandlockSeccomp,
-    /// Own namespaces and root, but a fresh `/proc` or Landlock is refused; `/proc` is empty or the
+    /// Its own namespaces and root, but the machine refuses a fresh `/proc` or Landlock: `/proc` is empty, or the
     /// second layer is missing.
     #[default]
     NoProc,
-    /// Own namespaces, root and `/proc`, Landlock and seccomp.
+    /// Its own namespaces, root and `/proc`, Landlock and seccomp.
     Full,
 }
 
 impl Strength {
-    /// The word used in settings, results and audit lines.
+    /// Returns the word used in settings, results and audit lines.
     pub const fn word(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -52,14 +52,14 @@ impl FromStr for Strength {
     }
 }
 
-/// One thing the machine does not give.
+/// One thing that the machine does not provide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// What, e.g. `user namespaces`.
+    /// Its name, e.g. `user namespaces`.
     pub what: String,
-    /// What the system said when it was tried.
+    /// The system's error when it was tried.
     pub why: String,
-    /// What to do to get it.
+    /// How to get it.
     pub fix: String,
 }
 
@@ -69,27 +69,27 @@ impl fmt::Display for Missing {
     }
 }
 
-/// What the machine gives, found by doing.
+/// What the machine provides, found by trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// The strongest confinement that really worked.
+    /// The strongest confinement that actually worked.
     pub strength: Strength,
-    /// The Landlock ABI that is used; 0 = none.
+    /// The Landlock ABI in use; 0 = none.
     pub landlock_abi: u32,
-    /// What bounds the memory of a command's whole tree of processes.
+    /// What limits the memory of a command's whole process tree.
     pub memory: MemoryBound,
     /// How the number of processes is limited: `pid_max` (of the jail's own pid namespace),
     /// `rlimit (per user)` or `nothing`.
     pub pids: &'static str,
     /// What is missing from [`Strength::Full`] or from limits by cgroup.
     pub missing: Vec<Missing>,
-    /// What is set up; above `strength` where Landlock alone is missing.
+    /// The level that is set up; higher than `strength` if only Landlock is missing.
     pub(crate) level: Strength,
     pub(crate) entered: bool,
 }
 
 impl Probe {
-    /// One line for a result or a doctor, e.g. `full (landlock 7, memory by rlimit (per process), …)`.
+    /// Returns one line for a result or the doctor command, e.g. `full (landlock 7, memory by rlimit (per process), …)`.
     pub fn detail(&self) -> String {
         format!(
             "{} (landlock {}, memory by {}, pids by {})",
@@ -97,12 +97,12 @@ impl Probe {
         )
     }
 
-    /// Refuses below the floor, saying what is missing.
+    /// Returns an error that says what is missing if the strength is below `need`.
     pub(crate) fn admit(&self, need: Strength) -> Result<(), StartError> {
         if !self.entered {
             return Err(StartError::NotEntered);
         }
-        // Nothing starts unconfined here whatever the floor says: that is passthrough, by name.
+        // Nothing runs unconfined here, whatever the minimum: that takes passthrough, chosen by name.
         let need = need.max(Strength::LandlockSeccomp);
         if self.strength >= need {
             return Ok(());

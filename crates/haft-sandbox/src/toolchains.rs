@@ -1,8 +1,8 @@
 //! `Toolchains`: what version managers and installers keep below the user's home, as commands see it.
 //!
-//! A manager's folder is never shown whole: beside programs it holds credentials, settings and caches. Of each only the
-//! exact folders of an installation are shown, read-only, at their own paths. A link inside a manager's folder is not
-//! followed: it could lead to the home folder.
+//! A manager's folder is never shown as a whole: besides programs it holds credentials, settings and caches. Only the exact
+//! folders of each installation are shown, read-only, at their own paths. Symbolic links inside a manager's folder are not
+//! followed: they could lead to the home folder.
 
 mod finder;
 mod languages;
@@ -18,27 +18,27 @@ use std::path::{Path, PathBuf};
 use self::finder::Finder;
 use crate::places::{Places, Refused};
 
-/// Where toolchains are looked for.
+/// Where to look for toolchains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolchainSearch {
-    /// The user's home folder; none = only what variables name.
+    /// The user's home folder; `None` = only what variables name.
     pub home: Option<PathBuf>,
-    /// The variables of the host, of which some name a manager's folder (`RUSTUP_HOME`, `NVM_DIR`, …).
+    /// The host's variables, some of which name a manager's folder (`RUSTUP_HOME`, `NVM_DIR`, …).
     pub variables: BTreeMap<String, String>,
     /// The folder whose `.nvmrc`, `.python-version`, `.tool-versions` and the like choose a version.
     pub workspace: Option<PathBuf>,
 }
 
-/// One toolchain that commands see.
+/// A toolchain that commands see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundToolchain {
     /// Its manager or program: `rustup`, `nvm`, `uv`, …
     pub name: &'static str,
-    /// The version that was chosen, where there are several.
+    /// The chosen version, if there are several.
     pub version: Option<String>,
-    /// What is shown of it, by canonical path.
+    /// The parts of it that are shown, by canonical path.
     parts: Vec<Part>,
-    /// Its folders of programs.
+    /// Its program folders.
     path: Vec<PathBuf>,
     /// The variables by which its programs find it.
     variables: Vec<(&'static str, OsString)>,
@@ -49,11 +49,11 @@ pub struct FoundToolchain {
 pub(crate) enum Part {
     /// A folder or file, shown at its own path.
     Shown(PathBuf),
-    /// A link beside the programs, and what it says.
+    /// A symbolic link next to the programs, and its target.
     Link { path: PathBuf, to: PathBuf },
 }
 
-/// The toolchains that commands see beside the system's programs.
+/// The toolchains that commands see in addition to the system's programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toolchains {
     found: Vec<FoundToolchain>,
@@ -61,7 +61,7 @@ pub struct Toolchains {
 }
 
 impl Toolchains {
-    /// Looks for the toolchains of rustup, cargo, nvm, volta, fnm, asdf, mise, pyenv, uv, bun, deno, pnpm, go and
+    /// Finds the toolchains of rustup, cargo, nvm, volta, fnm, asdf, mise, pyenv, uv, bun, deno, pnpm, go and
     /// sdkman, and leaves out what no jail shows.
     pub fn find(places: &Places, search: &ToolchainSearch) -> Self {
         let mut finder = Finder::new(places, search);
@@ -70,17 +70,17 @@ impl Toolchains {
         finder.finish()
     }
 
-    /// The toolchains that commands see.
+    /// Returns the toolchains that commands see.
     pub fn all(&self) -> &[FoundToolchain] {
         &self.found
     }
 
-    /// What looked like a part of a toolchain and is not shown.
+    /// Returns what looked like a part of a toolchain but is not shown.
     pub fn refused(&self) -> &[Refused] {
         &self.refused
     }
 
-    /// Leaves out the toolchains with a part for which `why_not` has a reason.
+    /// Leaves out the toolchains that have a part for which `why_not` returns a reason.
     pub fn leave_out(&mut self, why_not: impl Fn(&Path) -> Option<String>) {
         let refused = &mut self.refused;
         self.found.retain(|one| {
@@ -96,23 +96,23 @@ impl Toolchains {
         });
     }
 
-    /// Their folders of programs.
+    /// Returns their program folders.
     pub(crate) fn path(&self) -> impl Iterator<Item = PathBuf> {
         self.found.iter().flat_map(|one| one.path.iter().cloned())
     }
 
-    /// The variables by which their programs find them.
+    /// Returns the variables by which their programs find them.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
         let all = self.found.iter().flat_map(|one| &one.variables);
         all.map(|(name, value)| (OsString::from(name), value.clone()))
     }
 
-    /// What is shown of them.
+    /// Returns the parts of them that are shown.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
         self.found.iter().flat_map(|one| &one.parts)
     }
 
-    /// Whether a path is shown as a part of one of them.
+    /// Returns whether a path is shown as a part of one of them.
     pub(crate) fn shows(&self, target: &Path) -> bool {
         self.parts().any(|part| match part {
             Part::Shown(path) => target.starts_with(path),
@@ -122,7 +122,7 @@ impl Toolchains {
 }
 
 impl FoundToolchain {
-    /// The folders and files that are shown of it.
+    /// Returns the folders and files of it that are shown.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(|part| match part {
             Part::Shown(path) => Some(path.as_path()),
@@ -130,7 +130,7 @@ impl FoundToolchain {
         })
     }
 
-    /// Its folders of programs, which are on the `PATH` of commands.
+    /// Returns its program folders, which are on the `PATH` of commands.
     pub fn path(&self) -> &[PathBuf] {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! A process and everything it started: watched, ended as a whole, reaped.
+//! A process and everything it started: watched, killed as a whole, reaped.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use crate::jail::report::Report;
 use crate::jail::sys;
 use crate::memory::cgroup::Group;
 
-/// A tree of processes, by its first one.
+/// A process tree, identified by its first process.
 #[derive(Debug)]
 pub(crate) struct Tree {
     child: Child,
@@ -27,14 +27,14 @@ pub(crate) struct Tree {
 
 #[derive(Debug)]
 enum Kind {
-    /// Members know each other by process group, by parents, and by a mark in their environment.
+    /// Members are recognised by process group, by parents, and by a mark in their environment.
     Passthrough { cookie: OsString },
-    /// The supervisor ends its jail when the link is shut, and says over it how the command ended.
+    /// The supervisor kills its jail when the link is closed, and reports over it how the command exited.
     Jail {
         link: UnixStream,
-        /// Hold places in the workspace for as long as anything of the jail lives.
+        /// Hold places in the workspace while anything of the jail is alive.
         guards: Guards,
-        /// Bounds its memory.
+        /// Limits its memory.
         group: Option<Group>,
     },
 }
@@ -44,19 +44,19 @@ enum Kind {
 pub(crate) struct End {
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
-    /// Whether it had more memory than it may.
+    /// Whether it used more memory than allowed.
     pub(crate) over_memory: bool,
     /// What happened to guarded paths.
     pub(crate) guard_events: Vec<GuardEvent>,
-    /// To be put away.
+    /// The group to be put away.
     pub(crate) group: Option<Group>,
 }
 
 impl Tree {
-    /// The variable by which a process that left its group and its parent is still found.
+    /// The variable that identifies a process even after it left its group and its parent.
     pub(crate) const COOKIE: &str = "HAFT_TASK";
 
-    /// A mark that no other command has.
+    /// Returns a mark that no other command has.
     pub(crate) fn cookie(id: u64) -> OsString {
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), id);
         format!("{}-{id}-{random:016x}", std::process::id()).into()
@@ -104,7 +104,7 @@ impl Tree {
                 reaped: false,
             }),
             Err(error) => {
-                // Not yet reaped, so the number is still its own.
+                // It is not reaped yet, so the ID is still its own.
                 let _ = kill_process_group(pid(&child), Signal::KILL);
                 let _ = child.wait();
                 Err(error)
@@ -121,7 +121,7 @@ impl Tree {
         let first = pid(&self.child);
         let command = match &self.kind {
             Kind::Passthrough { .. } => Some(first),
-            // The supervisor has started the first process inside, and that the command.
+            // The supervisor started the first process inside, and that one the command.
             Kind::Jail { .. } => only_child(first).and_then(only_child),
         };
         if let Some(command) = command.filter(|_| !self.reaped) {
@@ -129,7 +129,7 @@ impl Tree {
         }
     }
 
-    /// Ends everything; [`ended`](Self::ended) says when.
+    /// Kills everything; [`ended`](Self::ended) returns once it is gone.
     pub(crate) fn kill(&mut self) {
         if self.reaped {
             return;
@@ -145,7 +145,7 @@ impl Tree {
         }
     }
 
-    /// Whether its control group had no more memory to give: the kernel ends one process then, not all.
+    /// Returns whether its control group ran out of memory: the kernel then kills one process, not all.
     pub(crate) fn is_out_of_memory(&self) -> bool {
         match &self.kind {
             Kind::Jail { group, .. } => group.as_ref().is_some_and(Group::was_full),
@@ -153,18 +153,18 @@ impl Tree {
         }
     }
 
-    /// Waits until the first process is gone; it is not reaped yet.
+    /// Waits until the first process has exited; it is not reaped yet.
     pub(crate) async fn ended(&self) {
-        // Without a reactor nothing can be awaited; the runtime is going down.
+        // Without a reactor nothing can be awaited; the runtime is shutting down.
         if self.pidfd.readable().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Ends what is left, reaps the first process, and says how the command ended.
+    /// Kills what is left, reaps the first process, and returns how the command exited.
     pub(crate) fn finish(&mut self) -> End {
         if matches!(self.kind, Kind::Passthrough { .. }) {
-            // Before it is reaped: until then the group's number can belong to nobody else.
+            // Before it is reaped: until then the group's ID cannot belong to another group.
             let _ = kill_process_group(pid(&self.child), Signal::KILL);
         }
         let status = self.child.wait();
@@ -183,7 +183,7 @@ impl Tree {
                 guards,
                 group,
             } => {
-                // Before anybody hears of the end, so that whoever does finds no placeholder.
+                // Before the exit is reported, so that the caller finds no placeholder.
                 drop(std::mem::take(guards));
                 let mut end = read_end(link);
                 end.group = group.take();
@@ -196,7 +196,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Ends processes that left a passthrough command's group; a jail has no such thing.
+    /// Kills processes that left a passthrough command's group; a jail has none.
     pub(crate) fn sweep(&self) {
         if let Kind::Passthrough { cookie } = &self.kind {
             sweep(cookie);
@@ -209,14 +209,14 @@ impl Drop for Tree {
         if self.reaped {
             return;
         }
-        // Only when the runtime goes down under a running command: whatever happens, nobody stays.
+        // Only if the runtime shuts down under a running command: whatever happens, no process is left.
         self.kill();
         let _ = kill_process_group(pid(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
 }
 
-/// The one process that a process started, of those that are left.
+/// Returns the only remaining child of a process.
 fn only_child(parent: Pid) -> Option<Pid> {
     let number = parent.as_raw_nonzero();
     let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children"));
@@ -224,7 +224,7 @@ fn only_child(parent: Pid) -> Option<Pid> {
     Pid::from_raw(children.split_ascii_whitespace().next()?.parse().ok()?)
 }
 
-/// How the command ended, once the supervisor is gone; without a word from inside it was killed.
+/// Returns how the command exited, once the supervisor is gone; without a report from inside it was killed.
 fn read_end(link: &mut UnixStream) -> End {
     let mut bytes = Vec::new();
     let mut part = [0; 256];
@@ -252,8 +252,8 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// Ends every process that carries the mark, again until a look finds none (a fork can slip past one
-/// look), at most eight times.
+/// Kills every process that carries the mark, and repeats until a pass finds none (a fork can slip past one
+/// pass), at most eight times.
 fn sweep(cookie: &OsString) {
     let mut mark = Tree::COOKIE.as_bytes().to_vec();
     mark.push(b'=');

@@ -1,7 +1,7 @@
-//! A script's process kept off this thread's CPU while it begins.
+//! Keeps a script's process off this thread's CPU while it starts.
 //!
-//! A local socket wakes its reader on the CPU of its writer. A host that goes on looking for an answer keeps that CPU, and the
-//! script waits for it although another is idle.
+//! A local socket wakes its reader on the CPU of its writer. A host that polls for an answer occupies that CPU, and the script
+//! waits for it although another one is idle.
 
 use std::os::fd::OwnedFd;
 
@@ -11,21 +11,21 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 
 use super::pidfd::gone;
 
-/// Where a script's process may run.
+/// Controls where a script's process may run.
 #[derive(Debug)]
 pub(super) struct Apart {
-    /// None where it is not known.
+    /// `None` if unknown.
     pid: Option<Pid>,
     phase: Mutex<Phase>,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// It has had nothing of its script yet.
+    /// The process has not received any of its script yet.
     New,
-    /// It begins, on none but these CPUs less one.
+    /// The process is starting, on all of these CPUs except one.
     Begins(CpuSet),
-    /// It runs where it likes.
+    /// The process runs on any CPU.
     Free,
 }
 
@@ -42,7 +42,7 @@ impl Apart {
             return;
         }
         *phase = Phase::Free;
-        // The number of one that is gone may be another's.
+        // The ID of a process that is gone may belong to another one.
         if gone(pidfd, 0) {
             return;
         }
@@ -56,7 +56,7 @@ impl Apart {
         }
     }
 
-    /// Lets the process and the threads that it has made run on all its CPUs again.
+    /// Lets the process and the threads that it has created run on all its CPUs again.
     pub(super) fn release(&self, pidfd: &OwnedFd) {
         let mut phase = self.phase.lock();
         if let (Phase::Begins(all), Some(pid)) = (&*phase, self.pid) {

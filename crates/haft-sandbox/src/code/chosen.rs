@@ -1,4 +1,4 @@
-//! Which interpreter is used, found by running those there are; and how each script gets one.
+//! Chooses an interpreter by running those there are, and gets one for each script.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::{CodeConfig, CodeProbe, Kind};
 use crate::strength::{Missing, Strength};
 use crate::{Sandbox, StartError};
 
-/// How long the next child is not made while another is ready: most scripts' first calls are over then.
+/// How long to delay creating the next child while another is ready: by then, most scripts' first calls are over.
 const HEAD_START: Duration = Duration::from_millis(5);
 
-/// What all clones of a jail share.
+/// The state that all clones of a jail share.
 #[derive(Debug)]
 pub(super) struct Inner {
     sandbox: Sandbox,
@@ -70,7 +70,7 @@ impl Inner {
         }
     }
 
-    /// Runs interpreters in the jail until one works: as a zygote, else afresh for each script.
+    /// Runs interpreters in the jail until one works: as a zygote, else from scratch for each script.
     async fn choose(&self) -> Chosen {
         let jail = self.sandbox.probe().await;
         let mut chosen = Chosen {
@@ -155,7 +155,7 @@ impl Inner {
         for interpreter in found {
             let stage = self.stage(chosen, interpreter, Kind::Plain);
             let tried = match Zygote::start(self.sandbox.config(), &stage).await {
-                // A zygote is no use before it has made a child.
+                // A zygote that cannot create a child is useless.
                 Ok(zygote) => zygote.spawn(Warmth::Warmed).await.map(|newborn| {
                     super::zygote::kill(&newborn.pidfd);
                     zygote
@@ -167,7 +167,7 @@ impl Inner {
                     chosen.probe.zygote = true;
                     chosen.probe.data = zygote.data;
                     chosen.choose(interpreter.clone(), zygote.name.clone());
-                    // Shut already: then there will be no script either.
+                    // If the jail is already shut down, there will be no script either.
                     let _ = self.plain.put(zygote);
                     return true;
                 }
@@ -177,7 +177,7 @@ impl Inner {
         false
     }
 
-    /// A script's interpreter, the fastest way there is now.
+    /// Returns an interpreter for a script, the fastest way available now.
     pub(super) async fn take(&self, kind: Kind) -> Result<Script, StartError> {
         let chosen = self.chosen().await;
         let Some(interpreter) = &chosen.interpreter else {
@@ -195,14 +195,14 @@ impl Inner {
             match ready {
                 Ok((newborn, zygote)) => return chosen.script(newborn, zygote),
                 Err(StartError::Shut) => return Err(StartError::Shut),
-                // There can be no zygote for now; the jail is the same without.
+                // No zygote can be started for now; the jail is the same without one.
                 Err(_) => {}
             }
         }
         fresh::start(&self.sandbox, &stage).await
     }
 
-    /// A child made now; by another zygote where the one there was is gone.
+    /// Creates a child now; by another zygote if the present one is gone.
     async fn made(&self, stage: &Stage<'_>, warmth: Warmth) -> Result<Ready, StartError> {
         let pool = self.pool(stage.kind);
         let mut again = true;
@@ -222,7 +222,7 @@ impl Inner {
         }
     }
 
-    /// Fills the pool of a kind, with children of another zygote where the old has served its time.
+    /// Fills the pool of a kind, with children of a new zygote if the old one is due for replacement.
     pub(super) async fn fill(&self, kind: Kind) {
         let chosen = self.chosen().await;
         let (Some(interpreter), true) = (&chosen.interpreter, chosen.probe.zygote) else {
@@ -233,7 +233,7 @@ impl Inner {
             return;
         };
         if pool.has_ready() {
-            // The script that was just given out has the processors to itself for its first moments.
+            // The script that was just handed out has the processors to itself for its first moments.
             tokio::time::sleep(HEAD_START).await;
         }
         let stage = self.stage(chosen, interpreter, kind);

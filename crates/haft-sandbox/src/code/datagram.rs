@@ -12,7 +12,7 @@ use tokio::io::Interest;
 
 use crate::jail::sys;
 
-/// A pair: this process's end, which never blocks, and the other's.
+/// Creates a pair of sockets: this process's end, which never blocks, and the other's.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -20,9 +20,9 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// Waits until something can be read.
+/// Waits until the socket is readable.
 ///
-/// Registered for this wait alone: the socket may be kept longer than the runtime around this call.
+/// Registers it for this wait only: the socket may outlive the runtime of this call.
 pub(super) async fn readable(socket: BorrowedFd<'_>) -> io::Result<()> {
     let watch = sys::watch_for(socket, Interest::READABLE)?;
     watch.readable().await?.retain_ready();
@@ -40,8 +40,8 @@ pub(super) fn send(socket: &OwnedFd, bytes: &[u8], file: BorrowedFd<'_>) -> io::
     Ok(())
 }
 
-/// The next datagram of our own code on the other end, and the descriptor that came with it. An end of
-/// the socket is an empty one.
+/// Receives the next datagram that our own code at the other end sent, with the descriptor that came with it. An
+/// empty one means that the socket was closed.
 pub(super) async fn receive(
     socket: &OwnedFd,
     bytes: &mut [u8],

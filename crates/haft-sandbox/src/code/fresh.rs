@@ -1,4 +1,4 @@
-//! A script's own interpreter, in the same jail and under the same locks, where no zygote can be.
+//! Starts an interpreter for one script, in the same jail and under the same locks, if there can be no zygote.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::jail::{SETUP, launch};
 use crate::strength::Strength;
 use crate::{Sandbox, StartError};
 
-/// What its engine's name ends with.
+/// The suffix of its engine's name.
 pub(super) const SUFFIX: &str = " (fresh)";
 
 /// Starts one and waits until it has run its first line.
@@ -44,7 +44,7 @@ pub(super) async fn start(sandbox: &Sandbox, stage: &Stage<'_>) -> Result<Script
     let newborn = Newborn {
         bridge,
         pidfd,
-        // It takes so long to start that its CPU makes no difference.
+        // It takes so long to start that the choice of CPU makes no difference.
         pid: None,
         folder,
         scratch,

@@ -1,4 +1,4 @@
-//! Which Pythons there are, and what each needs to be seen of.
+//! Finds the available Pythons, and what each needs to see.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use super::locks::WORKSPACE;
 use crate::places::toolchain::{Toolchain, files_on_path};
 use crate::places::{Places, Refused, Wanted};
 
-/// A Python that may work; only running it says whether it does.
+/// A Python that may work; only running it shows whether it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interpreter {
     /// The program, by canonical path.
     pub(super) program: PathBuf,
-    /// What it needs outside the system's folders.
+    /// The parts that it needs outside the system's folders.
     pub(super) parts: Vec<PathBuf>,
-    /// Folders of packages of a virtual environment.
+    /// Package folders of a virtual environment.
     pub(super) sites: Vec<PathBuf>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Candidates {
     pub(super) passed_over: Vec<Refused>,
 }
 
-/// The one that the configuration names and no other, or those on the path, then the system's.
+/// Returns only the one that the configuration names, or those on the path, then the system's.
 pub(super) fn candidates(places: &Places, named: Option<&Path>) -> Candidates {
     let known = ["/usr/bin/python3", "/usr/local/bin/python3"].map(PathBuf::from);
     let paths: Vec<_> = match named {
@@ -50,7 +50,7 @@ fn look(places: &Places, path: &Path) -> Result<Interpreter, Refused> {
     let Toolchain { program, mut parts } = Toolchain::at(places, path)?;
     let sites = sites(places, path)?;
     parts.extend(sites.iter().filter(|site| !places.is_shown(site)).cloned());
-    // A script's own folders would cover what lies there.
+    // A script's own folders would cover files that lie there.
     let covered = |part: &&PathBuf| part.starts_with("/tmp") || part.starts_with(WORKSPACE);
     if let Some(part) = parts.iter().find(covered) {
         return Err(Refused {
@@ -65,7 +65,7 @@ fn look(places: &Places, path: &Path) -> Result<Interpreter, Refused> {
     })
 }
 
-/// The packages of a virtual environment: they lie beside the link to its interpreter.
+/// Returns the packages of a virtual environment, which lie next to the link to its interpreter.
 fn sites(places: &Places, path: &Path) -> Result<Vec<PathBuf>, Refused> {
     let environment = path.parent().and_then(Path::parent);
     let environment = environment.and_then(|folder| folder.canonicalize().ok());

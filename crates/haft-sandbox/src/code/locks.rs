@@ -12,28 +12,28 @@ use crate::jail::NO_CORE;
 use crate::jail::sys::pid_max_is_of_a_namespace;
 use crate::strength::Strength;
 
-/// Without `/dev/zero`: what is mapped of that is shared memory without a file.
+/// Without `/dev/zero`: mapping it would create shared memory without a file.
 pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];
-/// The script's folder where it has a root of its own.
+/// The script's folder if it has a root of its own.
 pub(super) const WORKSPACE: &str = "/workspace";
 /// An empty folder of its root.
 pub(super) const NOTHING: &str = "/.nothing";
-/// Its `/tmp` and its folder, each: size, and files, so that neither fills the machine's memory.
+/// The options of its `/tmp` and of its folder: size and number of files are limited, so that neither fills the machine's memory.
 const QUOTA: &str = "mode=0700,size=64m,nr_inodes=8k";
-/// Threads of one script.
+/// Maximum number of threads per script.
 const THREADS: u64 = 64;
-/// Threads of all scripts of one zygote together, where they are counted by their user.
+/// Maximum number of threads of all scripts of one zygote together, if they are counted per user.
 const TOGETHER: u64 = 1024;
-/// The same where the user's other processes count too.
+/// The same if the user's other processes count too.
 const TOGETHER_ON_HOST: u64 = 4096;
-/// Numbers of processes below this are given out only once (the kernel's `RESERVED_PIDS`).
+/// The kernel uses process IDs below this only once (its `RESERVED_PIDS`).
 const RESERVED: u64 = 300;
 const MIB: u64 = 1 << 20;
 
 const READ_FILE: u64 = 1 << 2;
 const READ_DIR: u64 = 1 << 3;
 const EXECUTE: u64 = 1;
-/// Everything in a folder of its own but programs, devices and sockets.
+/// Everything that a script may do in its own folder: all except programs, devices and sockets.
 const CHANGE: u64 = (1 << 1)
     | READ_FILE
     | READ_DIR
@@ -46,7 +46,7 @@ const CHANGE: u64 = (1 << 1)
     | (1 << 13)
     | (1 << 14);
 
-/// What a list of locks is made from.
+/// What a list of locks is built from.
 #[derive(Debug)]
 pub(super) struct Locks<'a> {
     pub(super) level: Strength,
@@ -61,7 +61,7 @@ pub(super) struct Locks<'a> {
     pub(super) programs: &'a [PathBuf],
 }
 
-/// The mounts of a script, made by whoever has the right to: an empty `/tmp` and folder, no `/proc`.
+/// Returns the mounts of a script, for the process that has the right to create them: an empty `/tmp` and folder, no `/proc`.
 pub(super) fn mounts() -> Vec<u8> {
     let mut list = List::default();
     list.mounts();
@@ -69,7 +69,7 @@ pub(super) fn mounts() -> Vec<u8> {
 }
 
 impl Locks<'_> {
-    /// The whole list.
+    /// Returns the whole list.
     pub(super) fn list(&self) -> Result<Vec<u8>, StartError> {
         let mut list = List::default();
         list.add(Step::Session, &[], &[]);
@@ -100,7 +100,7 @@ impl Locks<'_> {
         Ok(list.0)
     }
 
-    /// Whether an interpreter is executed under the locks.
+    /// Returns whether an interpreter is executed under the locks.
     fn starts(&self) -> bool {
         !self.programs.is_empty()
     }
@@ -113,10 +113,10 @@ impl Locks<'_> {
         }
     }
 
-    /// Namespaces and file systems of its own.
+    /// Adds namespaces and file systems of its own.
     fn namespaces(&self, list: &mut List) {
         if self.level == Strength::Full && pid_max_is_of_a_namespace() {
-            // The settings are those of the process that writes, whoever's `/proc` it is.
+            // The settings belong to the writing process's namespace, whichever `/proc` is used.
             let last = RESERVED.to_string();
             let most = (RESERVED + THREADS).to_string();
             for (name, value) in [("ns_last_pid", last), ("pid_max", most)] {
@@ -124,9 +124,9 @@ impl Locks<'_> {
                 list.add(Step::Write, &[], &[path.as_bytes(), value.as_bytes()]);
             }
         }
-        // No network of its own: the zygote's is empty, its loopback is off, and neither the filter nor
-        // Landlock lets a script have a socket with a name in it. The kernel takes networks down one
-        // after another, more slowly than scripts come and go.
+        // No network namespace of its own: the zygote's is empty, its loopback is off, and neither the filter nor
+        // Landlock lets a script have a socket with an address. The kernel destroys network namespaces one after
+        // another, more slowly than scripts come and go.
         let mut flags = SCRIPT_NAMESPACES;
         if self.starts() {
             flags |= libc::CLONE_NEWNS;
@@ -141,8 +141,8 @@ impl Locks<'_> {
 
     fn limits(&self, list: &mut List) {
         if self.level < Strength::Full {
-            // All there is where the namespace's own number cannot be set; the kernel does not hold
-            // root to it, whose threads only memory bounds then.
+            // The only limit if the namespace's own number cannot be set; the kernel does not apply it to root, whose
+            // threads are then limited only by memory.
             let most = if self.level == Strength::NoProc {
                 TOGETHER
             } else {
@@ -164,8 +164,8 @@ impl Locks<'_> {
         }
     }
 
-    /// Landlock: what is named may be read, the own folders changed; no port, no socket or process of
-    /// somebody else where the kernel can forbid it.
+    /// Adds the Landlock rules: named files may be read, its own folders changed; no port, and no socket or process of
+    /// others if the kernel can forbid it.
     fn rules(&self, list: &mut List) {
         let (bits, size) = match self.landlock {
             1 => (13, 8),
@@ -181,7 +181,7 @@ impl Locks<'_> {
             list.add(Step::Grant, &[access & handled], &[path.as_bytes()]);
         };
         for path in self.readable.iter().map(PathBuf::as_path).chain(self.own) {
-            // Our own folder may exist inside only.
+            // Our own folder may exist only inside.
             let folder = path.is_dir() || self.own == Some(path);
             let folder = if folder { READ_DIR } else { 0 };
             grant(READ_FILE | folder, path.as_os_str());
@@ -203,7 +203,7 @@ impl Locks<'_> {
     }
 }
 
-/// Steps one after another: kind, length, payload.
+/// The encoded steps, one after another: kind, length, payload.
 #[derive(Debug, Default)]
 struct List(Vec<u8>);
 

@@ -1,11 +1,11 @@
-//! What a process's descriptor says of it.
+//! Queries about a process by its pidfd.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
-/// The number on the host of a process that is not gone.
+/// Returns the host's process ID of a process that is not gone.
 pub(super) fn number(pidfd: &OwnedFd) -> Option<Pid> {
     let path = format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd());
     let text = std::fs::read_to_string(path).ok()?;
@@ -13,7 +13,7 @@ pub(super) fn number(pidfd: &OwnedFd) -> Option<Pid> {
     Pid::from_raw(number.trim().parse().ok().filter(|number| *number > 0)?)
 }
 
-/// Whether a process is gone, after at most so many seconds.
+/// Returns whether a process is gone, after waiting at most `seconds` seconds.
 pub(super) fn gone(pidfd: &OwnedFd, seconds: i64) -> bool {
     let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
     let limit = Timespec {

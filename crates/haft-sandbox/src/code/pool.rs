@@ -1,4 +1,4 @@
-//! Locked children kept ready, and the zygote that makes them.
+//! Locked children kept ready, and the zygote that creates them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::pidfd::gone;
 use super::zygote::{Newborn, Zygote, kill};
 use crate::StartError;
 
-/// After a zygote that failed, the next is not tried for this long; doubled with each failure.
+/// The pause after a zygote failed before the next one is tried; doubled with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
@@ -49,7 +49,7 @@ impl Pool {
         self.state.lock()
     }
 
-    /// A warmed child that is still alive.
+    /// Takes a warmed child that is still alive.
     pub(super) fn pop(&self) -> Option<Ready> {
         loop {
             let (newborn, zygote) = self.state().idle.pop_front()?;
@@ -59,12 +59,12 @@ impl Pool {
         }
     }
 
-    /// The zygote, if there is one.
+    /// Returns the zygote, if there is one.
     pub(super) fn zygote(&self) -> Option<Arc<Zygote>> {
         self.state().zygote.clone()
     }
 
-    /// The zygote, started by `start` where there is none.
+    /// Returns the zygote; `start` starts one if there is none.
     pub(super) async fn zygote_or(
         &self,
         start: impl Future<Output = Result<Zygote, StartError>>,
@@ -96,7 +96,7 @@ impl Pool {
         }
     }
 
-    /// Makes this the zygote of the pool; the idle children of an older one go.
+    /// Makes this the zygote of the pool; the idle children of an older one are killed.
     pub(super) fn put(&self, zygote: Zygote) -> Result<Arc<Zygote>, StartError> {
         let zygote = Arc::new(zygote);
         let mut state = self.state();
@@ -119,7 +119,7 @@ impl Pool {
         state.not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
     }
 
-    /// Gives up a zygote that failed to make a child.
+    /// Drops a zygote that failed to create a child.
     pub(super) fn discard(&self, zygote: &Arc<Zygote>) {
         let mut state = self.state();
         if state
@@ -134,7 +134,7 @@ impl Pool {
         }
     }
 
-    /// Whether the zygote has served long enough.
+    /// Returns whether the zygote is due for replacement.
     pub(super) fn is_due(&self, config: &CodeConfig) -> bool {
         self.zygote().is_some_and(|zygote| {
             let (made, age) = zygote.age();
@@ -142,12 +142,12 @@ impl Pool {
         })
     }
 
-    /// Whether a child is ready now.
+    /// Returns whether a child is ready now.
     pub(super) fn has_ready(&self) -> bool {
         !self.state().idle.is_empty()
     }
 
-    /// The right to fill the pool, unless somebody has it or there is nothing to do.
+    /// Returns the right to fill the pool, unless another task has it or there is nothing to do.
     pub(super) fn begin(&self, config: &CodeConfig) -> Option<Filling<'_>> {
         let due = self.is_due(config);
         let mut state = self.state();
@@ -158,7 +158,7 @@ impl Pool {
         Some(Filling(self))
     }
 
-    /// Ends everything; returns when it is gone.
+    /// Kills everything; returns when it is gone.
     pub(super) async fn shut(&self) {
         let (zygote, idle) = {
             let mut state = self.state();
@@ -172,7 +172,7 @@ impl Pool {
     }
 }
 
-/// Ends children that no script will have.
+/// Kills children that no script will use.
 fn end(idle: VecDeque<Ready>) {
     for (newborn, _) in idle {
         kill(&newborn.pidfd);
@@ -182,18 +182,18 @@ fn end(idle: VecDeque<Ready>) {
     }
 }
 
-/// Held by whoever fills a pool.
+/// The right to fill a pool, held by the task that fills it.
 #[derive(Debug)]
 pub(super) struct Filling<'a>(&'a Pool);
 
 impl Filling<'_> {
-    /// Whether more children are wanted.
+    /// Returns whether more children are wanted.
     pub(super) fn wants(&self, idle: usize) -> bool {
         let state = self.0.state();
         !state.closed && state.idle.len() < idle
     }
 
-    /// Keeps a child of the pool's present zygote.
+    /// Keeps a child if the pool's present zygote created it.
     pub(super) fn keep(&self, ready: Ready) {
         let mut state = self.0.state();
         let current = state

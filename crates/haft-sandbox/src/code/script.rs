@@ -19,10 +19,10 @@ use crate::jail::sys;
 use crate::strength::Strength;
 use crate::tree::Tree;
 
-/// How long a folder on the host's own file system waits for its writer's end, in seconds.
+/// How long dropping a folder on the host's own file system waits for its writer to exit, in seconds.
 const LAST_WRITES: i64 = 1;
 
-/// One locked interpreter that serves exactly one script; dropping it ends its whole tree.
+/// A locked interpreter that serves exactly one script; dropping it kills its whole process tree.
 #[derive(Debug)]
 pub struct Script {
     bridge: AsyncFd<OwnedFd>,
@@ -37,10 +37,10 @@ pub struct Script {
     apart: Apart,
 }
 
-/// What a script's process hangs on.
+/// The owner of a script's process.
 #[derive(Debug)]
 pub(super) enum Keeper {
-    /// The zygote that made it must not end before it.
+    /// The zygote that created it must not be dropped before it.
     Zygote(#[expect(dead_code, reason = "held for its end alone")] Arc<Zygote>),
     /// A jail of its own.
     Jail(Mutex<Tree>),
@@ -83,12 +83,12 @@ impl Script {
         })
     }
 
-    /// The next datagram from the script. 0 = its end of the bridge is closed (or it sent nothing at
-    /// all, which nobody does). One longer than `frame` is [`io::ErrorKind::InvalidData`]. Descriptors
-    /// are never accepted. Nothing is lost when the future is dropped.
+    /// Receives the next datagram from the script. 0 = its end of the bridge is closed (or it sent an empty
+    /// datagram, which no script does). One longer than `frame` is [`io::ErrorKind::InvalidData`]. Descriptors
+    /// are never accepted. Nothing is lost if the future is dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] for a datagram longer than `frame`, else what the socket fails with.
+    /// [`io::ErrorKind::InvalidData`] for a datagram longer than `frame`, else the error of the socket.
     pub async fn recv(&self, frame: &mut [u8]) -> io::Result<usize> {
         self.apart.release(&self.pidfd);
         self.bridge
@@ -96,7 +96,7 @@ impl Script {
             .await
     }
 
-    /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is nothing yet.
+    /// Like [`recv`](Self::recv), without waiting.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] when there is nothing yet, else as for [`recv`](Self::recv).
@@ -108,18 +108,18 @@ impl Script {
         received
     }
 
-    /// Sends the script a datagram, and waits for room for it.
+    /// Sends a datagram to the script, waiting until there is room for it.
     ///
     /// # Errors
-    /// What the socket fails with, such as [`io::ErrorKind::BrokenPipe`] after the script has ended.
+    /// The error of the socket, such as [`io::ErrorKind::BrokenPipe`] after the script has ended.
     pub async fn send(&self, frame: &[u8]) -> io::Result<()> {
         self.bridge
             .async_io(Interest::WRITABLE, |bridge| send(bridge, frame))
             .await
     }
 
-    /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is no room. The first message sends the process to
-    /// another CPU than this thread's, until it is heard or waited for: it need not wait for a thread that looks for its answer.
+    /// Like [`send`](Self::send), without waiting. The first message moves the process off this thread's CPU until the host receives
+    /// or waits for its answer: the process need not wait for a thread that polls.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] when there is no room, else as for [`send`](Self::send).
@@ -128,28 +128,28 @@ impl Script {
         send(self.bridge.get_ref(), frame)
     }
 
-    /// The script's private folder. It may be read and written at any time, also after the script has
-    /// ended, until this is dropped.
+    /// Returns the script's private folder. It can be read and written at any time, even after the script has
+    /// ended, until this value is dropped.
     pub fn folder(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
 
-    /// How the script sees its folder.
+    /// Returns the path by which the script sees its folder.
     pub fn folder_path(&self) -> &str {
         &self.path
     }
 
-    /// How it is confined.
+    /// Returns how strongly it is confined.
     pub fn strength(&self) -> Strength {
         self.strength
     }
 
-    /// Which interpreter it is and how it was made, e.g. `cpython 3.11.2 (zygote)`.
+    /// Returns which interpreter it is and how it was created, e.g. `cpython 3.11.2 (zygote)`.
     pub fn engine(&self) -> &str {
         &self.engine
     }
 
-    /// Ends it, with every thread; [`ended`](Self::ended) says when it is gone.
+    /// Kills it with every thread; [`ended`](Self::ended) returns once it is gone.
     pub fn kill(&self) {
         match &self.keeper {
             Keeper::Zygote(_) => kill(&self.pidfd),
@@ -157,7 +157,7 @@ impl Script {
         }
     }
 
-    /// Waits until its whole tree is gone.
+    /// Waits until its whole process tree is gone.
     pub async fn ended(&self) {
         if self.watch.get().is_none() {
             let watch = self.pidfd.try_clone();
@@ -168,7 +168,7 @@ impl Script {
         }
         match self.watch.get() {
             Some(watch) => drop(watch.readable().await),
-            // No descriptor is to be had: ask without one, seldom.
+            // No descriptor is available: poll without one, rarely.
             None => {
                 while !gone(&self.pidfd, 0) {
                     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -177,7 +177,7 @@ impl Script {
         }
     }
 
-    /// Its process's number on the host; 0 when it is gone.
+    /// Returns its process ID on the host; 0 if it is gone.
     pub fn pid(&self) -> u32 {
         number(&self.pidfd).map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned())
     }
@@ -187,7 +187,7 @@ impl Drop for Script {
     fn drop(&mut self) {
         self.kill();
         if self.scratch.is_some() {
-            // Else it could write a file into a folder that is being removed.
+            // Otherwise it could write a file into a folder that is being removed.
             gone(&self.pidfd, LAST_WRITES);
         }
     }
@@ -200,7 +200,7 @@ fn receive(bridge: &OwnedFd, frame: &mut [u8]) -> io::Result<usize> {
         match rustix::net::recv(bridge, &mut *frame, flags) {
             Ok((_, length)) if length > room => return Err(io::ErrorKind::InvalidData.into()),
             Ok((_, length)) => return Ok(length),
-            // It went without reading everything: what it sent before is there all the same.
+            // It exited without reading everything: what it sent before can still be received.
             Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }

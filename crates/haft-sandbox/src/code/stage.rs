@@ -1,4 +1,4 @@
-//! Where an interpreter lives: its root, its files, its environment, the locks of its scripts.
+//! The environment of an interpreter: its root, its files, its variables, the locks of its scripts.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,11 +20,11 @@ use crate::strength::Strength;
 const LOCKDOWN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockdown.so"));
 const ZYGOTE: &str = include_str!("zygote.py");
 const FRESH: &str = include_str!("fresh.py");
-/// Our own files inside; no script is granted them.
+/// The folder of our own files inside; no script may access it.
 const OWN: &str = "/.haft";
 /// Files of `/etc` that the loader and the clock read.
 const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/localtime"];
-/// Where the loader of dynamic programs lies, by architecture and C library.
+/// Paths of the loader of dynamic programs, by architecture and C library.
 const LOADERS: [&str; 4] = [
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux-aarch64.so.1",
@@ -32,10 +32,10 @@ const LOADERS: [&str; 4] = [
     "/lib/ld-musl-aarch64.so.1",
 ];
 
-/// Processes and threads of all children of one zygote.
+/// Maximum number of processes and threads of all children of one zygote.
 const TOGETHER: u64 = 4096;
 
-/// Everything that decides how an interpreter is jailed.
+/// Everything that determines how an interpreter is jailed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stage<'a> {
     pub(super) config: &'a CodeConfig,
@@ -58,7 +58,7 @@ impl Stage<'_> {
         }
     }
 
-    /// The plan of a zygote, and the folder of its files where it has no root of its own.
+    /// Returns the plan of a zygote, and the folder of its files if it has no root of its own.
     pub(super) fn zygote(&self) -> Result<(Plan, Option<Scratch>), StartError> {
         let locks = self.locks(&[], None)?;
         let files = [
@@ -85,7 +85,7 @@ impl Stage<'_> {
         Ok((plan, scratch))
     }
 
-    /// The plan of one script's own interpreter, which sees `folder` as its own.
+    /// Returns the plan of one script's own interpreter, which sees `folder` as its own.
     pub(super) fn fresh(&self, folder: &Path) -> Result<(Plan, Option<Scratch>), StartError> {
         let programs = self.programs();
         let files = [
@@ -104,7 +104,7 @@ impl Stage<'_> {
         Ok((plan, scratch))
     }
 
-    /// What is executed: the interpreter, and what loads it.
+    /// Returns the files to execute: the interpreter, and its loader.
     fn programs(&self) -> Vec<PathBuf> {
         let loaders = LOADERS
             .iter()
@@ -114,9 +114,9 @@ impl Stage<'_> {
         programs
     }
 
-    /// What Landlock grants a zygote, which its children have at most. In a root of its own that is
-    /// everything but programs, devices and sockets: what is there cannot be changed, and the children's
-    /// own folders come later. Elsewhere it is what it reads, and the folder of theirs.
+    /// Returns what Landlock grants a zygote, and its children at most. In a root of its own that is everything
+    /// except programs, devices and sockets: nothing there can be changed, and the children's own folders are
+    /// added later. Otherwise it is what the zygote reads, and the folder of its children.
     fn grants(&self, scratch: Option<&Scratch>) -> Vec<(PathBuf, Grant)> {
         let programs = self
             .programs()
@@ -141,7 +141,7 @@ impl Stage<'_> {
             .chain(ETC.iter().filter_map(|path| fs::canonicalize(path).ok()))
             .collect();
         if self.namespaces() {
-            // Inside they are files of their own, not what they lead to outside.
+            // Inside they are separate files, not links to those outside.
             readable.retain(|path| !path.starts_with("/etc"));
             readable.extend(ETC.iter().map(PathBuf::from).filter(|path| path.exists()));
         }
@@ -149,7 +149,7 @@ impl Stage<'_> {
         readable
     }
 
-    /// In a root of its own what is not to be seen of a folder is hidden.
+    /// In a root of its own, entries hide the parts of a folder that must not be seen.
     fn readable_of(&self, folder: PathBuf) -> Vec<PathBuf> {
         if self.namespaces() {
             return vec![folder];
@@ -173,7 +173,7 @@ impl Stage<'_> {
         locks.list()
     }
 
-    /// What both have in common.
+    /// Builds the part of the plan that both have in common.
     fn plan(
         &self,
         files: &[(&str, &[u8])],
@@ -215,7 +215,7 @@ impl Stage<'_> {
         Ok((plan, scratch))
     }
 
-    /// The root: what an interpreter reads, and nothing of the host's that changes or says who it is.
+    /// Returns the root's entries: what an interpreter reads, and nothing of the host that changes or identifies it.
     fn entries(&self, files: &[(&str, &[u8])]) -> Vec<Entry> {
         let bind = |path: &Path, kind| Entry::Bind {
             source: path.to_owned(),
@@ -257,7 +257,7 @@ impl Stage<'_> {
         entries
     }
 
-    /// Nothing of this process's own but its time zone.
+    /// Returns the variables; nothing of this process's own except its time zone.
     fn environment(&self) -> Vec<OsString> {
         let mut env: Vec<OsString> = vec![
             "LANG=C.UTF-8".into(),
@@ -271,7 +271,7 @@ impl Stage<'_> {
             env.push(format!("TZ={zone}").into());
         }
         if self.kind == Kind::Data {
-            // Their libraries start a thread for each processor otherwise, and a process with threads
+            // Otherwise their libraries start a thread per processor, and a process with threads
             // cannot be forked.
             for name in ["OPENBLAS", "OMP", "MKL", "NUMEXPR", "BLIS", "VECLIB"] {
                 env.push(format!("{name}_NUM_THREADS=1").into());
@@ -281,17 +281,17 @@ impl Stage<'_> {
     }
 }
 
-/// The system's folders of programs and libraries, links among them.
+/// Returns the system's folders of programs and libraries, including symbolic links.
 fn folders() -> impl Iterator<Item = PathBuf> {
     SYSTEM.iter().map(PathBuf::from)
 }
 
-/// Where a zygote's children have their folders, for a level that has no root of its own.
+/// Returns the folder that holds the folders of a zygote's children, for a level without its own root.
 pub(super) fn folders_in(scratch: &Scratch) -> PathBuf {
     scratch.0.join("children")
 }
 
-/// The files in a private folder, for a level that has no root of its own.
+/// Writes the files to a private folder, for a level without its own root.
 fn write(files: &[(&str, &[u8])]) -> io::Result<Scratch> {
     let scratch = Scratch::make()?;
     fs::create_dir(folders_in(&scratch))?;

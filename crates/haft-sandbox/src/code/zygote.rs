@@ -1,4 +1,4 @@
-//! A zygote: one interpreter in a jail, asked over a socket for locked children.
+//! A zygote: one interpreter in a jail that creates locked children on request over a socket.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,9 +19,9 @@ use crate::jail::{SETUP, launch};
 use crate::tree::Tree;
 use crate::{Config, StartError};
 
-/// How long a child may take from the fork to its last lock; it takes some milliseconds.
+/// How long a child may take from the fork to its last lock; usually a few milliseconds.
 const LOCKING: Duration = Duration::from_secs(10);
-/// Of what a zygote wrote to its standard error, so much is told when it fails.
+/// Maximum number of bytes of a zygote's standard error included in the error when it fails.
 const SAID: usize = 2048;
 
 /// A child under its last lock, waiting for its script.
@@ -29,38 +29,38 @@ const SAID: usize = 2048;
 pub(super) struct Newborn {
     pub(super) bridge: OwnedFd,
     pub(super) pidfd: OwnedFd,
-    /// Its number on the host, where that is known.
+    /// Its process ID on the host, if known.
     pub(super) pid: Option<Pid>,
     /// Its folder, as this process reaches it.
     pub(super) folder: OwnedFd,
-    /// The same where it lies on the host's own file system; removed with this.
+    /// Its folder if that is on the host's own file system; removed with this value.
     pub(super) scratch: Option<Scratch>,
 }
 
 /// Whether a child runs the runtime's `warm()` before it is ready: that takes longer than it saves the script.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Warmth {
-    /// For the pool: the script that comes later starts sooner.
+    /// For the pool: a later script starts sooner.
     Warmed,
-    /// For a script that waits.
+    /// For a script that is waiting.
     AtOnce,
 }
 
-/// A running zygote. Its children end with it.
+/// A running zygote. Its children are killed with it.
 #[derive(Debug)]
 pub(super) struct Zygote {
     tree: Mutex<Option<Tree>>,
     control: OwnedFd,
     errors: OwnedFd,
-    /// One request at a time; the number of the last.
+    /// Serialises requests; the number of the last one.
     turn: tokio::sync::Mutex<u64>,
     made: AtomicU64,
     born: Instant,
-    /// Which interpreter it is, e.g. `cpython 3.11.2`.
+    /// The interpreter's name and version, e.g. `cpython 3.11.2`.
     pub(super) name: String,
-    /// Whether numpy or pandas can be (or are) imported.
+    /// Whether numpy or pandas can be imported (or already are).
     pub(super) data: bool,
-    /// Its files where it has no root of its own.
+    /// Its files if it has no root of its own.
     files: Option<Scratch>,
 }
 
@@ -69,7 +69,7 @@ fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
 }
 
 impl Zygote {
-    /// Starts one and waits until it is ready to make children.
+    /// Starts a zygote and waits until it is ready to create children.
     pub(super) async fn start(config: &Config, stage: &Stage<'_>) -> Result<Self, StartError> {
         let (plan, files) = stage.zygote()?;
         let (control, theirs) = pair().map_err(failed("make a socket"))?;
@@ -105,7 +105,7 @@ impl Zygote {
         Ok(zygote)
     }
 
-    /// Why it cannot go on: its own last words, or what it wrote to its standard error.
+    /// Returns why it failed: its own last message, or what it wrote to its standard error.
     fn gone(&self, said: &str) -> StartError {
         let said = said.strip_prefix('E').unwrap_or(said);
         if !said.is_empty() {
@@ -122,12 +122,12 @@ impl Zygote {
         })
     }
 
-    /// How many children it made, and how long ago it was started.
+    /// Returns how many children it created, and how long ago it was started.
     pub(super) fn age(&self) -> (u64, Duration) {
         (self.made.load(Ordering::Relaxed), self.born.elapsed())
     }
 
-    /// A new child, locked and ready; warmed where nobody waits for it yet.
+    /// Creates a child, locked and ready; warmed if no script waits for it yet.
     pub(super) async fn spawn(&self, warmth: Warmth) -> Result<Newborn, StartError> {
         let made = |files| Scratch::make_in(&folders_in(files));
         let scratch = self.files.as_ref().map(made).transpose();
@@ -136,7 +136,7 @@ impl Zygote {
         let pidfd = timeout(LOCKING, self.ask(theirs, scratch.as_ref(), warmth)).await;
         let pidfd = match pidfd.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(answer) => answer?,
-            // It ended over the request: what it wrote last says why.
+            // It exited while handling the request: its last output says why.
             Err(error) if has_ended(&error) => return Err(self.gone("")),
             Err(error) => return Err(failed("ask the zygote for a child")(error)),
         };
@@ -162,8 +162,8 @@ impl Zygote {
         }
     }
 
-    /// One request and its answer. A caller that goes away in between leaves an answer unread, which
-    /// the next one knows by its number.
+    /// Sends a request and receives its answer. A caller that is cancelled in between leaves an answer unread, which
+    /// the next one recognises by its number.
     async fn ask(
         &self,
         theirs: OwnedFd,
@@ -199,7 +199,7 @@ impl Zygote {
         }
     }
 
-    /// Ends it with its children; returns when they are gone.
+    /// Kills it with its children; returns when they are gone.
     pub(super) async fn end(&self) {
         let tree = self.take_tree();
         if let Some(mut tree) = tree {
@@ -224,7 +224,7 @@ impl Drop for Zygote {
             return;
         };
         tree.kill();
-        // Reaped where waiting for it holds nobody up.
+        // Reaped on a blocking thread, so that waiting for it delays no task.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn_blocking(move || drop(tree));
         }
@@ -236,19 +236,19 @@ fn has_ended(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionReset)
 }
 
-/// Both ends of a pipe that never makes its writer wait: what does not fit is lost.
+/// Creates a pipe that never makes its writer wait: what does not fit is lost.
 pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), StartError> {
     pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
         .map_err(io::Error::from)
         .map_err(failed("make a pipe"))
 }
 
-/// Ends a child and, as it is the first process of its namespace, whatever it could have started.
+/// Kills a child and, because it is the first process of its namespace, everything it could have started.
 pub(super) fn kill(pidfd: &OwnedFd) {
     let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
 }
 
-/// Hears a child out until it is ready: its folder first, then a word. What it says after the `R`.
+/// Reads a child's messages until it is ready: its folder first, then a word. Returns what follows the `R`.
 pub(super) async fn locked(bridge: &OwnedFd) -> Result<(OwnedFd, String), StartError> {
     let mut folder = None;
     let mut bytes = [0; 2048];

@@ -1,8 +1,8 @@
-//! The shell profile's system call filter: everything but what reaches for more of the kernel.
+//! The shell profile's system call filter: allows everything except what reaches for more of the kernel.
 //!
-//! A deny list, because the profile runs arbitrary tools; the walls are the namespaces, this removes
-//! attack surface that no build or script needs. What is denied gives `EPERM`, except where programs
-//! have a fallback that they only take on `ENOSYS`.
+//! It is a deny list, because the profile runs arbitrary tools. The namespaces do the isolation; this removes
+//! attack surface that no build or script needs. A denied call fails with `EPERM`, or with `ENOSYS` if programs
+//! have a fallback that they only use on `ENOSYS`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -67,10 +67,10 @@ const DENIED: &[i64] = &[
     libc::SYS_lookup_dcookie,
     libc::SYS_fanotify_init,
     libc::SYS_nfsservctl,
-    // Files by number instead of by path.
+    // Files by handle instead of by path.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    // Memory placement of others.
+    // Memory placement of other processes.
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
 ];
@@ -88,34 +88,34 @@ const DENIED_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_HERE: &[i64] = &[];
 
-/// Kernel 6.15 and later, not named by libc yet on every architecture.
+/// Kernel 6.15 and later; libc does not define it on every architecture yet.
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 
-/// How a list differs from the others.
+/// The ways in which one deny list differs from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Differs {
     pub(crate) around: Around,
     pub(crate) sockets: Sockets,
-    /// Files that exist in memory alone may be made.
+    /// Whether files that exist only in memory may be created.
     pub(crate) memory_files: bool,
     pub(crate) role: Role,
 }
 
-/// Whose list it is.
+/// The process that the list is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
-    /// A command's.
+    /// A command.
     Command,
-    /// A zygote's: the calls that put a child into its namespaces, with exactly the flags it uses.
+    /// A zygote: allows the calls that put a child into its namespaces, with exactly the flags it uses.
     Zygote,
 }
 
-/// Namespaces that a script's process makes for itself.
+/// Namespaces that a script's process creates for itself.
 pub(crate) const SCRIPT_NAMESPACES: i32 =
     libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
 
-/// The protocols that programs use, and the default. Others are seldom exercised parts of the kernel, and
-/// what their sockets hold is not counted.
+/// The protocols that programs use, and the default. Others are rarely used parts of the kernel, and the memory
+/// of their sockets is not counted.
 const PROTOCOLS: &[i32] = &[
     0,
     libc::IPPROTO_TCP,
@@ -124,23 +124,23 @@ const PROTOCOLS: &[i32] = &[
     libc::IPPROTO_ICMPV6,
 ];
 
-/// Options that put another protocol on a socket, by their levels: `TCP_ULP` and `UDP_ENCAP`.
+/// Options that put another protocol on a socket, with their levels: `TCP_ULP` and `UDP_ENCAP`.
 const UPPER: &[(u32, u32)] = &[(6, 31), (17, 100)];
 
-/// Which sockets may be made.
+/// The sockets that may be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sockets {
-    /// None: without a network of its own nothing else keeps the command from the host's.
+    /// None: without a network namespace, nothing else would keep the command from the host's network.
     None,
-    /// Internet ones: without a root of its own a local socket reaches the host's services by their files.
+    /// Internet sockets only: without its own root, a local socket could reach the host's services by their files.
     Internet,
-    /// Local and internet ones.
+    /// Local and internet sockets.
     All,
 }
 
-/// Denies giving a file the set-user-id or set-group-id bit: the command may be root's, and a file it
-/// leaves in the workspace would then be root for everybody outside. Whatever the flags: a file without
-/// a name gets one later.
+/// Denies setting the set-user-id or set-group-id bit on a file: the command may run as root, and a file it
+/// leaves in the workspace would then give root to everyone outside. Applies whatever the flags: a file
+/// without a name may get one later.
 fn set_id_bits(rules: &mut Rules) -> Result<(), Error> {
     for (call, mode) in MAKING.iter().chain(MODES) {
         for bit in SET_ID {
@@ -173,8 +173,8 @@ fn sockets(rules: &mut Rules, allowed: Sockets) -> Result<(), Error> {
     Ok(())
 }
 
-/// Denies pairs of any kind but streams and sequenced packets: a datagram socket sends to whoever it
-/// names, the host's services among them. Both kinds have bit 0, and neither bit 1 nor bit 3.
+/// Denies socket pairs other than streams and sequenced packets: a datagram socket can send to any address,
+/// including the host's services. Both allowed types have bit 0 set, and neither bit 1 nor bit 3.
 fn connected_pairs(rules: &mut Rules) -> Result<(), Error> {
     for (bit, value) in [(1, 0), (2, 2), (8, 8)] {
         rule(rules, libc::SYS_socketpair, vec![has(1, bit, value)?])?;
@@ -198,7 +198,7 @@ fn namespaces(rules: &mut Rules, role: Role) -> Result<(), Error> {
             let made = vec![
                 differs(0, libc::CLONE_NEWPID)?,
                 differs(0, SCRIPT_NAMESPACES)?,
-                // Only says whether there is one thread.
+                // Only checks whether there is a single thread.
                 differs(0, libc::CLONE_THREAD)?,
             ];
             rule(rules, unshare, made)?;
@@ -211,8 +211,8 @@ fn namespaces(rules: &mut Rules, role: Role) -> Result<(), Error> {
     }
 }
 
-/// A filter beside the others, by which the limit on core files stays what it is: whoever lowers it is
-/// told that it was done, as there are none anyway. A lower one would start the machine's handler again.
+/// A second filter that keeps the core file limit as it is: a call to lower it appears to succeed, as there are
+/// no core files anyway. A lower limit would start the machine's handler again.
 fn core_limit() -> Result<BpfProgram, Error> {
     let mut rules = Rules::new();
     let core = libc::RLIMIT_CORE;
@@ -231,12 +231,12 @@ fn core_limit() -> Result<BpfProgram, Error> {
     SeccompFilter::new(rules, SeccompAction::Allow, done, arch)?.try_into()
 }
 
-/// Every filter of a command or a zygote.
+/// Returns all filters of a command or a zygote.
 pub(crate) fn all(differs: Differs) -> Result<Vec<BpfProgram>, Error> {
     Ok(vec![deny(differs)?, core_limit()?])
 }
 
-/// The filter; compiled once for the process.
+/// Returns the filter; compiled once per process.
 fn deny(differs: Differs) -> Result<BpfProgram, Error> {
     static COMPILED: Mutex<Option<HashMap<Differs, BpfProgram>>> = Mutex::new(None);
     let mut compiled = COMPILED.lock();

@@ -1,18 +1,18 @@
-//! What a command is denied where the host's files and processes are in reach: every call that changes
-//! one of them and that Landlock does not decide about.
+//! Calls denied to a command that can reach the host's files and processes: every call that changes
+//! one of them and that Landlock does not control.
 //!
-//! Landlock decides who reads, writes, makes, renames and removes files. It does not decide about modes,
-//! owners, times, attributes, flags of file systems, other processes' limits and priorities, or objects
-//! of the System V and POSIX message kinds; elsewhere namespaces keep those of the host out of reach.
+//! Landlock controls reading, writing, creating, renaming and removing files. It does not control modes,
+//! owners, times, attributes, flags of file systems, other processes' limits and priorities, or System V
+//! and POSIX message objects; elsewhere, namespaces keep those of the host out of reach.
 
 use super::{Around, Error, MODES, Rules, TIMES, has, is_not, rule};
 
-/// Calls without a number in libc yet.
+/// Calls that libc has no number for yet.
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_FILE_SETATTR: i64 = 469;
 
-/// Owners and attributes of files; times by a name that nothing uses any more.
+/// Owners and attributes of files; timestamps by a call name that is no longer in use.
 const OWNERS_AND_ATTRIBUTES: &[i64] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
@@ -33,7 +33,7 @@ const OWNERS_AND_ATTRIBUTES: &[i64] = &[
     libc::SYS_futimesat,
 ];
 
-/// Shared memory, semaphores and queues: those of the host's namespace are the user's other programs'.
+/// Shared memory, semaphores and queues: those in the host's namespace belong to the user's other programs.
 const IPC: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -51,7 +51,7 @@ const IPC: &[i64] = &[
     libc::SYS_mq_unlink,
 ];
 
-/// Calls that change the process in their first argument; 0 is the caller.
+/// Calls that change the process given as their first argument; 0 is the caller.
 const OF_A_PROCESS: &[i64] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setparam,
@@ -70,7 +70,7 @@ const SIGNALS: &[i64] = &[
     libc::SYS_pidfd_send_signal,
 ];
 
-/// Requests of `fcntl` and `ioctl` by which the kernel sends one.
+/// Requests of `fcntl` and `ioctl` that make the kernel send a signal.
 const SIGNAL_OWNERS: &[(i64, u32)] = &[
     (libc::SYS_fcntl, libc::F_SETOWN.cast_unsigned()),
     (libc::SYS_fcntl, F_SETSIG),
@@ -84,10 +84,10 @@ const FIOSETOWN: u32 = 0x8901;
 const SIOCSPGRP: u32 = 0x8902;
 
 /// The types of requests by which file systems change flags, versions, projects, encryption and
-/// snapshots of a file that is only open for reading.
+/// snapshots of a file that is open only for reading.
 const FILE_SYSTEM_REQUESTS: &[u8] = b"fXv\x94";
 
-/// Adds what is denied here.
+/// Adds the rules that deny these calls.
 pub(super) fn deny(rules: &mut Rules, around: Around) -> Result<(), Error> {
     if around == Around::Own {
         return Ok(());

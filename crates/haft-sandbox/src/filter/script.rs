@@ -1,8 +1,8 @@
-//! The code profile's system call filter: a list of what a Python without processes and sockets needs.
+//! The code profile's system call filter: an allow list of what a Python without processes and sockets needs.
 //!
-//! What is not on the list gives `EPERM`, which Python raises as a `PermissionError`; a call by another
-//! architecture's numbers kills. Executable memory is not forbidden: libraries are loaded and callbacks
-//! made with it, and native code gains nothing that the script does not have by `ctypes`.
+//! A call that is not on the list fails with `EPERM`, which Python raises as a `PermissionError`; a call by another
+//! architecture's number kills. Executable memory is allowed: loading libraries and creating callbacks need it, and native
+//! code gains nothing that the script could not do with `ctypes`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::{assemble, has, is, is_null, is_one_of, rule, wide};
 
 /// Calls that are allowed whatever their arguments.
 const ALLOWED: &[i64] = &[
-    // Reading, writing, moving about in files that are open.
+    // Reading, writing and seeking in open files.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -42,7 +42,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_dup,
     libc::SYS_dup3,
     libc::SYS_pipe2,
-    // Names; Landlock and the root decide which.
+    // File names; Landlock and the root decide which.
     libc::SYS_faccessat,
     libc::SYS_faccessat2,
     libc::SYS_readlinkat,
@@ -62,7 +62,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_madvise,
     libc::SYS_msync,
     libc::SYS_brk,
-    // Threads and signals of its own.
+    // Threads and signals of its own process.
     libc::SYS_futex,
     libc::SYS_set_robust_list,
     libc::SYS_get_robust_list,
@@ -83,7 +83,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_restart_syscall,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // Who and when.
+    // Identity and time.
     libc::SYS_getpid,
     libc::SYS_gettid,
     libc::SYS_getppid,
@@ -114,14 +114,14 @@ const ALLOWED: &[i64] = &[
     libc::SYS_timerfd_create,
     libc::SYS_timerfd_settime,
     libc::SYS_timerfd_gettime,
-    // The bridge, and pairs of sockets.
+    // The bridge, and socket pairs.
     libc::SYS_recvfrom,
     libc::SYS_shutdown,
     libc::SYS_getsockname,
     libc::SYS_getpeername,
 ];
 
-/// The same by the older names that one architecture has.
+/// The older names of these calls on `x86_64`.
 #[cfg(target_arch = "x86_64")]
 const ALLOWED_HERE: &[i64] = &[
     libc::SYS_stat,
@@ -150,14 +150,14 @@ const ALLOWED_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_HERE: &[i64] = &[];
 
-/// Calls that make devices, pipes and sockets: none is allowed.
+/// Calls that create devices, pipes and sockets: none is allowed.
 const NODES: &[i64] = &[
     libc::SYS_mknodat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_mknod,
 ];
 
-/// What an interpreter needs besides, from its execution to its first line.
+/// What an interpreter also needs between its execution and its first line.
 const STARTING: &[i64] = &[
     libc::SYS_execve,
     libc::SYS_set_tid_address,
@@ -165,7 +165,7 @@ const STARTING: &[i64] = &[
     libc::SYS_arch_prctl,
 ];
 
-/// Questions about a descriptor; none that changes a device.
+/// Requests that query a descriptor; none that changes a device.
 const REQUESTS: &[u64] = &[
     libc::FIONREAD,
     libc::FIONBIO,
@@ -192,7 +192,7 @@ const FILE_REQUESTS: &[i32] = &[
     libc::F_GETPIPE_SZ,
 ];
 
-/// What a socket is; not who its other end is.
+/// Properties of a socket, but not the identity of its peer.
 const SOCKET_QUESTIONS: &[i32] = &[
     libc::SO_TYPE,
     libc::SO_DOMAIN,
@@ -201,7 +201,7 @@ const SOCKET_QUESTIONS: &[i32] = &[
     libc::SO_ACCEPTCONN,
 ];
 
-/// Files without the bits that make a program another user's.
+/// Allows files without the set-user-id and set-group-id bits.
 fn files(rules: &mut Rules, around: Around) -> Result<(), Error> {
     let own = around == Around::Own;
     let set_id = libc::S_ISUID | libc::S_ISGID;
@@ -216,8 +216,8 @@ fn files(rules: &mut Rules, around: Around) -> Result<(), Error> {
     is_one_of(rules, libc::SYS_fcntl, 1, &wide(FILE_REQUESTS))
 }
 
-/// Pairs of connected local sockets. A datagram socket could send to any other by its name, so there
-/// are streams only, and nothing is sent to a name.
+/// Allows pairs of connected local sockets. A datagram socket could send to any other by its name, so only
+/// streams are allowed, and no sending to an address.
 fn sockets(rules: &mut Rules) -> Result<(), Error> {
     let stream = libc::SOCK_STREAM.cast_unsigned();
     let local = u64::from(libc::AF_UNIX.cast_unsigned());
@@ -232,8 +232,8 @@ fn sockets(rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-/// Mappings of files, and memory of its own. Shared memory without a file stays where a part of it is
-/// mapped, however small: nothing bounds that.
+/// Allows file mappings and private memory. Shared memory without a file stays allocated while any part of it is
+/// mapped, however small: nothing limits that.
 fn mappings(rules: &mut Rules) -> Result<(), Error> {
     for bit in [libc::MAP_SHARED, libc::MAP_ANONYMOUS] {
         rule(rules, libc::SYS_mmap, vec![has(3, bit.cast_unsigned(), 0)?])?;
@@ -241,7 +241,7 @@ fn mappings(rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-/// Threads, their names, limits and signals, of this process alone.
+/// Allows threads, and their names, limits and signals, within this process only.
 fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
     let thread = libc::CLONE_THREAD.cast_unsigned();
     let namespaces = NAMESPACES
@@ -251,7 +251,7 @@ fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
     rule(rules, libc::SYS_clone, both)?;
     let names = wide(&[libc::PR_SET_NAME, libc::PR_GET_NAME]);
     is_one_of(rules, libc::SYS_prctl, 0, &names)?;
-    // To be told a limit, not to change one.
+    // To read a limit, not to change one.
     rule(rules, libc::SYS_prlimit64, vec![is(0, 0)?, is_null(2)?])?;
     match around {
         Around::Own => is_one_of(rules, libc::SYS_tgkill, 0, &[1]),
@@ -263,7 +263,7 @@ fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
     }
 }
 
-/// The filter; `starting` where the interpreter is executed under it.
+/// Returns the filter; `starting` if the interpreter is executed under it.
 pub(crate) fn allow(around: Around, starting: bool) -> Result<BpfProgram, Error> {
     let more = if starting { STARTING } else { &[] };
     let mut rules = Rules::new();

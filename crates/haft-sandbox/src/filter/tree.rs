@@ -1,14 +1,14 @@
-//! Finds a call's answer by halving the numbers, in place of asking about each call one after another.
+//! Finds a call's answer by binary search on the number, instead of comparing with one call after another.
 //!
-//! Not for the calls, which the kernel remembers the answer of, but for that: when a filter is put on, it
-//! is run once for each number there is. With a list that took most of a millisecond of every child's
-//! making; with a tree it takes a quarter.
+//! The calls themselves do not need this, because the kernel caches their answers. But when a filter is installed, the
+//! kernel runs it once for every number there is. With a list that took most of a millisecond for every new child;
+//! a tree takes a quarter of that.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{BackendError, BpfProgram, sock_filter};
 
-/// What a call gets by its number.
+/// The answer to a call by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     Allowed,
@@ -16,7 +16,7 @@ pub(super) enum Answer {
     Denied,
     /// `ENOSYS`.
     Absent,
-    /// Its arguments are looked at.
+    /// Its arguments decide.
     ByArguments,
 }
 
@@ -25,7 +25,7 @@ const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_AT_LEAST: u16 = 0x35;
 const RETURN: u16 = 0x06;
-/// Where the architecture stands in what a filter sees.
+/// The offset of the architecture in the data that a filter sees.
 const ARCHITECTURE: u32 = 4;
 #[cfg(target_arch = "x86_64")]
 const OURS: u32 = 0xC000_003E;
@@ -36,8 +36,8 @@ fn line(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
-/// Appends the tree, with `otherwise` for every other number, and behind it `conditions`, a whole filter
-/// that sees what is decided by arguments.
+/// Appends the tree, with `otherwise` for every other number, followed by `conditions`, a complete filter for
+/// the calls that are decided by arguments.
 pub(super) fn lead(
     answers: &BTreeMap<i64, Answer>,
     otherwise: Answer,
@@ -63,7 +63,7 @@ pub(super) fn lead(
     Ok(())
 }
 
-/// Neighbours with the same answer together, by their first number; the first run starts at 0.
+/// Groups neighbours with the same answer, by their first number; the first run starts at 0.
 fn runs(answers: &BTreeMap<i64, Answer>, otherwise: Answer) -> Vec<(u32, Answer)> {
     let mut runs = vec![(0, otherwise)];
     let mut next = 0;

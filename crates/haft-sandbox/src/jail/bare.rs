@@ -1,7 +1,7 @@
-//! The level without namespaces: what Landlock grants has to carry everything, so it grants little.
+//! The level without namespaces: all confinement of files is by Landlock, so it grants little.
 //!
-//! Landlock can only allow, and what it allows below a folder it allows below all of it. So a workspace
-//! with guards is granted piece by piece around them: its top can then be listed, not added to.
+//! Landlock can only allow, and what it allows for a folder it allows for everything below. So a workspace
+//! with guards is granted piece by piece around them: its top folder can then be listed, but not added to.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{Cover, Grant};
 
-/// A private folder in the place of `/tmp`, removed with everything in it.
+/// A private folder in place of `/tmp`, removed with everything in it.
 #[derive(Debug)]
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
@@ -19,7 +19,7 @@ impl Scratch {
         Self::make_in(&std::env::temp_dir().canonicalize()?)
     }
 
-    /// The same in another folder than the system's.
+    /// Creates it in another folder than the system's.
     pub(crate) fn make_in(folder: &Path) -> io::Result<Self> {
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         let name = format!("haft-{}-{random:016x}", std::process::id());
@@ -35,10 +35,10 @@ impl Drop for Scratch {
     }
 }
 
-/// Grants of a workspace around its covers.
+/// Returns the grants for a workspace around its covers.
 pub(crate) fn workspace(root: &Path, covers: &[(PathBuf, Cover)]) -> Vec<(PathBuf, Grant)> {
     let mut covers = covers.to_vec();
-    // A grant on what a guarded link leads to would be a grant on the guarded.
+    // A grant on the target of a guarded link would be a grant on what is guarded.
     for (path, cover) in covers.clone() {
         let full = root.join(&path);
         if fs::symlink_metadata(&full).is_ok_and(|meta| meta.is_symlink())
@@ -88,7 +88,7 @@ fn around(root: &Path, at: &Path, covers: &[(PathBuf, Cover)], grants: &mut Vec<
     };
     grants.push((full, Grant::List));
     for entry in entries.flatten() {
-        // A link is no place of its own: what it leads to is granted where it lies, or not at all.
+        // A link needs no grant of its own: its target is granted at its own path, or not at all.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             around(root, &at.join(entry.file_name()), covers, grants);
         }

@@ -1,6 +1,6 @@
-//! Finding what has to be guarded in a workspace, and holding the place of what is absent.
+//! Finds what has to be guarded in a workspace, and holds the places of absent names.
 //!
-//! A cover moves with its folder, and a folder of the old name can be made in its place without it. So every
+//! A cover moves with its folder, and an uncovered folder of the old name could then be created in its place. So every
 //! folder above a guarded name is pinned: it cannot be renamed or removed while a command runs.
 
 use std::collections::{HashMap, HashSet};
@@ -14,24 +14,24 @@ use super::placeholder::{Placeholder, Placeholders, stale};
 use super::plan::Cover;
 use crate::command::{Guard, GuardKind, Mounts};
 
-/// How many entries of a workspace are looked at for names guarded at any depth. Beyond that the
-/// command is refused: a guard that was not found does not hold.
+/// Maximum number of workspace entries that are searched for names guarded at any depth. Beyond that the
+/// command is refused: a guarded name that was not found would not be protected.
 pub(super) const MOST_ENTRIES: usize = 2_000_000;
-/// How many are looked at without handing the look to a thread for blocking work.
+/// The number of entries that are searched without handing the search to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
 
-/// The covers of one command, and the placeholders that live as long as this.
+/// The covers of one command, and the placeholders, which live as long as this value.
 #[derive(Debug, Default)]
 pub(crate) struct Guards {
     pub(crate) covers: Vec<(PathBuf, Cover)>,
     held: Placeholders,
     scratch: Option<Scratch>,
-    /// Whether absent names are held; needless where nothing can be made at the top anyway.
+    /// Whether absent names are held; not needed if nothing can be created at the top anyway.
     holding: bool,
 }
 
 impl Guards {
-    /// A private folder in the place of `/tmp`, for the level that has none of its own.
+    /// Creates a private folder in place of `/tmp`, for the level that has none of its own.
     pub(crate) fn scratch(&mut self) -> io::Result<PathBuf> {
         let scratch = Scratch::make()?;
         let path = scratch.0.clone();
@@ -39,8 +39,8 @@ impl Guards {
         Ok(path)
     }
 
-    /// Looks at the workspace and takes the places of what is absent; a large workspace is looked at by
-    /// a thread for blocking work.
+    /// Searches the workspace and holds the places of absent names; a thread for blocking work searches a
+    /// large workspace.
     pub(crate) async fn prepare(
         workspace: PathBuf,
         mounts: Mounts,
@@ -55,7 +55,7 @@ impl Guards {
         })
     }
 
-    /// `None` where the workspace has more than `most` entries.
+    /// Returns `None` if the workspace has more than `most` entries.
     fn look(
         workspace: &Path,
         mounts: &Mounts,
@@ -75,7 +75,7 @@ impl Guards {
         }
         guards.approved(workspace, mounts)?;
         pin_parents(&mut guards.covers);
-        // Shallow first, so that what lies deeper ends up on top; approved paths last.
+        // Shallow first, so that deeper covers end up on top; approved paths last.
         guards.covers.sort_by_key(|(path, cover)| {
             (
                 *cover == Cover::Writable,
@@ -96,7 +96,7 @@ impl Guards {
         Ok(Some(guards))
     }
 
-    /// A guard at the place it names.
+    /// Adds a guard at the path it names.
     fn top(&mut self, workspace: &Path, guard: &Guard, mounts: &Mounts) -> io::Result<()> {
         if lifted(&guard.path, guard.kind, mounts) {
             return Ok(());
@@ -123,16 +123,16 @@ impl Guards {
                     self.covers.push((at, cover));
                     return Ok(());
                 }
-                // It must not be renamed away and made anew without what lies in it.
+                // Must not be renamed and recreated without its content.
                 Ok(_) => self.covers.push((at.clone(), Cover::Pin)),
             }
         }
         Ok(())
     }
 
-    /// Guards the way that a link takes through the workspace: what it ends at like the link itself,
-    /// other links on it against being changed, folders against being renamed away. The place of an absent
-    /// end is held.
+    /// Guards the path that a symbolic link takes through the workspace: its end like the link itself, other links
+    /// on it against changes, folders against renaming. Holds the place of an
+    /// absent end.
     fn way(&mut self, workspace: &Path, link: &Path, guard: &Guard) -> io::Result<()> {
         let mut todo: Vec<_> = link.iter().rev().map(ToOwned::to_owned).collect();
         let mut at = workspace.to_owned();
@@ -166,7 +166,7 @@ impl Guards {
             let Ok(to) = fs::read_link(&at) else {
                 return Ok(());
             };
-            // As many as the kernel follows.
+            // The kernel's own limit.
             if links > 40 {
                 return Ok(());
             }
@@ -182,8 +182,8 @@ impl Guards {
         Ok(())
     }
 
-    /// Holds the place of what a link leads to, `at` and then the `rest` of its way, which are absent. Beside
-    /// it, in folders that are absent too, the command may make what it likes.
+    /// Holds the place of an absent link target: `at`, then the `rest` of its path. The command may create anything
+    /// beside it, in folders that are absent too.
     fn end_of_way(
         &mut self,
         workspace: &Path,
@@ -191,7 +191,7 @@ impl Guards {
         mut rest: Vec<OsString>,
         guard: &Guard,
     ) -> io::Result<()> {
-        // Nobody follows `..` in a folder that is not there.
+        // `..` cannot be followed in a folder that does not exist.
         if rest.iter().any(|part| part == "..") {
             return Ok(());
         }
@@ -213,10 +213,10 @@ impl Guards {
         Ok(())
     }
 
-    /// Makes or takes over a placeholder and covers it.
+    /// Creates or takes over a placeholder and covers it.
     fn hold(&mut self, full: &Path, at: &Path, folder: bool, cover: Cover) -> io::Result<()> {
         if !self.holding {
-            // One that a killed host left is removed, unless another command relies on it.
+            // A placeholder that a killed host left behind is removed, unless another command relies on it.
             if fs::symlink_metadata(full).is_ok_and(|meta| stale(&meta)) {
                 let _ = Placeholder::take(full, folder);
             }
@@ -230,7 +230,7 @@ impl Guards {
                 self.covers.push((at.to_owned(), cover));
                 Ok(())
             }
-            // Who may not make it here cannot make it from the jail either.
+            // A user who may not create it here cannot create it from the jail either.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -243,8 +243,8 @@ impl Guards {
         }
     }
 
-    /// Guards of a single name at any depth, and sockets, which lead to whoever listens outside; false
-    /// where there are more than `most` entries.
+    /// Adds guards of a single name at any depth, and covers sockets, which lead to listeners outside; returns false
+    /// if there are more than `most` entries.
     fn nested(&mut self, workspace: &Path, mounts: &Mounts, most: usize) -> io::Result<bool> {
         let deep: Vec<_> = mounts
             .guards
@@ -252,7 +252,7 @@ impl Guards {
             .filter(|guard| guard.any_depth)
             .collect();
         if deep.is_empty() && mounts.view.is_some() {
-            // Nothing listens behind a socket of a view.
+            // No process listens on a socket of a view.
             return Ok(true);
         }
         let mut left = most;
@@ -289,7 +289,7 @@ impl Guards {
                 if kind.is_dir() && !is_content_of_git(&at) {
                     folders.push(at);
                 } else if std::os::unix::fs::FileTypeExt::is_socket(&kind) {
-                    // A mount that is only read does not keep anybody from connecting.
+                    // A read-only mount does not prevent connecting.
                     self.covers.push((at, Cover::Empty));
                 }
             }
@@ -297,12 +297,12 @@ impl Guards {
         Ok(true)
     }
 
-    /// A folder that cannot be listed may hold guarded names, and the command may be able to open it up: it
-    /// is not changed at all.
+    /// Covers a folder that cannot be listed: it may hold guarded names, and the command may be able to open it up. It
+    /// cannot be changed at all.
     fn unlisted(&mut self, mut folder: PathBuf, error: &io::Error) {
         match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENOTDIR) => return,
-            // Too long a path to cover; the folder above is not.
+            // The path is too long to cover; the folder above is not.
             Some(libc::ENAMETOOLONG) => _ = folder.pop(),
             _ => {}
         }
@@ -311,8 +311,8 @@ impl Guards {
         }
     }
 
-    /// Approved paths below a guard become changeable again; one that is absent starts as an empty
-    /// file, which goes away again if it stays empty.
+    /// Makes approved paths below a guard writable again; an absent one starts as an empty file, which is
+    /// removed if it stays empty.
     fn approved(&mut self, workspace: &Path, mounts: &Mounts) -> io::Result<()> {
         for path in &mounts.writable {
             check(path)?;
@@ -343,7 +343,7 @@ impl Guards {
     }
 }
 
-/// Keeps the folders above every cover where they are.
+/// Pins the folders above every cover.
 fn pin_parents(covers: &mut Vec<(PathBuf, Cover)>) {
     let mut pinned = HashSet::new();
     for (path, _) in &*covers {
@@ -351,7 +351,7 @@ fn pin_parents(covers: &mut Vec<(PathBuf, Cover)>) {
         let folders = folders.filter(|folder| *folder != Path::new(""));
         for folder in folders {
             if !pinned.insert(folder.to_owned()) {
-                // Then so are those above it.
+                // Then those above it are pinned too.
                 break;
             }
         }
@@ -359,7 +359,7 @@ fn pin_parents(covers: &mut Vec<(PathBuf, Cover)>) {
     covers.extend(pinned.into_iter().map(|folder| (folder, Cover::Pin)));
 }
 
-/// Without what another cover makes needless: anything below a hidden folder, read-only below
+/// Drops covers that another one makes needless: anything below a hidden folder, and read-only below
 /// read-only.
 fn pruned(covers: Vec<(PathBuf, Cover)>) -> Vec<(PathBuf, Cover)> {
     let mut closed: HashMap<PathBuf, Cover> = HashMap::new();
@@ -404,12 +404,12 @@ fn stronger(one: Cover, other: Cover) -> Cover {
     if rank(one) >= rank(other) { one } else { other }
 }
 
-/// Whether somebody approved changing this path or one that holds it.
+/// Returns whether an operator approved changing this path or one that contains it.
 fn lifted(path: &Path, kind: GuardKind, mounts: &Mounts) -> bool {
     kind == GuardKind::ReadOnly && mounts.writable.iter().any(|open| path.starts_with(open))
 }
 
-/// `.git/…/objects/xx` and `.git/…/objects/pack`: files by the thousand, and git puts nothing else there.
+/// Matches `.git/…/objects/xx` and `.git/…/objects/pack`: they hold thousands of files, and git puts nothing else there.
 pub(super) fn is_content_of_git(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     let name = name.as_encoded_bytes();

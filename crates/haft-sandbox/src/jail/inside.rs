@@ -1,7 +1,7 @@
-//! The first process inside: builds the root, takes the locks, starts the command, reaps until it ends.
+//! The first process inside: builds the root, takes the locks, starts the command, reaps until it exits.
 //!
-//! It is pid 1 of the pid namespace, so its end is the end of every process in the jail, and it dies
-//! with the supervisor. It is confined by the same locks as the command before the command exists.
+//! It is pid 1 of the pid namespace, so every process in the jail dies with it, and it dies with the
+//! supervisor. The same locks as the command's confine it before the command exists.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -29,7 +29,7 @@ pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes)
     let parent = &pipes.alive;
     let prepared = prepare(plan, around, parent);
     if prepared.is_ok() {
-        // One byte in an empty pipe; where nobody reads it, nobody needs it.
+        // One byte into an empty pipe; if the reader is gone, the byte does not matter.
         let _ = rustix::io::write(&pipes.built, b"b");
     }
     match prepared {
@@ -54,7 +54,7 @@ pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes)
                 tell(link, &Report::NoProgram { errno });
             }
             Ok(first) => {
-                // From here on the host alone holds it: a connection waits until then.
+                // From here on only the host holds the listener: connections wait until then.
                 let listener = ready.listener.map(OwnedFd::from);
                 hand(link, &Report::Ready(ready.held), listener);
                 if let Some(host) = &first.mounts {
@@ -67,10 +67,10 @@ pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes)
     leave(0)
 }
 
-/// A jail that nothing runs in yet.
+/// A jail that is built but runs nothing yet.
 struct Ready {
     held: Held,
-    /// That of an outlet.
+    /// The listener of an outlet.
     listener: Option<TcpListener>,
     given: Given,
 }
@@ -79,14 +79,14 @@ struct Ready {
 struct Given {
     /// A command's standard input.
     stdin: Stdio,
-    /// The `/proc` of the host, for a zygote.
+    /// The host's `/proc`, for a zygote.
     proc: OwnedFd,
 }
 
-/// Everything up to the last lock of a command.
+/// Does everything up to the last lock of a command.
 fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail> {
     die_with(parent).map_err(step("die with the supervisor"))?;
-    // Away from the host's terminal and from everybody's signals to its groups.
+    // Detaches from the host's terminal and from signals to its process groups.
     rustix::process::setsid()
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
@@ -94,12 +94,12 @@ fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail>
     let proc = open_proc()?;
     held.watched = around.watched;
     held.grouped = around.grouped;
-    // Where the machine runs out of memory, the kernel takes it from a jail first.
+    // If the machine runs out of memory, the kernel kills a jail first.
     let _ = set_oom_score(&proc);
     let mask = umask(Mode::from_raw_mode(0o022));
     if plan.strength() > Strength::LandlockSeccomp {
         let _ = rustix::system::sethostname(b"jail");
-        // A script has no socket to use it with.
+        // A script has no socket to use the loopback with.
         if plan.net != Net::Host && plan.role == Role::Command {
             sys::loopback_up().map_err(step("turn the loopback on"))?;
         }
@@ -110,9 +110,9 @@ fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail>
         held.counted = root::build(plan, around.users)?;
     }
     umask(mask);
-    // Under the locks there may be no more memory files.
+    // Under the locks, no memory files may be created.
     let stdin = input(plan).map_err(step("hand over the input"))?;
-    // Needed by Landlock and seccomp where no capability of a namespace stands in for it.
+    // Landlock and seccomp need this if the process lacks the capability that would replace it.
     rustix::thread::set_no_new_privs(true)
         .map_err(io::Error::from)
         .map_err(step("give up new privileges"))?;
@@ -173,7 +173,7 @@ fn start(plan: &Plan, stdin: Stdio) -> io::Result<Child> {
     start.spawn(stdin, Stdio::inherit(), Stdio::inherit())
 }
 
-/// Reaps everybody until the command itself ends.
+/// Reaps every process until the command itself exits.
 fn reap(first: u32) -> Report {
     let gone = Report::Ended {
         code: None,

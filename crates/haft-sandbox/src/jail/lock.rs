@@ -1,4 +1,4 @@
-//! The locks that the command cannot take off: Landlock, resource limits, capabilities, seccomp.
+//! The locks that the command cannot remove: Landlock, resource limits, capabilities, seccomp.
 
 use std::io;
 
@@ -17,11 +17,11 @@ use rustix::thread::{
 use super::plan::{Caps, Grant, Plan};
 use super::report::{Fail, step};
 
-/// The newest rules this was written for; a kernel with fewer enforces those it has, and the probe
-/// says which.
+/// The newest Landlock ABI that this code knows; a kernel with an older one enforces what it has, and the probe
+/// reports which.
 const ABI_KNOWN: ABI = ABI::V7;
 
-/// What a grant allows; the right to move between folders goes with the right to write.
+/// Returns the accesses of a grant; the right to move between folders comes with the right to write.
 fn access(grant: Grant, folder: bool) -> BitFlags<AccessFs> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let access = match grant {
@@ -46,7 +46,7 @@ fn access(grant: Grant, folder: bool) -> BitFlags<AccessFs> {
     }
 }
 
-/// Grants what the plan lists and nothing else; the ABI that is enforced, 0 where there is none.
+/// Grants what the plan lists and nothing else; returns the enforced ABI, 0 if there is none.
 pub(crate) fn landlock(plan: &Plan) -> Result<u8, Fail> {
     let failed = |error: &dyn std::fmt::Display| Fail {
         step: format!("landlock: {error}"),
@@ -68,7 +68,7 @@ pub(crate) fn landlock(plan: &Plan) -> Result<u8, Fail> {
             no_links,
         ) {
             Ok(file) => file,
-            // A list for every machine: what is not on this one needs no grant.
+            // The list serves every machine: a path that does not exist here needs no grant.
             Err(rustix::io::Errno::NOENT) => continue,
             Err(errno) => return Err(step(format!("grant {}", path.display()))(errno.into())),
         };
@@ -86,11 +86,11 @@ pub(crate) fn landlock(plan: &Plan) -> Result<u8, Fail> {
     }
 }
 
-/// With 0 the kernel still starts the machine's own handler of core dumps, outside the jail, for a process
-/// that crashes; with 1 it does not, and no file is that small.
+/// With 0 the kernel would still start the machine's core dump handler, outside the jail, for a process that
+/// crashes; with 1 it does not, and no core file is that small.
 pub(crate) const NO_CORE: u64 = 1;
 
-/// Sets the limits; a limit above what the user may have is lowered to that.
+/// Sets the limits; a limit above the user's hard limit is lowered to it.
 pub(crate) fn limits(caps: &Caps) -> io::Result<()> {
     let Caps {
         data,
@@ -127,25 +127,25 @@ pub(crate) fn limits(caps: &Caps) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up every capability, and every way to get one back.
+/// Drops every capability, and every way to regain one.
 pub(crate) fn capabilities() -> io::Result<()> {
     let _ = clear_ambient_capability_set();
     give_up(CapabilitySet::empty())?;
     set_no_new_privs(true)?;
-    // Nobody inside may look into the process that holds the jail together.
+    // No process inside may inspect the process that holds the jail together.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     Ok(())
 }
 
-/// What makes mounts for scripts: namespaces, mounts, and going back to its own.
+/// The capabilities to create mounts for scripts: for namespaces, mounts, and the way back to its own.
 pub(crate) const MAKES_MOUNTS: CapabilitySet =
     CapabilitySet::SYS_ADMIN.union(CapabilitySet::SYS_CHROOT);
-/// What makes locked children, and gives up the rest.
+/// The capabilities to create locked children, and to drop the rest.
 pub(crate) const MAKES_CHILDREN: CapabilitySet = MAKES_MOUNTS.union(CapabilitySet::SETPCAP);
 
-/// Gives up every capability but these, which a program that is executed has too.
+/// Drops every capability except these, which an executed program keeps too.
 pub(crate) fn keep(kept: CapabilitySet) -> io::Result<()> {
-    // The last one is needed until the others are given up.
+    // `SETPCAP` is needed until the others are dropped.
     let all = kept | CapabilitySet::SETPCAP;
     let sets = CapabilitySets {
         effective: all,
@@ -161,7 +161,7 @@ pub(crate) fn keep(kept: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// Drops everything but `kept` from what an executed program could have, and locks that.
+/// Drops everything except `kept` from what an executed program could have, and locks that.
 fn give_up(kept: CapabilitySet) -> io::Result<()> {
     for number in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << number);
@@ -170,7 +170,7 @@ fn give_up(kept: CapabilitySet) -> io::Result<()> {
         }
         match remove_capability_from_bounding_set(one) {
             Ok(()) => {}
-            // Numbers above the kernel's last; or, without namespaces, no right to drop what the
+            // Numbers above the kernel's last capability; or, without namespaces, no right to drop what the
             // process does not have anyway.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => break,
             Err(errno) => return Err(errno.into()),

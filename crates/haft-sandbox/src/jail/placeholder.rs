@@ -1,9 +1,9 @@
 //! Empty files and folders that hold the place of guarded names which do not exist.
 //!
-//! A name that does not exist cannot be mounted over, and whoever may make files in a folder may make
-//! that name. So for as long as a command runs an empty placeholder holds it. It is recognised by its
-//! date, held with a shared lock by every command that relies on it, and removed by the last of them;
-//! one that a killed host left behind is taken over, and removed, by the next command there.
+//! A name that does not exist cannot be mounted over, and a command that can create files in a folder can create
+//! that name. So while a command runs, an empty placeholder holds it. It is recognised by its modification
+//! time, held with a shared lock by every command that relies on it, and removed by the last of them. The next
+//! command there takes over, and removes, one that a killed host left behind.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io;
@@ -14,15 +14,15 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
-/// How often a placeholder is tried that others make and remove meanwhile, and how long one waits for a removal.
+/// How often to retry a placeholder that others create and remove meanwhile, and how long to wait for a removal.
 const TRIES: u32 = 1_000;
 const PAUSE: Duration = Duration::from_millis(2);
-/// When placeholders were last changed; no file is this old by chance.
+/// The modification time of placeholders; no file is this old by chance.
 const MARK: Duration = Duration::from_secs(0x6861_6674 / 100);
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Placeholders in the order in which they were made: one may lie in another, so the last goes first.
+/// Placeholders in order of creation: one may lie in another, so they are removed in reverse order.
 #[derive(Debug, Default)]
 pub(super) struct Placeholders(Vec<Placeholder>);
 
@@ -49,7 +49,7 @@ fn mark() -> SystemTime {
     SystemTime::UNIX_EPOCH + MARK
 }
 
-/// Whether something is a placeholder, of a command that runs or of one that was killed.
+/// Returns whether a file is a placeholder, of a running command or of one that was killed.
 pub(super) fn stale(meta: &fs::Metadata) -> bool {
     let empty = if meta.is_dir() {
         meta.nlink() <= 2
@@ -60,7 +60,7 @@ pub(super) fn stale(meta: &fs::Metadata) -> bool {
 }
 
 impl Placeholder {
-    /// Makes a placeholder, or joins the holders of one; `None` when something real took the place.
+    /// Creates a placeholder, or shares an existing one; `None` if a real file or folder took the place.
     pub(super) fn take(path: &Path, folder: bool) -> io::Result<Option<Self>> {
         for _ in 0..TRIES {
             match Self::make(path, folder) {
@@ -77,7 +77,7 @@ impl Placeholder {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
-            // The last holder removes it under an exclusive lock, which lasts on a busy machine: then look again.
+            // The last holder removes it under an exclusive lock, which takes a while on a busy machine: try again.
             if flock(&lock, FlockOperation::NonBlockingLockShared).is_err() {
                 std::thread::sleep(PAUSE);
                 continue;
@@ -96,7 +96,7 @@ impl Placeholder {
         Err(io::Error::other("a placeholder keeps changing"))
     }
 
-    /// Makes it under another name and moves it into place, so that nobody sees one without its date.
+    /// Creates it under another name and moves it into place, so that no process sees one without its mark.
     fn make(path: &Path, folder: bool) -> io::Result<()> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -148,7 +148,7 @@ impl Drop for Placeholder {
         });
         if same {
             let around = Around::of(&self.path);
-            // A folder that is not empty stays: `remove_dir` refuses.
+            // A folder that is not empty stays: `remove_dir` refuses to remove it.
             let _ = if self.folder {
                 fs::remove_dir(&self.path)
             } else {
@@ -159,7 +159,7 @@ impl Drop for Placeholder {
     }
 }
 
-/// The folder of a placeholder, if it is one itself: it keeps its date.
+/// The folder of a placeholder, if it is a placeholder itself: its modification time is restored.
 struct Around<'a>(Option<&'a Path>);
 
 impl<'a> Around<'a> {
@@ -172,7 +172,7 @@ impl<'a> Around<'a> {
     }
 
     fn mark(&self) {
-        // One that loses its date stays behind, and no more.
+        // A folder that loses its mark is left behind, with no other harm.
         let _ = self.0.map(set_mark);
     }
 }

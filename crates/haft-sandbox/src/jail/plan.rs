@@ -1,7 +1,7 @@
-//! What the host tells its supervisor: the whole jail as plain data, over a socket, in one frame.
+//! The plan that the host sends to its supervisor: the whole jail as plain data, in one frame over a socket.
 //!
-//! Fields are written one after another with lengths in front; both ends are the same binary, so there
-//! is no version and no self-description. A plan that does not read back whole is refused.
+//! Fields are written one after another, prefixed with lengths; both ends are the same binary, so there is no
+//! version and no self-description. A plan that cannot be read back completely is refused.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,14 +12,14 @@ use seccompiler::{BpfProgram, sock_filter};
 use super::watch::names::{Name, Names};
 use crate::strength::Strength;
 
-/// What a bind may do beyond being seen read-only.
+/// The permissions of a bind mount beyond being visible read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bind {
     ReadOnly,
     ReadWrite,
     /// A device node: read-only as a mount, usable as a device.
     Device,
-    /// Read-only, and nothing of it can be executed.
+    /// Read-only, and none of its files can be executed.
     Data,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Entry {
     Dir {
         target: PathBuf,
     },
-    /// Nothing is seen of what another entry shows here; what is placed below it is.
+    /// Hides what another entry shows here, except what is placed below it.
     Hidden {
         target: PathBuf,
     },
@@ -50,7 +50,7 @@ pub(crate) enum Entry {
         target: PathBuf,
         megabytes: u64,
     },
-    /// An overlay of `upper` over `lower`, which is not changed.
+    /// An overlay of `upper` over `lower`; `lower` does not change.
     Overlay {
         target: PathBuf,
         lower: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// Where it is shown.
+    /// Returns its path inside the jail.
     pub(crate) fn target(&self) -> &Path {
         match self {
             Self::Bind { target, .. }
@@ -79,15 +79,15 @@ impl Entry {
 pub(crate) enum Cover {
     /// A mount on itself that cannot be changed.
     ReadOnly,
-    /// An empty folder or file over it.
+    /// An empty folder or file mounted over it.
     Empty,
-    /// A mount on itself, only so that it cannot be renamed away.
+    /// A mount on itself, only to prevent renaming.
     Pin,
-    /// Changeable again, over a read-only parent.
+    /// Writable again, below a read-only parent.
     Writable,
 }
 
-/// What Landlock grants below a path.
+/// The rights that Landlock grants below a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grant {
     List,
@@ -95,36 +95,36 @@ pub(crate) enum Grant {
     Execute,
     Write,
     Device,
-    /// Everything that a script does with files of its own: no programs, devices and sockets.
+    /// Everything that a script may do with its own files: no programs, devices or sockets.
     Script,
 }
 
-/// Which network the command is in.
+/// The network that the command is in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Net {
-    /// An empty one of its own, or no sockets where there are no namespaces.
+    /// An empty network namespace, or no sockets if there are no namespaces.
     #[default]
     Own,
-    /// The same, with a listener in it that is handed to the host.
+    /// Like `Own`, with a listener in it that is handed to the host.
     Outlet,
     /// The host's.
     Host,
 }
 
-/// Who takes the last locks, and what is started.
+/// The program to start, and the process that takes the last locks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A command, which starts under every lock.
     #[default]
     Command,
-    /// An interpreter that makes locked children: under a command's locks, but for the few calls and
-    /// the capabilities which that takes.
+    /// An interpreter that creates locked children: under a command's locks, except for the few system calls and
+    /// capabilities that this takes.
     Zygote,
     /// An interpreter for one script, executed under the script's own locks.
     Fresh,
 }
 
-/// Resource limits as the kernel takes them.
+/// Resource limits in the kernel's units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Caps {
     pub(crate) data: u64,
@@ -141,7 +141,7 @@ pub(crate) struct Plan {
     pub(crate) level: u8,
     pub(crate) net: Net,
     pub(crate) role: Role,
-    /// The list of a script's locks, for [`Role::Fresh`]; that of its mounts, for [`Role::Zygote`].
+    /// The list of a script's locks, for [`Role::Fresh`]; the list of its mounts, for [`Role::Zygote`].
     pub(crate) locks: Vec<u8>,
     /// The script's folder, for [`Role::Fresh`].
     pub(crate) folder: PathBuf,
@@ -149,7 +149,7 @@ pub(crate) struct Plan {
     pub(crate) env: Vec<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) stdin: Option<Vec<u8>>,
-    /// Whether the command's standard input is a descriptor that comes behind the plan.
+    /// Whether a descriptor for the command's standard input follows the plan.
     pub(crate) converses: bool,
     pub(crate) entries: Vec<Entry>,
     pub(crate) workspace: PathBuf,
@@ -157,11 +157,11 @@ pub(crate) struct Plan {
     pub(crate) grants: Vec<(PathBuf, Grant)>,
     pub(crate) caps: Caps,
     pub(crate) filters: Vec<BpfProgram>,
-    /// Where a process writes itself into the tree's control group; empty = it has none.
+    /// The file through which a process moves itself into the tree's control group; empty = there is none.
     pub(crate) group: PathBuf,
-    /// Bytes that the whole tree may have before the supervisor ends it, where it is in no group; 0 = it does not look.
+    /// The bytes of memory at which the supervisor kills the tree, if the tree is in no group; 0 = it does not watch.
     pub(crate) watch: u64,
-    /// The names that are watched for as long as the command runs; `None` where nothing lifts its covers.
+    /// The names that are watched while the command runs; `None` if nothing can lift its covers.
     pub(crate) watched: Option<Names>,
 }
 
@@ -226,7 +226,7 @@ impl Plan {
         out.0
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, without the length in front.
+    /// Decodes what [`encode`](Self::encode) wrote, without the length prefix.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut from = From(bytes);
         let plan = Self {

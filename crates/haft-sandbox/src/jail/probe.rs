@@ -1,4 +1,4 @@
-//! What the machine gives: each level is set up around a child that does nothing.
+//! Finds what the machine provides: sets up each level around a child that does nothing.
 
 use std::ffi::OsString;
 
@@ -10,11 +10,11 @@ use crate::memory::cgroup::Groups;
 use crate::strength::{Missing, Probe, Strength};
 use crate::{Config, StartError};
 
-/// The Landlock ABI that decides about cutting files off; before it, a command in the host's root could empty
-/// whatever its user may write.
+/// The Landlock ABI that controls truncation; without it, a command in the host's root could empty every file
+/// that its user may write.
 const TRUNCATE: u32 = 3;
 
-/// Finds the strongest level that really works, by setting each up around a child that does nothing.
+/// Finds the strongest level that actually works, by setting up each one around a child that does nothing.
 pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
     let entered = is_entered() || config.supervisor.is_some();
     let mut probe = Probe {
@@ -75,7 +75,7 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
     probe
 }
 
-/// What bounds the number of processes; the kernel never bounds root's by a resource limit.
+/// Returns what limits the number of processes; the kernel never applies the resource limit to root.
 fn pids(held: Held) -> &'static str {
     match held.counted {
         true => "pid_max",
@@ -123,7 +123,7 @@ fn no_landlock(bare: bool) -> Missing {
     }
 }
 
-/// How user namespaces are allowed: on Ubuntu 24.04 and later by a profile for this program alone.
+/// Explains how to allow user namespaces: on Ubuntu 24.04 and later by a profile for this program alone.
 fn allow_namespaces() -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| "/usr/bin/haft".into());
     let program = program.display();
@@ -135,7 +135,7 @@ fn allow_namespaces() -> String {
     )
 }
 
-/// What a level's failure means and how to get it.
+/// Explains what a level's failure means and how to fix it.
 fn missing(strength: Strength, error: &StartError) -> Missing {
     let why = error.to_string();
     let (what, fix) = if why.contains("/proc") && strength == Strength::Full {

@@ -1,4 +1,4 @@
-//! What the processes of a jail say to the host, as bytes on the link: the step that failed, what holds a command, how it ended.
+//! The reports of a jail's processes to the host, as bytes on the link: the step that failed, what confines a command, how it exited.
 
 use std::ffi::OsStr;
 use std::io::{self, IoSlice, IoSliceMut, Write};
@@ -23,7 +23,7 @@ pub(crate) struct Fail {
     pub(crate) errno: i32,
 }
 
-/// Names the step that an error belongs to.
+/// Adds the name of the step to an error.
 pub(crate) fn step(step: impl Into<String>) -> impl FnOnce(io::Error) -> Fail {
     let step = step.into();
     move |error| Fail {
@@ -32,54 +32,54 @@ pub(crate) fn step(step: impl Into<String>) -> impl FnOnce(io::Error) -> Fail {
     }
 }
 
-/// What of the optional parts holds a command.
+/// Which of the optional mechanisms confine a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     /// The Landlock ABI; 0 = none.
     pub(crate) landlock: u8,
-    /// Whether the pid namespace counts its processes.
+    /// Whether the pid namespace limits the number of its processes.
     pub(crate) counted: bool,
-    /// Whether the memory of its tree can be looked at.
+    /// Whether the memory of its tree can be watched.
     pub(crate) watched: bool,
     /// Whether its tree is in the control group that the plan names.
     pub(crate) grouped: bool,
 }
 
-/// What the supervisor and the process inside say to the host.
+/// A report of the supervisor or of the process inside to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The command was executed.
     Ready(Held),
-    /// The jail could not be made.
+    /// The jail could not be set up.
     Failed { step: String, errno: i32 },
     /// The program could not be executed.
     NoProgram { errno: i32 },
-    /// How the command ended.
+    /// The command exited.
     Ended {
         code: Option<i32>,
         signal: Option<i32>,
     },
-    /// The tree was ended: it had so much memory, in MiB.
+    /// The tree was killed because it used this much memory, in MiB.
     TooMuch { mib: i32 },
     /// Something happened to a guarded path.
     Guard(GuardEvent),
 }
 
-/// Most bytes of a report's text: a path fits.
+/// Maximum number of bytes of a report's text: enough for a path.
 const MOST_TEXT: usize = 4096;
 
 impl Report {
-    /// How long a report is before its text.
+    /// The length of a report before its text.
     pub(crate) const HEAD: usize = 7;
 
-    /// How long the text after this head is.
+    /// Returns the length of the text that follows this head.
     pub(crate) fn text_length(head: &[u8]) -> usize {
         head.get(5..Self::HEAD)
             .and_then(|length| length.try_into().ok())
             .map_or(0, |length| usize::from(u16::from_ne_bytes(length)))
     }
 
-    /// One line of bytes: kind, a number, length of the text, text.
+    /// Encodes the report: kind, a number, length of the text, text.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let (kind, number, text) = match self {
             Self::Ready(held) => (
@@ -110,7 +110,7 @@ impl Report {
         bytes
     }
 
-    /// The report at the start of `bytes`, and how long it is; `None` until it is whole.
+    /// Decodes the report at the start of `bytes` and returns it with its length; `None` until it is complete.
     pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let (head, rest) = bytes.split_at_checked(Self::HEAD)?;
         let number = i32::from_ne_bytes(head[1..5].try_into().ok()?);
@@ -151,21 +151,21 @@ impl Report {
     }
 }
 
-/// Says something to the host; where nobody listens any more, nobody needs it.
+/// Sends a report to the host; if the host no longer listens, it does not need it.
 pub(crate) fn tell(mut link: &UnixStream, report: &Report) {
     let _ = link.write_all(&report.encode());
 }
 
-/// Says something to the host with a descriptor for it to keep, where there is one.
+/// Sends a report to the host, with a descriptor for it to keep if there is one.
 pub(crate) fn hand(link: &UnixStream, report: &Report, file: Option<OwnedFd>) {
     let Some(file) = file else {
         return tell(link, report);
     };
-    // One small frame on a socket that nothing else is waiting on: it goes out whole or not at all.
+    // One small frame on a socket on which nothing else is queued: it is sent whole or not at all.
     let _ = send_file(link, &report.encode(), &file);
 }
 
-/// Sends bytes, and a descriptor with the first of them.
+/// Sends bytes, with a descriptor attached to the first of them.
 pub(crate) fn send_file(link: impl AsFd, bytes: &[u8], file: &OwnedFd) -> io::Result<usize> {
     let files = [file.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

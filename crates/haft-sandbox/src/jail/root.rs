@@ -1,4 +1,4 @@
-//! The jail's root: a fresh tmpfs filled from the plan's list, and what guards the workspace in it.
+//! The jail's root: a fresh tmpfs filled from the plan's list, and the guards of the workspace in it.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,26 +21,26 @@ use crate::strength::Strength;
 
 pub(super) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 pub(super) const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
-/// Where the new root is built: a folder that every system has. Its old content is only covered, and
-/// what is needed of it was taken before.
+/// Where the new root is built: a folder that every system has. Its old content is only covered; handles to
+/// what is needed of it were opened before.
 const BUILT_AT: &str = "/usr";
-/// Numbers of processes below this one are given out once, at the start, and never again.
+/// The kernel uses process IDs below this one only once, at the start, and never again.
 const RESERVED: u64 = 300;
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
 const CLOSED_FILE: &str = ".closed-file";
-/// The step that fails where there can be no view.
+/// The step that fails if views are not possible.
 pub(crate) const VIEW: &str = "make a view of";
 const NO_ACCESS: u32 = 0o000;
 
-/// Builds the root, enters it and leaves the old one for good. Whether processes are counted by the
-/// largest number they may have.
+/// Builds the root, enters it and leaves the old one for good. Returns whether the namespace's highest process ID
+/// limits the number of processes.
 pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)
         .map_err(io::Error::from)
         .map_err(step("leave the host's mounts"))?;
-    // Taken before anything is covered.
+    // Opened before anything is covered.
     let mut trees = Vec::new();
     for entry in &plan.entries {
         trees.push(match entry {
@@ -85,7 +85,7 @@ pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
     Ok(counted)
 }
 
-/// A path as a handle, no links on the way.
+/// Opens a path as a handle; no symbolic links on the way.
 pub(super) fn path_fd(path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(openat2(
@@ -97,7 +97,7 @@ pub(super) fn path_fd(path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// A detached copy of what lies at a handle, with all that is mounted below it.
+/// Clones what a handle refers to, with everything mounted below it, as a detached mount.
 pub(super) fn clone(of: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -118,11 +118,11 @@ fn take(source: &Path, kind: Bind) -> io::Result<OwnedFd> {
     clone(path_fd(source)?.as_fd(), attributes)
 }
 
-/// A copy-on-write view that is mounted nowhere yet. All options are explicit: their defaults differ between kernels.
+/// Creates a copy-on-write view that is not mounted yet. All options are explicit: their defaults differ between kernels.
 fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<OwnedFd> {
     let view = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let view = view.as_fd();
-    // By descriptor, so that no path is read again or has to be escaped.
+    // By descriptor, so that no path is resolved again or has to be escaped.
     let folders = [path_fd(lower)?, path_fd(upper)?, path_fd(work)?];
     for (key, folder) in ["lowerdir", "upperdir", "workdir"]
         .into_iter()
@@ -146,7 +146,7 @@ pub(super) fn is_folder(fd: &OwnedFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(fd)?.st_mode) == FileType::Directory)
 }
 
-/// Puts one entry into the root that is the current folder.
+/// Places one entry in the root, which is the current folder.
 fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
     let inside = |target: &Path| {
         target
@@ -165,7 +165,7 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
         Entry::Tmpfs { target, megabytes } => {
             let target = inside(target);
             fs::create_dir_all(&target)?;
-            // As many files as an unpacked source tree has, bounded like the bytes.
+            // As many files as an unpacked source tree has, limited like the bytes.
             let options = format!("mode=1777,size={megabytes}m,nr_inodes=256k");
             let options = std::ffi::CString::new(options)?;
             let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -193,15 +193,15 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
     }
 }
 
-/// Covers a path of what was placed before. Of a folder nothing is listed or made, and what is placed in
-/// it by name is reached.
+/// Covers a path placed earlier. A covered folder can be neither listed nor added to, but entries placed in
+/// it can be reached by name.
 fn hide(target: &Path) -> io::Result<()> {
     if target.is_dir() {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         let options = c"mode=0111,size=64k,nr_inodes=1k";
         return Ok(mount("tmpfs", target, "tmpfs", flags, Some(options))?);
     }
-    // Nobody reads it: no capability is left when a command or a script runs.
+    // Nothing can read it: no capability is left when a command or a script runs.
     let closed = Path::new(CLOSED_FILE);
     let mut options = File::options();
     options
@@ -220,15 +220,15 @@ fn hide(target: &Path) -> io::Result<()> {
     fs::remove_file(closed)
 }
 
-/// A `/proc` of this namespace's own processes; an empty folder at the level without.
+/// Mounts a `/proc` with only this namespace's processes; creates an empty folder at the level without it.
 fn proc(plan: &Plan, users: Users) -> Result<bool, Fail> {
     fs::create_dir("proc").map_err(step("mount /proc"))?;
     if plan.strength() != Strength::Full {
         return Ok(false);
     }
     let counted = count(plan.caps.pids).map_err(step("set up /proc"))?;
-    // A script's own process sets the number of its threads, and then sees none of it. But whoever is
-    // the machine's root may change every setting of the kernel.
+    // A script's own process sets its limit of threads through it before it loses sight of `/proc`. But a process that
+    // is the machine's root could change every setting of the kernel.
     let nobody = users == Users::RootAndNobody || !rustix::process::getuid().is_root();
     let writable = plan.role == Role::Fresh || plan.role == Role::Zygote && nobody;
     let mounted = if writable {
@@ -246,11 +246,11 @@ fn proc(plan: &Plan, users: Users) -> Result<bool, Fail> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shows {
     Processes,
-    /// What the kernel says about itself and the machine, too.
+    /// The kernel's information about itself and the machine, too.
     Settings,
 }
 
-/// A `/proc` that is mounted nowhere yet.
+/// Creates a `/proc` that is not mounted yet.
 fn processes(shows: Shows, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     if shows == Shows::Processes {
@@ -264,16 +264,16 @@ fn processes(shows: Shows, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
     Ok(fsmount(proc.as_fd(), flags, attributes | inert)?)
 }
 
-/// Lets this pid namespace have so many processes; false where the kernel has no such setting for one
-/// namespace: there the same name is the whole machine's, and root would change that.
+/// Limits this pid namespace to `pids` processes; returns false if the kernel has no such setting per
+/// namespace: there the same file sets the limit of the whole machine, and root would change that.
 fn count(pids: u64) -> io::Result<bool> {
     if pids == u64::MAX || !sys::pid_max_is_of_a_namespace() {
         return Ok(false);
     }
     let most = pids.saturating_add(RESERVED).to_string();
     let set = |name: &str, value: &str| -> io::Result<()> {
-        // The settings are those of the process that writes, whoever's `/proc` it is. In a container the
-        // one that is there may be read-only.
+        // The settings belong to the writing process's namespace, whichever `/proc` is used. In a container,
+        // the present one may be read-only.
         let path = Path::new("sys/kernel").join(name);
         fs::write(Path::new("/proc").join(&path), value).or_else(|_| {
             let proc = processes(Shows::Settings, MountAttrFlags::empty())?;
@@ -292,8 +292,8 @@ fn count(pids: u64) -> io::Result<bool> {
 
 /// Puts the covers over paths of the workspace.
 ///
-/// All copies are taken first, from the workspace as it is; every path is walked below the workspace
-/// without following links, so what somebody swaps meanwhile can only make this fail.
+/// All mounts are cloned first, from the workspace as it is. Every path is resolved below the workspace without
+/// following links, so replacing one meanwhile can only make this fail.
 fn guard(plan: &Plan) -> Result<(), Fail> {
     let workspace = path_fd(&plan.workspace).map_err(step("open the workspace"))?;
     let mut copies = Vec::new();
@@ -321,15 +321,15 @@ fn guard(plan: &Plan) -> Result<(), Fail> {
     Ok(())
 }
 
-/// A handle on a path below the workspace; a link at its end is itself.
+/// Opens a handle on a path below the workspace; a symbolic link at its end is not followed.
 pub(super) fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat2(workspace, path, flags, Mode::empty(), resolve)?)
 }
 
-/// What is to be mounted for one cover: on the path itself (no target), and for a link also on what it
-/// leads to.
+/// Returns the mounts for one cover: on the path itself (no target), and for a symbolic link also on
+/// its target.
 fn copies_for(
     plan: &Plan,
     workspace: BorrowedFd<'_>,
@@ -356,14 +356,14 @@ fn copies_for(
     if !link {
         return Ok(vec![(None, copy(&own)?)]);
     }
-    // Followed inside the jail's own root, so it leads to nothing that is not shown anyway. The link is
-    // mounted on itself: it leads where it led, and cannot be removed, renamed or made anew.
+    // Followed inside the jail's own root, so it leads to nothing that is not shown anyway. The link is mounted
+    // on itself: its target stays the same, and it cannot be removed, renamed or replaced.
     let full = plan.workspace.join(path);
     if let Ok(end) = openat(CWD, &full, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         let (on_end, on_link) = (copy(&end)?, clone(own.as_fd(), READ_ONLY | INERT)?);
         return Ok(vec![(Some(end), on_end), (None, on_link)]);
     }
-    // What it leads to could be made: then it must not lead there.
+    // The command could create the link's target, so the link must not lead there.
     let empty = path_fd(&Path::new("/").join(EMPTY_FILE))?;
     Ok(vec![(None, clone(empty.as_fd(), READ_ONLY | INERT)?)])
 }

@@ -1,4 +1,4 @@
-//! What the first process inside does for scripts beyond what it does for commands.
+//! What the first process inside does for scripts in addition to what it does for commands.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -17,8 +17,8 @@ use crate::code::lock;
 use crate::spawn::Start;
 use crate::strength::Strength;
 
-/// Lets go of the socket that came as standard output: it is the interpreter's alone, so that the host
-/// hears when that lets go of it too.
+/// Releases the socket that came as standard output: only the interpreter may hold it, so that the host
+/// notices when the interpreter closes it.
 pub(crate) fn let_go() -> io::Result<()> {
     sys::replace(File::open("/dev/null")?.as_fd(), 1)
 }
@@ -37,7 +37,7 @@ pub(super) fn fresh(plan: &Plan, users: Users) -> io::Result<u32> {
     Ok(child.as_raw_nonzero().get().cast_unsigned())
 }
 
-/// In the child: what went wrong goes to the host over the bridge.
+/// In the child: reports errors to the host over the bridge.
 fn locked(plan: &Plan, users: Users, folder: &CString) -> i32 {
     let Some(program) = plan.argv.first() else {
         return 126;
@@ -54,7 +54,7 @@ fn locked(plan: &Plan, users: Users, folder: &CString) -> i32 {
     }
     let number = std::os::fd::IntoRawFd::into_raw_fd(bridge);
     let say = |text: String| {
-        // This process's last words.
+        // The last message of this process.
         let _ = sys::send_on(lock::BRIDGE, text.as_bytes());
         126
     };

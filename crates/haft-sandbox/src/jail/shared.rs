@@ -1,4 +1,4 @@
-//! What the supervisor, the process inside and its children share: what was found outside, their pipes, how they end.
+//! Code shared by the supervisor, the process inside and its children: findings from outside, their pipes, how they die together.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,22 +18,22 @@ use super::users::Users;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Around {
     pub(super) users: Users,
-    /// Whether the memory of a tree can be looked at.
+    /// Whether the memory of a tree can be watched.
     pub(super) watched: bool,
     /// Whether the tree is in its control group.
     pub(super) grouped: bool,
 }
 
-/// The process inside's ends of its pipes with the supervisor.
+/// The ends of the pipes with the supervisor that the process inside holds.
 #[derive(Debug)]
 pub(super) struct Pipes {
-    /// Ends when the supervisor does.
+    /// Reaches end of file when the supervisor exits.
     pub(super) alive: OwnedFd,
-    /// Takes a byte when the jail has been built.
+    /// Receives a byte when the jail has been built.
     pub(super) built: OwnedFd,
 }
 
-/// Dies when the supervisor does, also when that happened just before.
+/// Makes this process die with the supervisor, even if that has just exited.
 pub(super) fn die_with(parent: &OwnedFd) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::io::ioctl_fionbio(parent, true)?;
@@ -43,7 +43,7 @@ pub(super) fn die_with(parent: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// The environment as pairs.
+/// Returns the environment as pairs.
 pub(super) fn environment(plan: &Plan) -> BTreeMap<OsString, OsString> {
     plan.env
         .iter()
@@ -58,7 +58,7 @@ pub(super) fn environment(plan: &Plan) -> BTreeMap<OsString, OsString> {
         .collect()
 }
 
-/// The `/proc` that is there now, as a handle.
+/// Opens the present `/proc` as a handle.
 pub(crate) fn open_proc() -> Result<OwnedFd, Fail> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let proc = rustix::fs::open("/proc", flags, Mode::empty());

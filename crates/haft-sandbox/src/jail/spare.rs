@@ -1,8 +1,8 @@
-//! Supervisors that wait for their plan: started when one is wanted, or one ahead.
+//! Supervisors that wait for their plan: one started on demand, or one started ahead.
 //!
-//! To execute this program again and to make its namespaces takes longer than all else that a jail does. So a sandbox
-//! that has started two commands keeps one supervisor for the next: it has done what is the same for every command with a
-//! network of its own. What depends on the moment waits for the plan: the control group, and the mounts, which are copied.
+//! Executing this program again and creating its namespaces takes longer than everything else that a jail does. So a sandbox
+//! that has started two commands keeps one supervisor for the next: it has already done what is the same for every command with
+//! its own network. What depends on the moment waits for the plan: the control group, and the mounts, which are copied.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,10 +19,10 @@ use super::{MARKER, failed};
 use crate::spawn::Start;
 use crate::{Config, StartError};
 
-/// The word after its name by which a supervisor makes its namespaces before it has its plan.
+/// The argument that tells a supervisor to create its namespaces before it has its plan.
 pub(super) const AHEAD: &str = "ahead";
 
-/// A supervisor and this process's end of the socket by which it gets its plan.
+/// A supervisor and this process's end of the socket over which it receives its plan.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     pub(super) child: Child,
@@ -30,7 +30,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts one that waits for its plan.
+    /// Starts a supervisor that waits for its plan.
     pub(super) fn start(config: &Config, stdout: Stdio, stderr: Stdio) -> Result<Self, StartError> {
         Self::execute(&program(config)?, &[MARKER.into()], stdout, stderr)
     }
@@ -70,14 +70,14 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// Takes the supervisor that is ready, where there is one.
+    /// Takes the supervisor that is ready, if there is one.
     pub(super) fn take(&self) -> Option<Supervisor> {
         let mut supervisor = self.waiting.lock().take()?;
         let is_alive = matches!(supervisor.child.try_wait(), Ok(None));
         is_alive.then_some(supervisor)
     }
 
-    /// Has one made ready after a command was started; after the first no other may come.
+    /// Starts the next spare after a command was started; not after the first one, which may be the only one.
     pub(super) fn refill(self: &Arc<Self>, config: &Config) {
         let is_first = self.commands.fetch_add(1, Ordering::Relaxed) == 0;
         let Some(program) = (!is_first).then(|| program(config).ok()).flatten() else {
@@ -89,7 +89,7 @@ impl Spare {
             if waiting.is_none() {
                 let argv = [MARKER.into(), AHEAD.into()];
                 let made = Supervisor::execute(&program, &argv, Stdio::piped(), Stdio::piped());
-                // Without one the next command starts its own, and says what fails.
+                // Without a spare, the next command starts its own supervisor and reports the error.
                 *waiting = made.ok();
             }
         });

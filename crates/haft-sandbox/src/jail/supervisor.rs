@@ -1,8 +1,8 @@
-//! The supervisor: this program executed again, single-threaded, told over a socket what to build.
+//! The supervisor: this program executed again, single-threaded; a plan that comes over a socket tells it what to build.
 //!
-//! It makes the namespaces and forks their first process ([`super::inside`]), then does nothing but
-//! wait: for that process to end, or for the host to shut the link (or die, which shuts it too). It
-//! goes only when the tree is gone, so its end tells the host that nothing is left.
+//! It creates the namespaces and forks their first process ([`super::inside`]), then only waits: for that
+//! process to exit, or for the host to close the link (or to die, which closes it too). It exits only when
+//! the whole tree is gone, so its exit tells the host that no process is left.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -42,8 +42,8 @@ pub(crate) fn run() -> ! {
     leave(0)
 }
 
-/// The socket comes as standard input, so that no descriptor has to be inherited; what else came along
-/// by a host's mistake is closed.
+/// Takes the socket from standard input, where it comes so that no descriptor has to be inherited; closes all other
+/// descriptors, which a host leaked by mistake.
 fn take_link() -> io::Result<UnixStream> {
     sys::close_from(3)?;
     let link = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
@@ -52,7 +52,7 @@ fn take_link() -> io::Result<UnixStream> {
     Ok(link.into())
 }
 
-/// The command's standard input, which comes behind the plan; the command inherits it from here.
+/// Takes the command's standard input, which follows the plan; the command inherits it from here.
 fn take_input(plan: &Plan, link: &UnixStream) -> io::Result<()> {
     if !plan.converses {
         return Ok(());
@@ -77,19 +77,19 @@ fn read_plan(mut link: &UnixStream) -> Result<Plan, Fail> {
     })
 }
 
-/// Whether it was started before there was a command for it.
+/// Returns whether it was started before there was a command for it.
 fn is_ahead() -> bool {
     std::env::args_os().nth(1).is_some_and(|word| word == AHEAD)
 }
 
-/// `ahead` are the namespaces that were made before the plan came.
+/// Builds and watches the jail; `ahead` holds the namespaces created before the plan arrived.
 fn supervise(
     plan: &Plan,
     link: &UnixStream,
     ahead: Option<Result<Users, Fail>>,
 ) -> Result<(), Fail> {
     let namespaces = plan.strength() > Strength::LandlockSeccomp;
-    // Before the namespaces: the host's, in which the tree has the numbers that this process sees.
+    // Opened before the namespaces: in the host's `/proc` the processes of the tree have the IDs that this process sees.
     let proc = open_proc()?;
     let watched = Watch::works(&proc);
     let grouped = join(&plan.group);
@@ -126,7 +126,7 @@ fn supervise(
     let watch = (plan.watch > 0 && watched && !grouped).then(|| {
         let own_network = namespaces && plan.net != Net::Host;
         let sockets = own_network.then(Sockets::open).and_then(io::Result::ok);
-        // Without a pid namespace whoever loses its parent becomes this process's child.
+        // Without a pid namespace, orphans of the tree become children of this process.
         let first = if namespaces {
             child
         } else {
@@ -157,14 +157,14 @@ fn pipe(flags: PipeFlags) -> Result<(OwnedFd, OwnedFd), Fail> {
     made.map_err(step("make a pipe"))
 }
 
-/// Writes this process into the control group of the tree. It does so itself because the kernel then need not wait until no process
-/// forks or ends, which takes it up to a few hundredths of a second (`cgroup_procs_write_start`, Linux 5.5).
+/// Moves this process into the control group of the tree. The process moves itself because the kernel then need not wait until no
+/// process forks or exits, which takes up to a few hundredths of a second (`cgroup_procs_write_start`, Linux 5.5).
 fn join(group: &Path) -> bool {
     !group.as_os_str().is_empty() && std::fs::write(group, "0").is_ok()
 }
 
-/// Namespaces of every kind (the network's but where the plan has the host's), with this user's own number inside as outside: files of the workspace keep
-/// their owner, and no other number exists.
+/// Enters namespaces of every kind (except the network's if the plan uses the host's). The user's own ID is the same inside and
+/// outside, so files of the workspace keep their owner, and no other ID exists.
 fn enter_namespaces(plan: &Plan, proc: &OwnedFd) -> Result<Users, Fail> {
     drop_groups();
     let wanted = match plan.role {
@@ -180,8 +180,8 @@ fn enter_namespaces(plan: &Plan, proc: &OwnedFd) -> Result<Users, Fail> {
     Ok(users)
 }
 
-/// The namespaces of a command with a network of its own that are the same whenever they are made: in them is nothing of the
-/// host's.
+/// Enters those namespaces of a command with its own network that are the same whenever they are created, because they contain
+/// nothing of the host's.
 fn namespaces_ahead() -> Result<Users, Fail> {
     drop_groups();
     let users = users::enter(&open_proc()?, Users::Own)?;
@@ -190,22 +190,22 @@ fn namespaces_ahead() -> Result<Users, Fail> {
     Ok(users)
 }
 
-/// The others: mounts as they are now, and the control group that the command has been put into.
+/// Enters the others: the mounts as they are now, and the control group that the command has been put into.
 fn namespaces_behind(users: Users) -> Result<Users, Fail> {
     sys::unshare(OWN_MOUNTS).map_err(step("mount and cgroup namespaces"))?;
     Ok(users)
 }
 
-/// Groups give access too; root alone may drop them, and must before the namespace.
+/// Drops the supplementary groups, which grant access too; only root may drop them, and only before the user namespace.
 fn drop_groups() {
     if getuid().is_root() {
         sys::drop_groups();
     }
 }
 
-/// Namespaces that are empty when they are made.
+/// Namespaces that are empty when created.
 const OWN_OBJECTS: UnshareFlags = UnshareFlags::NEWPID
     .union(UnshareFlags::NEWIPC)
     .union(UnshareFlags::NEWUTS);
-/// Namespaces that show what there is when they are made.
+/// Namespaces that start with the current state of the host.
 const OWN_MOUNTS: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWCGROUP);

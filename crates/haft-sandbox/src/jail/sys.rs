@@ -1,4 +1,4 @@
-//! The few system calls that no safe wrapper has; all `unsafe` of the jail is here.
+//! The few system calls that have no safe wrapper; all `unsafe` code of the jail is here.
 #![expect(
     unsafe_code,
     reason = "system calls without a safe wrapper; each block says why it holds"
@@ -12,7 +12,7 @@ use rustix::thread::UnshareFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Puts this process into namespaces of its own.
+/// Moves this process into new namespaces.
 pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     // SAFETY: unsafe because CLONE_FILES and CLONE_FS break assumptions of other threads; neither is
     // ever passed, and the supervisor has one thread.
@@ -33,8 +33,8 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
 
 /// Closes every descriptor from `first` on.
 pub(crate) fn close_from(first: u32) -> io::Result<()> {
-    // SAFETY: called as the supervisor's first act, before anything has opened a descriptor that
-    // some object believes to own.
+    // SAFETY: called as the supervisor's first act, before any object in it owns a descriptor from
+    // `first` on.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
     if done < 0 {
         Err(io::Error::last_os_error())
@@ -43,9 +43,9 @@ pub(crate) fn close_from(first: u32) -> io::Result<()> {
     }
 }
 
-/// Keeps every descriptor from `first` on from programs that are started: those that this process was started with, too.
+/// Marks every descriptor from `first` on as close-on-exec, including those that this process was started with.
 pub(crate) fn keep_from_programs(first: u32) -> io::Result<()> {
-    // SAFETY: it closes nothing; what haft gives to a program goes by its standard streams, which lie below.
+    // SAFETY: it closes nothing; haft passes files to a program by its standard streams, which are below `first`.
     let done = unsafe {
         libc::syscall(
             libc::SYS_close_range,
@@ -61,7 +61,7 @@ pub(crate) fn keep_from_programs(first: u32) -> io::Result<()> {
     }
 }
 
-/// Adds attributes (`MOUNT_ATTR_*`) to a mount, and to those below it.
+/// Adds attributes (`MOUNT_ATTR_*`) to a mount, and to those below it if `recursive`.
 pub(crate) fn mount_setattr(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> io::Result<()> {
     let attr = libc::mount_attr {
         attr_set: set,
@@ -89,7 +89,7 @@ pub(crate) fn mount_setattr(mount: BorrowedFd<'_>, set: u64, recursive: bool) ->
     }
 }
 
-/// Turns the loopback of this network namespace on.
+/// Brings up the loopback of this network namespace.
 pub(crate) fn loopback_up() -> io::Result<()> {
     let socket = rustix::net::socket(
         rustix::net::AddressFamily::INET,
@@ -112,7 +112,7 @@ pub(crate) fn loopback_up() -> io::Result<()> {
     }
 }
 
-/// Bytes of System V shared memory in this IPC namespace, mapped or not.
+/// Returns the bytes of System V shared memory in this IPC namespace, mapped or not.
 pub(crate) fn segments() -> u64 {
     /// The kernel's `struct shm_info`.
     #[repr(C)]
@@ -135,10 +135,10 @@ pub(crate) fn segments() -> u64 {
     (found.resident + found.swapped).saturating_mul(rustix::param::page_size() as u64)
 }
 
-/// Bytes of System V message queues in this IPC namespace.
+/// Returns the bytes of System V message queues in this IPC namespace.
 pub(crate) fn queues() -> u64 {
     const MSG_INFO: libc::c_int = 12;
-    /// What the kernel keeps beside the text of a message, and for a queue.
+    /// What the kernel needs per message besides its text, and per queue.
     const MESSAGE: u64 = 64;
     const QUEUE: u64 = 512;
     // SAFETY: all-zero bytes are a valid `msginfo`.
@@ -153,12 +153,12 @@ pub(crate) fn queues() -> u64 {
     count(queues) * QUEUE + count(messages) * MESSAGE + count(bytes)
 }
 
-/// Bytes of System V semaphores in this IPC namespace, which so many processes use.
+/// Returns the bytes of System V semaphores in this IPC namespace, which `processes` processes use.
 pub(crate) fn semaphores(processes: u64) -> u64 {
     const SEM_INFO: libc::c_int = 19;
-    /// Each has a line of the processor's cache to itself.
+    /// Each semaphore occupies a cache line of its own.
     const SEMAPHORE: u64 = 64;
-    /// What each process may have of it, to be undone when it ends.
+    /// The undo value that each process may have per semaphore, applied when the process exits.
     const UNDONE: u64 = 2;
     const SET: u64 = 512;
     // SAFETY: all-zero bytes are a valid `seminfo`.
@@ -173,8 +173,8 @@ pub(crate) fn semaphores(processes: u64) -> u64 {
     count(found.semusz) * SET + count(found.semaem).saturating_mul(each)
 }
 
-/// Whether `kernel.pid_max` is a setting of each pid namespace (Linux 6.14 and later). Known by the
-/// version alone: to try it where it is not would change the whole machine.
+/// Returns whether `kernel.pid_max` is a setting of each pid namespace (Linux 6.14 and later). Decided by the
+/// version alone: trying it on an older kernel would change the whole machine.
 pub(crate) fn pid_max_is_of_a_namespace() -> bool {
     let name = rustix::system::uname();
     is_at_least(&name.release().to_string_lossy(), [6, 14])
@@ -188,12 +188,12 @@ fn is_at_least(release: &str, least: [u32; 2]) -> bool {
         .is_some_and(|(major, minor)| [major, minor] >= least)
 }
 
-/// Says when a child of this process has ended.
+/// Signals that a child of this process has exited.
 #[derive(Debug)]
 pub(crate) struct ChildSignals(OwnedFd);
 
 impl ChildSignals {
-    /// From now on `SIGCHLD` comes here alone; children that are made later inherit that.
+    /// Blocks `SIGCHLD` and receives it here only; child processes inherit the blocked signal.
     pub(crate) fn open() -> io::Result<Self> {
         // SAFETY: all-zero bytes are a valid set, and it outlives the calls that fill and read it.
         let file = unsafe {
@@ -208,23 +208,23 @@ impl ChildSignals {
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: made above, and owned by nothing else.
+        // SAFETY: created above, and owned by nothing else.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(file) }))
     }
 
-    /// Readable when one has ended since the last [`Self::clear`].
+    /// Returns the descriptor, which is readable if a child has exited since the last [`Self::clear`].
     pub(crate) fn file(&self) -> &OwnedFd {
         &self.0
     }
 
-    /// Forgets those that have ended; to be called before they are reaped.
+    /// Forgets the children that have exited so far; to be called before they are reaped.
     pub(crate) fn clear(&self) {
-        // A signal waits at most once, so one is read at most.
+        // At most one signal is pending at a time, so one read is enough.
         let _ = rustix::io::read(&self.0, &mut [0; size_of::<libc::signalfd_siginfo>()]);
     }
 }
 
-/// Watches a pidfd for the end of its process.
+/// Watches a pidfd for the exit of its process.
 pub(crate) fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     watch_for(pidfd, Interest::READABLE)
 }
@@ -237,13 +237,13 @@ pub(crate) fn watch_for<T: AsFd + AsRawFd>(file: T, interest: Interest) -> io::R
     watched.map_err(io::Error::from)
 }
 
-/// Drops the supplementary groups, where that is permitted.
+/// Drops the supplementary groups, if that is permitted.
 pub(crate) fn drop_groups() {
     // SAFETY: no groups are read from the null pointer, as their number is 0.
     let _ = unsafe { libc::setgroups(0, std::ptr::null()) };
 }
 
-/// Puts another file in the place of a standard stream (0, 1 or 2).
+/// Replaces a standard stream (0, 1 or 2) with another file.
 pub(crate) fn replace(file: BorrowedFd<'_>, stream: i32) -> io::Result<()> {
     // SAFETY: nothing in this crate owns one of the first three descriptors.
     let done = unsafe { libc::dup2(file.as_raw_fd(), stream.clamp(0, 2)) };
@@ -254,7 +254,7 @@ pub(crate) fn replace(file: BorrowedFd<'_>, stream: i32) -> io::Result<()> {
     }
 }
 
-/// Sends a datagram on a socket known by its number alone.
+/// Sends a datagram on a socket given by its descriptor number alone.
 pub(crate) fn send_on(socket: i32, bytes: &[u8]) -> io::Result<()> {
     let flags = libc::MSG_NOSIGNAL;
     // SAFETY: the bytes outlive the call; a wrong number is an error of the call.
@@ -266,7 +266,7 @@ pub(crate) fn send_on(socket: i32, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Ends this process, which has no main to return to.
+/// Exits this process, which has no `main` to return to.
 #[expect(clippy::exit, reason = "the process has no main to return to")]
 pub(crate) fn leave(code: i32) -> ! {
     std::process::exit(code)

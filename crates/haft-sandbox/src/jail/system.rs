@@ -1,5 +1,5 @@
-//! The list that every jail's root is built from: the system's folders, what programs need of `/etc`,
-//! a minimal `/dev`, interpreters. Whatever is not on the list does not exist inside.
+//! The list from which every jail's root is built: the system's folders, what programs need of `/etc`,
+//! a minimal `/dev`, interpreters. What is not on the list does not exist inside.
 
 use std::fmt::Write;
 use std::fs;
@@ -47,29 +47,29 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     ("stdin", "/proc/self/fd/0"),
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
-    // POSIX shared memory lives in the private folder, under its quota.
+    // POSIX shared memory is in the private folder, under its quota.
     ("shm", "/tmp"),
 ];
-/// Above this a file of `/etc` is bound instead of copied into each jail.
+/// The size in bytes above which a file of `/etc` is bind-mounted instead of copied into each jail.
 const COPIED: u64 = 8 << 10;
 /// The system's folders of programs.
 pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What all jails of one sandbox have in common; found once.
+/// What all jails of one sandbox have in common; found only once.
 #[derive(Debug, Default)]
 pub(crate) struct SystemList {
     pub(crate) entries: Vec<Entry>,
     pub(crate) grants: Vec<(PathBuf, Grant)>,
-    /// What is granted where there is no root of its own: no folder of `/etc` or `/dev` as such.
+    /// The grants for jails without a root of their own: not `/etc` or `/dev` as whole folders.
     pub(crate) bare: Vec<(PathBuf, Grant)>,
-    /// The folders of programs that come before those of toolchains on the `PATH` inside.
+    /// Program folders that come before those of toolchains on the `PATH` inside.
     pub(crate) path: Vec<PathBuf>,
     /// A folder of the configuration that must not be shown.
     pub(crate) refused: Option<Refused>,
 }
 
 impl SystemList {
-    /// Looks at this machine.
+    /// Builds the list for this machine.
     pub(crate) fn find(config: &Config) -> Self {
         let mut list = Self::default();
         for path in SYSTEM {
@@ -128,7 +128,7 @@ impl SystemList {
         });
     }
 
-    /// One of the system's folders, or the link that stands for it.
+    /// Adds one of the system's folders, or the symbolic link at its path.
     fn folder(&mut self, places: &Places, path: PathBuf) {
         if let Ok(to) = fs::read_link(&path) {
             self.entries.push(Entry::Link { target: path, to });
@@ -139,7 +139,7 @@ impl SystemList {
         }
     }
 
-    /// A file or folder of `/etc`, where its links lead to.
+    /// Adds a file or folder of `/etc`, with its links resolved.
     fn etc(&mut self, name: &str) {
         let target = Path::new("/etc").join(name);
         let Ok(source) = target.canonicalize() else {
@@ -153,7 +153,7 @@ impl SystemList {
         }
     }
 
-    /// Files of `/etc` that say nothing about this machine.
+    /// Adds generated files of `/etc` that reveal nothing about this machine.
     fn made_up(&mut self) {
         let (uid, gid) = (
             rustix::process::getuid().as_raw(),
@@ -186,7 +186,7 @@ impl SystemList {
         }
     }
 
-    /// A further folder or file, at its own path; two interpreters may share one.
+    /// Adds a further folder or file at its own path; two interpreters may share one.
     fn read_only(&mut self, places: &Places, path: &Path) {
         let known = |(granted, _): &(PathBuf, Grant)| granted == path;
         if places.is_shown(path) || self.grants.iter().any(known) {
@@ -197,7 +197,7 @@ impl SystemList {
         self.bind(path.to_owned(), path.to_owned(), Bind::ReadOnly);
     }
 
-    /// An interpreter and the names beside it; the folder for `PATH`.
+    /// Adds an interpreter and the names that lead to it; returns the folder for `PATH`.
     fn toolchain(&mut self, places: &Places, found: &Toolchain) -> Option<PathBuf> {
         for part in &found.parts {
             self.read_only(places, part);
@@ -212,7 +212,7 @@ impl SystemList {
     }
 }
 
-/// What a command in the host's network needs to look names up as the host does: copied as they are now.
+/// Adds what a command in the host's network needs to resolve names as the host does, copied as it is now.
 pub(crate) fn host_names(plan: &mut Plan, own_root: bool) {
     for name in ["resolv.conf", "hosts", "nsswitch.conf", "gai.conf"] {
         let target = Path::new("/etc").join(name);
@@ -225,7 +225,7 @@ pub(crate) fn host_names(plan: &mut Plan, own_root: bool) {
             |entry: &Entry| matches!(entry, Entry::File { target: file, .. } if *file == target);
         plan.entries.retain(|entry| !made_up(entry));
         let bytes = match name {
-            // Its other services may be those of a network directory, which has no place here.
+            // The host's other services may be those of a network directory, which has no place here.
             "nsswitch.conf" => {
                 b"passwd: files\ngroup: files\nhosts: files dns\nservices: files\n".to_vec()
             }

@@ -1,11 +1,11 @@
-//! The user's toolchains in a jail's plan: binds and links where it has a root of its own, and grants.
+//! The user's toolchains in a jail's plan: binds and links if it has a root of its own, and grants.
 
 use super::plan::{Bind, Entry, Grant, Plan};
 use crate::toolchains::{Part, Toolchains};
 
 /// Shows them, each part at its own path.
 pub(super) fn show(toolchains: &Toolchains, plan: &mut Plan, own_root: bool) {
-    // What was found on `PATH` may lie in one of them.
+    // Programs found on `PATH` may lie in one of them.
     plan.entries
         .retain(|entry| !toolchains.shows(entry.target()));
     for part in toolchains.parts() {

@@ -1,4 +1,4 @@
-//! User namespaces: who exists in one, and being nobody where this process is the machine's root.
+//! User namespaces: the users that exist in one, and becoming nobody if this process is the machine's root.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,20 +13,20 @@ use rustix::thread::{
 use super::report::{Fail, step};
 use super::sys::{self, leave};
 
-/// Who owns nothing and is nobody's.
+/// The ID of the user and group that own nothing.
 const NOBODY: u32 = 65534;
 
-/// Who exists in a user namespace.
+/// The users that exist in a user namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Users {
-    /// This process's own user and group alone.
+    /// Only this process's own user and group.
     Own,
-    /// Root, and nobody: what runs for scripts then need not be the machine's root.
+    /// Root and nobody: scripts then need not run as the machine's root.
     RootAndNobody,
 }
 
 impl Users {
-    /// Who is wanted in the namespaces of interpreters.
+    /// Returns the users wanted in the namespaces of interpreters.
     pub(super) fn of_interpreters() -> Self {
         if getuid().is_root() {
             Self::RootAndNobody
@@ -36,8 +36,8 @@ impl Users {
     }
 }
 
-/// Enters a new user namespace in which these users are what they are outside; who of them there is. More
-/// than the own one takes rights that root in a container may not have.
+/// Enters a new user namespace in which these users have the same IDs as outside; returns which of them exist. To map
+/// more than its own user, it needs rights that root in a container may not have.
 pub(super) fn enter(proc: &OwnedFd, wanted: Users) -> Result<Users, Fail> {
     let own = itself(proc).map_err(step("open /proc"))?;
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
@@ -55,7 +55,7 @@ pub(super) fn enter(proc: &OwnedFd, wanted: Users) -> Result<Users, Fail> {
     Ok(Users::Own)
 }
 
-/// Enters one whose users a helper maps, which stays outside and has the right to; whether it had.
+/// Enters one whose users a helper process maps, which stays outside; returns whether the helper had the right to.
 fn enter_mapped(own: &OwnedFd, gid: u32) -> io::Result<bool> {
     let (mut entered, mut enter) = io::pipe()?;
     let Some(helper) = sys::fork()? else {
@@ -78,7 +78,7 @@ fn enter_mapped(own: &OwnedFd, gid: u32) -> io::Result<bool> {
     Ok(status.is_some_and(|(_, status)| status.exit_status() == Some(0)))
 }
 
-/// This process's folder of `/proc`: another process that has the handle still finds this one there.
+/// Opens this process's folder of `/proc`: another process that has the handle still finds this one there.
 fn itself(proc: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(proc, "self", flags, Mode::empty())?)

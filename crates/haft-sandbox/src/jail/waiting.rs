@@ -15,20 +15,20 @@ use super::sys::ChildSignals;
 use super::watch::GuardWatch;
 use crate::memory::watch::Watch;
 
-/// Most children that are reaped before the host's link and the memory are looked at again.
+/// Maximum number of children reaped before the host's link and the memory are checked again.
 const AT_ONCE: usize = 1_000;
 
 /// The first process of a jail, a child of this one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct First {
     pub(crate) child: Pid,
-    /// Without a pid namespace whoever loses its parent becomes a child of this process.
+    /// Whether orphans become children of this process, as they do without a pid namespace.
     pub(crate) adopts: bool,
 }
 
 impl First {
-    /// Waits until it is gone, ending it when the host says so or when its tree has too much memory: then
-    /// how much. Whatever happens, the tree is ended.
+    /// Waits until it has exited; kills it when the host asks for it or when its tree uses too much memory, and then returns
+    /// how much. Whatever happens, the tree is killed.
     pub(crate) fn wait(
         self,
         link: &UnixStream,
@@ -39,7 +39,7 @@ impl First {
             .map_err(io::Error::from)
             .and_then(|process| {
                 let exceeded = self.until_ended(&process, link, watch, guards);
-                // Nothing happens where it is gone already.
+                // Has no effect if it has already exited.
                 let _ = pidfd_send_signal(&process, Signal::KILL);
                 let mut ended = [PollFd::new(&process, PollFlags::IN)];
                 while let Err(Errno::INTR) = poll(&mut ended, None) {}
@@ -51,8 +51,8 @@ impl First {
         exceeded
     }
 
-    /// Returns when it is gone, when the host says something (after the plan that can only be the end of
-    /// the link), when its tree has too much memory, or when a guard cannot hold it.
+    /// Returns when it has exited, when the host's link is readable (after the plan that can only mean that the host closed
+    /// it), when its tree uses too much memory, or when a guard cannot hold it.
     fn until_ended(
         self,
         process: &OwnedFd,
@@ -93,7 +93,7 @@ impl First {
             if guards.as_mut().is_some_and(|guards| guards.look(mounts)) {
                 return Ok(None);
             }
-            // Orphans that end all the time do not put the next look off.
+            // A steady stream of exiting orphans must not delay the next check.
             let looks = due.is_some_and(|due| due <= Instant::now());
             let exceeded = watch.as_mut().filter(|_| looks).and_then(Watch::exceeded);
             if exceeded.is_some() {
@@ -107,13 +107,13 @@ impl First {
 }
 
 /// Reaps children that have exited: until then each counts against the user's limit of processes. How they
-/// exited does not matter, of the first process neither: its pidfd tells that it is gone. Whether there may be
-/// more.
+/// exited does not matter, not even for the first process: its pidfd tells that it is gone. Returns whether there
+/// may be more.
 fn reap_children() -> bool {
     (0..AT_ONCE).all(|_| matches!(wait(WaitOptions::NOHANG), Ok(Some(_))))
 }
 
-/// Whatever the command started is left to this process, its adopter: ended one by one until none is left.
+/// Kills, one by one until none is left, the processes that the command started and that this process has adopted.
 fn end_orphans() {
     let me = std::process::id();
     for _ in 0..10_000 {

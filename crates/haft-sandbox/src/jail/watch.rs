@@ -1,10 +1,9 @@
 //! Keeps guards in place while a command works in the live workspace.
 //!
-//! A cover is mounted on a name of the jail's mount namespace. A rename over that name by a program outside, or
-//! its removal, takes the cover away, and nothing that an ordinary user has can keep it there. So the supervisor, which lives in
-//! that namespace, hears of it at once (the kernel says when mounts change, and what happens in a folder) and mounts the
-//! cover again. What appears under a guarded name that had no cover is renamed. At the end of the command the workspace is
-//! searched, unless all of it was watched.
+//! A cover is mounted on a name in the jail's mount namespace. If a program outside renames a file over that name or removes it,
+//! the cover is lost, and an ordinary user has no means to prevent that. So the supervisor, which lives in that namespace, watches
+//! for it (the kernel reports mount changes and events in folders) and mounts the cover again at once. A file that appears under a
+//! guarded name without a cover is renamed. When the command has exited, the workspace is searched, unless all of it was watched.
 
 mod aside;
 mod covers;
@@ -30,45 +29,45 @@ use super::plan::Plan;
 use super::root::path_fd;
 use crate::guard_event::GuardEvent;
 
-/// When folders are watched. A command that ends sooner is not slowed down by that: its workspace is searched at its end.
+/// How long to wait before watching folders. Shorter commands are not slowed down: their workspace is searched when they exit.
 const EVENTS_AFTER: Duration = Duration::from_millis(250);
-/// When the workspace is walked again whose events were lost.
+/// How long to wait before walking the workspace again after events were lost.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// Entries of the workspace that are looked at before other things.
+/// Maximum number of workspace entries examined before the supervisor attends to other events.
 const STEP: usize = 512;
-/// Most events that are told.
+/// Maximum number of events reported.
 const MOST_EVENTS: usize = 100;
 
-/// Most reads of events when the command is gone, before the workspace is searched instead.
+/// Maximum number of event reads after the command has exited, before the workspace is searched instead.
 const LAST_READS: usize = 256;
 
-/// The watch over one jail's guards.
+/// Watches over one jail's guards.
 #[derive(Debug)]
 pub(super) struct GuardWatch<'a> {
     plan: &'a Plan,
     names: &'a Names,
     proc: OwnedFd,
-    /// Readable when the jail has been built.
+    /// Readable once the jail has been built.
     built: Option<File>,
     live: Option<Live>,
     told: Report,
 }
 
-/// What is watched of a jail that has been built.
+/// The state of the watch over a jail that has been built.
 #[derive(Debug)]
 struct Live {
     workspace: OwnedFd,
     covers: Covers,
     events: Option<Events>,
-    /// Has something for those who poll it when mounts have changed.
+    /// Signals pollers when mounts have changed.
     mounts: Option<OwnedFd>,
     walk: Option<Walk>,
-    /// When the next walk begins.
+    /// When the next walk starts.
     walk_at: Option<Instant>,
 }
 
 impl<'a> GuardWatch<'a> {
-    /// Waits for a byte in `built`; `proc` is that of this process's own numbers.
+    /// Waits for a byte in `built`; `proc` is the `/proc` in which this process sees its own IDs.
     pub(super) fn new(plan: &'a Plan, names: &'a Names, proc: OwnedFd, built: OwnedFd) -> Self {
         Self {
             plan,
@@ -80,7 +79,7 @@ impl<'a> GuardWatch<'a> {
         }
     }
 
-    /// What to poll.
+    /// Returns the descriptors to poll.
     pub(super) fn files(&self) -> Vec<PollFd<'_>> {
         let built = self.built.iter();
         let mut files: Vec<_> = built.map(|file| PollFd::new(file, PollFlags::IN)).collect();
@@ -93,7 +92,7 @@ impl<'a> GuardWatch<'a> {
         files
     }
 
-    /// When to look even if nothing happens.
+    /// Returns when to check even if nothing happens.
     pub(super) fn due(&self) -> Option<Instant> {
         let live = self.live.as_ref()?;
         let walks = live.walk.as_ref().is_some_and(|walk| !walk.is_done());
@@ -101,8 +100,8 @@ impl<'a> GuardWatch<'a> {
         walk.into_iter().chain(live.covers.due()).min()
     }
 
-    /// Looks at what happened; whether the command has to be ended. That mounts have changed is said to one poll and no further:
-    /// it has to be passed on.
+    /// Handles what happened; returns whether the command must be killed. Only one poll reports that mounts have changed, so the
+    /// caller has to pass it on.
     pub(super) fn look(&mut self, mounts_changed: bool) -> bool {
         self.begin();
         if mounts_changed || self.live.as_ref().is_some_and(Live::is_due) {
@@ -113,7 +112,7 @@ impl<'a> GuardWatch<'a> {
         self.told.ends
     }
 
-    /// Starts to watch when the jail has been built.
+    /// Starts watching once the jail has been built.
     fn begin(&mut self) {
         let Some(mut built) = self.built.take() else {
             return;
@@ -124,7 +123,7 @@ impl<'a> GuardWatch<'a> {
                 self.built = Some(built);
                 return;
             }
-            // It could not be built: the mounts are not its own.
+            // The jail could not be built: these mounts are not its own.
             _ => return,
         }
         let Ok(workspace) = path_fd(&self.plan.workspace) else {
@@ -141,11 +140,11 @@ impl<'a> GuardWatch<'a> {
             walk: None,
             walk_at: Some(Instant::now() + EVENTS_AFTER),
         });
-        // What was lost before this began.
+        // Covers that were lost before the watch started.
         self.restore();
     }
 
-    /// Puts covers back that are gone.
+    /// Mounts lost covers again.
     fn restore(&mut self) {
         let Some(live) = &mut self.live else { return };
         let around = Around {
@@ -160,7 +159,7 @@ impl<'a> GuardWatch<'a> {
         }
     }
 
-    /// Reads what happened and acts on it; whether there was anything.
+    /// Reads the events and acts on them; returns whether there were any.
     fn read(&mut self) -> bool {
         let Some(live) = &mut self.live else {
             return false;
@@ -185,7 +184,7 @@ impl<'a> GuardWatch<'a> {
                 }
             }
         }
-        // What a program outside put over a cover is its own: covered first, it is not moved.
+        // What a program outside put over a cover belongs to that program: covered first, it is not moved.
         if covers_changed || !appeared.is_empty() {
             self.restore();
         }
@@ -209,7 +208,7 @@ impl<'a> GuardWatch<'a> {
         }
     }
 
-    /// Watches folders, when it is time to: at first those of the covers.
+    /// Starts watching folders when it is time to: at first those that contain covers.
     fn begin_walk(&mut self) {
         let Some(live) = &mut self.live else { return };
         if live.walk_at.is_none_or(|at| at > Instant::now()) {
@@ -224,11 +223,11 @@ impl<'a> GuardWatch<'a> {
         }
         let deep = live.events.is_some() && !self.names.guarded.is_empty();
         live.walk = deep.then(Walk::new);
-        // A name that was renamed away keeps its cover, and none is lost.
+        // A guarded name that was renamed away keeps its cover, and none is lost.
         self.restore();
     }
 
-    /// Walks on through the workspace.
+    /// Continues the walk through the workspace.
     fn step(&mut self, entries: usize) {
         self.begin_walk();
         let Some(live) = &mut self.live else { return };
@@ -249,7 +248,7 @@ impl<'a> GuardWatch<'a> {
         }
     }
 
-    /// The last look, when the command is gone; all that happened.
+    /// Checks a last time after the command has exited; returns all that happened.
     pub(super) fn finish(mut self) -> Vec<GuardEvent> {
         self.look(true);
         let mut reads = 0;
@@ -263,7 +262,7 @@ impl<'a> GuardWatch<'a> {
             && !self.names.guarded.is_empty()
             && !(read_all && live.is_watched())
         {
-            // Nothing comes any more, so nothing needs to be watched.
+            // No more events will come, so nothing needs to be watched.
             live.events = None;
             live.walk = Some(Walk::new());
             live.walk_at = None;
@@ -280,31 +279,31 @@ impl<'a> GuardWatch<'a> {
 }
 
 impl Live {
-    /// Whether a placeholder is due.
+    /// Returns whether a placeholder is due.
     fn is_due(&self) -> bool {
         self.covers.due().is_some_and(|due| due <= Instant::now())
     }
 
-    /// Has the workspace walked again soon, as something was missed.
+    /// Schedules another walk through the workspace, because events were missed.
     fn walk_again(&mut self) {
         self.walk = None;
         let soon = || Instant::now() + AGAIN_AFTER;
         self.walk_at.get_or_insert_with(soon);
     }
 
-    /// Whether no name can have appeared unseen.
+    /// Returns whether no name can have appeared unnoticed.
     fn is_watched(&self) -> bool {
         self.walk.as_ref().is_some_and(Walk::is_complete)
     }
 }
 
-/// What there is to tell.
+/// The events to report.
 #[derive(Debug, Default)]
 struct Report {
     events: Vec<GuardEvent>,
-    /// How much was moved aside.
+    /// The number of names moved aside.
     moved: usize,
-    /// Whether the command has to be ended.
+    /// Whether the command must be killed.
     ends: bool,
 }
 

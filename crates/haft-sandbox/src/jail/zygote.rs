@@ -1,8 +1,8 @@
-//! Starts a zygote under a command's locks, and makes the mounts of its children for it.
+//! Starts a zygote under a command's locks, and creates the mounts of its children for it.
 //!
-//! The root was built in one user namespace; the zygote runs in another below it, so nothing in the
-//! root can be mounted anew, moved or taken away. It has no call to mount anything: each child gets a
-//! mount namespace from this process, which reads nothing but "one more".
+//! The root was built in one user namespace; the zygote runs in another one below it, so nothing in the
+//! root can be mounted again, moved or removed. The zygote has no system call to mount anything: each child gets
+//! a mount namespace from this process, which reads only the request for one more.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -28,21 +28,21 @@ use crate::code::lock::take;
 use crate::spawn::Start;
 use crate::strength::Strength;
 
-/// So many mount namespaces are ready before they are asked for.
+/// The number of mount namespaces that are ready before they are requested.
 const AHEAD: usize = 2;
 
-/// Makes mount namespaces for a zygote's children.
+/// Creates mount namespaces for a zygote's children.
 pub(super) struct MountHost {
     link: OwnedFd,
-    /// This process's own.
+    /// This process's own mount namespace.
     base: OwnedFd,
     proc: OwnedFd,
 }
 
-/// What the plan is for, started.
+/// The process that the plan starts.
 pub(super) struct First {
     pub(super) number: u32,
-    /// Who makes mounts for a zygote's children.
+    /// Creates mounts for a zygote's children.
     pub(super) mounts: Option<MountHost>,
 }
 
@@ -84,20 +84,20 @@ pub(super) fn start(
     })
 }
 
-/// A user namespace below this one, with mounts and processes of its own: what is mounted by now is
-/// locked in it. Nobody lives there where this process is root.
+/// Enters a user namespace below this one, with its own mount and pid namespaces: everything mounted so far is
+/// locked in it. If this process is root, it becomes nobody there.
 fn nest(users: Users, parent: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
     let failed = |Fail { errno, .. }| io::Error::from_raw_os_error(errno);
     if users::enter(proc, users).map_err(failed)? == Users::RootAndNobody {
         users::become_nobody()?;
     }
     sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
-    // Other credentials may have switched it off.
+    // The change of credentials may have reset it.
     die_with(parent)
 }
 
-/// In the child: takes the locks and becomes the interpreter. What went wrong goes to the host over its
-/// control socket, the standard output.
+/// In the child: takes the locks and executes the interpreter. Reports errors to the host over its control
+/// socket, the standard output.
 fn locked(plan: &Plan, mounts: Option<&OwnedFd>) -> i32 {
     let why = if let Err(Fail { step, errno }) = take_locks(plan, mounts) {
         format!("{step}: {}", io::Error::from_raw_os_error(errno))
@@ -144,7 +144,7 @@ fn own_mounts(proc: &OwnedFd) -> io::Result<OwnedFd> {
 }
 
 impl MountHost {
-    /// Serves the zygote until it is gone; `list` says what is mounted.
+    /// Serves the zygote until it is gone; `list` says what to mount.
     pub(super) fn serve(&self, list: &[u8]) {
         for _ in 0..AHEAD {
             if self.one_more(list).is_err() {
@@ -159,7 +159,7 @@ impl MountHost {
         }
     }
 
-    /// Sends the zygote a namespace, or why there is none.
+    /// Sends the zygote a namespace, or the reason why there is none.
     fn one_more(&self, list: &[u8]) -> io::Result<()> {
         let made = self.make(list);
         let back = move_into_link_name_space(self.base.as_fd(), Some(LinkNameSpaceType::Mount));

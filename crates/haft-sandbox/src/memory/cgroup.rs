@@ -1,5 +1,5 @@
-//! Control groups for commands, where this process may make some: below or beside its own, by the
-//! kernel's version 2 or 1.
+//! Control groups for commands, if this process may create some: below or beside its own, in version 2 or
+//! version 1 of the kernel's control groups.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::MemoryBound;
 
-/// Where groups are made, and one that is ready for the next command.
+/// Where groups are created, and a group that is ready for the next command.
 #[derive(Debug, Clone)]
 pub(crate) struct Groups(Arc<Inner>);
 
@@ -19,20 +19,20 @@ pub(crate) struct Groups(Arc<Inner>);
 struct Inner {
     folder: PathBuf,
     version: Version,
-    /// With its limit.
+    /// The path and the limit of the spare group.
     spare: Mutex<Option<(PathBuf, u64)>>,
-    /// Groups whose last process was not quite gone.
+    /// Groups whose last process had not quite exited.
     left: Mutex<Vec<PathBuf>>,
 }
 
-/// Files that set and say things, by version.
+/// The version, which determines the control files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     V1,
     V2,
 }
 
-/// One command's group; removed with the value.
+/// One command's group; removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Group {
     path: PathBuf,
@@ -41,11 +41,11 @@ pub(crate) struct Group {
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// Version 1 counts what sockets hold beside all the rest: they may have this part of the limit more.
+/// Version 1 counts socket memory separately: sockets may use this fraction of the limit in addition.
 const SOCKETS: u64 = 8;
 
 impl Groups {
-    /// The first place that works, tried by making a group with a limit in it.
+    /// Returns the first place that works, tried by creating a group with a limit in it.
     pub(crate) fn find() -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -75,7 +75,7 @@ impl Groups {
         }
     }
 
-    /// A group that holds so many bytes at most.
+    /// Takes a group with a limit of `bytes` bytes.
     pub(crate) fn take(&self, bytes: u64) -> io::Result<Group> {
         let spare = lock(&self.0.spare).take();
         let (path, limit) = match spare {
@@ -90,7 +90,7 @@ impl Groups {
         Ok(group)
     }
 
-    /// Makes the next group while nobody waits for it, and removes those that are left.
+    /// Creates the next group while no command waits for it, and removes leftover groups.
     fn tidy(&self, bytes: u64) {
         let left = std::mem::take(&mut *lock(&self.0.left));
         let still: Vec<_> = left.into_iter().filter(|path| !removed(path)).collect();
@@ -123,7 +123,7 @@ impl Groups {
             Version::V1 => {
                 put(path, "memory.limit_in_bytes", &bytes)?;
                 put(path, "memory.kmem.tcp.limit_in_bytes", &sockets)?;
-                // Only where swap is counted; else it is not bounded by this version.
+                // Only if swap is counted; otherwise this version does not limit it.
                 let _ = put(path, "memory.memsw.limit_in_bytes", &bytes);
             }
             Version::V2 => {
@@ -135,7 +135,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Removes what processes that were killed left.
+    /// Removes groups left behind by killed processes.
     fn sweep_others(&self) {
         for entry in fs::read_dir(&self.0.folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -158,7 +158,7 @@ impl Drop for Inner {
 }
 
 impl Group {
-    /// The file into which a process with a single thread writes 0 to be in the group, and with it what it starts from then on.
+    /// Returns the file into which a single-threaded process writes 0 to join the group, together with everything it starts later.
     pub(crate) fn entrance(&self) -> PathBuf {
         self.path.join(match self.of.0.version {
             Version::V1 => "tasks",
@@ -166,14 +166,14 @@ impl Group {
         })
     }
 
-    /// Removes it, and makes ready for the next.
+    /// Removes the group, and prepares the next one.
     pub(crate) fn put_away(self) {
         let (groups, bytes) = (self.of.clone(), self.bytes);
         drop(self);
         groups.tidy(bytes);
     }
 
-    /// Whether the kernel ended a process in it for want of memory.
+    /// Returns whether the kernel killed a process in it for lack of memory.
     pub(crate) fn was_full(&self) -> bool {
         let file = match self.of.0.version {
             Version::V1 => "memory.oom_control",
@@ -209,8 +209,8 @@ fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
     mutex.lock()
 }
 
-/// Folders in which groups with a limit on memory may be made: the process's own group and the one above
-/// it, in every hierarchy that has such limits.
+/// Returns folders in which groups with a memory limit may be created: the process's own group and its parent,
+/// in every hierarchy with such limits.
 fn places(own: &str, mounts: &str) -> Vec<(PathBuf, Version)> {
     let mut places = Vec::new();
     for line in own.lines() {
@@ -233,12 +233,12 @@ fn places(own: &str, mounts: &str) -> Vec<(PathBuf, Version)> {
             places.push((above.to_owned(), version));
         }
     }
-    // The newer one first, where a machine has both.
+    // The newer version first, if a machine has both.
     places.sort_by_key(|(_, version)| *version == Version::V1);
     places
 }
 
-/// Where a hierarchy is mounted, and a group of it there.
+/// Returns where a hierarchy is mounted, and the path of a group there.
 fn mounted(mounts: &str, version: Version, group: &Path) -> Option<(PathBuf, PathBuf)> {
     mounts.lines().find_map(|line| {
         let (head, tail) = line.split_once(" - ")?;

@@ -1,4 +1,4 @@
-//! What the sockets of a network namespace hold: no process has it resident.
+//! Measures the memory of a network namespace's sockets, which is not resident in any process.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,11 +8,11 @@ use rustix::net::{
     socketpair, sockopt,
 };
 
-/// Most bytes of one answer of the kernel.
+/// Maximum number of bytes of one answer of the kernel.
 const PART: usize = 32 << 10;
-/// What a socket takes that holds nothing.
+/// The memory of an empty socket.
 const SOCKET: u64 = 2 << 10;
-/// The least memory of a message in a queue, whatever it says.
+/// The least memory of a message in a queue, whatever its content.
 const LEAST_MESSAGE: u64 = 768;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -20,12 +20,12 @@ const REQUEST_DUMP: u16 = 0x301;
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
 const HEADER: usize = 16;
-/// What is asked about local sockets: their memory, their queues, their other ends and their names.
+/// The requested attributes of local sockets: their memory, queues, peers and names.
 const LOCAL_SHOWS: u32 = 0x20 | 0x10 | 0x04 | 0x01;
-/// The same of internet sockets: bit n - 1 is attribute n.
+/// The requested attributes of internet sockets: bit n - 1 is attribute n.
 const INTERNET_SHOWS: u8 = 1 << (INTERNET.memory - 1);
 
-// As the kernel's messages have them, in one byte.
+// One-byte values of the kernel's messages.
 const LOCAL_FAMILY: u8 = 1;
 const INTERNET_FAMILIES: [u8; 2] = [2, 10];
 const TCP: u8 = 6;
@@ -34,14 +34,14 @@ const UDP: u8 = 17;
 const STREAM: u8 = 1;
 const DATAGRAMS: u8 = 2;
 const LISTENS: u8 = 10;
-/// Most messages in the queue of a socket for datagrams (`net.unix.max_dgram_qlen`, and one).
+/// Maximum number of messages in the queue of a datagram socket (`net.unix.max_dgram_qlen` plus one).
 const MOST_DATAGRAMS: u64 = 11;
 
 /// How the kernel describes a kind of sockets.
 struct Kind {
-    /// The length of what comes before the attributes.
+    /// The length of the data before the attributes.
     head: usize,
-    /// The number of the attribute with the memory.
+    /// The number of the memory attribute.
     memory: u16,
 }
 
@@ -61,28 +61,28 @@ const LOCAL_QUEUE: u16 = 4;
 #[derive(Debug)]
 pub(crate) struct Sockets {
     link: OwnedFd,
-    /// The most that one socket may have sent and not delivered.
+    /// The maximum number of bytes that one socket may have sent but not delivered.
     most_sent: u64,
 }
 
 impl Sockets {
-    /// A question costs nothing until it is asked.
+    /// Opens the link to the kernel; nothing is queried yet.
     pub(crate) fn open() -> io::Result<Self> {
         let family = AddressFamily::NETLINK;
         let diag = Some(netlink::SOCK_DIAG);
         let link = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, diag)?;
         let stream = SocketType::STREAM;
         let (one, _) = socketpair(AddressFamily::UNIX, stream, SocketFlags::CLOEXEC, None)?;
-        // The kernel lowers it to what anybody may have.
+        // The kernel lowers it to the maximum that any process may have.
         sockopt::set_socket_send_buffer_size(&one, 1 << 30)?;
         let most_sent = sockopt::socket_send_buffer_size(&one)? as u64;
         Ok(Self { link, most_sent })
     }
 
-    /// Bytes that they hold together.
+    /// Returns the bytes that all sockets hold together.
     pub(crate) fn held(&self) -> u64 {
         let of_local = |message: &[u8]| local(message, self.most_sent);
-        // A kind that this kernel does not have or does not tell about.
+        // The kernel may not have, or not report, a kind of sockets.
         let mut sum = self.ask(&local_request(), of_local).unwrap_or(0);
         for family in INTERNET_FAMILIES {
             for protocol in [TCP, UDP] {
@@ -119,7 +119,7 @@ impl Sockets {
     }
 }
 
-/// `struct unix_diag_req`.
+/// Builds a `struct unix_diag_req`.
 fn local_request() -> Vec<u8> {
     let mut request = vec![LOCAL_FAMILY, 0, 0, 0];
     for word in [u32::MAX, 0, LOCAL_SHOWS, u32::MAX, u32::MAX] {
@@ -128,7 +128,7 @@ fn local_request() -> Vec<u8> {
     request
 }
 
-/// `struct inet_diag_req_v2`: every state, no address.
+/// Builds a `struct inet_diag_req_v2`: every state, no address.
 fn internet_request(family: u8, protocol: u8) -> Vec<u8> {
     let mut request = vec![family, protocol, INTERNET_SHOWS, 0];
     request.extend(u32::MAX.to_ne_bytes());
@@ -136,7 +136,7 @@ fn internet_request(family: u8, protocol: u8) -> Vec<u8> {
     request
 }
 
-/// The length and the kind of the message at the start.
+/// Returns the length and the kind of the message at the start.
 fn header(bytes: &[u8]) -> Option<(usize, u16)> {
     let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
@@ -145,7 +145,7 @@ fn header(bytes: &[u8]) -> Option<(usize, u16)> {
         .then_some((length, kind))
 }
 
-/// An attribute of a socket, as numbers.
+/// Returns an attribute of a socket, as numbers.
 fn attribute(message: &[u8], kind: &Kind, wanted: u16) -> Option<Vec<u64>> {
     let mut rest = message.get(kind.head..)?;
     loop {
@@ -161,7 +161,7 @@ fn attribute(message: &[u8], kind: &Kind, wanted: u16) -> Option<Vec<u64>> {
     }
 }
 
-/// What the kernel accounts to a socket: received, to be sent, and besides.
+/// Returns the memory that the kernel accounts to a socket: received, to be sent, and other.
 fn memory(message: &[u8], kind: &Kind) -> u64 {
     let numbers = attribute(message, kind, kind.memory).unwrap_or_default();
     let at = |index: usize| numbers.get(index).copied().unwrap_or(0);
@@ -170,27 +170,27 @@ fn memory(message: &[u8], kind: &Kind) -> u64 {
     received + sent.max(queued) + ahead + options + backlog
 }
 
-/// A message is accounted to the local socket that sent it. Where that is closed the queue of the one
-/// that got it tells how much there is, as far as it tells that.
+/// Returns the memory of a local socket. A message is accounted to the socket that sent it; if that one is closed,
+/// the receiver's queue tells how much there is, as far as it is reported.
 fn local(message: &[u8], most_sent: u64) -> u64 {
     let own = memory(message, &LOCAL);
     let numbers = |wanted| attribute(message, &LOCAL, wanted).unwrap_or_default();
-    // Bytes, or connections that nobody has accepted.
+    // Bytes, or connections that were not accepted yet.
     let waiting = numbers(LOCAL_QUEUE).first().copied().unwrap_or(0);
-    // One that is closed, and kept for what it sent alone, has no number.
+    // A closed socket that is kept only for what it sent has no number.
     let connected = numbers(LOCAL_PEER).iter().any(|number| *number != 0);
-    // One without a name and without another end is sent nothing.
+    // A socket without a name and without a peer receives nothing.
     let reached = [LOCAL_NAME, LOCAL_PEER]
         .iter()
         .any(|wanted| attribute(message, &LOCAL, *wanted).is_some());
     let others = match (message.get(1), message.get(2)) {
         (_, Some(&LISTENS)) => waiting.saturating_mul(most_sent),
-        // Each from a sender of its own, and the queue tells of the first alone.
+        // Each may be from a different sender, and the queue reports only the first.
         (Some(&DATAGRAMS), _) if reached => MOST_DATAGRAMS * most_sent,
         (Some(&DATAGRAMS), _) => waiting,
         _ if connected => 0,
         (Some(&STREAM), _) => waiting.saturating_mul(LEAST_MESSAGE).min(most_sent),
-        // Empty messages are memory, too.
+        // Empty messages take memory, too.
         _ => most_sent,
     };
     own.saturating_add(others)

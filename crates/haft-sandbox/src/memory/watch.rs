@@ -1,8 +1,8 @@
-//! Sums the memory of a tree of processes, as often as what is left of its limit calls for.
+//! Sums the memory of a process tree, the more often the closer the tree is to its limit.
 //!
-//! A look costs little while the tree is far below its limit: what each process has resident is an upper
-//! bound of its share. Only where that is too much are the shares themselves added up, which the kernel
-//! finds by walking through page tables.
+//! A check costs little while the tree is far below its limit: the resident memory of each process is an upper
+//! bound of its share. Only if that sum is too high are the shares themselves added up, which the kernel
+//! computes by walking page tables.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,53 +15,53 @@ use rustix::process::Pid;
 use super::sockets::Sockets;
 use crate::jail::sys;
 
-/// The fastest that one processor fills memory, in bytes a second.
+/// The fastest rate at which one processor fills memory, in bytes per second.
 const FASTEST: u64 = 2 << 30;
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(500);
-/// A look may take this share of the time: one part in so many.
+/// The share of the time that checks may take: one part in this many.
 const SHARE: u32 = 20;
-/// Most bytes that are read of a process's state.
+/// Maximum number of bytes read of a process's status.
 const STATE: u64 = 64 << 10;
-/// The kernel has no more processes than this (`PID_MAX_LIMIT`).
+/// Maximum number of processes that the kernel allows (`PID_MAX_LIMIT`).
 const PROCESSES: usize = 1 << 22;
-/// Most bytes of a list of them.
+/// Maximum number of bytes of a list of processes.
 const NUMBERS: u64 = 8 * PROCESSES as u64;
-/// What each thread has in the kernel for its stack alone (`THREAD_SIZE`).
+/// The size of each thread's kernel stack (`THREAD_SIZE`).
 const STACK: u64 = 16 << 10;
-/// What a file in `/tmp` takes for its name and its number alone.
+/// The memory that a file in `/tmp` takes for its name and inode alone.
 const NAMED_FILE: u64 = 1 << 10;
-/// What maps a process's memory is memory.
+/// Page tables are memory too.
 const TABLES: &str = "VmPTE:";
 
-/// Looks at one tree.
+/// Watches one tree.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// The `/proc` in which the tree's processes have the numbers that this process sees.
+    /// The `/proc` in which the tree's processes have the IDs that this process sees.
     proc: OwnedFd,
     first: Pid,
     limit: u64,
-    /// The root before the tree made one of its own, with a `/tmp` and an IPC namespace.
+    /// The root before the tree created its own, with a `/tmp` and an IPC namespace.
     outside: Option<Root>,
-    /// Where the network namespace is the tree's own.
+    /// Present if the network namespace is the tree's own.
     sockets: Option<Sockets>,
     took: Duration,
     used: u64,
 }
 
-/// A root folder, known by its number.
+/// A root folder, identified by device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Root(u64, u64);
 
 impl Root {
-    /// This process's root as it is now.
+    /// Returns this process's current root.
     pub(crate) fn now() -> io::Result<Self> {
         let stat = rustix::fs::stat("/")?;
         Ok(Self(stat.st_dev, stat.st_ino))
     }
 }
 
-/// What a process has, in bytes.
+/// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Memory {
     anonymous: u64,
@@ -69,8 +69,8 @@ struct Memory {
 }
 
 impl Watch {
-    /// Watches a process and everything below it; at most `limit` bytes. Where the tree makes a root of
-    /// its own, `outside` is the one before.
+    /// Watches a process and everything below it, with a limit of `limit` bytes. If the tree creates its own
+    /// root, `outside` is the one before.
     pub(crate) fn new(proc: OwnedFd, first: Pid, limit: u64, outside: Option<Root>) -> Self {
         Self {
             proc,
@@ -83,13 +83,13 @@ impl Watch {
         }
     }
 
-    /// The same of a tree with a network of its own, whose sockets count, too.
+    /// Also counts the sockets of a tree with its own network namespace.
     pub(crate) fn with_sockets(mut self, sockets: Option<Sockets>) -> Self {
         self.sockets = sockets;
         self
     }
 
-    /// Whether trees can be looked at through this `/proc`.
+    /// Returns whether trees can be watched through this `/proc`.
     pub(crate) fn works(proc: &OwnedFd) -> bool {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let files = ["status", "smaps_rollup"].map(|name| format!("{own}/{name}"));
@@ -100,19 +100,19 @@ impl Watch {
             .all(|path| open(proc, path).is_some())
     }
 
-    /// How long until the next look: less, the nearer the tree may come to its limit.
+    /// Returns how long to wait before the next check: the closer the tree may be to its limit, the shorter.
     pub(crate) fn pause(&self) -> Duration {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let fastest = FASTEST.saturating_mul(cores as u64);
         let left = self.limit.saturating_sub(self.used);
         let until = Duration::from_millis(left.saturating_mul(1000) / fastest);
-        // However long a tree makes them last, looks come no further apart.
+        // However long a tree makes the checks take, the pauses get no longer than this.
         until
             .clamp(SHORTEST, LONGEST)
             .max((self.took * SHARE).min(LONGEST))
     }
 
-    /// What the tree has, where that is more than it may.
+    /// Returns the memory of the tree if it exceeds the limit.
     pub(crate) fn exceeded(&mut self) -> Option<u64> {
         let begun = Instant::now();
         let (processes, threads) = self.tree();
@@ -122,7 +122,7 @@ impl Watch {
         self.used = resident.anonymous + resident.shared + stored + stacks;
         if self.used > self.limit {
             let shares = self.sum(&processes, share);
-            // What is stored in `/tmp` or as shared memory is there whether it is mapped or not.
+            // Data stored in `/tmp` or as shared memory takes space whether it is mapped or not.
             self.used = shares.anonymous + shares.shared + stored + stacks;
             if self.used > self.limit && stored > 0 && shares.shared > 0 {
                 let unnamed: u64 = processes.iter().map(|pid| self.unnamed(*pid)).sum();
@@ -143,7 +143,7 @@ impl Watch {
         sum
     }
 
-    /// The processes, the first one among them, and how many threads they have.
+    /// Returns the processes, including the first one, and the number of their threads.
     fn tree(&self) -> (Vec<u32>, u64) {
         let mut count = 0;
         let mut all = vec![self.first.as_raw_nonzero().get().cast_unsigned()];
@@ -161,7 +161,7 @@ impl Watch {
         (all, count)
     }
 
-    /// What lies in the tree's `/tmp`, in its objects of System V and in its sockets.
+    /// Returns the bytes stored in the tree's `/tmp`, System V objects and sockets.
     fn stored(&self, processes: u64) -> u64 {
         // Until the tree has its own root, `/tmp` is the host's.
         if self.outside.is_none() || self.outside == Root::now().ok() {
@@ -177,7 +177,7 @@ impl Watch {
         files + objects + sockets
     }
 
-    /// A process's share of memory that is shared and has no name: nothing stores it but the mapping.
+    /// Returns a process's share of shared memory that has no name: only the mapping keeps it.
     fn unnamed(&self, pid: u32) -> u64 {
         let Some(file) = open(&self.proc, &format!("{pid}/smaps")) else {
             return 0;
@@ -222,7 +222,7 @@ fn text(proc: &OwnedFd, path: &str, most: u64) -> String {
     text
 }
 
-/// What is resident or swapped out, whoever shares it.
+/// Returns what is resident or swapped out, however many processes share it.
 fn resident(proc: &OwnedFd, pid: u32) -> Memory {
     of_lines(
         &text(proc, &format!("{pid}/status"), STATE),
@@ -231,7 +231,7 @@ fn resident(proc: &OwnedFd, pid: u32) -> Memory {
     )
 }
 
-/// The same divided among those who share it; where that is not told, whole.
+/// Returns the process's share of that; all of it if the kernel does not report shares.
 fn share(proc: &OwnedFd, pid: u32) -> Memory {
     let told = text(proc, &format!("{pid}/smaps_rollup"), STATE);
     if !told.contains("Pss_Anon:") {
@@ -253,7 +253,7 @@ fn of_lines(text: &str, anonymous: &[&str], shared: &str) -> Memory {
     memory
 }
 
-/// The bytes of `   123 kB`.
+/// Parses the bytes of `   123 kB`.
 fn kilobytes(text: &str) -> u64 {
     let number = text.split_ascii_whitespace().next();
     number

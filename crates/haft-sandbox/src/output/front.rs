@@ -1,4 +1,4 @@
-//! `Front`: the beginning of a stream, in memory as long as it is short, then in a file of the spool.
+//! `Front`: the beginning of a stream, in memory while it is short, then in a file of the spool.
 
 use std::fs::File;
 use std::io;
@@ -7,27 +7,27 @@ use std::sync::Arc;
 
 use crate::output::Spool;
 
-/// What is kept in memory before a file takes over: most commands never say more.
+/// The number of bytes kept in memory before a file takes over: most commands never write more.
 const IN_MEMORY: usize = 256 << 10;
 
 /// The first bytes of a stream, without a gap.
 #[derive(Debug)]
 pub(super) struct Front {
     memory: Vec<u8>,
-    /// Holds everything, once there is one.
+    /// The file with all the bytes, once there is one.
     file: Option<File>,
     spool: Option<Arc<Spool>>,
-    /// Room taken in the spool.
+    /// The space reserved in the spool.
     held: u64,
     length: u64,
-    /// It takes no more than this.
+    /// The maximum number of bytes it keeps.
     most: u64,
-    /// Why it took less than it might have.
+    /// The reason why it kept less than it could have.
     trouble: Option<String>,
 }
 
 impl Front {
-    /// At most so many bytes; where they are many, in the spool.
+    /// Creates a front that keeps at most `most` bytes; many bytes go to the spool.
     pub(super) fn new(most: u64, spool: Option<Arc<Spool>>) -> Self {
         Self {
             memory: Vec::new(),
@@ -40,17 +40,17 @@ impl Front {
         }
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes it holds.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Why it holds less than it might, where that is not its own bound.
+    /// Returns why it holds less than it could, other than its own limit.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// Takes as many of the bytes as it may; how many. Once that was fewer than there were it takes nothing more.
+    /// Takes as many of the bytes as it can and returns how many. After it once took fewer than offered, it takes nothing more.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
         let room = usize::try_from(self.most - self.length).unwrap_or(usize::MAX);
         let taken = self.write(&bytes[..room.min(bytes.len())]);
@@ -104,7 +104,7 @@ impl Front {
         Ok(bytes.len())
     }
 
-    /// At most `most` bytes from `from` on, of those it has.
+    /// Returns at most `most` of its bytes from `from` on.
     pub(super) fn read(&self, from: u64, most: usize) -> io::Result<Vec<u8>> {
         let there = usize::try_from(self.length.saturating_sub(from)).unwrap_or(usize::MAX);
         let most = there.min(most);

@@ -1,4 +1,4 @@
-//! `Spool`: where long output goes: unnamed files of one folder, gone with the process however it ends.
+//! `Spool`: stores long output in unnamed files of one folder, which vanish with the process however it ends.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 
-/// What all files of a spool hold together unless told otherwise: 4 GiB.
+/// The default limit of all files of a spool together: 4 GiB.
 pub const DEFAULT_SPOOL: u64 = 4 << 30;
 
-/// A folder for output that is too long for memory, bounded in all. The files have no names: nobody else opens them, and
-/// none is left behind.
+/// A folder for output that is too long for memory, with a limit for all of it. The files have no names: no other process opens
+/// them, and none is left behind.
 #[derive(Debug)]
 pub struct Spool {
     folder: PathBuf,
     left: AtomicU64,
 }
 
-/// Two are the same where they are one.
+/// Two spools are equal only if they are the same object.
 impl PartialEq for Spool {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -29,7 +29,7 @@ impl PartialEq for Spool {
 impl Eq for Spool {}
 
 impl Spool {
-    /// A spool in this folder, which is made when it is first needed.
+    /// Creates a spool in this folder, which is created when first needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -37,7 +37,7 @@ impl Spool {
         }
     }
 
-    /// The same, with at most so many bytes in all of its files.
+    /// Limits the bytes of all of its files together.
     pub fn with_bound(self, bytes: u64) -> Self {
         Self {
             left: AtomicU64::new(bytes),
@@ -45,20 +45,20 @@ impl Spool {
         }
     }
 
-    /// A new file.
+    /// Creates a file.
     pub(super) fn file(&self) -> io::Result<File> {
         let mut dir = DirBuilder::new();
         dir.recursive(true).mode(0o700).create(&self.folder)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::EXCL;
         match rustix::fs::open(&self.folder, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => Ok(file.into()),
-            // Not every file system has files without a name (open(2)).
+            // Not every file system supports unnamed files (open(2)).
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => self.named(),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// A file that loses its name at once.
+    /// Creates a file and removes its name at once.
     fn named(&self) -> io::Result<File> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Spool {
         Ok(file)
     }
 
-    /// Takes room for so many bytes, or for as many as there is room for.
+    /// Reserves space for `bytes` bytes, or as much as is left; returns how much.
     pub(super) fn take(&self, bytes: u64) -> u64 {
         let less = |left: u64| Some(left - bytes.min(left));
         let left = self
@@ -79,7 +79,7 @@ impl Spool {
         left.map_or(0, |left| bytes.min(left))
     }
 
-    /// Gives room back.
+    /// Returns reserved space.
     pub(super) fn give_back(&self, bytes: u64) {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
-//! What lies below the system's folders and is not the system's.
+//! Files below the system's folders that are not the system's.
 //!
-//! A service's home in `/usr/local`, a workspace in `/usr/src/app`: every jail shows the folder above,
-//! so what is in it has to be taken out.
+//! Examples are a service's home in `/usr/local` or a workspace in `/usr/src/app`: every jail shows the folder
+//! above, so they have to be excluded.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use super::{Places, is_system};
 
 impl Places {
-    /// The host's own files, this user's homes and the folders that tools may change, as far as they are
-    /// there and lie below the system's folders.
+    /// Returns the host's own files, this user's homes and the folders that tools may change, if they exist and
+    /// lie below the system's folders.
     pub(crate) fn foreign(&self) -> Vec<PathBuf> {
         let homes = self.homes.iter().filter(|home| belongs_to_user(home));
         let all = self.own.iter().chain(&self.writable).chain(homes);
@@ -20,17 +20,17 @@ impl Places {
             .cloned()
             .collect();
         found.sort();
-        // What lies in another is out of sight with it.
+        // A path inside another one is hidden with it.
         found.dedup_by(|next, kept| next.starts_with(kept));
         found
     }
 
-    /// Whether every jail shows this path.
+    /// Returns whether every jail shows this path.
     pub(crate) fn is_shown(&self, path: &Path) -> bool {
         is_system(path) && !self.foreign().iter().any(|one| path.starts_with(one))
     }
 
-    /// The largest parts of a folder that hold nothing foreign; links are no parts.
+    /// Returns the largest parts of a folder that contain nothing foreign; symbolic links are not parts.
     pub(crate) fn parts_shown(&self, folder: &Path) -> Vec<PathBuf> {
         let mut parts = Vec::new();
         add_parts(folder, &self.foreign(), &mut parts);
@@ -38,7 +38,7 @@ impl Places {
     }
 }
 
-/// Users of the system's own services have homes such as `/usr/sbin`.
+/// The users of system services have homes such as `/usr/sbin`, which do not count.
 fn belongs_to_user(home: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     fs::metadata(home).is_ok_and(|meta| meta.uid() == user)

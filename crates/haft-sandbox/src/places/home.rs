@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use super::way::resolved;
 
-/// Most bytes of the user database that are read.
+/// Maximum number of bytes read of the user database.
 const USERS: u64 = 4 << 20;
 
-/// The folder that `HOME` names and the one of the user database, by canonical path. A process without
-/// `HOME` still has a home.
+/// Returns the folder that `HOME` names and the one in the user database, as canonical paths. A process
+/// without `HOME` still has a home.
 pub(super) fn folders() -> Vec<PathBuf> {
     let named = std::env::var_os("HOME").map(PathBuf::from);
     let mut users = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn folders() -> Vec<PathBuf> {
     )
 }
 
-/// The home of a user in the text of a user database.
+/// Returns the home of a user from the text of a user database.
 fn of_user(users: &[u8], user: u32) -> Option<PathBuf> {
     let user = user.to_string();
     users.split(|byte| *byte == b'\n').find_map(|line| {

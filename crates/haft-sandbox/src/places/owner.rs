@@ -1,4 +1,4 @@
-//! Whether somebody other than the user and the administrator could change a program.
+//! Checks whether anyone but the user and the administrator could change a program.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ const OTHERS_WRITE: u32 = 0o002;
 const GROUP_WRITES: u32 = 0o020;
 const STICKY: u32 = 0o1000;
 
-/// Checks a canonical path and every folder above it; why it is not to be trusted.
+/// Checks a canonical path and every folder above it; the error says why it is not trusted.
 pub(super) fn check(real: &Path) -> Result<(), String> {
     for path in real.ancestors() {
         let Ok(meta) = fs::symlink_metadata(path) else {
@@ -29,7 +29,7 @@ pub(super) fn check(real: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// In a sticky folder nobody replaces what belongs to somebody else.
+/// In a sticky folder, users cannot replace what belongs to another user.
 fn may_be_changed(meta: &Metadata) -> bool {
     let mode = meta.mode();
     let sticky = meta.is_dir() && mode & STICKY != 0;

@@ -1,4 +1,4 @@
-//! What lies in a home and is shown to no command, whatever settings say: credentials, and what other programs trust.
+//! Paths in a home that no command sees, whatever the settings say: credentials, and files that other programs trust.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use haft_shell::STARTUP_FILES;
 
 use super::{Places, Wanted};
 
-/// Credentials, relative to a home folder. A folder that holds one of these is not shown either.
+/// Credentials, relative to a home folder. A folder that contains one of these is not shown either.
 const CREDENTIALS: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -30,8 +30,8 @@ const CREDENTIALS: &[&str] = &[
     ".config/chromium",
 ];
 
-/// What runs or configures programs outside the jail, relative to a home folder, beside the files that shells read when they
-/// start. Hidden names are refused all together ([`hidden_folder`]); those here are refused where they lead, too.
+/// Files that run or configure programs outside the jail, relative to a home folder, in addition to the files that shells read when
+/// they start. [`hidden_folder`] refuses all hidden names; for the names here, the paths that they link to are refused too.
 const TRUSTED: &[&str] = &[
     ".gitconfig",
     ".config",
@@ -56,7 +56,7 @@ const TRUSTED: &[&str] = &[
 ];
 
 impl Places {
-    /// Why a canonical path that settings name is not shown; for one to be changed, more than for one to be read.
+    /// Checks a canonical path that settings name; the error says why it is not shown. Stricter for paths to be changed.
     pub(super) fn check_private(&self, real: &Path, wanted: Wanted<'_>) -> Result<(), String> {
         for home in &self.homes {
             let named = |name: &&&str| {
@@ -85,8 +85,8 @@ impl Places {
     }
 }
 
-/// The hidden folder of a home in which a path lies. Programs keep there what they run and obey, each under a name of its own,
-/// so that no list has them all. What lies below `.cache` is left: caches are named there one by one.
+/// Returns the hidden folder of a home in which a path lies. Programs keep files there that they run or obey, under names of
+/// their own, so no list could be complete. Paths below `.cache` are exempt: settings name caches there one by one.
 fn hidden_folder(home: &Path, real: &Path) -> Option<String> {
     let mut names = real.strip_prefix(home).ok()?.components();
     let name = names.next()?.as_os_str().to_string_lossy().into_owned();

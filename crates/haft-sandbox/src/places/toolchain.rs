@@ -1,6 +1,6 @@
 //! An interpreter outside the system's folders, and the exact parts of its installation that it needs.
 //!
-//! A prefix is never shown whole: `~/.local` holds an interpreter beside state, keys and tokens.
+//! A prefix is never shown as a whole: `~/.local` holds an interpreter next to state, keys and tokens.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 
 use super::{Places, Refused, Wanted};
 
-/// Most entries of a folder of programs that are looked at.
+/// Maximum number of entries examined in a folder of programs.
 const MOST_NAMES: usize = 1_000;
-/// Most scripts of one interpreter that are shown.
+/// Maximum number of scripts shown per interpreter.
 const MOST_SCRIPTS: usize = 64;
-/// The longest first line of a script that is read.
+/// Maximum number of bytes read of a script's first line.
 const FIRST_LINE: u64 = 256;
 
-/// An interpreter as it was found.
+/// An interpreter that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Toolchain {
     /// The program itself, by canonical path.
     pub(crate) program: PathBuf,
-    /// Parts of its prefix to be shown; none where it is the system's.
+    /// The parts of its prefix to show; empty if it is the system's.
     pub(crate) parts: Vec<PathBuf>,
 }
 
 impl Toolchain {
-    /// The interpreter at this path, if it may be started.
+    /// Returns the interpreter at this path, if it may be started.
     pub(crate) fn at(places: &Places, path: &Path) -> Result<Self, Refused> {
         let program = places.startable(path)?;
         let mut parts = Vec::new();
@@ -39,12 +39,12 @@ impl Toolchain {
         Ok(Self { program, parts })
     }
 
-    /// The folder that its program lies in, where that is not the system's.
+    /// Returns the folder of its program, unless that is the system's.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.program.parent().filter(|_| !self.parts.is_empty())
     }
 
-    /// The other names in its folder: links to it or into its parts, and scripts that it runs.
+    /// Returns the other names in its folder: links to it or into its parts, and scripts that it runs.
     pub(crate) fn names(&self, places: &Places) -> Vec<Name> {
         let (Some(folder), Some(prefix)) = (self.folder(), prefix_of(&self.program)) else {
             return Vec::new();
@@ -71,7 +71,7 @@ impl Toolchain {
         names
     }
 
-    /// Whether a script's first line names this interpreter.
+    /// Returns whether a script's first line names this interpreter.
     fn runs(&self, script: &Path) -> bool {
         if !fs::symlink_metadata(script).is_ok_and(|meta| meta.is_file()) {
             return false;
@@ -91,21 +91,21 @@ impl Toolchain {
     }
 }
 
-/// Another name beside an interpreter.
+/// Another name next to an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Name {
-    /// A link and what it says.
+    /// A symbolic link and its target.
     Link { path: PathBuf, to: PathBuf },
-    /// A file to be shown.
+    /// A file to show.
     Script(PathBuf),
 }
 
-/// The folder above `bin`.
+/// Returns the folder above `bin`.
 fn prefix_of(program: &Path) -> Option<&Path> {
     program.parent()?.parent()
 }
 
-/// What of a prefix an interpreter needs, where it is there.
+/// Returns the parts of a prefix that an interpreter needs, if they exist.
 fn candidates(prefix: &Path, program: &Path) -> Vec<PathBuf> {
     let mut found = vec![prefix.join("lib")];
     let name = program.file_name().and_then(OsStr::to_str);
@@ -122,9 +122,9 @@ fn candidates(prefix: &Path, program: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a path is one of the exact parts of an installation: `bin/NAME`, `lib/pythonX.Y` and its
-/// `site-packages`, `lib/libpythonX.Y….so…`, `lib/node_modules`, `include/node`; `lib` itself in a prefix that conda
-/// made, which holds nothing else.
+/// Returns whether a path is one of the exact parts of an installation: `bin/NAME`, `lib/pythonX.Y` and its
+/// `site-packages`, `lib/libpythonX.Y….so…`, `lib/node_modules`, `include/node`; or `lib` itself in a prefix created
+/// by conda, which contains nothing else.
 pub(super) fn is_part(prefix: &Path, path: &Path) -> bool {
     let Ok(rest) = path.strip_prefix(prefix) else {
         return false;
@@ -142,7 +142,7 @@ pub(super) fn is_part(prefix: &Path, path: &Path) -> bool {
     }
 }
 
-/// `python3.12`, `python3.13t`.
+/// Matches `python3.12`, `python3.13t`.
 fn is_versioned(name: &str) -> bool {
     let version = name.strip_prefix("python3.");
     version.is_some_and(|version| {
@@ -151,7 +151,7 @@ fn is_versioned(name: &str) -> bool {
     })
 }
 
-/// The first of a program on this process's `PATH` that may be started, and those passed over before.
+/// Returns the first program of this name on this process's `PATH` that may be started, and those passed over before it.
 pub(crate) fn on_path(places: &Places, name: &str) -> (Option<Toolchain>, Vec<Refused>) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut passed_over = Vec::new();
@@ -164,7 +164,7 @@ pub(crate) fn on_path(places: &Places, name: &str) -> (Option<Toolchain>, Vec<Re
     (None, passed_over)
 }
 
-/// The files that a name means on this process's `PATH`, in order.
+/// Returns the files that a name refers to on this process's `PATH`, in order.
 pub(crate) fn files_on_path(name: &str) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -181,7 +181,7 @@ fn in_folder(bin: &Path, name: &str) -> Option<PathBuf> {
     (file.is_absolute() && file.is_file()).then_some(file)
 }
 
-/// Version managers put scripts on `PATH`; the interpreter that one would run lies beside them.
+/// Version managers put scripts on `PATH`; the interpreter that such a script would run lies next to them.
 fn chosen_version(shims: &Path, name: &str) -> Option<PathBuf> {
     let root = shims.parent()?;
     let chosen = fs::read_to_string(root.join("version")).ok()?;

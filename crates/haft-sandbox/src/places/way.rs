@@ -1,14 +1,14 @@
-//! Where a path leads, and every path that is passed on the way.
+//! Resolves where a path leads, and every path passed on the way.
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// As many links as the kernel follows.
+/// Maximum number of symbolic links followed; the kernel's own limit.
 const LINKS: usize = 40;
 
-/// Every path that is looked at from `path` to the file it names, the file itself last: what can change
-/// one of them decides which file the path means.
+/// Returns every path that is examined from `path` to the file it names, the file itself last: a process that can
+/// change one of them decides which file the path refers to.
 pub(super) fn to(path: &Path) -> io::Result<Vec<PathBuf>> {
     let path = std::path::absolute(path)?;
     let mut passed = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn to(path: &Path) -> io::Result<Vec<PathBuf>> {
         at.pop();
         todo.extend(to.components().rev().map(own));
     }
-    // A link that ended the path was passed before what it led to.
+    // A link at the end of the path was pushed before its target.
     passed.push(at);
     Ok(passed)
 }
@@ -50,7 +50,7 @@ fn own(component: Component<'_>) -> PathBuf {
     PathBuf::from(component.as_os_str())
 }
 
-/// The canonical paths; of one that does not exist, what exists of it resolved and the rest as it is.
+/// Returns the canonical paths; if a path does not exist, its existing part is resolved and the rest kept.
 pub(super) fn resolved(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = paths
         .into_iter()

@@ -1,4 +1,4 @@
-//! `Finder`: looks at managers' folders; every path that it keeps was admitted by [`Places`].
+//! `Finder`: searches managers' folders; [`Places`] has admitted every path that it keeps.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,16 +10,16 @@ use super::version::choose;
 use super::{FoundToolchain, Part, ToolchainSearch, Toolchains};
 use crate::places::{Places, Refused, Wanted};
 
-/// Most entries of a folder that are looked at.
+/// Maximum number of entries examined per folder.
 const MOST_NAMES: usize = 1_000;
-/// Most bytes of a file that names versions.
+/// Maximum number of bytes of a file that names versions.
 const MOST_BYTES: u64 = 16 << 10;
-/// What an installation consists of. Not `etc`: global settings of npm and others may hold tokens.
+/// The parts of an installation. Not `etc`: global settings of npm and others may contain tokens.
 const INSTALLATION: &[&str] = &[
     "bin", "lib", "lib64", "libexec", "include", "share", "go", "VERSION", "go.env", "release",
 ];
 
-/// What is found, as it is found.
+/// The search and its results so far.
 #[derive(Debug)]
 pub(super) struct Finder<'a> {
     pub(super) search: &'a ToolchainSearch,
@@ -27,7 +27,7 @@ pub(super) struct Finder<'a> {
     all: Toolchains,
 }
 
-/// A toolchain that is being put together, below one manager's folder.
+/// A toolchain under construction, below one manager's folder.
 #[derive(Debug)]
 pub(super) struct Kit {
     root: PathBuf,
@@ -47,7 +47,7 @@ impl<'a> Finder<'a> {
         self.all
     }
 
-    /// The folder that a variable names, else the first of these below the home that is there.
+    /// Returns the folder that a variable names, else the first of these below the home that exists.
     pub(super) fn folder(&self, variable: &str, defaults: &[&str]) -> Option<PathBuf> {
         let named = self.search.variables.get(variable).map(PathBuf::from);
         let named = named.filter(|path| path.is_absolute());
@@ -58,11 +58,11 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// A toolchain below a manager's folder, which may itself be a link, and is no home folder and none that holds one.
+    /// Starts a toolchain below a manager's folder, which may itself be a symbolic link, but not to a home folder or one that contains one.
     pub(super) fn kit(&mut self, name: &'static str, folder: &Path) -> Option<Kit> {
         let root = match self.places.admit(folder, Wanted::Named) {
             Ok(root) => root,
-            // What every jail shows needs no more than its place on `PATH`.
+            // A folder that every jail shows only needs its place on `PATH`.
             Err(_) if self.places.is_shown(folder) => folder.to_owned(),
             Err(refused) => {
                 self.refuse(refused);
@@ -79,7 +79,7 @@ impl<'a> Finder<'a> {
         Some(Kit { root, found })
     }
 
-    /// Adds a folder or file of the kit, if it is there and a jail may show it.
+    /// Adds a folder or file of the kit, if it exists and a jail may show it.
     pub(super) fn add(&mut self, kit: &mut Kit, part: &str) -> bool {
         let path = kit.root.join(part);
         if !path.exists() {
@@ -100,7 +100,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Adds a single program; one that is a link, by the file of the same name that it leads to.
+    /// Adds a single program; if it is a symbolic link, by the file of the same name that it leads to.
     pub(super) fn add_program(&mut self, kit: &mut Kit, part: &str) -> bool {
         let path = kit.root.join(part);
         let Some(to) = fs::read_link(&path).ok() else {
@@ -130,7 +130,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Adds what an installation in this folder consists of, and its programs to `PATH`; whether there are any.
+    /// Adds the parts of an installation in this folder, and its programs to `PATH`; returns whether there are any programs.
     pub(super) fn add_installation(&mut self, kit: &mut Kit, folder: &str) -> bool {
         let before = kit.found.path.len();
         for part in INSTALLATION {
@@ -140,7 +140,7 @@ impl<'a> Finder<'a> {
             }
             match part.rsplit('/').next() {
                 Some("bin") => kit.add_to_path(&part),
-                // The one installation that has its programs a folder further down.
+                // The only installation whose programs are one folder further down.
                 Some("go") if kit.root.join(&part).join("bin").is_dir() => {
                     kit.add_to_path(&format!("{part}/bin"));
                 }
@@ -150,14 +150,14 @@ impl<'a> Finder<'a> {
         kit.found.path.len() > before
     }
 
-    /// Keeps a kit that has something to run.
+    /// Keeps a kit that has a program to run.
     pub(super) fn keep(&mut self, kit: Kit) {
         if !kit.found.path.is_empty() {
             self.all.found.push(kit.found);
         }
     }
 
-    /// The version to use of those in a folder: the workspace's wish, what is on `PATH`, then these wishes, then the
+    /// Returns which version in a folder to use: the workspace's choice, what is on `PATH`, then these wishes, then the
     /// newest.
     pub(super) fn version(
         &self,
@@ -189,7 +189,7 @@ impl<'a> Finder<'a> {
 }
 
 impl Kit {
-    /// The manager's folder, canonical.
+    /// Returns the manager's canonical folder.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -218,7 +218,7 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// The folders in a folder, without links.
+/// Returns the names of the folders in a folder, without symbolic links.
 pub(super) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let folders = entries
@@ -232,7 +232,7 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The versions that a file wishes for: those of a tool in a table or list, or of the whole file where `tool` is empty.
+/// Returns the versions that a file asks for: those of a tool in a table or list, or of the whole file if `tool` is empty.
 pub(super) fn wishes_in(file: &Path, tool: &str) -> Vec<String> {
     let text = short_text(file).unwrap_or_default();
     let lines = text
@@ -244,7 +244,7 @@ pub(super) fn wishes_in(file: &Path, tool: &str) -> Vec<String> {
     }
     let mut wishes = Vec::new();
     for line in lines {
-        // `tool 1.2 1.1`, or `tool = "1.2"`.
+        // The formats `tool 1.2 1.1` and `tool = "1.2"`.
         let rest = line.trim().strip_prefix(tool).unwrap_or_default();
         if rest.starts_with([' ', '\t', '=']) {
             let words = rest.split(|letter: char| " \t=\"'[],".contains(letter));
@@ -254,7 +254,7 @@ pub(super) fn wishes_in(file: &Path, tool: &str) -> Vec<String> {
     wishes
 }
 
-/// A small file's text.
+/// Returns the text of a small file.
 pub(super) fn short_text(file: &Path) -> Option<String> {
     let mut text = String::new();
     let meta = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;

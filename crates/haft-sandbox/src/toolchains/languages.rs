@@ -1,10 +1,10 @@
-//! The toolchains of one language each, by the layout that their installers make.
+//! The toolchains of single languages, found by the layout that their installers create.
 
 use std::path::Path;
 
 use super::finder::{Finder, Kit, names, short_text, wishes_in};
 
-/// Most names that lead from one alias to the next.
+/// Maximum number of aliases followed in a row.
 const ALIASES: usize = 4;
 
 pub(super) fn find(finder: &mut Finder<'_>) {
@@ -25,11 +25,11 @@ pub(super) fn find(finder: &mut Finder<'_>) {
     go(finder);
 }
 
-/// `bin` of cargo's folder, whose other parts hold credentials; rustup's toolchains and the file that says which is
-/// the default.
+/// Adds `bin` of cargo's folder, whose other parts hold credentials; and rustup's toolchains and the file that names the
+/// default one.
 fn rust(finder: &mut Finder<'_>) {
-    // Its proxies choose by `rust-toolchain.toml`, and fail where they cannot make this folder: then the default's own
-    // programs come first.
+    // The proxies choose by `rust-toolchain.toml`, and fail if they cannot create this folder: then the default toolchain's
+    // own programs come first.
     let rustup = rustup(finder);
     let chooses = rustup
         .as_ref()
@@ -117,7 +117,7 @@ fn fnm(finder: &mut Finder<'_>) {
         return;
     };
     let versions = kit.root().join("node-versions");
-    // The default is a link to `node-versions/VERSION/installation`.
+    // The default is a symbolic link to `node-versions/VERSION/installation`.
     let default = kit.root().join("aliases/default").canonicalize().ok();
     let default = default.and_then(|path| {
         let below = path.strip_prefix(&versions).ok()?.iter().next()?;
@@ -132,7 +132,7 @@ fn fnm(finder: &mut Finder<'_>) {
     }
 }
 
-/// Its programs choose by `package.json` and need what they choose from.
+/// Its programs choose by `package.json` and need the versions to choose from.
 fn volta(finder: &mut Finder<'_>) {
     let Some(folder) = finder.folder("VOLTA_HOME", &[".volta"]) else {
         return;
@@ -168,7 +168,7 @@ fn pyenv(finder: &mut Finder<'_>) {
     }
 }
 
-/// The program, and the interpreters that it installed.
+/// Adds the program, and the interpreters that it installed.
 fn uv(finder: &mut Finder<'_>) {
     if let Some(folder) = finder.folder("UV_INSTALL_DIR", &[".local/bin"])
         && let Some(mut kit) = finder.kit("uv", &folder)
@@ -200,7 +200,7 @@ fn uv(finder: &mut Finder<'_>) {
     }
 }
 
-/// One program in `bin` and links to it.
+/// Adds one program in `bin` and links to it.
 fn single(finder: &mut Finder<'_>, name: &'static str, variables: &[&str], defaults: &[&str]) {
     let named = variables
         .iter()
@@ -232,7 +232,7 @@ fn pnpm(finder: &mut Finder<'_>) {
     finder.keep(kit);
 }
 
-/// The toolchain, and the programs that `go install` made.
+/// Adds the toolchain, and the programs that `go install` built.
 fn go(finder: &mut Finder<'_>) {
     let known = || Some(Path::new("/usr/local/go").to_owned()).filter(|folder| folder.is_dir());
     if let Some(folder) = finder.folder("GOROOT", &[]).or_else(known)

@@ -2,11 +2,11 @@
 
 use super::finder::{Finder, Kit, names, wishes_in};
 
-/// Most tools of one manager.
+/// Maximum number of tools per manager.
 const MOST_TOOLS: usize = 32;
-/// What a Java installation has beside what every installation has.
+/// The parts of a Java installation in addition to those of every installation.
 const JAVA: &[&str] = &["conf", "jmods"];
-/// The same for tools of Java.
+/// The additional parts of Java tools.
 const JAVA_TOOLS: &[&str] = &["boot", "init.d"];
 
 pub(super) fn find(finder: &mut Finder<'_>) {
@@ -24,8 +24,8 @@ pub(super) fn find(finder: &mut Finder<'_>) {
     sdkman(finder);
 }
 
-/// `installs/TOOL/VERSION`, one version of each tool. What they put on `PATH` themselves asks the manager, whose
-/// settings no jail shows.
+/// Adds `installs/TOOL/VERSION`, one version of each tool. The programs that they put on `PATH` themselves consult the manager,
+/// whose settings no jail shows.
 fn installs(finder: &mut Finder<'_>, mut kit: Kit, files: &[&str]) {
     let installs = kit.root().join("installs");
     for tool in names(&installs).into_iter().take(MOST_TOOLS) {
@@ -55,7 +55,7 @@ fn sdkman(finder: &mut Finder<'_>) {
     let candidates = kit.root().join("candidates");
     for tool in names(&candidates).into_iter().take(MOST_TOOLS) {
         let versions = candidates.join(&tool);
-        // `current` is a link to the version in use.
+        // `current` is a symbolic link to the version in use.
         let current = versions.join("current").canonicalize().ok();
         let current = current.filter(|path| path.parent() == Some(&*versions));
         let current = current.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));

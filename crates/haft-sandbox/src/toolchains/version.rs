@@ -1,8 +1,8 @@
-//! Which of the installed versions is used.
+//! Chooses which of the installed versions to use.
 
 use std::cmp::Ordering;
 
-/// The version that the first fitting wish names, else the newest; none where a wish is for the system's own.
+/// Returns the version that the first matching wish names, else the newest; `None` if a wish asks for the system's own.
 pub(super) fn choose(installed: &[String], wishes: &[String]) -> Option<String> {
     for wish in wishes.iter().map(|wish| wish.trim()) {
         if wish == "system" {
@@ -16,7 +16,7 @@ pub(super) fn choose(installed: &[String], wishes: &[String]) -> Option<String> 
     installed.iter().max_by(|a, b| order(a, b)).cloned()
 }
 
-/// Whether a version is the one wished for, or one of a wish that leaves its end open: `20`, `v20.1`.
+/// Returns whether a version is the wished one, or matches a wish that leaves its end open: `20`, `v20.1`.
 fn fits(version: &str, wish: &str) -> bool {
     let (version, wish) = (bare(version), bare(wish));
     let rest = version.strip_prefix(wish);
@@ -27,7 +27,7 @@ fn bare(version: &str) -> &str {
     version.strip_prefix('v').unwrap_or(version)
 }
 
-/// By their numbers; of two with the same the one without an addition (`rc1`) is the newer.
+/// Compares by numbers; if they are equal, the one without a suffix (`rc1`) is newer.
 fn order(one: &str, other: &str) -> Ordering {
     let (numbers, rest) = split(one);
     let (others, other_rest) = split(other);

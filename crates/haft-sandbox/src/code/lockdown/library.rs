@@ -1,7 +1,7 @@
-//! The library that a Python loads to make locked children: exported functions around [`lock`].
+//! The library that a Python loads to create locked children: exported functions around [`lock`].
 //!
-//! Compiled by `build.rs` by itself, without the standard library; the jail compiles [`lock`] a second
-//! time into itself, for interpreters that cannot load this.
+//! `build.rs` compiles it separately, without the standard library; the jail compiles [`lock`] into itself as
+//! well, for interpreters that cannot load this.
 #![no_std]
 
 mod lock;
@@ -25,44 +25,44 @@ fn result(done: Result<usize, u16>) -> c_long {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // Nothing in here panics; where that were wrong, the process ends.
+    // No code in here panics; if it did, the process exits.
     loop {
         let _ = lock::call(EXIT_GROUP, [125, 0, 0, 0, 0]);
     }
 }
 
-/// The next child of this process is the first of a pid namespace of its own.
+/// Makes the next child of this process the first one of a new pid namespace.
 #[unsafe(no_mangle)]
 pub extern "C" fn haft_new_pids() -> c_long {
     result(lock::call(lock::calls::UNSHARE, [NEW_PIDS, 0, 0, 0, 0]))
 }
 
-/// Whether this process has one thread; else a negative error.
+/// Returns 0 if this process has a single thread, else a negative error.
 #[unsafe(no_mangle)]
 pub extern "C" fn haft_is_alone() -> c_long {
-    /// `CLONE_THREAD`: the kernel refuses to end the sharing of what threads share.
+    /// `CLONE_THREAD`: with several threads, the kernel refuses to unshare what they share.
     const THREAD: usize = 0x1_0000;
     result(lock::call(lock::calls::UNSHARE, [THREAD, 0, 0, 0, 0]))
 }
 
-/// The next child lives in the namespace of the process behind `own` again.
+/// Makes the next child live in the namespace of the process behind `own` again.
 #[unsafe(no_mangle)]
 pub extern "C" fn haft_old_pids(own: c_int) -> c_long {
     result(lock::call(lock::calls::SETNS, [own as usize, NEW_PIDS, 0, 0, 0]))
 }
 
-/// A descriptor of a process, or a negative error.
+/// Returns a pidfd of a process, or a negative error.
 #[unsafe(no_mangle)]
 pub extern "C" fn haft_watch(pid: c_int) -> c_long {
     result(lock::call(PIDFD_OPEN, [pid as usize, 0, 0, 0, 0]))
 }
 
-/// Leaves no descriptor open but the first three, the bridge and the mounts (negative = none), then takes
+/// Closes every descriptor except the first three, the bridge and the mounts (negative = none), then takes
 /// the locks of `list`.
-/// 0, or the number of the step that failed times 65536 plus the error.
+/// Returns 0, or the number of the step that failed times 65536 plus the error.
 ///
 /// # Safety
-/// `list` points to `length` bytes, `folder` to a string that ends with a zero; both outlive the call.
+/// `list` must point to `length` bytes, `folder` to a NUL-terminated string; both must outlive the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haft_lock(
     list: *const u8,

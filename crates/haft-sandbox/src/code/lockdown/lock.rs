@@ -1,50 +1,50 @@
 //! Takes the locks of a script, one after another, from a list that the host wrote.
 //!
-//! Between fork and the last lock nothing else runs: no allocation, no library, only system calls whose
-//! every argument stands in the list. `super::super::locks` writes the list and says what each step is.
+//! Between the fork and the last lock nothing else runs: no allocation, no library, only system calls whose
+//! arguments are all in the list. `super::super::locks` writes the list and documents each step.
 
 use core::ffi::{CStr, c_int};
 
-/// Where a child finds its end of the bridge.
+/// The descriptor of a child's end of the bridge.
 pub(crate) const BRIDGE: c_int = 3;
-/// Where it finds the mounts that were made for it.
+/// The descriptor of the mounts that were created for it.
 const MOUNTS: c_int = 4;
-/// A path in the list that stands for the script's own folder.
+/// A path in the list that denotes the script's own folder.
 pub(crate) const FOLDER: &CStr = c"@";
 
-/// What a step of the list does; its numbers come first in the payload, then its texts.
+/// The action of a step in the list; the payload holds its numbers first, then its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Step {
-    /// `flags`: namespaces of its own.
+    /// `flags`: moves into new namespaces.
     Unshare = 1,
-    /// path, options: an empty file system that holds no program and no device.
+    /// path, options: mounts an empty file system without programs or devices.
     Tmpfs,
-    /// path, text: written if the kernel lets it be.
+    /// path, text: writes the text if the kernel allows it.
     Write,
-    /// empty folder, path: what lies at the path is not seen any more.
+    /// empty folder, path: hides what is at the path.
     Cover,
-    /// `resource, most`.
+    /// `resource, most`: sets a limit.
     Limit,
-    /// Gives up every capability and the ways to get one back.
+    /// Drops every capability and the ways to regain one.
     Capabilities,
-    /// `option, argument`.
+    /// `option, argument`: calls `prctl`.
     Prctl,
-    /// `files, network, scope, size`: opens the rule set.
+    /// `files, network, scope, size`: opens the Landlock rule set.
     Rules,
-    /// `access`, path: one rule.
+    /// `access`, path: adds a rule.
     Grant,
     /// Enforces the rule set.
     Restrict,
     /// path: hands a descriptor of the folder to the host, as the datagram `F`.
     Folder,
-    /// path: starts there.
+    /// path: changes to this folder.
     Enter,
-    /// Away from every terminal and group.
+    /// Detaches from every terminal and process group.
     Session,
-    /// The program: the system call filter.
+    /// The program: installs the system call filter.
     Filter,
-    /// Enters the mounts that were made for it.
+    /// Enters the mounts that were created for it.
     Join,
 }
 
@@ -66,7 +66,7 @@ const STEPS: [Step; 15] = [
     Step::Join,
 ];
 
-/// The step that failed (its place in the list, from 1) and the system's error.
+/// The step that failed (its position in the list, from 1) and the system's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// 0 = before the list.
@@ -114,17 +114,17 @@ pub(crate) mod calls {
     pub(super) const SECCOMP: usize = 277;
 }
 
-// The same numbers everywhere.
+// Numbers that are the same on all architectures.
 const CLOSE_RANGE: usize = 436;
 const LANDLOCK_CREATE: usize = 444;
 const LANDLOCK_RULE: usize = 445;
 const LANDLOCK_RESTRICT: usize = 446;
 
-/// One system call; what a pointer among the arguments leads to must outlive it.
+/// Makes one system call; memory that pointer arguments refer to must outlive it.
 pub(crate) fn call(number: usize, [a, b, c, d, e]: [usize; 5]) -> Result<usize, u16> {
     let done: isize;
-    // SAFETY: only this file calls, with numbers and with pointers to live values of the size that the
-    // call expects; none of the calls writes to memory but `prlimit64`, to a value of its own.
+    // SAFETY: only this file calls it, with numbers and with pointers to live values of the size that the call
+    // expects; none of the calls writes to memory except `prlimit64`, to a value of its own.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!("syscall", inlateout("rax") number => done, in("rdi") a, in("rsi") b,
@@ -149,7 +149,7 @@ fn at(text: &CStr) -> usize {
     text.as_ptr().expose_provenance()
 }
 
-/// Puts the bridge to its place, and the mounts where there are some (0 or more), and closes everything
+/// Moves the bridge to its descriptor, and the mounts if there are any (0 or more), and closes all descriptors
 /// above.
 pub(crate) fn settle(bridge: c_int, mounts: c_int) -> Result<(), Fault> {
     let put = |file: c_int, place: c_int| {
@@ -159,7 +159,7 @@ pub(crate) fn settle(bridge: c_int, mounts: c_int) -> Result<(), Fault> {
             call(calls::DUP3, [file as usize, place as usize, 0, 0, 0])
         }
     };
-    // Neither lies where the other goes: both come from a process in which those numbers are taken.
+    // Neither has the other's target number: both come from a process in which those numbers are in use.
     let moved = put(bridge, BRIDGE).and_then(|_| match mounts {
         0.. => put(mounts, MOUNTS).map(|_| MOUNTS),
         _ => Ok(BRIDGE),
@@ -190,14 +190,14 @@ impl<'a> Payload<'a> {
         Ok(text)
     }
 
-    /// A path; the script's own folder where it says so.
+    /// Returns a path; the script's own folder if the placeholder stands for it.
     fn path(&mut self) -> Result<&'a CStr, u16> {
         let path = self.text()?;
         Ok(if path == FOLDER { self.folder } else { path })
     }
 }
 
-/// Takes every lock of the list, in its order, and stops at the first that cannot be taken.
+/// Takes every lock in the list, in order, and stops at the first one that fails.
 pub(crate) fn take(list: &[u8], folder: &CStr) -> Result<(), Fault> {
     let mut rest = list;
     let mut rules = usize::MAX;
@@ -226,7 +226,7 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
         }
         Step::Write => {
             let (path, text) = (payload.path()?, payload.text()?);
-            // Which kernels have the setting differs; what it bounds is bounded otherwise too.
+            // Not all kernels have the setting; what it limits is also limited in other ways.
             let _ = write(path, text);
             Ok(0)
         }
@@ -275,7 +275,7 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
 const NO_PROGRAMS: usize = 2 | 4 | 8;
 
 fn mount(source: &CStr, path: &CStr, flags: usize, options: usize) -> Result<usize, u16> {
-    // The name of a file system, where one is made, is that of its source.
+    // For a new file system, its type equals its source name.
     let arguments = [at(source), at(path), at(source), flags, options];
     call(calls::MOUNT, arguments)
 }
@@ -300,7 +300,7 @@ fn write(path: &CStr, text: &CStr) -> Result<usize, u16> {
     done
 }
 
-/// Both limits; one above what the process may have is lowered to that.
+/// Sets both limits; a value above the hard limit is lowered to it.
 fn limit(resource: usize, most: usize) -> Result<usize, u16> {
     let mut old = [0_u64; 2];
     let seen = old.as_mut_ptr().expose_provenance();
@@ -321,7 +321,7 @@ fn capabilities() -> Result<usize, u16> {
     for number in 0..64 {
         match call(calls::PRCTL, [DROP_BOUND, number, 0, 0, 0]) {
             Ok(_) => {}
-            // Above the kernel's last; or no right to drop what the process does not have anyway.
+            // Above the kernel's last capability; or no right to drop what the process does not have anyway.
             Err(EINVAL | EPERM) => break,
             Err(errno) => return Err(errno),
         }

@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use super::super::root::below;
 use crate::guard_event::GuardEvent;
 
-/// How many names are tried.
+/// Maximum number of names to try.
 const MOST: u32 = 10_000;
 
-/// Gives it a name that means nothing, in the same folder; `None` if it is not there any more or not the command's.
+/// Renames it to a meaningless name in the same folder; returns `None` if it no longer exists or is not the command's.
 pub(super) fn move_aside(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<Option<GuardEvent>> {
     let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else {
         return Ok(None);
@@ -38,7 +38,7 @@ pub(super) fn move_aside(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<O
                 return Ok(Some(GuardEvent::MovedAside { path, to }));
             }
             Err(Errno::EXIST) => {}
-            // Where this process may not rename, the command cannot have made anything.
+            // If this process may not rename there, the command cannot have created anything.
             Err(Errno::NOENT | Errno::ROFS | Errno::ACCESS | Errno::PERM) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         }

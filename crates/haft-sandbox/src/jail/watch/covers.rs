@@ -1,4 +1,4 @@
-//! Sees that every cover is where it was mounted, and mounts it again.
+//! Checks that every cover is where it was mounted, and mounts lost ones again.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,10 +19,10 @@ use super::holders;
 use super::names::Names;
 use crate::guard_event::GuardEvent;
 
-/// How long a removed file may be absent before a placeholder takes its place: many programs write a file anew by removing it first.
+/// How long a removed file may be absent before a placeholder takes its place: many programs rewrite a file by removing it first.
 const GRACE: Duration = Duration::from_millis(20);
 
-/// How often a cover is tried while a rename is under way.
+/// How often to retry a cover while a rename is under way.
 const TRIES: u32 = 1_000;
 
 /// All covers of one jail.
@@ -31,7 +31,7 @@ pub(super) struct Covers {
     all: Vec<Covered>,
     /// Every path that has or had a cover.
     known: HashSet<PathBuf>,
-    /// Those below which the command can change nothing.
+    /// The covered paths below which the command can change nothing.
     closed: HashSet<PathBuf>,
     placeholders: Placeholders,
     places: Vec<PathBuf>,
@@ -41,18 +41,18 @@ pub(super) struct Covers {
 struct Covered {
     path: PathBuf,
     cover: Cover,
-    /// Since when nothing is there.
+    /// Since when nothing exists there.
     missing: Option<Instant>,
 }
 
-/// What is at a covered path.
+/// What exists at a covered path.
 enum At {
     Cover,
     Bare(OwnedFd),
     Nothing,
 }
 
-/// What keeps the covers in place.
+/// The context in which covers are restored.
 pub(super) struct Around<'a> {
     pub(super) plan: &'a Plan,
     pub(super) names: &'a Names,
@@ -72,7 +72,7 @@ impl Covers {
                 missing: None,
             })
             .collect();
-        // What hides comes first: its file must not be read.
+        // Hiding covers come first: the files below them must not be read.
         all.sort_by_key(|covered| covered.cover != Cover::Empty);
         let paths = |wanted: fn(&Covered) -> bool| {
             let wanted = all.iter().filter(|covered| wanted(covered));
@@ -87,7 +87,7 @@ impl Covers {
         }
     }
 
-    /// Folders whose entries are covered.
+    /// Returns the folders whose entries are covered.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let parents = self.all.iter().filter_map(|covered| covered.path.parent());
         let mut folders: Vec<_> = parents.map(Path::to_path_buf).collect();
@@ -100,18 +100,18 @@ impl Covers {
         self.known.contains(path)
     }
 
-    /// Whether the command can change nothing below this path.
+    /// Returns whether the command can change nothing below this path.
     pub(super) fn closes(&self, path: &Path) -> bool {
         self.closed.contains(path)
     }
 
-    /// When the next placeholder is due.
+    /// Returns when the next placeholder is due.
     pub(super) fn due(&self) -> Option<Instant> {
         let missing = self.all.iter().filter_map(|covered| covered.missing);
         missing.min().map(|since| since + GRACE)
     }
 
-    /// Mounts again what is not where it was; what happened.
+    /// Mounts lost covers again; returns what happened.
     pub(super) fn restore(&mut self, around: &Around<'_>) -> Vec<GuardEvent> {
         let mut events = Vec::new();
         let mut gone = Vec::new();
@@ -130,7 +130,7 @@ impl Covers {
         for index in gone.into_iter().rev() {
             let mut covered = self.all.remove(index);
             self.closed.remove(&covered.path);
-            // A folder above it is no name of its own, nor is a socket.
+            // Neither a folder above a guarded name nor a socket is a guarded name itself.
             if around.names.holds(&covered.path) {
                 let path = covered.path.clone();
                 events.push(GuardEvent::Replaced { path });
@@ -138,7 +138,7 @@ impl Covers {
             if self.hold(&covered.path, around) {
                 covered.missing = None;
                 if let At::Bare(now) = at(around.workspace, &covered.path) {
-                    // It is empty, so nothing is exposed.
+                    // The placeholder is empty, so nothing is exposed.
                     let _ = covered.mount(&now);
                 }
                 self.closed.insert(covered.path.clone());
@@ -148,7 +148,7 @@ impl Covers {
         events
     }
 
-    /// Takes the place of a name that is guarded also while it is absent; whether there is something now.
+    /// Holds the place of a name that is guarded even while absent; returns whether something exists there now.
     fn hold(&mut self, path: &Path, around: &Around<'_>) -> bool {
         let Some(name) = around.names.at(path) else {
             return false;
@@ -166,7 +166,7 @@ impl Covers {
         }
     }
 
-    /// Removes the placeholders made here.
+    /// Removes the placeholders created here.
     pub(super) fn let_go(&mut self) {
         for place in self.places.drain(..) {
             let _ = unmount(place, UnmountFlags::DETACH);
@@ -176,13 +176,13 @@ impl Covers {
 }
 
 impl Covered {
-    /// Covers what is there; what there is to tell.
+    /// Covers what exists there; returns the event to report.
     fn restore(&mut self, mut now: OwnedFd, around: &Around<'_>) -> Option<GuardEvent> {
         self.missing = None;
         for _ in 0..TRIES {
             match self.mount(&now) {
                 Ok(()) => return self.restored(&now, around),
-                // A rename that is under way has lifted the cover, and what it replaces is still there.
+                // A rename under way has lifted the cover, but the old file is still there.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(_) => break,
             }
@@ -202,7 +202,7 @@ impl Covered {
     fn mount(&self, now: &OwnedFd) -> io::Result<()> {
         let tree = match self.cover {
             Cover::Empty => nothing(now),
-            // Where a link leads may be covered by nothing.
+            // The target of a symbolic link cannot be covered by a mount on the link.
             _ if kind(now) == Some(FileType::Symlink) => Err(io::ErrorKind::Unsupported.into()),
             Cover::ReadOnly => clone(now.as_fd(), READ_ONLY | INERT),
             Cover::Pin | Cover::Writable => clone(now.as_fd(), INERT),
@@ -210,7 +210,7 @@ impl Covered {
         put(&tree?, now)
     }
 
-    /// Whether the command may have what was open to it for a moment.
+    /// Returns the event, depending on whether the command may have got what was open to it for a moment.
     fn restored(&self, now: &OwnedFd, around: &Around<'_>) -> Option<GuardEvent> {
         let path = self.path.clone();
         let exposed = match self.cover {
@@ -219,7 +219,7 @@ impl Covered {
             Cover::ReadOnly => fstat(now).is_ok_and(|stat| {
                 kind(now) == Some(FileType::RegularFile) && holders::is_held(around.proc, &stat)
             }),
-            // It only stays where it is.
+            // The cover only prevents renaming.
             Cover::Pin | Cover::Writable => return None,
         };
         Some(if exposed {
@@ -235,11 +235,11 @@ fn kind(of: &OwnedFd) -> Option<FileType> {
     Some(FileType::from_raw_mode(stat.st_mode))
 }
 
-/// Shows nothing in the place of a file or a folder. That of the start cannot be had again: it has no name any more,
-/// and what has none cannot be mounted.
+/// Creates an empty mount to cover a file or folder. The one created at the start cannot be used again: it no longer has a name,
+/// and a file without a name cannot be mounted.
 fn nothing(on: &OwnedFd) -> io::Result<OwnedFd> {
     if !is_folder(on)? {
-        // Without devices on its mount it cannot be opened.
+        // Mounted without device access, it cannot be opened.
         let null = path_fd(Path::new("/dev/null"))?;
         return clone(null.as_fd(), READ_ONLY | INERT);
     }
@@ -268,7 +268,7 @@ fn at(workspace: BorrowedFd<'_>, path: &Path) -> At {
     }
 }
 
-/// Whether something is mounted at exactly this path; true also where the kernel does not say.
+/// Returns whether this exact path is a mount point; also true if the kernel does not report it.
 pub(super) fn is_cover(path: &OwnedFd) -> bool {
     let stat = statx(path, "", AtFlags::EMPTY_PATH, StatxFlags::empty());
     stat.is_ok_and(|stat| {
@@ -279,7 +279,7 @@ pub(super) fn is_cover(path: &OwnedFd) -> bool {
     })
 }
 
-/// Whether something is there that nothing is mounted on.
+/// Returns whether something exists there that is not a mount point.
 pub(super) fn is_bare(workspace: BorrowedFd<'_>, path: &Path) -> bool {
     matches!(at(workspace, path), At::Bare(_))
 }

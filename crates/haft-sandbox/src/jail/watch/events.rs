@@ -1,4 +1,4 @@
-//! What happens in folders of the workspace, as the kernel tells it.
+//! Events in folders of the workspace, as the kernel reports them.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-/// Most folders that are watched; the kernel holds about a KiB for each, and a user may have only so many.
+/// Maximum number of folders watched: the kernel needs about 1 KiB for each, and limits their number per user.
 const MOST_WATCHED: usize = 2_048;
-/// Most bytes of events that are read before other things are looked at.
+/// Maximum number of bytes of events read before the supervisor attends to other work.
 const AT_ONCE: usize = 64 << 10;
 
 /// Watches folders of one workspace.
@@ -26,16 +26,16 @@ pub(super) struct Events {
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Something has this path now; whether it is a folder.
+    /// A file or folder now has this path; whether it is a folder.
     Appeared(PathBuf, bool),
-    /// Nothing has it any more.
+    /// Nothing has this path any more.
     Went(PathBuf),
-    /// There were more events than the kernel keeps.
+    /// There were more events than the kernel queues.
     Lost,
 }
 
 impl Events {
-    /// `None` where the user has no watch left.
+    /// Returns `None` if the user has no watch left.
     pub(super) fn new(root: &Path) -> Option<Self> {
         let file = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         Some(Self {
@@ -49,7 +49,7 @@ impl Events {
         &self.file
     }
 
-    /// Watches a folder, also one that is watched by a path it had before; whether it could.
+    /// Watches a folder, even one already watched by an earlier path; returns whether that worked.
     pub(super) fn watch(&mut self, folder: &Path) -> bool {
         if self.folders.len() >= MOST_WATCHED {
             return false;
@@ -66,18 +66,18 @@ impl Events {
                 self.folders.insert(number, folder.to_owned());
                 true
             }
-            // It is not there any more: nothing is missed.
+            // The folder no longer exists: nothing is missed.
             Err(Errno::NOENT | Errno::NOTDIR) => true,
             Err(_) => false,
         }
     }
 
-    /// What happened, as far as one read tells.
+    /// Returns the events of one read.
     pub(super) fn read(&mut self) -> Vec<Event> {
         let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
         let mut events = Vec::new();
         let mut reader = Reader::new(&self.file, &mut buffer);
-        // The first asks the kernel, the others are in the buffer.
+        // The first event comes from the kernel, the others from the buffer.
         while events.is_empty() || !reader.is_buffer_empty() {
             let Ok(event) = reader.next() else { break };
             let kind = event.events();

@@ -1,4 +1,4 @@
-//! Whether a process of the jail has a file open for writing.
+//! Finds out whether a process of the jail has a file open for writing.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, openat, statat};
 
-/// Most bytes of a list of mappings.
+/// Maximum number of bytes read of a list of mappings.
 const MAPPINGS: u64 = 16 << 20;
 
-/// Looks at every process that this one may look into, which are those of its jail; `proc` is that of this process's own numbers.
+/// Checks every process that this one may inspect, that is, those of its jail; in `proc` this process sees its own IDs.
 pub(super) fn is_held(proc: &OwnedFd, file: &Stat) -> bool {
     let own = std::process::id().to_string();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -38,7 +38,7 @@ fn has_open(proc: &OwnedFd, process: &str, file: &Stat) -> bool {
     descriptors.any(|entry| {
         let same = |entry: &rustix::fs::DirEntry| {
             let look = |flags| statat(folder.as_fd(), entry.file_name(), flags);
-            // The link's own mode says what the descriptor is open for.
+            // The mode of the link itself shows what the descriptor is open for.
             let writes = look(AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|link| Mode::from_raw_mode(link.st_mode).contains(Mode::WUSR));
             let is_file = |at: Stat| at.st_ino == file.st_ino && at.st_dev == file.st_dev;
@@ -48,7 +48,7 @@ fn has_open(proc: &OwnedFd, process: &str, file: &Stat) -> bool {
     })
 }
 
-/// A shared mapping writes without a descriptor. Its device is not compared: some file systems give another number there.
+/// A shared mapping can write without a descriptor. Its device is not compared: some file systems report another number there.
 fn has_mapped(proc: &OwnedFd, process: &str, file: &Stat) -> bool {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let Ok(maps) = openat(proc, format!("{process}/maps"), flags, Mode::empty()) else {

@@ -1,4 +1,4 @@
-//! Which names of a workspace are guarded.
+//! The guarded names of a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use crate::command::{GuardKind, Mounts};
 pub(crate) struct Name {
     /// Relative to the workspace.
     pub(crate) path: PathBuf,
-    /// What holds its place while it is absent.
+    /// Whether the placeholder that holds its place while it is absent is a folder.
     pub(crate) folder: bool,
     /// Whether it is guarded below every folder.
     pub(crate) any_depth: bool,
 }
 
-/// All guarded names, and what was approved below them.
+/// All guarded names, and the approved paths below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) guarded: Vec<Name>,
@@ -40,13 +40,13 @@ impl Names {
         }
     }
 
-    /// Whether nothing may be made at this path.
+    /// Returns whether nothing may be created at this path.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let named = |name: &Name| path == name.path || name.any_depth && path.ends_with(&name.path);
         self.guarded.iter().any(named) && !self.approved.iter().any(|open| path.starts_with(open))
     }
 
-    /// The name that is guarded at exactly this path, whether it is there or not.
+    /// Returns the name that is guarded at exactly this path, whether it exists or not.
     pub(super) fn at(&self, path: &Path) -> Option<&Name> {
         self.guarded.iter().find(|name| name.path == path)
     }

@@ -1,4 +1,4 @@
-//! A walk through the workspace in steps: finds names, and watches the folders it comes through.
+//! A walk through the workspace in steps: finds names, and watches the folders it visits.
 
 use std::path::{Path, PathBuf};
 
@@ -8,27 +8,27 @@ use rustix::io::Errno;
 use super::events::Events;
 use crate::jail::guards::{MOST_ENTRIES, is_content_of_git};
 
-/// Most folders that wait to be looked at; a tree that is made faster than that is looked at later.
+/// Maximum number of folders waiting to be visited; if a tree grows faster than that, it is searched later.
 const MOST_WAITING: usize = 100_000;
 
-/// What is still to be looked at.
+/// The state of a walk.
 #[derive(Debug)]
 pub(super) struct Walk {
     waiting: Vec<PathBuf>,
-    /// Entries that may still be looked at.
+    /// The number of entries that may still be examined.
     left: usize,
-    /// Whether every folder that it came to was listed, and watched where that was asked.
+    /// Whether every folder so far was listed, and watched if requested.
     complete: bool,
 }
 
-/// What a walk goes through.
+/// What a walk visits and looks for.
 pub(super) struct Through<'a> {
     pub(super) workspace: &'a rustix::fd::OwnedFd,
-    /// Has each folder watched before it is listed.
+    /// Watches each folder before it is listed.
     pub(super) events: Option<&'a mut Events>,
-    /// Whether a folder is not entered.
+    /// Returns whether a folder is skipped.
     pub(super) skips: &'a dyn Fn(&Path) -> bool,
-    /// Whether a path is looked for.
+    /// Returns whether a path is wanted.
     pub(super) wants: &'a dyn Fn(&Path) -> bool,
 }
 
@@ -45,12 +45,12 @@ impl Walk {
         self.waiting.is_empty()
     }
 
-    /// Whether it came to everything.
+    /// Returns whether the walk visited everything.
     pub(super) fn is_complete(&self) -> bool {
         self.complete && self.is_done()
     }
 
-    /// Has a folder looked at that is new.
+    /// Adds a new folder to visit.
     pub(super) fn add(&mut self, folder: PathBuf) {
         if self.waiting.len() < MOST_WAITING {
             self.waiting.push(folder);
@@ -59,7 +59,7 @@ impl Walk {
         }
     }
 
-    /// Looks at about so many entries; the wanted ones.
+    /// Examines about `entries` entries; returns the wanted ones.
     pub(super) fn step(&mut self, through: &mut Through<'_>, entries: usize) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let until = self.left.saturating_sub(entries);
@@ -113,7 +113,7 @@ impl Walk {
 
 type Named = (std::ffi::OsString, FileType);
 
-/// The entries of a folder below the workspace, no links on the way.
+/// Lists a folder below the workspace; no symbolic links on the way.
 fn list(
     workspace: &rustix::fd::OwnedFd,
     folder: &Path,
