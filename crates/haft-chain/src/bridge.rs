@@ -1,42 +1,42 @@
-//! The bridge between a script and the host: frames, the messages made of them, and what the host answers.
+//! The bridge between a script and the host: frames, the messages they form, and the host's answers.
 
 pub mod frame;
 pub mod message;
 pub mod reply;
 
-/// Longest frame: kind, flags, id and body together, one datagram.
+/// Maximum length of a frame: kind, flags, id and body together, one datagram.
 pub const FRAME: usize = 64 << 10;
-/// Longest body of a frame.
+/// Maximum length of a frame's body.
 pub const BODY: usize = FRAME - 6;
-/// Longest message of a script but `put`: a call with its arguments.
+/// Maximum length of a script's message other than `put`: a call with its arguments.
 pub const MESSAGE: usize = 16 << 20;
-/// Longest artifact that a script may put: the largest file that it can write.
+/// Maximum size of an artifact that a script may put: the largest file that it can write.
 pub const PUT: usize = 64 << 20;
-/// Bytes that a script may send in all, besides what it prints.
+/// Maximum number of bytes that a script may send in total, not counting what it prints.
 pub const TOTAL: u64 = 256 << 20;
-/// Bytes of answers that wait for a script that does not read them.
+/// Maximum number of bytes of answers queued for a script that does not read them.
 pub const OUTBOX: usize = 32 << 20;
-/// Longest range that one `read` gives.
+/// Maximum number of bytes that one `read` returns.
 pub const RANGE: u64 = 4 << 20;
-/// Deepest nesting of a script's value.
+/// Maximum nesting depth of a script's value.
 pub const DEPTH: usize = 128;
 
-/// What is wrong with what a script sent. Whoever sends such a thing does not use the runtime: the chain ends.
+/// A protocol error in what a script sent. A script that causes one does not use the runtime, so the chain is ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BridgeError {
-    /// No frame begins like this.
+    /// The frame has an invalid size.
     #[error("a frame of {0} bytes")]
     Size(usize),
-    /// A kind that no script sends.
+    /// The frame has a kind that no script sends.
     #[error("a frame of kind {0:?}")]
     Kind(char),
-    /// A flag that does not exist.
+    /// The frame has an undefined flag.
     #[error("a frame with flags {0:#x}")]
     Flags(u8),
-    /// The frames of a message follow one another.
+    /// A frame of another message interrupts a message.
     #[error("a frame within another message")]
     Mixed,
-    /// Too long a message, or too much in all.
+    /// A message is too long, or there is too much in total.
     #[error("{what} over {limit} bytes")]
     TooLong {
         /// What was too long.
@@ -44,16 +44,16 @@ pub enum BridgeError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// The id of a request that is not answered yet, or none.
+    /// The id of a request is 0, or belongs to a request that is not answered yet.
     #[error("the id {0} again")]
     Id(u32),
-    /// A message that is not made as its kind is.
+    /// The message does not have the format of its kind.
     #[error("a malformed {0}")]
     Malformed(&'static str),
-    /// The script asks and asks, and reads no answer.
+    /// The script keeps sending requests but reads no answers.
     #[error("the script does not read its answers: more than {OUTBOX} bytes are waiting")]
     Unread,
-    /// The script goes on calling after its budget is used up.
+    /// The script keeps calling after its budget is used up.
     #[error("{0} calls after the budget was used up")]
     Flood(u64),
 }

@@ -1,4 +1,4 @@
-//! `Engine`: what runs a script, behind one trait, so that another interpreter or another wall can come.
+//! `Engine`: runs a script, behind one trait, so that other interpreters or sandboxes can be added.
 
 use std::fmt;
 use std::io;
@@ -6,58 +6,58 @@ use std::os::fd::BorrowedFd;
 
 use haft::future::BoxFuture;
 
-/// What runs scripts.
+/// An engine that runs scripts.
 pub trait Engine: Send + Sync + fmt::Debug {
-    /// For the model: the language, its version, what there is to import. One sentence.
+    /// Describes the language, its version and the available imports to the model, in one sentence.
     fn describe(&self) -> String;
 
-    /// Takes an interpreter that serves one script and none after it. `code` is the script, of which an engine may only
-    /// conclude what it needs.
+    /// Takes an interpreter that serves exactly one script. The engine may inspect the script, `code`, only to
+    /// choose the interpreter.
     fn start<'a>(&'a self, code: &'a str) -> BoxFuture<'a, Result<Box<dyn Worker>, EngineError>>;
 }
 
-/// One interpreter. Dropping it ends its whole tree.
+/// An interpreter. Dropping it kills its whole process tree.
 pub trait Worker: Send + Sync {
-    /// Receives one datagram; 0 bytes where the script's end is closed. Safe to drop and to ask again.
+    /// Receives one datagram; returns 0 bytes if the script's end is closed. Cancel safe.
     fn recv<'a>(&'a self, frame: &'a mut [u8]) -> BoxFuture<'a, io::Result<usize>>;
 
-    /// Receives one datagram that is there, or `WouldBlock`.
+    /// Receives one datagram without waiting.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where there is none yet, else what the connection to the script fails with.
+    /// [`io::ErrorKind::WouldBlock`] if there is none yet, else the error of the connection to the script.
     fn try_recv(&self, frame: &mut [u8]) -> io::Result<usize>;
 
-    /// Sends one datagram whole, or `WouldBlock`.
+    /// Sends one datagram as a whole without waiting.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where there is no room, else what the connection to the script fails with.
+    /// [`io::ErrorKind::WouldBlock`] if there is no room, else the error of the connection to the script.
     fn try_send(&self, frame: &[u8]) -> io::Result<()>;
 
-    /// Sends one datagram, waiting for room. Safe to drop and to ask again: a dropped one was not sent.
+    /// Sends one datagram, waiting for room. Cancel safe: if the future is dropped, the datagram was not sent.
     fn send<'a>(&'a self, frame: &'a [u8]) -> BoxFuture<'a, io::Result<()>>;
 
-    /// The script's private folder. It stays until the worker is dropped, also when the script was killed.
+    /// Returns the script's private folder. It exists until the worker is dropped, even if the script was killed.
     fn folder(&self) -> BorrowedFd<'_>;
 
-    /// How the script names that folder.
+    /// Returns the path by which the script refers to that folder.
     fn folder_path(&self) -> &str;
 
-    /// How strongly it is confined: the word of outcomes.
+    /// Returns how strongly the interpreter is confined: the word used in outcomes.
     fn strength(&self) -> String;
 
-    /// Ends it at once.
+    /// Kills it at once.
     fn kill(&self);
 
-    /// Completes when its whole tree is gone.
+    /// Waits until its whole process tree is gone.
     fn ended(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Why no interpreter could be had.
+/// The error when no interpreter is available.
 #[derive(Debug, thiserror::Error)]
 #[error("start an interpreter: {message}")]
 pub struct EngineError {
-    /// Why.
+    /// The reason.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub advice: Option<String>,
 }

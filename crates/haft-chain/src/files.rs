@@ -1,4 +1,4 @@
-//! `/workspace`: a script's private folder, filled from the run's own and kept there afterwards; media of calls in it.
+//! `/workspace`: a script's private folder, copied from the run's own folder and back to it; media of calls in it.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -12,26 +12,26 @@ use rustix::fs::{
     openat, openat2, renameat, statat, unlinkat,
 };
 
-/// Most bytes copied one way.
+/// Maximum number of bytes copied in one direction.
 const BYTES: u64 = 64 << 20;
-/// Most files and folders.
+/// Maximum number of files and folders.
 const FILES: usize = 4096;
-/// Deepest folder.
+/// Maximum folder depth.
 const DEPTH: usize = 16;
-/// Most reasons for leaving something out that are told.
+/// Maximum number of reported reasons for leaving something out.
 const REASONS: usize = 8;
-/// What a file is called until it is whole.
+/// The name of a file until it is complete.
 const UNFINISHED: &CStr = c".haft-unfinished";
 
-/// What a folder held after it was filled: size and time of change of each file, by its path.
+/// The content of a folder after it was filled: size and modification time of each file, by path.
 pub(crate) type Known = HashMap<Vec<u8>, (u64, i64, u64)>;
 
-/// What was copied, and what was not.
+/// The result of a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Copied {
-    /// The files as they are now where they were copied to.
+    /// The files as they are now in the target folder.
     pub(crate) known: Known,
-    /// Why something was left out, each once; more are counted.
+    /// Distinct reasons why something was left out; the rest are only counted.
     left_out: Vec<String>,
     more: usize,
     count: usize,
@@ -51,7 +51,7 @@ impl Copied {
         }
     }
 
-    /// Why something was left out, in one line; none where everything was copied.
+    /// Returns in one line why something was left out; `None` if everything was copied.
     pub(crate) fn reasons(&self) -> Option<String> {
         let all = self.left_out.join("; ");
         match (self.left_out.is_empty(), self.more) {
@@ -68,13 +68,13 @@ pub(crate) fn folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(open(path, flags, Mode::empty())?)
 }
 
-/// Whether a folder holds nothing.
+/// Returns whether a folder is empty.
 pub(crate) fn is_empty(folder: BorrowedFd<'_>) -> bool {
     names(folder).is_ok_and(|names| names.is_empty())
 }
 
-/// Copies what one folder holds into another: regular files and folders, no links, within bounds. Files that are as
-/// `known` says are left where they are.
+/// Copies the content of one folder into another: regular files and folders, no symbolic links, within limits. Skips files
+/// that are unchanged according to `known`.
 pub(crate) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, known: &Known) -> Copied {
     let mut copied = Copied::default();
     level(&mut copied, Sides { from, to }, known, &mut Vec::new());
@@ -97,7 +97,7 @@ fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
     Ok(names)
 }
 
-/// A folder and the one that it is copied into.
+/// A folder and its copy's target.
 #[derive(Clone, Copy)]
 struct Sides<'a> {
     from: BorrowedFd<'a>,
@@ -146,7 +146,7 @@ fn describe_path(path: &[u8], what: &str) -> String {
     format!("{path:?} {what}")
 }
 
-/// A folder of a script's: whatever it puts there, no link is followed and nothing outside is reached.
+/// Opens a subfolder of a script's folder: whatever the script puts there, no link is followed and nothing outside is reached.
 fn within(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     beneath(folder, name, flags)
@@ -155,13 +155,13 @@ fn within(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
 fn beneath(folder: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match openat2(folder, name, flags, Mode::empty(), resolve) {
-        // Older kernels: one name, never followed, is the same.
+        // On older kernels: a single name that is not followed is equivalent.
         Err(rustix::io::Errno::NOSYS) => Ok(openat(folder, name, flags, Mode::empty())?),
         opened => Ok(opened?),
     }
 }
 
-/// A folder within another, made where there is none.
+/// Opens a subfolder, and creates it if there is none.
 fn made(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     match mkdirat(folder, name, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {
@@ -173,7 +173,7 @@ fn made(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Gives what root makes in a folder to the folder's owner: a script of root's runs as nobody.
+/// Changes the owner of what root creates in a folder to the folder's owner: as root, haft runs scripts as nobody.
 fn give(folder: BorrowedFd<'_>, made: BorrowedFd<'_>) -> io::Result<()> {
     let (folder, own) = (fstat(folder)?, fstat(made)?);
     if folder.st_uid != own.st_uid {
@@ -183,7 +183,7 @@ fn give(folder: BorrowedFd<'_>, made: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// A file's path below the topmost folder, and what lies there already.
+/// A file's path below the topmost folder, and the files already there.
 struct Target<'a> {
     known: &'a Known,
     path: &'a [u8],
@@ -212,7 +212,7 @@ fn file(copied: &mut Copied, sides: Sides<'_>, name: &CStr, target: Target<'_>) 
     }
 }
 
-/// Size, time of change in seconds and nanoseconds; and the bits of its mode that are kept.
+/// Returns size, modification time in seconds and nanoseconds; and the mode bits that are kept.
 fn stamp(file: &File) -> io::Result<((u64, i64, u64), Mode)> {
     let stat = rustix::fs::fstat(file)?;
     let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
@@ -220,7 +220,7 @@ fn stamp(file: &File) -> io::Result<((u64, i64, u64), Mode)> {
     Ok(((size, stat.st_mtime, stat.st_mtime_nsec), mode))
 }
 
-/// Writes a file under another name and puts it in its place when it is whole.
+/// Writes a file under another name and renames it once it is complete.
 fn written(
     from: File,
     size: u64,
@@ -229,7 +229,7 @@ fn written(
     mode: Mode,
 ) -> io::Result<(u64, i64, u64)> {
     let mut file = created(to, UNFINISHED, mode)?;
-    // A file that grows while it is read is copied as large as it was.
+    // A file that grows while it is read is copied with its original size.
     io::copy(&mut from.take(size), &mut file)?;
     let (stamp, _) = stamp(&file)?;
     renameat(to, UNFINISHED, to, name)?;
@@ -249,7 +249,7 @@ fn created(folder: BorrowedFd<'_>, name: &CStr, mode: Mode) -> io::Result<File> 
     Ok(opened.into())
 }
 
-/// The name of a call's media: the tool, its number, which of them it is.
+/// Returns the name of a media file: the tool, the call's number, the index.
 pub(crate) fn media_name(tool: &str, seq: u64, index: usize, media_type: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {

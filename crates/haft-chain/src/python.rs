@@ -1,4 +1,4 @@
-//! `PythonEngine`: scripts run by `CPython` in the code profile of the jail.
+//! `PythonEngine`: runs scripts with `CPython` in the code profile of the jail.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use haft_sandbox::code::{CodeJail, Kind, Script};
 
 use crate::engine::{Engine, EngineError, Worker};
 
-/// Packages for which a script gets the interpreter that has what is installed beside the standard library.
+/// Packages for which a script gets the interpreter with the packages installed beyond the standard library.
 const DATA: [&str; 16] = [
     "numpy",
     "pandas",
@@ -35,19 +35,19 @@ pub struct PythonEngine {
 }
 
 impl PythonEngine {
-    /// The engine over this jail, whose configuration has [`RUNTIME`](crate::RUNTIME) as its runtime. Nothing is tried
-    /// before the first script: most commands of a host have none.
+    /// Creates the engine over this jail, whose configuration has [`RUNTIME`](crate::RUNTIME) as its runtime. Nothing is tried
+    /// before the first script, because most commands of a host have none.
     pub fn new(jail: CodeJail) -> Self {
         Self { jail }
     }
 
-    /// Where the interpreters come from.
+    /// Returns the jail that provides the interpreters.
     pub fn jail(&self) -> &CodeJail {
         &self.jail
     }
 }
 
-/// Whether a script imports what only the data interpreter has.
+/// Returns the data kind if a script imports a package that only the data interpreter has.
 fn kind(code: &str) -> Kind {
     let imports = |line: &str| {
         let line = line.trim_start();

@@ -1,4 +1,4 @@
-//! `ChainRun`: one script from its start to its end: its calls through the executor, its output, what it came to.
+//! `ChainRun`: runs one script from start to end: its calls through the executor, its output, its result.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -37,12 +37,12 @@ pub(crate) use record::Record;
 pub(crate) use start::Script;
 pub(crate) use watch::Looking;
 
-/// Calls after the last that the budget allows; each is refused, and more of them end the chain.
+/// Maximum number of calls after the budget is used up; each is refused, and any further one ends the chain.
 const REFUSED: u64 = 100;
-/// How long calls that are under way when a script ends may take to end, too.
+/// How long calls still running when a script ends may take to finish.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A call that has ended.
+/// A finished call.
 struct Ended {
     id: u32,
     seq: u64,
@@ -51,7 +51,7 @@ struct Ended {
 
 type Call = Pin<Box<dyn Future<Output = Ended> + Send>>;
 
-/// What the loop waits for.
+/// An event that the loop waits for.
 #[expect(
     clippy::large_enum_variant,
     reason = "made once a call and taken apart at once"
@@ -64,7 +64,7 @@ enum Event {
     Stop(End),
 }
 
-/// One script that runs.
+/// A running script.
 pub(crate) struct ChainRun<'a> {
     context: &'a CallContext,
     scope: ChildRun,
@@ -74,27 +74,27 @@ pub(crate) struct ChainRun<'a> {
     output: Output,
     calls: FuturesUnordered<Call>,
     requests: Requests,
-    /// Calls that came in.
+    /// The number of calls received.
     seq: u64,
     limit: Duration,
-    /// How often the script looks for an answer before it sleeps.
+    /// How often the script polls for an answer before it sleeps.
     looks: u32,
 }
 
-/// What a script runs with.
+/// The terms on which a script runs.
 pub(crate) struct Terms {
-    /// Where its calls are written down.
+    /// Where its calls are recorded.
     pub(crate) record: Record,
-    /// Where its prints go.
+    /// Where its output goes.
     pub(crate) output: Output,
     /// How long it may run.
     pub(crate) limit: Duration,
-    /// How it looks for answers.
+    /// How it polls for answers.
     pub(crate) looking: Looking,
 }
 
 impl<'a> ChainRun<'a> {
-    /// A run of the script that this worker is to serve.
+    /// Creates a run of the script that this worker is to serve.
     pub(crate) fn new(
         context: &'a CallContext,
         scope: ChildRun,
@@ -140,7 +140,7 @@ impl<'a> ChainRun<'a> {
         } else {
             end
         };
-        // A script that has ended, or was ended, changes nothing any more.
+        // A script that has ended, or was killed, must not change anything any more.
         self.worker.kill();
         let end = self.settle(end).await;
         if !matches!(end, End::Done(_)) {
@@ -166,7 +166,7 @@ impl<'a> ChainRun<'a> {
         Ok(result)
     }
 
-    /// The loop: what the script says, what its calls come to, and the clock.
+    /// The main loop: the script's messages, the results of its calls, and the clock.
     async fn serve(&mut self) -> End {
         let scope = self.scope.clone();
         let (context, limit) = (self.context, self.limit);
@@ -177,14 +177,14 @@ impl<'a> ChainRun<'a> {
             Ending::Cancelled => End::Cancelled,
         };
         loop {
-            // The clock first: a script that talks without end must not keep it from being looked at.
+            // The clock first: a script that sends messages without end must not keep it from being checked.
             let event = tokio::select! {
                 biased;
                 () = &mut late => Event::Stop(End::Late(limit)),
                 ending = &mut ending => Event::Stop(ended(ending)),
                 event = self.event() => event,
             };
-            // Last: what is done at once is done. A journal or a store may take longer than the script has time.
+            // The handler first, so that what completes at once completes. A journal or a store may take longer than the script has time.
             let handled = tokio::select! {
                 biased;
                 handled = self.handle(event) => handled,
@@ -197,7 +197,7 @@ impl<'a> ChainRun<'a> {
         }
     }
 
-    /// What happens next.
+    /// Waits for the next event.
     async fn event(&mut self) -> Event {
         let due = self.output.due();
         let (calls, requests, link) = (&mut self.calls, &mut self.requests, &mut self.link);
@@ -276,7 +276,7 @@ impl<'a> ChainRun<'a> {
         Ok(self.link.send(Kind::Answer, id, text.as_bytes())?)
     }
 
-    /// Takes a call in: numbered, written down, and begun.
+    /// Takes a call: numbers it, records it, and starts it.
     async fn call(
         &mut self,
         id: u32,
@@ -319,15 +319,15 @@ impl<'a> ChainRun<'a> {
         self.send_all(due).await
     }
 
-    /// Answers a call: its media first, then written down, then told.
+    /// Answers a call: writes its media, records the answer, then sends it.
     async fn answer(&mut self, ended: Ended) -> Result<(), End> {
         let Ended { id, seq, outcome } = ended;
         if let Some(approval) = outcome.approval.clone() {
-            // The script is told nothing: it runs again from its start, and asks this again.
+            // The script gets no answer: it will run again from its start, and make this call again.
             let words = outcome.text();
             return Err(End::Suspended { approval, words });
         }
-        // A call ends a moment before the chain around it does: the script is told nothing of that.
+        // A call may be cancelled a moment before the chain around it: the script must not see that.
         if self.context.is_cancelled() {
             return Err(End::Cancelled);
         }
@@ -356,12 +356,12 @@ impl<'a> ChainRun<'a> {
         Ok(())
     }
 
-    /// Waits a little for calls under way where the script ended by itself; what then still runs is dropped, and the
-    /// executor records it as cancelled.
+    /// Waits briefly for running calls if the script ended by itself; calls still running then are dropped, and the executor
+    /// records them as cancelled.
     async fn settle(&mut self, end: End) -> End {
         let suspended = matches!(end, End::Suspended { .. });
         if suspended {
-            // What else waits for an approval goes on waiting without the script, too.
+            // Other approval requests stay pending without the script, too.
             self.scope.suspend();
         }
         if !(suspended || matches!(end, End::Done(Done { .. }))) || self.calls.is_empty() {
@@ -397,7 +397,7 @@ fn stopped() -> ToolError {
     ToolError::new(ErrorKind::Cancelled, message)
 }
 
-/// The result with what the script printed, which gets the room that the rest leaves; `said` comes behind it.
+/// Adds what the script printed to the result, in the room that the rest leaves; `said` follows it.
 async fn printed(
     context: &CallContext,
     output: &Output,
@@ -420,7 +420,7 @@ async fn printed(
     Ok(result)
 }
 
-/// Receives a frame, and sends what waits for room.
+/// Receives a frame, and sends queued ones.
 async fn talk(link: &mut Link<'_>, alone: bool) -> Event {
     if !link.is_behind() {
         return Event::Received(link.recv(alone).await);
@@ -440,5 +440,5 @@ impl From<BridgeError> for End {
     }
 }
 
-/// Where a run's own workspace folder is, if it has one.
+/// Returns the workspace folder of a run, if it has one.
 pub type Folders = Arc<dyn Fn(&haft::call::RunId) -> Option<PathBuf> + Send + Sync>;

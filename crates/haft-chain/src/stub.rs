@@ -1,4 +1,4 @@
-//! The typed stub: what a script may call, one line a tool.
+//! The typed stub: what a script may call, one line per tool.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use crate::tool::CATEGORY;
 
-/// Most tools that are named; the others are found by `tool_search`.
+/// Maximum number of tools listed; `tool_search` finds the others.
 const MAX_TOOLS: usize = 100;
-/// Most pieces of one tool's line, as [`pieces`] counts them; what is not needed for a call is left out first. It keeps
-/// the lines of the standard tools at 40 tokens (o200k), which a test counts.
+/// Maximum number of pieces of one tool's line, as [`pieces`] counts them; what is not needed for a call is left out first.
+/// It keeps the lines of the standard tools at 40 tokens (o200k), which a test checks.
 const MAX_PIECES: usize = 33;
-/// Longest line, in bytes, where the arguments that a call must have take more than that.
+/// Maximum length of a line, in bytes, if the required arguments take more than that.
 const MAX_LINE: usize = 400;
-/// Letters of a word that are about one token.
+/// The number of letters of a word that make about one token.
 const LETTERS: usize = 8;
-/// Longest first sentence, in bytes.
+/// Maximum length of the first sentence, in bytes.
 const MAX_SENTENCE: usize = 60;
-/// Words of Python that cannot name an argument: one more `_` after them can.
+/// Python keywords, which cannot be argument names; with a trailing `_` they can.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -27,7 +27,7 @@ const KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// One line for each listed tool: `name(arg: str, n: int = 400) -> {fields}  # what it does`.
+/// Returns one line per listed tool: `name(arg: str, n: int = 400) -> {fields}  # what it does`.
 pub fn stub(tools: &Snapshot) -> String {
     let callable = |spec: &ToolSpec| spec.category.as_deref() != Some(CATEGORY);
     let listed = tools.listed().filter(|entry| entry.is_local());
@@ -48,7 +48,7 @@ pub fn stub(tools: &Snapshot) -> String {
     text
 }
 
-/// A tool's line: as much of it as fits, arguments before results before words.
+/// Returns a tool's line: as much of it as fits, arguments before results before description.
 fn line(spec: &ToolSpec) -> String {
     let fits = |line: &str| pieces(line) <= MAX_PIECES;
     let (needed, optional) = arguments(spec);
@@ -62,7 +62,7 @@ fn line(spec: &ToolSpec) -> String {
     for argument in &optional {
         let separator = if first && shown == 0 { "" } else { ", " };
         let longer = format!("{call}{separator}{argument}");
-        // Room for the sign that there are more.
+        // Leave room for the sign that there are more.
         if !fits(&format!("{longer}, …)")) {
             break;
         }
@@ -94,13 +94,13 @@ fn line(spec: &ToolSpec) -> String {
     line
 }
 
-/// About as many as a tokenizer makes of a text like these. Every command of a host describes its tools, few of them count
-/// tokens: the table of a real tokenizer would cost each the time and memory of unpacking it.
+/// Estimates the number of tokens of a text like these. Every command of a host describes its tools, but few count tokens:
+/// the table of a real tokenizer would cost each of them the time and memory of unpacking it.
 fn pieces(text: &str) -> usize {
     let (mut pieces, mut letters, mut marks) = (0, 0, 0);
     for character in text.chars() {
         if character.is_alphanumeric() {
-            // A word takes the one mark or space before it along.
+            // A word includes the one mark or space before it.
             pieces += if letters == 0 {
                 (marks / 2).max(usize::from(marks > 1))
             } else {
@@ -116,7 +116,7 @@ fn pieces(text: &str) -> usize {
     pieces + marks.div_ceil(2)
 }
 
-/// How a script calls a tool of this name.
+/// Returns the expression by which a script calls a tool of this name.
 fn callable(name: &str) -> String {
     let plain = |part: &str| {
         let first = part
@@ -132,7 +132,7 @@ fn callable(name: &str) -> String {
     }
 }
 
-/// The arguments that a call must have, and the others.
+/// Returns the required arguments of a call, and the others.
 fn arguments(spec: &ToolSpec) -> (Vec<String>, Vec<String>) {
     let schema = &spec.input_schema;
     let required = schema.get("required").and_then(Value::as_array);
@@ -173,7 +173,7 @@ fn argument(name: &str, schema: &Value, required: bool) -> String {
     }
 }
 
-/// A schema's type in Python's words.
+/// Returns a schema's type in Python notation.
 fn kind(schema: &Value, depth: usize) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let values: Vec<String> = values.iter().take(6).map(Value::to_string).collect();
@@ -225,7 +225,7 @@ fn kind(schema: &Value, depth: usize) -> String {
     }
 }
 
-/// The first sentence of a description, on one line.
+/// Returns the first sentence of a description, on one line.
 fn sentence(description: &str) -> String {
     let line = description.trim().lines().next().unwrap_or_default();
     let end = line.find(". ").unwrap_or(line.len());

@@ -26,12 +26,12 @@ use crate::run::{ChainRun, Folders, Looking, Output, Record, Script, Terms};
 
 /// The tool's name.
 pub const TOOL_CHAIN: &str = "tool_chain";
-/// The category of tools that run chains: a chain does not see them.
+/// The category of tools that run chains; chains cannot see these tools.
 pub const CATEGORY: &str = "chain";
-/// Longest script, in characters.
+/// Maximum length of a script, in characters.
 pub const MAX_CODE: usize = 1 << 20;
 
-/// What all versions of the tool share.
+/// The state shared by all versions of the tool.
 #[derive(Clone)]
 struct Shared {
     engine: Arc<dyn Engine>,
@@ -42,19 +42,19 @@ struct Shared {
     spool: Option<Arc<Spool>>,
 }
 
-/// `tool_chain`.
+/// The tool `tool_chain`.
 pub struct ChainTool {
     shared: Arc<Shared>,
     spec: Arc<ToolSpec>,
 }
 
-/// Why the tool cannot be made.
+/// The reason why the tool cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
-    /// The limits make no sense for a chain.
+    /// The limits are invalid for a chain.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// The tool's name is no name.
+    /// The tool's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
 }
@@ -66,11 +66,11 @@ struct Input {
 }
 
 impl ChainTool {
-    /// The tool over this engine. `journal` keeps what a chain did, for one that is interrupted; `folders` says where a
-    /// run's own workspace folder is.
+    /// Creates the tool over this engine. `journal` records what a chain does, so that it can be resumed; `folders` returns
+    /// the workspace folder of a run.
     ///
     /// # Errors
-    /// [`ChainError::Limits`] where the limits contradict each other.
+    /// [`ChainError::Limits`] if the limits contradict each other.
     pub fn new(
         engine: Arc<dyn Engine>,
         limits: RunLimits,
@@ -90,7 +90,7 @@ impl ChainTool {
         Ok(Self { shared, spec })
     }
 
-    /// The same, whose scripts may print more than memory should hold.
+    /// Sets a spool for scripts that print more than memory should hold.
     pub fn with_spool(mut self, spool: Arc<Spool>) -> Self {
         let shared = Shared {
             spool: Some(spool),
@@ -100,10 +100,10 @@ impl ChainTool {
         self
     }
 
-    /// The same tool, whose description names these tools (see [`stub`](crate::stub::stub)).
+    /// Returns the same tool with these tools in its description (see [`stub`](crate::stub::stub)).
     ///
     /// # Errors
-    /// [`NameError`] where the name `tool_chain` is not valid, which no release lets happen.
+    /// [`NameError`] if the name `tool_chain` is invalid, which cannot happen in a release.
     pub fn with_stub(&self, stub: &str) -> Result<Self, NameError> {
         let spec = spec(&*self.shared.engine, &self.shared.limits, stub)?;
         Ok(Self {
@@ -142,7 +142,7 @@ fn spec(engine: &dyn Engine, limits: &RunLimits, stub: &str) -> Result<ToolSpec,
         source: BUILTIN.to_owned(),
         suspension: Suspension::Within,
         annotations: Annotations {
-            // What it calls is judged by itself.
+            // The calls it makes are judged separately.
             read_only_hint: Some(false),
             open_world_hint: Some(false),
             ..Annotations::default()
@@ -208,7 +208,7 @@ impl Shared {
         });
         let _present = self.looking.enter();
         let scope = context.scope(self.limits.clone(), Some(within(context)));
-        // Before all else: where the process is ended while the interpreter starts, there is a chain to resume.
+        // Recorded first: if the process is killed while the interpreter starts, there is a chain to resume.
         let (mut record, seed) = self.record(context, &scope, &input.code, arguments).await?;
         let worker = tokio::select! {
             worker = self.engine.start(&input.code) => worker.map_err(|error| absent(&error)),
@@ -237,7 +237,7 @@ impl Shared {
         chain.run(&script, folder).await
     }
 
-    /// The chain's record, begun or resumed, and what the script's random numbers begin with.
+    /// Returns the chain's record, new or resumed, and the seed of the script's random numbers.
     async fn record(
         &self,
         context: &CallContext,
@@ -267,7 +267,7 @@ impl Shared {
         Ok((Record::begin(journal, run, chain, &start).await?, seed))
     }
 
-    /// The interrupted chain that this one resumes: that of a resumed run, under the same id, with this very script.
+    /// Returns the interrupted chain that this call resumes: in a resumed run, under the same id, with exactly this script.
     async fn recorded(
         &self,
         context: &CallContext,
@@ -306,8 +306,8 @@ fn unread(error: &JournalError) -> ToolError {
         .with_advice("nothing was run: what the script did before is not known")
 }
 
-/// A call that goes on, of which the journal has nothing to go on from: its script has ended, in a process that ended
-/// before it could note how.
+/// Returns the error for a resumed call for which the journal has nothing to resume: its script has ended, in a process that
+/// exited before it could record how.
 fn ended(resumption: &Resumption) -> ToolError {
     resumption.over();
     let message = "this script was suspended and has ended since; its outcome is lost";
@@ -316,7 +316,7 @@ fn ended(resumption: &Resumption) -> ToolError {
         .for_operator("`haft runs show` says what the run did")
 }
 
-/// What a chain sees: its session's tools without those of a provider and without those that run chains.
+/// Returns the tools that a chain sees: its session's, without provider tools and without those that run chains.
 fn within(context: &CallContext) -> Arc<dyn Toolset> {
     let all = context.toolset();
     let snapshot = all.snapshot();
@@ -329,7 +329,7 @@ fn within(context: &CallContext) -> Arc<dyn Toolset> {
 fn fresh_seed() -> u64 {
     let mut bytes = [0; 8];
     match getrandom(&mut bytes, GetRandomFlags::empty()) {
-        // Below 2^53: JSON readers of the journal keep it exact.
+        // Below 2^53, so that JSON readers of the journal keep it exact.
         Ok(_) => u64::from_le_bytes(bytes) >> 11,
         Err(_) => u64::try_from(clock::now() & 0xffff_ffff).unwrap_or_default(),
     }

@@ -1,4 +1,4 @@
-//! `ChainTools`: a toolset with `tool_chain` in it, whose description follows the tools there are.
+//! `ChainTools`: a toolset with `tool_chain` in it, whose description follows the available tools.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 use crate::stub::stub;
 use crate::tool::ChainTool;
 
-/// All tools of `base`, and `tool_chain`.
+/// Returns all tools of `base`, and `tool_chain`.
 ///
 /// # Errors
-/// [`RegistryError::Clash`] where `base` has a tool of the name `tool_chain` already.
+/// [`RegistryError::Clash`] if `base` already has a tool named `tool_chain`.
 pub fn chain_tools(base: Arc<dyn Toolset>, tool: ChainTool) -> Result<ChainTools, RegistryError> {
     let registry = Arc::new(ToolRegistry::new());
     let own: Arc<dyn Toolset> = Arc::clone(&registry) as _;
@@ -36,12 +36,12 @@ pub struct ChainTools {
     registry: Arc<ToolRegistry>,
     all: Derived,
     tool: ChainTool,
-    /// The version of `base` that the description is of.
+    /// The version of `base` that the description is based on.
     described: Mutex<Option<u64>>,
 }
 
 impl ChainTools {
-    /// Describes the tool anew where the others changed.
+    /// Updates the tool's description if the other tools have changed.
     fn describe(&self) -> Result<(), RegistryError> {
         let mut described = self.described.lock();
         let version = self.base.version();

@@ -1,33 +1,33 @@
-//! The codec: kind, flags (bit 0: more follows), id (32 bits, little endian), body; one frame a datagram, or length-prefixed.
+//! The codec: kind, flags (bit 0: more follows), id (32 bits, little endian), body; one frame per datagram, or length-prefixed.
 
 use crate::bridge::{BODY, BridgeError, FRAME};
 
-/// Bytes before the body.
+/// The length of the header before the body.
 pub const HEAD: usize = 6;
 const MORE: u8 = 1;
 
-/// What a frame is about; a script sends the first seven, the host the last three.
+/// The kind of a frame; a script sends the first seven, the host the last three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A call: name, noise and arguments, each on a line of its own.
+    /// A call: name, noise and arguments, each on its own line.
     Call,
     /// Text for standard output.
     Out,
     /// Text for standard error.
     Err,
-    /// An artifact: its media type on a line, then its bytes.
+    /// An artifact: a line with its media type, then its bytes.
     Put,
     /// A range of an artifact: ref, offset and length.
     Read,
-    /// What is known of an artifact: ref.
+    /// A query about an artifact: ref.
     Info,
     /// The script has ended: its value or its error, JSON.
     Done,
-    /// The script and what goes into it, JSON.
+    /// The script and its input, JSON.
     Start,
     /// The answer to a request, JSON.
     Answer,
-    /// The answer to a `read`: bytes as they are.
+    /// The answer to a `read`: raw bytes.
     Bytes,
 }
 
@@ -45,39 +45,39 @@ impl Kind {
         (b'B', Self::Bytes),
     ];
 
-    /// The kind of a byte.
+    /// Returns the kind that a byte encodes.
     pub fn of(byte: u8) -> Option<Self> {
         let found = Self::ALL.iter().find(|(known, _)| *known == byte);
         found.map(|(_, kind)| *kind)
     }
 
-    /// Its byte.
+    /// Returns the byte of this kind.
     pub fn byte(self) -> u8 {
         let found = Self::ALL.iter().find(|(_, kind)| *kind == self);
         found.map_or(0, |(byte, _)| *byte)
     }
 
-    /// Whether a script sends it.
+    /// Returns whether scripts send this kind.
     pub fn from_script(self) -> bool {
         !matches!(self, Self::Start | Self::Answer | Self::Bytes)
     }
 }
 
-/// One frame, as it lies in the buffer that it was received in.
+/// One frame, borrowed from the buffer that it was received in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is about.
+    /// Its kind.
     pub kind: Kind,
-    /// Whether the message goes on.
+    /// Whether more frames of the message follow.
     pub more: bool,
-    /// The request that it belongs to.
+    /// The request to which it belongs.
     pub id: u32,
     /// Its part of the message.
     pub body: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a datagram.
+    /// Decodes a datagram.
     ///
     /// # Errors
     /// [`BridgeError`] for a datagram of the wrong size, kind or flags.
@@ -100,7 +100,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Writes it as a datagram.
+    /// Encodes the frame as a datagram.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + self.body.len());
         bytes.extend([self.kind.byte(), u8::from(self.more)]);
@@ -110,7 +110,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The datagrams of a message, in their order.
+/// Splits a message into datagrams, in order.
 pub fn split(kind: Kind, id: u32, message: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     let count = message.len().div_ceil(BODY).max(1);
     (0..count).map(move |at| {
@@ -125,16 +125,16 @@ pub fn split(kind: Kind, id: u32, message: &[u8]) -> impl Iterator<Item = Vec<u8
     })
 }
 
-/// A frame on a transport without datagrams: its length before it, 32 bits, little endian.
+/// Encodes a frame for a transport without datagrams, prefixed with its length (32 bits, little endian).
 pub fn prefixed(datagram: &[u8]) -> Vec<u8> {
     let length = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes(), datagram].concat()
 }
 
-/// Takes the first whole frame off a stream's bytes: the datagram and how many bytes it took; none where more must come.
+/// Takes the first complete frame off a stream: the datagram and the number of bytes it took; `None` if more bytes are needed.
 ///
 /// # Errors
-/// [`BridgeError::Size`] for a frame longer than any may be.
+/// [`BridgeError::Size`] for a frame that exceeds the maximum length.
 pub fn unprefixed(stream: &[u8]) -> Result<Option<(&[u8], usize)>, BridgeError> {
     let Some((length, rest)) = stream.split_first_chunk::<4>() else {
         return Ok(None);

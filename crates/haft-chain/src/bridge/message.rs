@@ -1,4 +1,4 @@
-//! Messages of a script: put together from frames, bounded, and read.
+//! Messages of a script: assembled from frames, bounded, and parsed.
 
 use std::collections::HashSet;
 
@@ -10,28 +10,28 @@ use serde_json::value::RawValue;
 use crate::bridge::frame::{Frame, Kind};
 use crate::bridge::{BridgeError, DEPTH, MESSAGE, PUT, TOTAL};
 
-/// What a script says.
+/// A message from a script.
 #[derive(Debug)]
 pub enum Message {
-    /// It calls a tool.
+    /// The script calls a tool.
     Call {
         /// The request.
         id: u32,
         /// The tool's name, as written.
         name: String,
-        /// What the script read of clocks and random sources since the call before: JSON, or nothing.
+        /// What the script read from clocks and random sources since the previous call: JSON, or empty.
         noise: String,
-        /// The arguments, as they came.
+        /// The arguments, as received.
         arguments: String,
     },
-    /// It prints.
+    /// The script prints.
     Out {
-        /// To standard error.
+        /// Whether it prints to standard error.
         err: bool,
-        /// The text, which may end within a character that the next message ends.
+        /// The text, which may end inside a character that the next message completes.
         text: Bytes,
     },
-    /// It keeps bytes.
+    /// The script stores bytes as an artifact.
     Put {
         /// The request.
         id: u32,
@@ -40,58 +40,58 @@ pub enum Message {
         /// The bytes.
         bytes: Bytes,
     },
-    /// It reads a range of an artifact.
+    /// The script reads a range of an artifact.
     Read {
         /// The request.
         id: u32,
-        /// Which, as written.
+        /// The artifact's ref, as written.
         reference: String,
-        /// From here.
+        /// The offset of the first byte.
         offset: u64,
-        /// So many bytes at most.
+        /// The maximum number of bytes.
         length: u64,
     },
-    /// It asks about an artifact.
+    /// The script queries an artifact.
     Info {
         /// The request.
         id: u32,
-        /// Which, as written.
+        /// The artifact's ref, as written.
         reference: String,
     },
-    /// It has ended.
+    /// The script has ended.
     Done(Done),
 }
 
-/// How a script ended, as it says itself.
+/// The end of a script, as the script itself reports it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
-    /// What it came to.
+    /// The script's value.
     #[serde(default)]
     pub value: Option<Box<RawValue>>,
-    /// Why not.
+    /// The error that ended it.
     #[serde(default)]
     pub error: Option<ScriptError>,
 }
 
-/// What ended a script.
+/// The error that ended a script.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptError {
-    /// The exception's class; `Refused` where the script did not start.
+    /// The exception's class; `Refused` if the script did not start.
     #[serde(rename = "type")]
     pub class: String,
-    /// What it says.
+    /// The exception's message.
     pub message: String,
-    /// The script's own frames.
+    /// The frames of the script itself.
     #[serde(default)]
     pub traceback: String,
-    /// The line of the script.
+    /// The line number in the script.
     #[serde(default)]
     pub line: Option<u64>,
 }
 
-/// Puts messages together.
+/// Assembles messages from datagrams.
 #[derive(Debug, Default)]
 pub struct Assembler {
     part: Option<(Kind, u32, Vec<u8>)>,
@@ -100,16 +100,16 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// Takes a datagram; a message where it ends one.
+    /// Takes a datagram; returns the message that it completes, if any.
     ///
     /// # Errors
-    /// [`BridgeError`] says how the datagram breaks the protocol: the bridge is to be closed then.
+    /// [`BridgeError`] describes how the datagram violates the protocol: close the bridge then.
     pub fn take(&mut self, datagram: &[u8]) -> Result<Option<Message>, BridgeError> {
         let frame = Frame::decode(datagram)?;
         if !frame.kind.from_script() {
             return Err(BridgeError::Kind(char::from(frame.kind.byte())));
         }
-        // What is printed is bounded where it is kept.
+        // Printed output is bounded where it is stored.
         if !matches!(frame.kind, Kind::Out | Kind::Err) {
             self.total += datagram.len() as u64;
         }
@@ -148,14 +148,14 @@ impl Assembler {
         self.message(kind, id, &body).map(Some)
     }
 
-    /// A request has been answered: its id is free.
+    /// Frees the id of a request that has been answered.
     pub fn answered(&mut self, id: u32) {
         self.open.remove(&id);
     }
 
     fn message(&mut self, kind: Kind, id: u32, body: &[u8]) -> Result<Message, BridgeError> {
         let request = matches!(kind, Kind::Call | Kind::Put | Kind::Read | Kind::Info);
-        // An id says which answer is whose: none, or one that is in use, says nothing.
+        // The id pairs a request with its answer: 0 or an id in use cannot do that.
         if request && (id == 0 || !self.open.insert(id)) {
             return Err(BridgeError::Id(id));
         }
@@ -184,7 +184,7 @@ fn text(bytes: &[u8], what: &'static str) -> Result<String, BridgeError> {
     Ok(text.to_owned())
 }
 
-/// What stands before a newline, and what after it.
+/// Splits at the first newline: the bytes before it, and those after it.
 fn line<'a>(bytes: &'a [u8], what: &'static str) -> Result<(&'a [u8], &'a [u8]), BridgeError> {
     let end = memchr::memchr(b'\n', bytes).ok_or(BridgeError::Malformed(what))?;
     let rest = bytes.get(end + 1..).unwrap_or_default();
@@ -203,7 +203,7 @@ fn call(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
         id,
         name: text(name, WHAT)?,
         noise,
-        // What is not JSON is the executor's to refuse, like everybody's.
+        // The executor refuses invalid JSON, as it does for any client.
         arguments: text(arguments, WHAT)?,
     })
 }

@@ -1,21 +1,21 @@
-//! What the host answers: an outcome as a script sees it.
+//! Encodes the host's answers: an outcome as a script sees it.
 
 use haft::error::{ErrorKind, bounded};
 use haft::result::{Artifact, Failure, Outcome, Status};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// Media of a call, written to the script's folder.
+/// Media of a call, as a file in the script's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MediaFile {
-    /// Where the script finds it.
+    /// The path by which the script finds it.
     pub path: String,
-    /// What it is.
+    /// Its media type.
     pub media_type: String,
-    /// Its bytes are kept under this ref, too; empty where the host keeps none.
+    /// The ref of the artifact with its bytes; empty if the host stores none.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
@@ -35,7 +35,7 @@ struct Reply<'a> {
     seq: u64,
 }
 
-/// The answer to call `seq`.
+/// Returns the answer to call `seq`.
 pub fn outcome(seq: u64, outcome: &Outcome, files: &[MediaFile]) -> String {
     let reply = Reply {
         status: outcome.status,
@@ -49,7 +49,7 @@ pub fn outcome(seq: u64, outcome: &Outcome, files: &[MediaFile]) -> String {
     serde_json::to_string(&reply).unwrap_or_else(|_| "{\"status\":\"error\"}".to_owned())
 }
 
-/// The answer to a `put` or an `info`.
+/// Returns the answer to a `put` or an `info`.
 pub fn artifact(reference: &str, media_type: &str, bytes: u64) -> String {
     #[derive(Serialize)]
     struct ArtifactReply<'a> {
@@ -66,7 +66,7 @@ pub fn artifact(reference: &str, media_type: &str, bytes: u64) -> String {
     serde_json::to_string(&reply).unwrap_or_default()
 }
 
-/// The answer to a request that cannot be met.
+/// Returns the answer to a request that failed.
 pub fn refused(kind: ErrorKind, message: &str) -> String {
     let error = Failure {
         kind,

@@ -1,4 +1,4 @@
-//! `End`: how a script ended, and what the chain's result says of it.
+//! `End`: how a script ended, and the chain's result that follows from it.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use haft::text::clip;
 
 /// How a script ended.
 pub(super) enum End {
-    /// It said so itself.
+    /// The script reported its end.
     Done(Done),
-    /// It ended without a word: killed, crashed, out of memory, or by its own doing.
+    /// The script ended without a report: killed, crashed, out of memory, or by its own doing.
     Silent,
-    /// It did what no script does.
+    /// The script violated the protocol.
     Broken(BridgeError),
-    /// The host will not go on with it.
+    /// The host stopped it because of an error.
     Stopped(ToolError),
-    /// It took too long.
+    /// The script took too long.
     Late(Duration),
     /// The session was cancelled.
     Cancelled,
-    /// One of its calls waits for an approval, and nobody waits here: it goes on when that is decided.
+    /// One of its calls waits for an approval, but no client waits here: the chain resumes once that is decided.
     Suspended {
-        /// What is waited for.
+        /// The id of the approval request.
         approval: String,
-        /// What the call said of it.
+        /// The call's text about it.
         words: String,
     },
 }
 
 impl End {
-    /// The honest word for it.
+    /// Returns the status that reports this end honestly.
     pub(super) fn status(&self) -> Status {
         match self {
             Self::Done(Done { error: None, .. }) => Status::Ok,
@@ -45,7 +45,7 @@ impl End {
         }
     }
 
-    /// The same in a session that was cancelled: a failure is the cancellation; what had ended otherwise stays.
+    /// Returns the end for a cancelled session: an error becomes a cancellation; any other end stays.
     pub(super) fn of_cancelled(self) -> Self {
         match self.status() {
             Status::Error => Self::Cancelled,
@@ -53,7 +53,7 @@ impl End {
         }
     }
 
-    /// What the chain came to, and what is to be said of that behind what the script printed.
+    /// Returns the chain's result, and the text to add after what the script printed.
     pub(super) fn result(
         self,
         scope: &ChildRun,
@@ -102,7 +102,7 @@ impl End {
     }
 }
 
-/// One line for a person: the calls and how they ended, and how much was printed.
+/// Returns one line for the user: the calls and how they ended, and how much was printed.
 fn summary(scope: &ChildRun, printed: u64) -> String {
     let trace = scope.trace();
     let count = |status: Status| trace.iter().filter(|call| call.status == status).count();

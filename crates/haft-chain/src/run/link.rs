@@ -1,4 +1,4 @@
-//! `Link`: the host's end of the bridge. It never waits for a script that does not read.
+//! `Link`: the host's end of the bridge. It never blocks on a script that does not read.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,11 +19,11 @@ pub(super) struct Link<'w> {
     watch: Watch,
 }
 
-/// What came.
+/// The result of a receive.
 pub(super) enum Received {
     /// A part of a message.
     Part,
-    /// A whole one.
+    /// A complete message.
     Message(Message),
     /// The script's end is closed.
     Closed,
@@ -41,7 +41,7 @@ impl<'w> Link<'w> {
         }
     }
 
-    /// Receives a frame. Safe to drop and to ask again. `alone` is whether the script is all that is waited for.
+    /// Receives a frame. Cancel safe. `alone` says whether the script is the only thing to wait for.
     pub(super) async fn recv(&mut self, alone: bool) -> Result<Received, BridgeError> {
         while alone && self.watch.looks() {
             match self.worker.try_recv(&mut self.buffer) {
@@ -70,7 +70,7 @@ impl<'w> Link<'w> {
         Ok(message.map_or(Received::Part, Received::Message))
     }
 
-    /// Answers a request, or begins the script (id 0).
+    /// Answers a request, or starts the script (id 0).
     pub(super) fn send(&mut self, kind: Kind, id: u32, message: &[u8]) -> Result<(), BridgeError> {
         self.assembler.answered(id);
         self.watch.again();
@@ -78,7 +78,7 @@ impl<'w> Link<'w> {
             if self.outbox.is_empty() {
                 match self.worker.try_send(&frame) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    // A closed end is seen by the next receive.
+                    // The next receive notices a closed end.
                     Ok(()) | Err(_) => continue,
                 }
             }
@@ -91,12 +91,12 @@ impl<'w> Link<'w> {
         Ok(())
     }
 
-    /// Whether frames wait for room.
+    /// Returns whether frames wait for room.
     pub(super) fn is_behind(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// Receives a frame, or sends the one that waits longest: then nothing came. Safe to drop and to ask again.
+    /// Receives a frame, or sends the oldest queued one and returns `None`. Cancel safe.
     pub(super) async fn both(&mut self) -> Option<Result<Received, BridgeError>> {
         let sent = async {
             match self.outbox.front() {
@@ -116,7 +116,7 @@ impl<'w> Link<'w> {
                 self.outbox.pop_front();
                 None
             }
-            // A closed end is seen by the next receive.
+            // The next receive notices a closed end.
             Err(Err(_)) => {
                 self.outbox.clear();
                 self.waiting = 0;

@@ -1,4 +1,4 @@
-//! Media of calls: pictures and sound become files in the script's folder, and artifacts of the run.
+//! Media of calls: images and sounds become files in the script's folder, and artifacts of the run.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,17 +12,17 @@ use crate::bridge::reply::MediaFile;
 use crate::engine::Worker;
 use crate::files;
 
-/// Largest picture or sound that becomes a file: what the folder can hold.
+/// Maximum size of an image or sound that becomes a file: the capacity of the folder.
 const MOST: u64 = 64 << 20;
 
-/// A picture or a sound: its type, its bytes, its ref where it is kept already.
+/// An image or a sound: its type, its bytes, and its ref if it is already stored.
 struct Piece {
     media_type: String,
     bytes: Bytes,
     reference: Option<ArtifactRef>,
 }
 
-/// Writes a call's media before the script hears of them.
+/// Writes a call's media before the script gets the answer.
 pub(super) async fn keep(
     context: &CallContext,
     worker: &dyn Worker,
@@ -38,7 +38,7 @@ pub(super) async fn keep(
         let name = files::media_name(&outcome.tool, seq, index, &piece.media_type);
         index += 1;
         if let Err(error) = files::write_media(worker.folder(), &name, &piece.bytes) {
-            // Its folder is the script's own: full, or made unusable by it.
+            // The folder is the script's own: the script may have filled it or made it unusable.
             tracing::debug!(%error, name, "media of a call were not written");
             continue;
         }
@@ -64,7 +64,7 @@ async fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
             bytes: STANDARD.decode(data).ok()?.into(),
             reference: None,
         }),
-        // What was too large to be returned was kept aside.
+        // Content too large to be returned was stored as an artifact.
         Content::ResourceLink {
             uri,
             mime_type: Some(media_type),
@@ -83,7 +83,7 @@ async fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
     }
 }
 
-/// Writes the media of a recorded answer once more, from their artifacts.
+/// Writes the media of a recorded answer again, from their artifacts.
 pub(super) async fn restore(context: &CallContext, worker: &dyn Worker, reply: &str) {
     #[derive(Deserialize)]
     struct Reply {

@@ -1,4 +1,4 @@
-//! `Output`: what a script prints: kept whole aside, live for screens.
+//! `Output`: what a script prints: kept as a whole in a log, and shown live.
 
 use std::io;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use haft::progress::{Progress, Stream};
 use haft::shape::long::Long;
 use haft_sandbox::{DEFAULT_LOG_CAP, Log, Spool};
 
-/// Newest bytes shown of an output of which not all was kept.
+/// Number of newest bytes shown of an output that was not kept completely.
 const NEWEST: usize = 64 << 10;
 
-/// Both streams of a script, in the order in which they came.
+/// Both streams of a script, in order of arrival.
 pub(crate) struct Output {
     log: Arc<Printed>,
     progress: Progress,
-    /// Not shown yet, of one stream.
+    /// Output of one stream that was not shown yet.
     gathered: Vec<u8>,
     stream: Stream,
     shown: Option<Instant>,
     used: [bool; 2],
 }
 
-/// What was printed, to be kept as an artifact.
+/// The printed output, to be stored as an artifact.
 struct Printed(Log);
 
 impl Source for Printed {
@@ -54,7 +54,7 @@ impl Output {
         }
     }
 
-    /// Takes a piece.
+    /// Takes a piece of output.
     pub(super) fn take(&mut self, err: bool, bytes: &[u8]) {
         self.log.0.append(bytes);
         if self.progress.is_watched() {
@@ -77,13 +77,13 @@ impl Output {
         }
     }
 
-    /// When what is gathered must be shown; none where nothing is.
+    /// Returns when the gathered output must be shown; `None` if there is none.
     pub(super) fn due(&self) -> Option<Instant> {
         let shown = self.shown.filter(|_| !self.gathered.is_empty())?;
         Some(shown + self.progress.pace().gather)
     }
 
-    /// Shows what is gathered, but for a character of which a half has come.
+    /// Shows the gathered output, except for an incomplete character at its end.
     pub(super) fn flush(&mut self) {
         let whole = match std::str::from_utf8(&self.gathered) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -107,7 +107,7 @@ impl Output {
         self.shown = Some(Instant::now());
     }
 
-    /// Ends the streams that were used.
+    /// Closes the streams that were used.
     pub(super) fn close(&mut self) {
         self.flush_all();
         for (used, stream) in self.used.iter().zip([Stream::Stdout, Stream::Stderr]) {
@@ -117,12 +117,12 @@ impl Output {
         }
     }
 
-    /// Bytes that were printed.
+    /// Returns the number of bytes printed.
     pub(super) fn total(&self) -> u64 {
         self.log.0.total()
     }
 
-    /// All that was printed.
+    /// Returns everything that was printed.
     pub(super) fn long(&self) -> Long {
         let (total, kept) = (self.total(), self.log.size());
         let newest = total.saturating_sub(NEWEST as u64).max(kept);

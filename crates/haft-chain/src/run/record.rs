@@ -1,4 +1,4 @@
-//! `Record`: a chain's journal, and the answers from it where a chain runs again.
+//! `Record`: a chain's journal, and the answers from it when a chain is resumed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,33 +20,33 @@ use serde_json::value::RawValue;
 #[cfg(test)]
 mod tests;
 
-/// Most bytes that the noise of one chain takes in its journal: all of it goes back to the script in one message.
+/// Maximum number of bytes of noise of one chain in its journal: all of it goes back to the script in one message.
 const NOISE: usize = 8 << 20;
 
-/// A chain's entries: written as it goes, read again where it goes on.
+/// A chain's entries: written while it runs, read back when it is resumed.
 pub(crate) struct Record {
     journal: Option<Arc<dyn Journal>>,
     run: RunId,
     chain: CallId,
     open: bool,
-    /// Bytes of noise that were written.
+    /// The number of bytes of noise written.
     noise: usize,
     replay: Option<Replay>,
     /// How the chain's call is resumed.
     resumption: Option<Resumption>,
-    /// The script was sent to its interpreter.
+    /// Whether the script was sent to its interpreter.
     sent: bool,
 }
 
-/// What is still to be answered from a record.
+/// The part of a record that is still to be replayed.
 struct Replay {
     calls: Vec<Entry>,
     ends: Vec<u64>,
-    /// How many of `ends` were answered.
+    /// The number of `ends` already answered.
     answered: usize,
-    /// Requests that wait for their turn, by the number of their call.
+    /// Requests waiting for their turn, by call number.
     waiting: HashMap<u64, u32>,
-    /// Answers of calls that run live, for which it is too early.
+    /// Answers of calls that ran live, whose turn has not come yet.
     early: Vec<Answer>,
 }
 
@@ -54,27 +54,27 @@ struct Replay {
 struct Entry {
     call: JournalCall,
     reply: Option<String>,
-    /// How many replies the script had seen when it made it.
+    /// The number of replies that the script had seen when it made the call.
     seen: u64,
 }
 
-/// An answer that goes to the script now.
+/// An answer to send to the script now.
 pub(super) struct Answer {
     pub(super) id: u32,
     pub(super) reply: String,
-    /// It comes from the record, with its media.
+    /// Whether it comes from the record, with its media.
     pub(super) recorded: bool,
 }
 
-/// What is to be done about a call.
+/// What to do with a call.
 pub(super) enum Step {
-    /// It runs.
+    /// Run it.
     Run,
-    /// It is answered from the record, when its turn comes; this was its status.
+    /// Answer it from the record when its turn comes; this was its status.
     Replay(Status),
 }
 
-/// What a call says, and where it stands.
+/// A call as the script sent it, with its number and id.
 pub(super) struct CallRequest<'a> {
     pub(super) seq: u64,
     pub(super) id: u32,
@@ -91,7 +91,7 @@ fn unwritten(error: JournalError) -> ToolError {
 }
 
 impl Record {
-    /// A chain that nobody records.
+    /// Creates a record for a chain without a journal.
     pub(crate) fn none(run: RunId, chain: CallId) -> Self {
         Self {
             journal: None,
@@ -105,7 +105,7 @@ impl Record {
         }
     }
 
-    /// Begins to record a chain.
+    /// Starts recording a chain.
     pub(crate) async fn begin(
         journal: Arc<dyn Journal>,
         run: RunId,
@@ -118,7 +118,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes that the chain begins. It is open before that is known: dropped meanwhile, it is closed again.
+    /// Records the chain's start. The chain counts as open before the write completes: if dropped meanwhile, it is closed again.
     async fn write_start(&mut self, start: &ChainStart) -> Result<(), ToolError> {
         let Some(journal) = &self.journal else {
             return Ok(());
@@ -131,7 +131,7 @@ impl Record {
         })
     }
 
-    /// Goes on with a recorded chain. A call that began and did not end stops it, unless its tool may run twice.
+    /// Resumes a recorded chain. Fails if a call was started but has no answer, unless its tool may run twice.
     pub(crate) async fn resume(
         journal: Arc<dyn Journal>,
         run: RunId,
@@ -142,7 +142,7 @@ impl Record {
         let unsafe_twice = |entry: &&RecordedCall| {
             let tool = tools.entry(&entry.call.tool).map(|tool| tool.spec());
             let twice = tool.is_some_and(|spec| spec.idempotent);
-            // What changes something is on the record before it does; a tool that is suspended after it ran goes on then.
+            // A tool with side effects is recorded before it runs; a tool that suspends after it ran is then resumed.
             let recorded = |spec: &&Arc<ToolSpec>| {
                 spec.risk >= Risk::High || spec.suspension == Suspension::After
             };
@@ -174,17 +174,17 @@ impl Record {
         record.noise = noise;
         record.replay = Some(replay);
         record.resumption = resumption.cloned();
-        // Begun again as it was, it is the same chain: what it had is still its own.
+        // Restarted unchanged, it is the same chain and keeps everything it had.
         record.write_start(&recorded.start).await?;
         Ok(record)
     }
 
-    /// Whether what the script reads of clocks and random sources is to be sent along.
+    /// Returns whether the script must send what it reads from clocks and random sources.
     pub(super) fn is_kept(&self) -> bool {
         self.journal.is_some()
     }
 
-    /// What the script reads of clocks and random sources, once more, call by call.
+    /// Returns what the script read from clocks and random sources, call by call, to be replayed.
     pub(super) fn noise(&self) -> Vec<Box<RawValue>> {
         let calls = self.replay.iter().flat_map(|replay| &replay.calls);
         let empty = || RawValue::from_string("[]".to_owned()).ok();
@@ -197,7 +197,7 @@ impl Record {
             .collect()
     }
 
-    /// Takes a call in, before it is dispatched.
+    /// Records a call before it is dispatched.
     pub(super) async fn call(&mut self, asked: CallRequest<'_>) -> Result<Step, ToolError> {
         let Some(journal) = &self.journal else {
             return Ok(Step::Run);
@@ -232,12 +232,12 @@ impl Record {
         }
         Ok(match &entry.reply {
             Some(reply) => Step::Replay(status_of(reply)),
-            // It has not run or is safe to run twice, or the chain would not have begun again.
+            // It has not run or is safe to run twice; otherwise the chain would not have been resumed.
             None => Step::Run,
         })
     }
 
-    /// Takes the answer of a call that ran, before it is told.
+    /// Records the answer of a finished call, before it is sent.
     pub(super) async fn end(&mut self, seq: u64, answer: Answer) -> Result<Vec<Answer>, ToolError> {
         if let Some(journal) = &self.journal {
             let written = journal.end(&self.run, &self.chain, seq, &answer.reply);
@@ -251,12 +251,12 @@ impl Record {
         Ok(replay.due(0))
     }
 
-    /// The answers whose turn it is after `calls` calls have come in.
+    /// Returns the answers that are due once `calls` calls have been received.
     pub(super) fn due(&mut self, calls: u64) -> Vec<Answer> {
         self.replay.as_mut().map_or_else(Vec::new, |r| r.due(calls))
     }
 
-    /// Leaves it open, to be resumed.
+    /// Leaves the chain open, to be resumed.
     pub(super) async fn leave(&mut self) {
         if std::mem::take(&mut self.open)
             && let Some(left) = self.suspend()
@@ -265,18 +265,18 @@ impl Record {
         }
     }
 
-    /// The script is sent: from here on it may do something.
+    /// Notes that the script was sent: from now on it may have effects.
     pub(super) fn sent(&mut self) {
         self.sent = true;
     }
 
-    /// Whether the process stops, and leaves a resumed chain to whoever resumes it next.
+    /// Returns whether the process is stopping, and leaves a resumed chain to the process that resumes it next.
     pub(super) fn is_left(&self) -> bool {
         let resumption = self.resumption.as_ref();
         self.replay.is_some() && resumption.is_some_and(Resumption::is_leaving)
     }
 
-    /// The script does not begin. A chain that was to be resumed stays as it was.
+    /// Ends a chain whose script did not start. A chain that was to be resumed stays unchanged.
     pub(crate) async fn not_begun(&mut self) {
         if self.replay.is_some() {
             self.leave().await;
@@ -285,7 +285,7 @@ impl Record {
         }
     }
 
-    /// Closes it.
+    /// Closes the chain.
     pub(super) async fn close(&mut self, status: Status) {
         if std::mem::take(&mut self.open)
             && let Some(closed) = self.end_with(status)
@@ -294,13 +294,13 @@ impl Record {
         }
     }
 
-    /// Begins to release the chain in the journal, which finishes it.
+    /// Starts to release the chain in the journal, which completes the write.
     fn suspend(&self) -> Option<Written<'_, ()>> {
         let journal = self.journal.as_ref()?;
         Some(journal.suspend(&self.run, &self.chain))
     }
 
-    /// Begins to close the chain in the journal, which finishes it.
+    /// Starts to close the chain in the journal, which completes the write.
     fn end_with(&self, status: Status) -> Option<Written<'_, ()>> {
         if let Some(resumption) = &self.resumption {
             resumption.over();
@@ -311,8 +311,8 @@ impl Record {
 }
 
 impl Replay {
-    /// A recorded answer goes out when all calls have come in that were made before the script saw it, in the order in
-    /// which the answers went out the first time; those of calls that run now follow.
+    /// Returns the due answers. A recorded answer is due once all calls have been received that preceded it the first time; answers
+    /// keep their original order, and those of calls that run now follow.
     fn due(&mut self, calls: u64) -> Vec<Answer> {
         let mut due = Vec::new();
         let next = usize::try_from(calls).unwrap_or(usize::MAX);
@@ -350,21 +350,21 @@ impl Drop for Record {
         } else {
             self.end_with(Status::Cancelled)
         };
-        // The journal finishes what it cannot do at once, and says itself where that fails.
+        // The journal completes what it cannot do at once, and reports a failure itself.
         if let Some(ended) = ended.and_then(FutureExt::now_or_never) {
             note(&self.run, ended);
         }
     }
 }
 
-/// Logs that the end of a chain is not in the journal: nothing can be done about it any more.
+/// Logs that the end of a chain could not be written to the journal: nothing more can be done about it.
 fn note(run: &RunId, ended: Result<(), JournalError>) {
     if let Err(error) = ended {
         tracing::error!(%run, %error, "record the end of a chain in its journal");
     }
 }
 
-/// Replies seen, and what was read.
+/// Parses the number of replies seen, and what was read.
 fn noise_of(noise: &str) -> Option<(u64, Box<RawValue>)> {
     serde_json::from_str(noise).ok()
 }

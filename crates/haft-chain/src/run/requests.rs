@@ -1,4 +1,4 @@
-//! Requests of a script about artifacts. A store may take its time: the script's calls go on meanwhile.
+//! Requests of a script about artifacts. A store may be slow: the script's calls continue meanwhile.
 
 use bytes::Bytes;
 use futures_util::stream::FuturesUnordered;
@@ -10,44 +10,44 @@ use haft::text::clip;
 
 use crate::bridge::{RANGE, reply};
 
-/// Most requests at once. While there are as many, no message of the script is read: each may hold megabytes.
+/// Maximum number of requests at once. At that number, no message of the script is read: each may hold megabytes.
 pub(super) const AT_ONCE: usize = 4;
 
-/// The requests that are under way.
+/// The requests in progress.
 pub(super) type Requests = FuturesUnordered<BoxFuture<'static, Answered>>;
 
-/// A request that was answered.
+/// An answered request.
 pub(super) struct Answered {
-    /// The request.
+    /// The id of the request.
     pub(super) id: u32,
-    /// Its answer, or why there is none.
+    /// Its answer, or the error.
     pub(super) answer: Result<Answer, ToolError>,
 }
 
 /// An answer to a request.
 pub(super) enum Answer {
-    /// What is known of an artifact, as JSON.
+    /// The description of an artifact, as JSON.
     Artifact(String),
-    /// A part of one.
+    /// A range of an artifact.
     Bytes(Bytes),
 }
 
-/// What a script wants of the run's artifacts.
+/// A request about the run's artifacts.
 pub(super) enum Request {
     /// Stores bytes.
     Put { media_type: String, bytes: Bytes },
-    /// Reads so many bytes.
+    /// Reads a range of bytes.
     Read {
         reference: String,
         offset: u64,
         length: u64,
     },
-    /// Asks what is known of one.
+    /// Queries an artifact.
     Info { reference: String },
 }
 
 impl Request {
-    /// Begins to answer it.
+    /// Starts answering it.
     pub(super) fn begin(self, id: u32, context: &CallContext) -> BoxFuture<'static, Answered> {
         let artifacts = context.artifacts();
         Box::pin(async move {
@@ -94,7 +94,7 @@ fn absent(error: &ArtifactError) -> ToolError {
     ToolError::not_found(error.to_string())
 }
 
-/// A ref, as a script writes it.
+/// Parses a ref that a script wrote.
 fn known(reference: &str) -> Result<ArtifactRef, ToolError> {
     ArtifactRef::parse(reference).ok_or_else(|| {
         let shown = clip(reference, 80);

@@ -1,4 +1,4 @@
-//! `Room`: the script's folder, filled from the run's own before it runs and kept there afterwards.
+//! `Room`: the script's folder, filled from the run's own folder before it runs and copied back afterwards.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::engine::Worker;
 use crate::files::{self, Copied, Known};
 
-/// How long an ended script's tree may take to be gone; the kernel needs a fraction of it.
+/// How long the process tree of an ended script may take to be gone; the kernel needs a fraction of it.
 const GONE: Duration = Duration::from_secs(5);
 
 /// A filled folder.
@@ -16,7 +16,7 @@ pub(super) struct Room {
     known: Known,
 }
 
-/// Fills the script's folder; a run's folder that is not there is empty.
+/// Fills the script's folder; a missing run folder counts as empty.
 pub(super) async fn fill(worker: &dyn Worker, folder: Option<PathBuf>) -> Room {
     let own = folder.as_deref().and_then(|path| files::folder(path).ok());
     let own = own.filter(|own| !files::is_empty(own.as_fd()));
@@ -28,13 +28,13 @@ pub(super) async fn fill(worker: &dyn Worker, folder: Option<PathBuf>) -> Room {
 }
 
 impl Room {
-    /// Keeps what the script left; why something was not kept.
+    /// Copies back what the script left; returns why something was not kept.
     pub(super) async fn empty(self, worker: &dyn Worker) -> Option<String> {
         let path = self.folder?;
         if files::is_empty(worker.folder()) {
             return None;
         }
-        // Nobody writes there any more when its tree is gone.
+        // Once its process tree is gone, nothing can write there any more.
         gone(worker).await;
         let scripts = worker.folder().try_clone_to_owned();
         let made = std::fs::create_dir_all(&path).and_then(|()| files::folder(&path));
@@ -45,14 +45,14 @@ impl Room {
     }
 }
 
-/// Waits until the script's whole tree is gone.
+/// Waits until the script's whole process tree is gone.
 pub(super) async fn gone(worker: &dyn Worker) {
     if tokio::time::timeout(GONE, worker.ended()).await.is_err() {
         tracing::error!("a script that was ended is still there");
     }
 }
 
-/// Copies beside the other work of this thread: there may be much.
+/// Copies on a blocking thread: there may be a lot.
 async fn copied(from: OwnedFd, to: OwnedFd, known: Known) -> Copied {
     let copy = move || files::copy(from.as_fd(), to.as_fd(), &known);
     let copied = tokio::task::spawn_blocking(copy).await;

@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 
 use crate::run::record::Record;
 
-/// What is to run.
+/// The script to run.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
-    /// The script.
+    /// The source code.
     pub(crate) code: &'a str,
-    /// What its random numbers begin with.
+    /// The seed of its random numbers.
     pub(crate) seed: u64,
 }
 
@@ -32,19 +32,19 @@ struct Start<'a> {
     noise: Vec<Box<RawValue>>,
 }
 
-/// What a call must and may have.
+/// The arguments of a tool.
 #[derive(Serialize)]
 struct Signature<'a> {
-    /// Required.
+    /// Required arguments.
     r: Vec<&'a str>,
-    /// Known.
+    /// Known arguments.
     p: Vec<&'a str>,
-    /// Whether others are let in.
+    /// Whether others are allowed.
     o: bool,
 }
 
 impl Script<'_> {
-    /// The message that starts it.
+    /// Returns the message that starts the script.
     pub(super) fn message(
         &self,
         scope: &ChildRun,
@@ -72,7 +72,7 @@ impl Script<'_> {
         for entry in entries {
             let name = entry.spec().name.as_str();
             start.names.push(name);
-            // Of a dotted name each part stands for itself.
+            // Each part of a dotted name is a name of its own in the script.
             let last = name.rsplit('.').next().unwrap_or(name);
             if memchr::memmem::find(self.code.as_bytes(), last.as_bytes()).is_some() {
                 start.signatures.insert(name, signature(entry.spec()));

@@ -1,21 +1,21 @@
-//! `Watch`: for moments in which the next frame is likely, a look at the socket again and again instead of sleep.
+//! `Watch`: polls the socket instead of sleeping at moments when the next frame is likely.
 //!
 //! An idle processor takes longer to wake (tens to hundreds of microseconds in a virtual machine) than a script takes to
-//! make its next call. So for a short time after each message the host keeps looking, by yielding to whatever else its
-//! runtime has to do: a chain that runs alone does, and only where there is a processor to spare.
+//! make its next call. So the host keeps polling for a short time after each message, and yields to the other tasks of its
+//! runtime in between: only for a chain that runs alone, and only if there is a processor to spare.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a script is expected to take to its first message.
+/// How long a script is expected to take until its first message.
 const FIRST: Duration = Duration::from_micros(1500);
-/// The same from an answer to the next call.
+/// How long a script is expected to take from an answer to the next call.
 const NEXT: Duration = Duration::from_micros(60);
-/// How often a script looks for an answer before it sleeps: about a microsecond each.
+/// How often a script polls for an answer before it sleeps: each takes about a microsecond.
 const LOOKS: u32 = 25;
 
-/// Whether to look, for the chains of one tool.
+/// Decides whether to poll, for all chains of one tool.
 #[derive(Debug, Clone)]
 pub(crate) struct Looking {
     running: Arc<AtomicUsize>,
@@ -23,7 +23,7 @@ pub(crate) struct Looking {
 }
 
 impl Looking {
-    /// It is worth it where this machine has a second processor.
+    /// Polling pays off if this machine has a second processor.
     pub(crate) fn new() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -32,19 +32,19 @@ impl Looking {
         }
     }
 
-    /// A chain is there, from before it has an interpreter: what makes that one needs a processor, too.
+    /// Registers a chain, before it has an interpreter: creating that needs a processor, too.
     pub(crate) fn enter(&self) -> Present {
         self.running.fetch_add(1, Ordering::Relaxed);
         Present(Arc::clone(&self.running))
     }
 
-    /// How often a script looks before it sleeps.
+    /// Returns how often a script polls before it sleeps.
     pub(crate) fn of_script(&self) -> u32 {
         if self.spare { LOOKS } else { 0 }
     }
 }
 
-/// A chain that is there.
+/// A registered chain.
 #[derive(Debug)]
 pub(crate) struct Present(Arc<AtomicUsize>);
 
@@ -62,7 +62,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Looks for a script's first message.
+    /// Starts polling for a script's first message.
     pub(super) fn new(looking: Looking) -> Self {
         Self {
             looking,
@@ -70,12 +70,12 @@ impl Watch {
         }
     }
 
-    /// Something came or went: the next message is likely to follow.
+    /// Extends the polling after a message in either direction: the next one is likely to follow.
     pub(super) fn again(&mut self) {
         self.until = self.until.max(Instant::now() + NEXT);
     }
 
-    /// Whether to look once more.
+    /// Returns whether to poll once more.
     pub(super) fn looks(&self) -> bool {
         self.looking.spare
             && self.looking.running.load(Ordering::Relaxed) == 1
