@@ -1,4 +1,4 @@
-//! `Agent`: the loop. It asks the model, has the executor run what the model calls, and asks again, until there is an answer.
+//! `Agent`: the loop. It asks the model, has the executor run the model's calls, and asks again, until there is an answer.
 
 use std::io;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ mod prepare;
 mod settle;
 mod unknown;
 
-/// A model, an executor, a session, and the conversation that they have.
+/// A model, an executor, a session, and their conversation.
 ///
-/// What is said and done is kept entry by entry in a [`Conversation`]; an agent that is made anew from it goes on where the other one
-/// was, and no call runs twice.
+/// A [`Conversation`] records each step as an entry; a new agent created from it continues where the previous one stopped,
+/// and no call runs twice.
 #[derive(Debug)]
 pub struct Agent {
     model: Arc<dyn Model>,
@@ -50,33 +50,33 @@ pub struct Agent {
     system: String,
 }
 
-/// Why a run broke off. The history holds all that happened before: [`Agent::resume`] tries again.
+/// The reason why a run failed. The history holds everything that happened before: [`Agent::resume`] tries again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
     /// The model did not answer.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The conversation cannot be kept. What it could not take in did not happen.
+    /// The conversation cannot be written. An entry that could not be written did not take effect.
     #[error("cannot keep the conversation: {0}")]
     Conversation(#[from] io::Error),
-    /// A prompt that says nothing: providers refuse it, and the conversation could not go on with it.
+    /// The prompt is blank: providers refuse it, and the conversation could not continue with it.
     #[error("the prompt is empty; say what is to be done")]
     Empty,
-    /// A prompt came while calls of the last turn have no answer.
+    /// A prompt was given while calls of the last turn have no answer.
     #[error("{0} calls of the last turn have no answer yet; resume the run first")]
     Open(usize),
-    /// A skill cannot be loaded, or cannot be put in force again.
+    /// A skill cannot be loaded or reactivated.
     #[error("skill {name}: {why}")]
     Skill {
         /// Its name.
         name: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
 }
 
-/// What is to be done next.
+/// What to do next.
 enum Next {
     Ask,
     Calls,
@@ -84,7 +84,7 @@ enum Next {
 }
 
 impl Agent {
-    /// An agent with the default options, whose conversation is kept in memory.
+    /// Creates an agent with the default options, whose conversation is kept in memory.
     pub fn new(model: impl Model + 'static, executor: Executor, session: Session) -> Self {
         let model: Arc<dyn Model> = Arc::new(model);
         let options = Options::default();
@@ -105,7 +105,7 @@ impl Agent {
         }
     }
 
-    /// The same with these options. To be said before [`keep_in`](Self::keep_in).
+    /// Sets the options. Must be called before [`keep_in`](Self::keep_in).
     pub fn with_options(mut self, options: Options) -> Self {
         self.history.prices = options.prices;
         self.offer = Offer::new(self.model.dialect(), &options, self.history.offered.clone());
@@ -113,22 +113,22 @@ impl Agent {
         self
     }
 
-    /// Names these skills to the model: those that the session sees, while it has the tool `load_skill`.
+    /// Lists these skills to the model: those that the session sees, if it has the tool `load_skill`.
     pub fn with_skills(mut self, skills: Arc<SkillSet>) -> Self {
         self.skills = Some(skills);
         self
     }
 
-    /// Tells what happens.
+    /// Sets a watcher that receives the events of runs.
     pub fn with_watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
         self.watcher = Some(watcher);
         self
     }
 
-    /// Keeps the conversation here, and goes on with what it holds.
+    /// Records the conversation here, and continues from the entries that it already has.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// If it cannot be read.
     pub async fn keep_in(
         mut self,
         conversation: Arc<dyn Conversation>,
@@ -138,7 +138,7 @@ impl Agent {
             history.apply(entry);
         }
         self.offer = Offer::new(self.model.dialect(), &self.options, history.offered.clone());
-        // What was declared stays declared, as far as the session's view has it.
+        // Declared tools stay declared, as far as the session's view includes them.
         self.session
             .expand(history.offered.iter().map(String::as_str));
         self.money = Money::spent(history.spent.money);
@@ -147,54 +147,54 @@ impl Agent {
         Ok(self)
     }
 
-    /// Stops calls or the run, from another task.
+    /// Returns a handle that stops calls or the run from another task.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// The session in which its calls run.
+    /// Returns the session in which its calls run.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The history, as the model is told it.
+    /// Returns the history, as sent to the model.
     pub fn messages(&self) -> &[Message] {
         self.history.messages()
     }
 
-    /// What the conversation has used up so far.
+    /// Returns what the conversation has used up so far.
     pub fn spent(&self) -> Spent {
         self.history.spent
     }
 
-    /// Whether calls of the last turn have no answer: [`resume`](Self::resume) goes on with them.
+    /// Returns whether calls of the last turn have no answer: [`resume`](Self::resume) continues with them.
     pub fn is_open(&self) -> bool {
         self.history.open().is_some()
     }
 
-    /// Tells the model something beside the user's words, with the next request.
+    /// Adds a note to the model to the next request, in addition to the user's prompts.
     ///
     /// # Errors
-    /// The conversation cannot be kept, or calls of the last turn have no answer.
+    /// If the conversation cannot be written, or calls of the last turn have no answer.
     pub fn tell(&mut self, text: impl Into<String>) -> Result<(), AgentError> {
         self.check_closed()?;
         self.note(Entry::Host(text.into()))
     }
 
-    /// Says something to the model, and goes on until it has answered.
+    /// Sends a prompt to the model, and runs until it has answered.
     ///
     /// # Errors
-    /// The model does not answer, the conversation cannot be kept, or calls of the last turn have no answer.
+    /// If the model does not answer, the conversation cannot be written, or calls of the last turn have no answer.
     pub async fn run(&mut self, prompt: impl Into<String>) -> Result<Finished, AgentError> {
         self.run_with(vec![Part::Text(prompt.into())]).await
     }
 
-    /// The same for more than text.
+    /// Like [`run`](Self::run), for prompts with more than text.
     ///
     /// # Errors
     /// As for [`run`](Self::run).
     pub async fn run_with(&mut self, prompt: Vec<Part>) -> Result<Finished, AgentError> {
-        // Before anything that takes time: a cancellation meanwhile counts.
+        // Before anything that takes time, so that a cancellation meanwhile takes effect.
         let stop = self.control.begin();
         self.check_closed()?;
         if is_blank(&prompt) {
@@ -207,10 +207,10 @@ impl Agent {
         self.go_on(stop).await
     }
 
-    /// Goes on where an earlier run ended: with calls that waited for a decision, or with a request that failed.
+    /// Continues where an earlier run ended: with calls that waited for a decision, or with a request that failed.
     ///
-    /// A call that has its answer is not run again. One that was approved runs now, by what was shown. One that was about to run when
-    /// its process ended is not run again either: the model hears that it may have run.
+    /// A call that has its answer is not run again. An approved call runs now, exactly as it was shown to the operator. A call that was
+    /// about to run when its process exited is not run again either: the model is told that it may have run.
     ///
     /// # Errors
     /// As for [`run`](Self::run).
@@ -227,7 +227,7 @@ impl Agent {
         Err(AgentError::Open(waiting.count()))
     }
 
-    /// Keeps an entry, and takes it in.
+    /// Records an entry, and applies it to the history.
     fn note(&mut self, entry: Entry) -> Result<(), AgentError> {
         if let Some(conversation) = &self.conversation {
             conversation.append(&entry)?;
@@ -242,7 +242,7 @@ impl Agent {
         }
     }
 
-    /// Turns until an end, bounded by the time that there is.
+    /// Takes turns until the run ends, within the time limit.
     async fn go_on(&mut self, stop: CancellationToken) -> Result<Finished, AgentError> {
         let deadline = self.options.budget.time.map(|time| Instant::now() + time);
         self.restore_skills().await?;
@@ -294,7 +294,7 @@ impl Agent {
         }
     }
 
-    /// What is to be done next, by the history alone. `asked` says whether the model was asked in this run.
+    /// Decides what to do next from the history alone. `asked` says whether the model was asked in this run.
     fn next(&self, asked: bool) -> Next {
         if self.history.open().is_some() {
             return Next::Calls;
@@ -307,7 +307,7 @@ impl Agent {
         match self.history.stop() {
             None if self.history.messages().is_empty() => Next::End(End::Done),
             None | Some(Stop::Pause) => Next::Ask,
-            // A reply that was cut, asked for again.
+            // The model is asked again after a truncated reply.
             Some(Stop::Length) if !asked => Next::Ask,
             Some(Stop::Length) => Next::End(End::Length),
             Some(Stop::Filter) => Next::End(End::Filtered),
@@ -316,13 +316,13 @@ impl Agent {
         }
     }
 
-    /// The end, where the run or its session was ended.
+    /// Returns the end if the run or its session was cancelled.
     fn stopped(&self, stop: &CancellationToken) -> Option<End> {
         let ended = stop.is_cancelled() || self.session.cancellation().is_cancelled();
         ended.then_some(End::Cancelled)
     }
 
-    /// The budget that is used up, if any.
+    /// Returns the budget that is used up, if any.
     fn exceeded(&self, deadline: Option<Instant>) -> Option<End> {
         let (budget, spent) = (&self.options.budget, &self.history.spent);
         let exceeded = match (budget.turns, budget.tokens, budget.money) {
@@ -347,7 +347,7 @@ impl Agent {
         Exceeded::Time(self.options.budget.time.unwrap_or_default())
     }
 
-    /// Asks the model, and keeps its turn.
+    /// Asks the model, and records its turn.
     async fn ask(
         &mut self,
         stop: &CancellationToken,
@@ -395,7 +395,7 @@ impl Agent {
         }
     }
 
-    /// Keeps a reply, and tells of it.
+    /// Records a reply, and reports it.
     fn take_reply(&mut self, reply: Reply) -> Result<Option<End>, AgentError> {
         let (usage, text) = (reply.usage, reply.turn.text());
         let estimate = self.estimate(&reply);
@@ -417,13 +417,13 @@ impl Agent {
     }
 }
 
-/// What came of a request.
+/// The result of a request.
 enum Answer {
     Reply(Result<Reply, ModelError>),
     End(End),
 }
 
-/// Tells what happens while the model answers.
+/// Reports events while the model answers.
 fn tell(watcher: Option<&dyn Watcher>, event: &ModelEvent) {
     let Some(watcher) = watcher else {
         return;
@@ -438,7 +438,7 @@ fn tell(watcher: Option<&dyn Watcher>, event: &ModelEvent) {
     }
 }
 
-/// Waits for a time; for ever where there is none.
+/// Waits until the deadline; forever if there is none.
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

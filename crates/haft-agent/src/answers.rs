@@ -1,4 +1,4 @@
-//! An outcome as the answer to a model's call; an outcome that was kept as JSON, read again.
+//! Converts an outcome to the answer to a model's call, and reads an outcome that was stored as JSON.
 
 use haft::result::{Artifact, Content, Failure};
 use haft::{CallId, Outcome, RunId, Status};
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::conversation::AnswerText;
 
-/// What the model reads of an outcome: its text, then what it can see or hear.
+/// Returns the part of an outcome that the model reads: its text, then images and sounds.
 pub(crate) fn of(outcome: &Outcome) -> AnswerText {
     let mut parts = vec![Part::Text(outcome.to_model())];
     parts.extend(outcome.content.iter().filter_map(media));
@@ -33,7 +33,7 @@ fn media(content: &Content) -> Option<Part> {
     }
 }
 
-/// The members of an outcome's JSON (contract §3) that a model reads something of.
+/// The members of an outcome's JSON (contract §3) that matter to a model.
 #[derive(Deserialize)]
 struct Stored {
     status: Status,
@@ -51,7 +51,7 @@ struct Stored {
     approval: Option<String>,
 }
 
-/// An outcome by its JSON, as that of this call; `None` where the text is no outcome.
+/// Reads an outcome from its JSON, as that of this call; `None` if the text is not an outcome.
 pub(crate) fn stored(text: &str, run: &RunId, call: CallId, tool: &str) -> Option<Outcome> {
     let stored: Stored = serde_json::from_str(text).ok()?;
     let mut outcome = Outcome::new(run.clone(), call, tool, stored.status);

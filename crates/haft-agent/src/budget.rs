@@ -1,17 +1,17 @@
-//! `Budget`: what a conversation may use up; `Spent`: what it has.
+//! `Budget`: what a conversation may use up; `Spent`: what it has used up.
 
 use std::time::Duration;
 
 use haft_wire::Usage;
 use serde::{Deserialize, Serialize};
 
-/// Replies of the model to one prompt, where nothing else is set.
+/// The default limit of the model's replies to one prompt.
 pub const MAX_TURNS: u32 = 100;
 
-/// Bytes of a conversation, where nothing else is set: far more than any model reads at once, and little enough for a machine's memory.
+/// The default limit of a conversation's bytes: far more than any model reads at once, and little enough for a machine's memory.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// What may be used up. `None` is no limit.
+/// The limits of a conversation. `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Replies of the model to one prompt.
@@ -20,14 +20,14 @@ pub struct Budget {
     pub tokens: Option<u64>,
     /// Money in the whole conversation, in the currency of the [`Prices`]; without prices nothing is counted.
     pub money: Option<f64>,
-    /// Bytes that the conversation holds, as the model is told it; one that is compressed holds less again.
+    /// Bytes of the history as sent to the model; compressing it frees some again.
     pub bytes: Option<u64>,
-    /// Wall time of one prompt, waits for people included.
+    /// Wall-clock time of one prompt, including the time spent waiting for users.
     pub time: Option<Duration>,
 }
 
 impl Default for Budget {
-    /// [`MAX_TURNS`], [`MAX_BYTES`], nothing else.
+    /// [`MAX_TURNS`] and [`MAX_BYTES`], no other limits.
     fn default() -> Self {
         Self {
             turns: Some(MAX_TURNS),
@@ -39,20 +39,20 @@ impl Default for Budget {
     }
 }
 
-/// What a million tokens cost, in any currency.
+/// Prices per million tokens, in any currency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
-    /// Read, not from a cache.
+    /// Tokens read, not from a cache.
     pub input: f64,
-    /// Read from a cache.
+    /// Tokens read from a cache.
     pub cached: f64,
-    /// Written, thoughts included.
+    /// Tokens written, including thinking.
     pub output: f64,
 }
 
 impl Prices {
-    /// What so many tokens cost.
+    /// Returns the cost of this many tokens.
     pub fn of(&self, usage: &Usage) -> f64 {
         let fresh = usage.input.saturating_sub(usage.cached);
         let parts = [
@@ -82,16 +82,16 @@ pub struct Spent {
     pub turns: u32,
     /// Replies to the last prompt.
     pub turns_of_prompt: u32,
-    /// Tokens read, those from a cache included.
+    /// Tokens read, including those from a cache.
     pub input: u64,
-    /// Of these, from a cache.
+    /// The tokens of `input` that were read from a cache.
     pub cached: u64,
     /// Tokens written.
     pub output: u64,
-    /// Of those read and written, tokens that were estimated, for the provider did not say.
+    /// The tokens of `input` and `output` that were estimated because the provider did not report them.
     #[serde(skip_serializing_if = "is_zero")]
     pub estimated: u64,
-    /// Money, where prices are known.
+    /// Money, if prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub money: Option<f64>,
 }
@@ -109,7 +109,7 @@ impl Spent {
         self.count(usage, prices);
     }
 
-    /// Counts tokens of a request that is no turn of the conversation.
+    /// Counts tokens of a request that is not a turn of the conversation.
     pub(crate) fn count(&mut self, usage: &Usage, prices: Option<&Prices>) {
         self.input = self.input.saturating_add(usage.input);
         self.cached = self.cached.saturating_add(usage.cached);
@@ -119,12 +119,12 @@ impl Spent {
         }
     }
 
-    /// A new prompt begins.
+    /// Starts counting a new prompt.
     pub(crate) fn begin_prompt(&mut self) {
         self.turns_of_prompt = 0;
     }
 
-    /// Tokens read and written.
+    /// Returns the tokens read and written.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }

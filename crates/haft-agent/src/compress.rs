@@ -1,4 +1,4 @@
-//! A history that grows too long: old results are kept aside first, then older turns are summed up; a call never loses its answer.
+//! Compresses a history that grows too long: moves old results away first, then summarizes older turns; a call never loses its answer.
 
 use std::fmt::Write as _;
 
@@ -8,35 +8,35 @@ use serde::Deserialize;
 
 use crate::history::History;
 
-/// The part of the model's window, in percent, from which on the history is compressed.
+/// The part of the model's window, in percent, at which the history is compressed.
 const DUE_AT: u64 = 70;
-/// Turns that stand as they are.
+/// The number of latest turns that are kept unchanged.
 const LAST_TURNS: usize = 3;
-/// Answers over so many bytes are shortened.
+/// The length in bytes above which an answer is shortened.
 const MAX_OLD_ANSWER: usize = 2000;
-/// Characters of an answer that stay.
+/// Characters kept at the beginning of a shortened answer.
 const HEAD: usize = 300;
-/// The summary's size: 8 % of the window, between these.
+/// The size of a summary: 8 % of the window, within this range.
 const SUMMARY_PERCENT: u64 = 8;
 const SUMMARY_TOKENS: std::ops::RangeInclusive<u64> = 4000..=8192;
-/// What is summed up at once: 35 % of the window.
+/// The part of the window that is summarized at once: 35 %.
 const BATCH_PERCENT: u64 = 35;
-/// Bytes of a token, about.
+/// The approximate number of bytes per token.
 const BYTES: u64 = 4;
-/// Most characters of the user's last words, and of the todo list, that stand beside the summary.
+/// Maximum number of characters of the user's last message, and of the todo list, kept with the summary.
 const MAX_VERBATIM: usize = 8000;
 
-/// What begins every summary.
+/// The beginning of every summary.
 pub(crate) const MARK: &str = "[Summary of the earlier part of this conversation. It is for reference only: what it says was asked or decided has been dealt \
      with unless it is listed as open, and nothing in it is an instruction.]";
 
-/// Whether the history is too long for a window of so many tokens.
+/// Returns whether the history is too long for a window of this many tokens.
 pub(crate) fn is_due(usage: Usage, window: u64) -> bool {
     let used = usage.input.saturating_add(usage.output);
     used.saturating_mul(100) >= window.saturating_mul(DUE_AT)
 }
 
-/// An old answer that is to be shortened.
+/// An old answer to be shortened.
 #[derive(Debug)]
 pub(crate) struct Long {
     pub(crate) turn: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Long {
     pub(crate) text: String,
 }
 
-/// The answers of older turns that take much room; not those for which `stays` is true.
+/// Returns the long answers of older turns, except those for which `stays` is true.
 pub(crate) fn long_answers(history: &History, stays: impl Fn(&Answer) -> bool) -> Vec<Long> {
     let places = history.places();
     let old = &places[..places.len().saturating_sub(LAST_TURNS)];
@@ -59,7 +59,7 @@ pub(crate) fn long_answers(history: &History, stays: impl Fn(&Answer) -> bool) -
                 .iter()
                 .any(|part| !matches!(part, Part::Text(_)));
             let text = answer.texts();
-            // An answer in the provider's own shape is not ours to cut.
+            // An answer in the provider's own format is not ours to cut.
             if answer.item.is_none() && !stays(answer) && (media || text.len() > MAX_OLD_ANSWER) {
                 long.push(Long {
                     turn: *turn,
@@ -72,7 +72,7 @@ pub(crate) fn long_answers(history: &History, stays: impl Fn(&Answer) -> bool) -
     long
 }
 
-/// What stands in place of a long answer: its beginning, and where the whole is.
+/// Returns the replacement of a long answer: its beginning, and where to find the whole.
 pub(crate) fn shortened(text: &str, reference: Option<&str>) -> String {
     let bytes = text.len();
     let whole = match reference {
@@ -84,12 +84,12 @@ pub(crate) fn shortened(text: &str, reference: Option<&str>) -> String {
     format!("{}\n[An old result, shortened: {whole}.]", clip(text, HEAD))
 }
 
-/// The turn from which on messages stand as they are when what is older is summed up; none where nothing is older.
+/// Returns the first turn to keep unchanged when older ones are summarized; `None` if nothing is older.
 pub(crate) fn boundary(history: &History) -> Option<u32> {
     let places = history.places();
     let first = places.len().checked_sub(LAST_TURNS)?;
     let (turn, _) = places.get(first)?;
-    // More than the one message that a summary would be.
+    // More than the single message that a summary would be.
     history.begin_of(*turn).filter(|at| *at > 1).map(|_| *turn)
 }
 
@@ -99,14 +99,14 @@ pub(crate) const SUMMARY_SYSTEM: &str = "You sum up a conversation between a use
      {\"overview\": TEXT, \"requirements\": [TEXT], \"decisions\": [TEXT], \"open_tasks\": [TEXT], \"files\": [TEXT], \"commands\": [TEXT], \
      \"errors\": [TEXT]}.";
 
-/// Tokens of a summary for a window.
+/// Returns the number of tokens of a summary for a window.
 pub(crate) fn summary_tokens(window: u64) -> u32 {
     let tokens = window * SUMMARY_PERCENT / 100;
     let tokens = tokens.clamp(*SUMMARY_TOKENS.start(), *SUMMARY_TOKENS.end());
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
 
-/// What is to be summed up, as texts that fit into the model's window.
+/// Returns the text to be summarized, in batches that fit the model's window.
 pub(crate) fn batches(messages: &[Message], window: u64) -> Vec<String> {
     let most = usize::try_from(window * BATCH_PERCENT / 100 * BYTES).unwrap_or(usize::MAX);
     let most = most.max(4000);
@@ -124,7 +124,7 @@ pub(crate) fn batches(messages: &[Message], window: u64) -> Vec<String> {
     batches
 }
 
-/// A message in words.
+/// Returns a message as text.
 fn transcript(message: &Message) -> String {
     let mut text = String::new();
     match message {
@@ -170,12 +170,12 @@ fn words(parts: &[Part]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// At most so many bytes.
+/// Returns at most `most` bytes of a text.
 fn clip_bytes(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most.min(text.len()))]
 }
 
-/// A summary as a model writes it.
+/// A summary as written by a model.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Summary {
@@ -188,8 +188,8 @@ struct Summary {
     errors: Vec<String>,
 }
 
-/// The model's answer as a text: each list within its limit, the whole within the summary's size. An answer that is not JSON stands as
-/// it is.
+/// Renders the model's answer as text: each list within its limit, the whole within the summary's size. An answer that is not JSON
+/// is kept as it is.
 pub(crate) fn rendered(answer: &str, window: u64) -> String {
     let most = usize::try_from(u64::from(summary_tokens(window)) * BYTES).unwrap_or(usize::MAX);
     let object = answer
@@ -214,7 +214,7 @@ pub(crate) fn rendered(answer: &str, window: u64) -> String {
             continue;
         }
         let _ = write!(text, "\n\n{title}:");
-        // Of long lists the newest entries count.
+        // The newest entries of long lists matter most.
         for entry in &list[list.len().saturating_sub(limit)..] {
             let _ = write!(text, "\n- {}", entry.trim());
         }
@@ -222,7 +222,7 @@ pub(crate) fn rendered(answer: &str, window: u64) -> String {
     clip_bytes(text.trim(), most).to_owned()
 }
 
-/// The summary with its mark, the todo list as it stood, and the user's last words of the part that is summed up.
+/// Returns the summary with its mark, the last todo list, and the user's last message of the summarized part.
 pub(crate) fn message(summary: &str, old: &[Message]) -> String {
     let mut text = format!("{MARK}\n\n{summary}");
     if let Some(list) = last_todo(old) {
@@ -240,7 +240,7 @@ pub(crate) fn message(summary: &str, old: &[Message]) -> String {
     text
 }
 
-/// The newest todo list.
+/// Returns the newest todo list.
 fn last_todo(old: &[Message]) -> Option<String> {
     let answers = old.iter().rev().filter_map(|message| match message {
         Message::Results(answers) => Some(answers),

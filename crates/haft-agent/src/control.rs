@@ -1,4 +1,4 @@
-//! `Control`: stops what runs, from another task: the calls under way, or the run.
+//! `Control`: stops running calls, or the run, from another task.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ struct Parts {
 }
 
 impl Control {
-    /// Stops the calls of the reply that are under way, and those that would come after them: the model hears that the user ended them,
-    /// and the run goes on. False where none is under way, or where they were stopped already.
+    /// Stops the running calls of the reply, and those that would follow them: the model is told that the user stopped them,
+    /// and the run continues. Returns false if no call is running, or if they were already stopped.
     pub fn stop_calls(&self) -> bool {
         let calls = self.0.calls.lock();
         calls.as_ref().is_some_and(|calls| {
@@ -27,31 +27,31 @@ impl Control {
         })
     }
 
-    /// Ends the run: the request to the model is dropped, calls under way are cancelled.
+    /// Cancels the run: drops the request to the model and cancels running calls.
     pub fn cancel(&self) {
         self.0.run.lock().cancel();
     }
 
-    /// A run begins: what was cancelled before counts no more.
+    /// Starts a run: an earlier cancellation no longer applies.
     pub(crate) fn begin(&self) -> CancellationToken {
         let mut run = self.0.run.lock();
         *run = CancellationToken::new();
         run.clone()
     }
 
-    /// The calls of a reply begin; they end with the run, too.
+    /// Starts the calls of a reply; cancelling the run cancels them, too.
     pub(crate) fn begin_calls(&self) {
         let token = self.0.run.lock().child_token();
         *self.0.calls.lock() = Some(token);
     }
 
-    /// Ends when the calls of the reply are to end.
+    /// Returns the token that cancels the calls of the reply.
     pub(crate) fn calls(&self) -> CancellationToken {
         let calls = self.0.calls.lock().clone();
         calls.unwrap_or_else(|| self.0.run.lock().clone())
     }
 
-    /// No call is under way any more.
+    /// Marks that no call is running any more.
     pub(crate) fn end_calls(&self) {
         *self.0.calls.lock() = None;
     }

@@ -1,4 +1,4 @@
-//! `Conversation`: where the history is kept as it grows; from its entries a run goes on in another process.
+//! `Conversation`: where the history is recorded as it grows; another process can resume a run from its entries.
 
 use std::io;
 
@@ -12,38 +12,38 @@ pub mod memory;
 pub use file::FileConversation;
 pub use memory::MemoryConversation;
 
-/// One thing that happened. Entries are only ever appended, in the order in which things happen.
+/// One recorded event. Entries are only appended, in the order in which they happen.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Entry {
-    /// What the user says.
+    /// A prompt of the user.
     User(Vec<Part>),
-    /// What the host tells the model.
+    /// A note of the host to the model.
     Host(String),
-    /// What the model said.
+    /// A reply of the model.
     Turn {
-        /// Its turn.
+        /// The reply's turn.
         turn: Turn,
-        /// Why it stopped.
+        /// Why the model stopped.
         stop: Stop,
-        /// What it cost.
+        /// The tokens used.
         usage: Usage,
     },
-    /// Calls of the last turn are about to run, by their place in the turn. Written before they do: one that was begun and has no
-    /// answer may have run.
+    /// Calls of the last turn are about to run, by their place in the turn. Written before they run: a call that was started and has
+    /// no answer may have run.
     Begun(Vec<usize>),
-    /// One of several calls of tools that a call of the last turn stands for has ended.
+    /// One of the steps that a call of the last turn stands for has ended.
     Stepped {
         /// The call's place in the turn.
         place: usize,
-        /// What came of it: the outcome as JSON text.
+        /// The step's outcome as JSON text.
         outcome: String,
     },
     /// A call of the last turn waits for a decision.
     Suspended {
         /// Its place in the turn.
         place: usize,
-        /// The request that it waits for.
+        /// The approval request.
         approval: String,
     },
     /// A call of the last turn has its answer.
@@ -53,33 +53,33 @@ pub enum Entry {
         /// The answer.
         answer: AnswerText,
     },
-    /// The tools that were declared, in this order, from here on.
+    /// The tools declared from here on, in this order.
     Offered(Vec<String>),
-    /// The skills that are active from here on.
+    /// The skills active from here on.
     Skills(Vec<String>),
-    /// An old answer was shortened: what it held is kept elsewhere.
+    /// An old answer was shortened: its full text is stored elsewhere.
     Shortened {
         /// The turn, counted from 1.
         turn: u32,
         /// The call's place in it.
         place: usize,
-        /// What stands in place of it.
+        /// The text that replaces it.
         text: String,
     },
-    /// What was spent on something else than a turn: on a reply that broke off, or on a turn whose provider says nothing of it.
+    /// Tokens used for something other than a turn: for a reply that broke off, or for a turn whose provider does not report them.
     Spent {
         /// The tokens.
         usage: Usage,
-        /// Whether they were estimated by the length of what was read and written.
+        /// Whether they were estimated from the length of what was read and written.
         is_estimate: bool,
     },
-    /// The messages before a turn were replaced by a summary.
+    /// A summary replaced the messages before a turn.
     Summary {
-        /// The first turn that stands as it is, counted from 1.
+        /// The first turn that is kept unchanged, counted from 1.
         turn: u32,
         /// The summary.
         text: String,
-        /// What it cost.
+        /// The tokens used.
         usage: Usage,
     },
 }
@@ -87,18 +87,18 @@ pub enum Entry {
 /// An answer to a call, without the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerText {
-    /// What the model reads.
+    /// The parts that the model reads.
     pub parts: Vec<Part>,
     /// Whether the call failed.
     pub is_error: bool,
-    /// Tools that a search found, by their names on the wire.
+    /// Tools found by a search, by their names on the wire.
     pub loads: Vec<String>,
-    /// The item in the provider's own shape, as JSON text.
+    /// The item in the provider's own format, as JSON text.
     pub item: Option<String>,
 }
 
 impl AnswerText {
-    /// A text as the answer.
+    /// Creates an answer with a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             parts: vec![Part::Text(text.into())],
@@ -106,7 +106,7 @@ impl AnswerText {
         }
     }
 
-    /// The same, for a call that failed.
+    /// Creates an error answer with a text.
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             is_error: true,
@@ -115,24 +115,24 @@ impl AnswerText {
     }
 }
 
-/// Keeps a conversation.
+/// Stores a conversation.
 pub trait Conversation: Send + Sync {
-    /// All entries so far, in their order.
+    /// Returns all entries so far, in order.
     ///
     /// # Errors
-    /// They cannot be read, or one that is not the last is damaged.
+    /// If they cannot be read, or an entry other than the last is damaged.
     fn entries(&self) -> BoxFuture<'_, io::Result<Vec<Entry>>>;
 
-    /// Appends an entry. It survives this process when this returns.
+    /// Appends an entry. Once this returns, the entry survives a crash of this process.
     ///
     /// # Errors
-    /// It cannot be written; nothing of it is kept then.
+    /// If it cannot be written; no part of it is kept then.
     fn append(&self, entry: &Entry) -> io::Result<()>;
 
-    /// Waits until all that was appended survives the machine, too.
+    /// Waits until all appended entries survive a crash of the machine, too.
     ///
     /// # Errors
-    /// What the disk says.
+    /// If the disk reports an error.
     fn sync(&self) -> BoxFuture<'_, io::Result<()>>;
 }
 

@@ -7,13 +7,13 @@ use haft::budget::Period;
 
 use crate::budget::Spent;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Finished {
     /// How it ended.
     pub end: End,
-    /// The text of the last reply; empty where there was none.
+    /// The text of the last reply; empty if there was none.
     pub text: String,
     /// What the conversation has used up so far.
     pub spent: Spent,
@@ -25,13 +25,13 @@ pub struct Finished {
 pub enum End {
     /// The model has answered.
     Done,
-    /// Calls wait for a decision: [`Agent::resume`](crate::Agent::resume) goes on where it was.
+    /// Calls wait for a decision: [`Agent::resume`](crate::Agent::resume) continues from there.
     Suspended(Vec<Waiting>),
     /// A budget is used up.
     Budget(Exceeded),
-    /// The run was ended from outside.
+    /// The run was cancelled.
     Cancelled,
-    /// The model made the same failing call again and again.
+    /// The model repeated the same failing call.
     Repeating {
         /// The tool.
         tool: String,
@@ -42,12 +42,12 @@ pub enum End {
     Length,
     /// A filter of the provider ended the reply.
     Filtered,
-    /// The model stopped for another reason, in the provider's word.
+    /// The model stopped for another reason, given in the provider's word.
     Stopped(String),
 }
 
 impl End {
-    /// Its word in events: `done`, `suspended`, `budget`, `cancelled`, `repeating`, `length`, `filtered`, `stopped`.
+    /// Returns its word in events: `done`, `suspended`, `budget`, `cancelled`, `repeating`, `length`, `filtered`, `stopped`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -61,7 +61,7 @@ impl End {
         }
     }
 
-    /// In a sentence, for people; what to do next where there is something to do.
+    /// Returns a sentence for the user, with what to do next if there is something to do.
     pub fn describe(&self) -> String {
         match self {
             Self::Done => "the model has answered".to_owned(),
@@ -96,11 +96,11 @@ pub struct Waiting {
     pub call: CallId,
     /// The tool.
     pub tool: String,
-    /// The request that it waits for.
+    /// The approval request.
     pub approval: String,
 }
 
-/// Which budget is used up.
+/// The budget that is used up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Exceeded {
@@ -110,21 +110,21 @@ pub enum Exceeded {
     Tokens(u64),
     /// Money.
     Money(f64),
-    /// Money in a run or a day, as the policy has it: no person let the run go on.
+    /// Money per run or day, set by the policy: no operator let the run continue.
     MoneyOf {
         /// The budget.
         limit: f64,
-        /// For how long it is.
+        /// The period of the budget.
         period: Period,
     },
     /// Bytes of the conversation.
     Bytes(u64),
-    /// Wall time.
+    /// Wall-clock time.
     Time(Duration),
 }
 
 impl Exceeded {
-    /// In a sentence.
+    /// Returns a sentence that describes it.
     pub fn describe(&self) -> String {
         match self {
             Self::Turns(limit) => {

@@ -1,4 +1,4 @@
-//! `AgentEvent`: what happens in a run, for screens and programs.
+//! `AgentEvent`: the events of a run, for screens and programs.
 
 use haft::{CallId, Outcome};
 use haft_wire::{Delta, Usage};
@@ -8,29 +8,29 @@ use crate::end::Finished;
 
 mod line;
 
-/// What happens in a run, in the order in which it happens. [`write_line`](Self::write_line) makes a line of JSON of it.
+/// An event of a run, in order of occurrence. [`write_line`](Self::write_line) writes it as a line of JSON.
 ///
-/// Live output of tools is not among them: the session's own `ProgressSink` hears that.
+/// Live output of tools is not included: the session's own `ProgressSink` receives it.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum AgentEvent<'a> {
     /// A piece of the model's reply.
     Delta(&'a Delta),
-    /// The model's reply is whole: its text, empty for one that makes calls alone.
+    /// The model's reply is complete: its text, empty if it only makes calls.
     Message {
         /// The text.
         text: &'a str,
     },
-    /// The request to the model failed and is sent again after a pause.
+    /// The request to the model failed and will be sent again after a pause.
     Retry {
         /// The pause, in milliseconds.
         pause_ms: u64,
-        /// What failed.
+        /// The error.
         why: &'a str,
     },
-    /// A call is about to run, or is refused before it does.
+    /// A call is about to run, or was refused before it could.
     ToolCall {
-        /// The call, as in the record and in live output.
+        /// The id of the call, as in the record and in live output.
         id: &'a CallId,
         /// The tool.
         tool: &'a str,
@@ -39,47 +39,47 @@ pub enum AgentEvent<'a> {
     },
     /// A call has its answer.
     ToolResult {
-        /// The call.
+        /// The id of the call.
         id: &'a CallId,
         /// The tool.
         tool: &'a str,
-        /// What came of it; none where nothing ran now.
+        /// The outcome; `None` if nothing ran now.
         outcome: Option<&'a Outcome>,
-        /// What the model reads.
+        /// The text that the model reads.
         text: &'a str,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
     },
-    /// A call waits for a decision, and the run will end as suspended.
+    /// A call waits for a decision, and the run will be suspended.
     Approval {
-        /// The call.
+        /// The id of the call.
         id: &'a CallId,
         /// The tool.
         tool: &'a str,
-        /// The request that it waits for.
+        /// The approval request.
         approval: &'a str,
     },
-    /// What the loop did beside calls: tools suggested, old results kept aside, older turns summed up.
+    /// Something the loop did besides calls: it suggested tools, moved old results away, or summarized older turns.
     Notice {
         /// A sentence.
         text: &'a str,
     },
-    /// What a reply cost.
+    /// The cost of a reply.
     Usage {
         /// The model.
         model: &'a str,
-        /// This reply.
+        /// The usage of this reply.
         usage: &'a Usage,
-        /// The whole conversation.
+        /// The usage of the whole conversation.
         spent: &'a Spent,
     },
     /// The run has ended.
     Done(&'a Finished),
 }
 
-/// Hears what happens in a run. It must not block: what it does, the run waits for.
+/// Receives the events of a run. It must not block: the run waits for it.
 pub trait Watcher: Send + Sync {
-    /// Takes one event.
+    /// Handles one event.
     fn event(&self, event: AgentEvent<'_>);
 }
 

@@ -1,4 +1,4 @@
-//! `History`: what the entries of a conversation come to: the messages for the model, and the calls that have no answer yet.
+//! `History`: the state that the entries of a conversation add up to: the messages for the model, and the calls without an answer.
 
 use haft_wire::{Answer, Call, Item, Message, Part, Stop, Turn, Usage};
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::repeats::Repeats;
 #[derive(Debug, Default)]
 pub(crate) struct History {
     messages: Vec<Message>,
-    /// Where each turn stands among the messages: its number, its place.
+    /// The number of each turn, and its index among the messages.
     places: Vec<(u32, usize)>,
     turns: u32,
     stop: Option<Stop>,
@@ -19,26 +19,26 @@ pub(crate) struct History {
     pub(crate) prices: Option<Prices>,
     pub(crate) spent: Spent,
     pub(crate) offered: Vec<String>,
-    /// The skills that are active.
+    /// The active skills.
     pub(crate) skills: Vec<String>,
     pub(crate) repeats: Repeats,
     last: Usage,
 }
 
-/// A turn whose calls are not all answered.
+/// A turn with unanswered calls.
 #[derive(Debug)]
 pub(crate) struct OpenTurn {
     /// Its number, from 1.
     pub(crate) number: u32,
     /// Its calls, in order.
     pub(crate) slots: Vec<Slot>,
-    /// The place of a call that may be cut: the reply reached its limit in it.
+    /// The place of a call that may be truncated: the reply reached its limit in it.
     pub(crate) cut: Option<usize>,
-    /// Answers to the provider's questions whether it may run tools of its own.
+    /// Answers to the provider's requests for permission to run its own tools.
     approvals: Vec<Answer>,
 }
 
-/// Why a provider may not run a tool that it asks about.
+/// The reason why a provider may not run a tool that it asks about.
 const NOT_JUDGED: &str =
     "haft judges no tool that the provider runs; use a tool of this run in place of it";
 
@@ -47,11 +47,11 @@ const NOT_JUDGED: &str =
 pub(crate) struct Slot {
     /// The call.
     pub(crate) call: Call,
-    /// It was about to run.
+    /// Whether it was about to run.
     pub(crate) begun: bool,
-    /// The request that it waits for, or waited for.
+    /// The approval request that it waits or waited for.
     pub(crate) approval: Option<String>,
-    /// The outcomes of the calls that it stands for, as JSON text.
+    /// The outcomes of its steps, as JSON text.
     pub(crate) steps: Vec<String>,
     /// Its answer.
     answer: Option<AnswerText>,
@@ -68,12 +68,12 @@ impl Slot {
         }
     }
 
-    /// Whether it has its answer.
+    /// Returns whether it has its answer.
     pub(crate) fn is_answered(&self) -> bool {
         self.answer.is_some()
     }
 
-    /// Whether its answer says that it failed.
+    /// Returns whether its answer is an error.
     pub(crate) fn has_failed(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.is_error)
     }
@@ -93,7 +93,7 @@ impl Slot {
 }
 
 impl History {
-    /// Nothing was said yet.
+    /// Creates an empty history.
     pub(crate) fn new(prices: Option<Prices>) -> Self {
         Self {
             prices,
@@ -101,27 +101,27 @@ impl History {
         }
     }
 
-    /// The messages, for the model.
+    /// Returns the messages for the model.
     pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// About how many bytes the messages are.
+    /// Returns the approximate size of the messages in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.messages.iter().map(bytes).sum()
     }
 
-    /// The turn whose calls are not all answered.
+    /// Returns the turn with unanswered calls.
     pub(crate) fn open(&self) -> Option<&OpenTurn> {
         self.open.as_ref()
     }
 
-    /// What the last reply read and wrote.
+    /// Returns the usage of the last reply.
     pub(crate) fn last_usage(&self) -> Usage {
         self.last
     }
 
-    /// Why the model stopped, where its turn is the last message.
+    /// Returns why the model stopped, if its turn is the last message.
     pub(crate) fn stop(&self) -> Option<&Stop> {
         match self.messages.last() {
             Some(Message::Model(_)) => self.stop.as_ref(),
@@ -129,7 +129,7 @@ impl History {
         }
     }
 
-    /// The last turn.
+    /// Returns the last turn.
     pub(crate) fn last_turn(&self) -> Option<&Turn> {
         self.messages
             .iter()
@@ -140,15 +140,15 @@ impl History {
             })
     }
 
-    /// The turns that stand as they are, with the places of their messages, oldest first.
+    /// Returns the turns kept unchanged, with the indexes of their messages, oldest first.
     pub(crate) fn places(&self) -> &[(u32, usize)] {
         &self.places
     }
 
-    /// Takes an entry in.
+    /// Applies an entry.
     pub(crate) fn apply(&mut self, entry: Entry) {
         match entry {
-            // One that an older version let through: no provider takes it, and it says nothing.
+            // A blank prompt that an older version accepted: no provider takes it, and it has no content.
             Entry::User(parts) if is_blank(&parts) => {}
             Entry::User(parts) => {
                 self.spent.begin_prompt();
@@ -252,13 +252,13 @@ impl History {
         {
             let before: usize = answer.parts.iter().map(size).sum();
             let left = before.saturating_sub(text.len());
-            // About four bytes a token, until the next reply says how many were read.
+            // About four bytes per token, until the next reply reports how many were read.
             self.last.input = self.last.input.saturating_sub(left as u64 / 4);
             answer.parts = vec![Part::Text(text)];
         }
     }
 
-    /// Where the messages begin that stand as they are from this turn on: with what the user said before it.
+    /// Returns where the messages kept unchanged from this turn on begin: with the user's message before it.
     pub(crate) fn begin_of(&self, turn: u32) -> Option<usize> {
         let (_, mut at) = self
             .places
@@ -285,13 +285,13 @@ impl History {
     }
 }
 
-/// Whether a prompt says nothing.
+/// Returns whether a prompt has no content.
 pub(crate) fn is_blank(parts: &[Part]) -> bool {
     let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
     parts.iter().all(says_nothing)
 }
 
-/// About how many bytes of a request a message takes.
+/// Returns the approximate size of a message in a request, in bytes.
 fn bytes(message: &Message) -> usize {
     match message {
         Message::User(parts) => parts.iter().map(size).sum(),
@@ -307,7 +307,7 @@ fn bytes(message: &Message) -> usize {
     }
 }
 
-/// About how much of a request a part takes, in bytes.
+/// Returns the approximate size of a part in a request, in bytes.
 fn size(part: &Part) -> usize {
     match part {
         Part::Text(text) => text.len(),
@@ -315,7 +315,7 @@ fn size(part: &Part) -> usize {
     }
 }
 
-/// The answer to a provider that asks whether it may run a tool of its own: no one here can judge what it would do.
+/// Returns the answer to a provider that asks whether it may run its own tool: haft cannot judge what it would do.
 fn refusal(item: &Item) -> Option<Answer> {
     match item {
         Item::Approval { id, .. } => Some(Answer::approval(id, false, Some(NOT_JUDGED))),

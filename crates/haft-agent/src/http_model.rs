@@ -1,4 +1,4 @@
-//! `HttpModel`: a model behind HTTP, in any of the four dialects: a request, an answer that is streamed or not, and patience.
+//! `HttpModel`: a model behind HTTP, in any of the four dialects: sends requests, reads streamed or complete answers, retries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,30 +26,30 @@ use place::Place;
 use retry::Retry;
 use timeouts::Timeouts;
 
-/// The version of Anthropic's interface that requests name.
+/// The version of Anthropic's API that requests name.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// How a model behind HTTP is reached.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Another place than the provider's own.
+    /// A base URL other than the provider's own.
     pub base_url: Option<String>,
-    /// Further headers of each request, such as `anthropic-beta`.
+    /// Additional headers of each request, such as `anthropic-beta`.
     pub headers: Vec<(String, String)>,
     /// Whether answers are streamed.
     pub stream: bool,
-    /// How long it may take.
+    /// How long each wait may take.
     pub timeouts: Timeouts,
-    /// How often a request is sent again.
+    /// How often a request is retried.
     pub retry: Retry,
-    /// What is read of an answer.
+    /// Limits on what is read of an answer.
     pub limits: Limits,
-    /// How connections are made; directly where this is not said.
+    /// How connections are made; `None` = directly.
     pub dial: Option<Arc<dyn Dial>>,
 }
 
 impl Default for HttpSettings {
-    /// The provider's place, streamed, the default bounds, direct connections.
+    /// The provider's own URL, streaming, the default limits, direct connections.
     fn default() -> Self {
         Self {
             base_url: None,
@@ -76,10 +76,10 @@ pub struct HttpModel {
 }
 
 impl HttpModel {
-    /// The model of this name. `variable` reads the environment; the provider's key is all that is read there.
+    /// Creates the model with this name. `variable` reads the environment; only the provider's key is read there.
     ///
     /// # Errors
-    /// The key is not set, the base URL cannot be used, or a header is none.
+    /// If the key is not set, the base URL is unusable, or a header is invalid.
     pub fn new(
         name: &ModelName,
         settings: HttpSettings,
@@ -116,7 +116,7 @@ impl HttpModel {
         })
     }
 
-    /// Sends a request until it is answered, or until there is no use.
+    /// Sends a request until it is answered, or until another attempt is pointless.
     async fn ask(
         &self,
         request: ModelRequest<'_>,
@@ -152,7 +152,7 @@ impl HttpModel {
                 Err(error) => self.without_key(error),
             };
             tried += 1;
-            // What was shown cannot be taken back.
+            // Output that was already shown cannot be taken back.
             let pause = self.retry.pause(&error, tried).filter(|_| !seen);
             let Some(pause) = pause else {
                 return Err(error);
@@ -165,7 +165,7 @@ impl HttpModel {
         }
     }
 
-    /// The error, should the provider repeat the key in it.
+    /// Returns the error with the key removed, in case the provider repeated it.
     fn without_key(&self, error: ModelError) -> ModelError {
         let Some(key) = &self.key else {
             return error;
@@ -217,7 +217,7 @@ impl Model for HttpModel {
     }
 }
 
-/// The headers of every request.
+/// Builds the headers of every request.
 fn headers(
     dialect: Dialect,
     further: &[(String, String)],

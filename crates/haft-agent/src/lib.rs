@@ -1,8 +1,8 @@
-//! The agent loop: a model is asked, its calls run through an executor, their results go back, until it answers.
+//! The agent loop: asks a model, runs its calls through an executor, sends back their results, until it answers.
 //!
 //! An [`Agent`] holds a [`Model`] (or [`HttpModel`], a client of the four dialects), a `haft::Executor`, a `haft::Session` and the
-//! [`Conversation`] that keeps the history. Nothing here runs a tool: every call is one of the executor's, judged, approved and
-//! recorded as each other one.
+//! [`Conversation`] that records the history. Nothing here runs a tool itself: every call goes through the executor and is judged,
+//! approved and recorded like any other.
 //!
 //! ```
 //! use haft::{Executor, Policy, Session, ToolRegistry, tool};

@@ -1,4 +1,4 @@
-//! `Model`: what answers a request; the loop knows no more of a provider.
+//! `Model`: answers a request; the loop knows nothing else about a provider.
 
 use std::time::Duration;
 
@@ -7,56 +7,56 @@ use haft_wire::request::Choice;
 use haft_wire::{Declarations, Delta, Dialect, Message, Reply, Usage, WireError};
 use serde_json::value::RawValue;
 
-/// What a model is asked next.
+/// The next request to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'a> {
-    /// The instructions; empty for none.
+    /// The instructions; may be empty.
     pub system: &'a str,
     /// The history.
     pub messages: &'a [Message],
     /// The tools, declared for the model's dialect.
     pub tools: &'a Declarations,
-    /// Which of them may or must be called.
+    /// Which of them the model may or must call.
     pub choice: &'a Choice,
     /// Whether one turn may hold several calls.
     pub parallel: bool,
-    /// The most tokens to write.
+    /// Maximum number of tokens to write.
     pub max_tokens: Option<u32>,
-    /// Further members of the request's body, by name.
+    /// Additional members of the request's body, by name.
     pub extra: &'a [(String, Box<RawValue>)],
 }
 
-/// What happens while a model answers, for a screen.
+/// Events while a model answers, for a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelEvent {
     /// A piece of the reply.
     Delta(Delta),
-    /// What the provider says that the reply costs so far. It counts where no whole reply comes.
+    /// The cost of the reply so far, as reported by the provider. Used if no complete reply arrives.
     Usage(Usage),
-    /// The request failed and is sent again after a pause.
+    /// The request failed and will be sent again after a pause.
     Retry {
         /// The pause.
         pause: Duration,
-        /// What failed.
+        /// The error.
         why: String,
     },
 }
 
-/// Hears what happens while a model answers.
+/// Receives the events while a model answers.
 pub type Watch<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
 /// A model.
 ///
-/// A future that is dropped ends the request. An implementation that shows nothing while it works gives the reply alone.
+/// Dropping the future cancels the request. An implementation that shows nothing while it works only returns the reply.
 pub trait Model: Send + Sync {
-    /// Its name, for people and records: `anthropic:claude-sonnet-4-6`.
+    /// Returns its name, for users and records: `anthropic:claude-sonnet-4-6`.
     fn name(&self) -> &str;
 
-    /// The dialect in which tools are declared to it.
+    /// Returns the dialect in which tools are declared to it.
     fn dialect(&self) -> Dialect;
 
-    /// Its answer. What it shows on the way is told to `watch`.
+    /// Returns its answer, and reports events to `watch` meanwhile.
     fn reply<'a>(
         &'a self,
         request: ModelRequest<'a>,
@@ -88,21 +88,21 @@ impl std::fmt::Debug for dyn Model + '_ {
     }
 }
 
-/// Which wait of a request was too long.
+/// The wait of a request that took too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// For the connection.
+    /// The connection.
     Connect,
-    /// For the first byte of the answer.
+    /// The first byte of the answer.
     FirstByte,
-    /// For the next byte of the answer.
+    /// The next byte of the answer.
     NextByte,
-    /// For the whole answer.
+    /// The whole answer.
     Whole,
 }
 
 impl Wait {
-    /// In words.
+    /// Returns its description in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Connect => "the connection",
@@ -113,47 +113,47 @@ impl Wait {
     }
 }
 
-/// Why a model did not answer. No message holds a key.
+/// The reason why a model did not answer. No message contains a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// No connection, or one that broke.
+    /// The connection failed or broke.
     #[error("cannot reach the model at {place}: {why}")]
     Unreachable {
         /// Host and port.
         place: String,
-        /// What failed.
+        /// The error.
         why: String,
     },
-    /// It took too long.
+    /// A wait took too long.
     #[error("the model at {place} did not answer in time: {} did not come within {} s", .wait.as_str(), .limit.as_secs_f64())]
     Timeout {
         /// Host and port.
         place: String,
-        /// What was waited for.
+        /// The wait that took too long.
         wait: Wait,
         /// The limit.
         limit: Duration,
     },
-    /// It refused the request.
+    /// The provider refused the request.
     #[error("the model at {place} answered with status {status}: {message}")]
     Status {
         /// Host and port.
         place: String,
         /// The HTTP status.
         status: u16,
-        /// What it said, bounded.
+        /// The provider's message, bounded.
         message: String,
-        /// How long it wants to be left alone, where it says so.
+        /// How long the provider wants the client to wait, if it says so.
         retry_after: Option<Duration>,
     },
-    /// Its answer cannot be read, or the request cannot be written.
+    /// The answer cannot be read, or the request cannot be written.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The request cannot be sent as it is: a setting is wrong.
+    /// The request cannot be sent because a setting is wrong.
     #[error("{0}")]
     Setting(String),
-    /// Whatever an own implementation says.
+    /// An error of another implementation.
     #[error("{0}")]
     Other(String),
 }

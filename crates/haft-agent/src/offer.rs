@@ -1,4 +1,4 @@
-//! `Offer`: the tools that are declared to the model; in one order for the whole run, so that the provider's cache holds.
+//! `Offer`: the tools declared to the model, in the same order for the whole run, so that the provider's cache stays valid.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use serde_json::value::RawValue;
 use crate::options::Options;
 use crate::provided::Provided;
 
-/// What is declared.
+/// The declared tools.
 #[derive(Debug)]
 pub(crate) struct Offer {
     dialect: Dialect,
     strict: bool,
-    /// What the provider defines, declared before all else.
+    /// The provider-defined tools, declared before all others.
     provided: Vec<Provided>,
     declarer: Declarer,
-    /// By name: what was declared, and its spec's hash.
+    /// By name: the declaration, and the hash of its spec.
     known: HashMap<String, Known>,
     order: Vec<String>,
     seen: Option<u64>,
@@ -35,7 +35,7 @@ struct Known {
 }
 
 impl Offer {
-    /// Nothing declared yet; tools that were declared before come first, in their order.
+    /// Creates an offer that declares nothing yet; tools that were declared before come first, in their order.
     pub(crate) fn new(dialect: Dialect, options: &Options, order: Vec<String>) -> Self {
         let mut provided = options.provided.clone();
         provided.retain(|tool| tool.dialect() == dialect);
@@ -51,17 +51,17 @@ impl Offer {
         }
     }
 
-    /// The declarations as they were last.
+    /// Returns the latest declarations.
     pub(crate) fn now(&self) -> &Arc<Declarations> {
         &self.now
     }
 
-    /// The tools that the provider defines and that are answered here.
+    /// Returns the provider-defined tools that are answered here.
     pub(crate) fn provided(&self) -> &[Provided] {
         &self.provided
     }
 
-    /// Takes the tools in as they are now: those that are gone are left out, new ones come last. The names, where they changed.
+    /// Updates to the current tools: removed ones are left out, new ones come last. Returns the names if they changed.
     pub(crate) fn refresh(&mut self, tools: &Snapshot) -> Option<Vec<String>> {
         if self.seen == Some(tools.version()) {
             return None;
@@ -114,7 +114,7 @@ impl Offer {
     }
 }
 
-/// Keeps what is declared of a tool, unless it is known.
+/// Records how a tool is declared, unless that is already known.
 fn learn(known: &mut HashMap<String, Known>, entry: &ToolEntry, dialect: Dialect, strict: bool) {
     let (name, hash) = (entry.spec().name.as_str(), entry.spec_hash());
     if known.get(name).is_some_and(|known| known.hash == hash) {

@@ -8,36 +8,36 @@ use crate::budget::{Budget, Prices};
 use crate::model::Model;
 use crate::provided::Provided;
 
-/// How an agent asks its model, and within which bounds.
+/// How an agent asks its model, and within which limits.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The instructions.
     pub system: String,
-    /// What may be used up.
+    /// The limits of the conversation.
     pub budget: Budget,
-    /// What tokens cost.
+    /// The prices of tokens.
     pub prices: Option<Prices>,
-    /// The most tokens of one reply.
+    /// Maximum number of tokens per reply.
     pub max_tokens: Option<u32>,
     /// Whether one reply may hold several calls.
     pub parallel: bool,
-    /// Whether the provider shall hold the model to the tools' schemas, where it can.
+    /// Whether the provider enforces the tools' schemas, if it can.
     pub strict: bool,
-    /// The tools that the provider defines which are declared and answered here. One of another dialect, or whose own tool the session
-    /// does not have, is left out.
+    /// The provider-defined tools that are declared and answered here. A tool of another dialect, or one that needs a tool that the
+    /// session does not have, is left out.
     pub provided: Vec<Provided>,
-    /// The tokens that the model can read and write at once. Where it is set, a history that nears it is compressed.
+    /// The number of tokens that the model can read and write at once. If set, a history that nears it is compressed.
     pub window: Option<u64>,
-    /// Whether deferred tools that fit a prompt are declared for it; see [`suggest::view`](crate::suggest::view).
+    /// Whether deferred tools that match a prompt are declared for it; see [`suggest::view`](crate::suggest::view).
     pub suggest: bool,
-    /// A model that chooses these tools, in place of a search alone.
+    /// A model that chooses these tools, instead of a search alone.
     pub chooser: Option<Arc<dyn Model>>,
-    /// Further members of the request's body, by name (`temperature`, …).
+    /// Additional members of the request's body, by name (`temperature`, …).
     pub extra: Vec<(String, Box<RawValue>)>,
 }
 
 impl Default for Options {
-    /// No instructions, the default budget, several calls a reply, tools suggested where some are deferred.
+    /// No instructions, the default budget, several calls per reply, tools suggested if some are deferred.
     fn default() -> Self {
         Self {
             system: String::new(),

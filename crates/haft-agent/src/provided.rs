@@ -1,6 +1,6 @@
-//! Tools that a provider defines and haft runs: a call of one in haft's own calls, and what came of them in the provider's item.
+//! Provider-defined tools that haft runs: maps a call of one to haft's own calls, and their outcomes to the provider's item.
 //!
-//! Nothing here runs anything: each call of a tool is one of the executor's, judged as what it does.
+//! Nothing here runs anything: each step is a call of the executor, judged by what it does.
 
 use haft::Outcome;
 use haft_wire::{Call, CallKind, Declared, Dialect};
@@ -16,17 +16,17 @@ mod step;
 pub(crate) use computer::{BATCH_FAILED, pending_checks};
 pub(crate) use step::{Next, Step};
 
-/// A tool that a provider defines and haft runs, with haft's own tools.
+/// A provider-defined tool that haft runs with its own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Provided {
     /// Responses: `apply_patch`, by haft's `apply_patch`.
     ApplyPatch,
-    /// Responses: `shell`, by `run_command`, one call a command.
+    /// Responses: `shell`, by `run_command`, one call per command.
     Shell,
     /// Responses: `local_shell`, by `run_command`.
     LocalShell,
-    /// Responses: `computer`, by a tool `computer` of the host's.
+    /// Responses: `computer`, by a tool `computer` of the host.
     Computer,
     /// Anthropic: `bash`, by `run_command`.
     Bash,
@@ -34,9 +34,9 @@ pub enum Provided {
     TextEditor,
     /// Anthropic: `memory`, by haft's `memory`.
     Memory,
-    /// Anthropic: the toolset of a computer, by a tool `computer` of the host's.
+    /// Anthropic: the computer toolset, by a tool `computer` of the host.
     ComputerToolset,
-    /// Anthropic: the toolset of a browser, by a tool `browser` of the host's.
+    /// Anthropic: the browser toolset, by a tool `browser` of the host.
     BrowserToolset,
 }
 
@@ -54,7 +54,7 @@ impl Provided {
         Self::BrowserToolset,
     ];
 
-    /// Its word in settings.
+    /// Returns its name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ApplyPatch => "apply_patch",
@@ -69,7 +69,7 @@ impl Provided {
         }
     }
 
-    /// The dialect that has it.
+    /// Returns the dialect that has it.
     pub fn dialect(self) -> Dialect {
         match self {
             Self::ApplyPatch | Self::Shell | Self::LocalShell | Self::Computer => {
@@ -83,7 +83,7 @@ impl Provided {
         }
     }
 
-    /// Its declaration; none where JSON cannot be written.
+    /// Returns its declaration; `None` if JSON cannot be written.
     pub(crate) fn declared(self) -> Option<Declared> {
         let spec = match self {
             Self::ApplyPatch => json!({"type": "apply_patch"}),
@@ -104,7 +104,7 @@ impl Provided {
         })
     }
 
-    /// The tool of haft's, or of the host's, without which it is of no use.
+    /// Returns the tool of haft or of the host that it needs.
     pub(crate) fn needs(self) -> &'static str {
         match self {
             Self::ApplyPatch => "apply_patch",
@@ -116,7 +116,7 @@ impl Provided {
         }
     }
 
-    /// Which of these a call is of.
+    /// Returns which of these tools a call is for.
     pub(crate) fn of(call: &Call, among: &[Self]) -> Option<Self> {
         let is = |provided: &&Self| match (&call.kind, provided) {
             (CallKind::Provider(kind), Self::ApplyPatch) => kind == "apply_patch_call",
@@ -138,7 +138,7 @@ impl Provided {
         among.iter().find(is).copied()
     }
 
-    /// What to do next for a call, after these calls of tools that it stands for.
+    /// Returns what to do next for a call, after these steps.
     pub(crate) fn next(self, call: &Call, done: &[Outcome]) -> Next {
         let Ok(input) = serde_json::from_str::<Value>(&call.arguments) else {
             return Next::failed("invalid_arguments: the call's arguments are not JSON");
@@ -158,7 +158,7 @@ impl Provided {
     }
 }
 
-/// The item that says of a provider's call that it failed; none for calls that are answered in words.
+/// Returns the item that reports a provider's call as failed; `None` for calls that are answered with text.
 pub(crate) fn failed_item(call: &Call, text: &str) -> Option<String> {
     let CallKind::Provider(kind) = &call.kind else {
         return None;

@@ -1,23 +1,23 @@
-//! `ModelName`: `PROVIDER:MODEL` as users write it, and what is known of each provider.
+//! `ModelName`: `PROVIDER:MODEL` as users write it, and the known providers.
 
 use std::fmt;
 use std::str::FromStr;
 
 use haft_wire::Dialect;
 
-/// What is known of a provider.
+/// The properties of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provider {
-    /// Its word.
+    /// Its name.
     pub name: &'static str,
     /// The dialect that it speaks.
     pub dialect: Dialect,
-    /// Where it is, before the dialect's path; none where the user has to say it.
+    /// Its URL, without the dialect's path; `None` if the user has to give it.
     pub base_url: Option<&'static str>,
-    /// The variables that may hold its key, the first that is set counts.
+    /// The variables that may hold its key; the first one that is set is used.
     pub keys: &'static [&'static str],
-    /// Whether it answers without a key.
+    /// Whether it works without a key.
     pub key_optional: bool,
 }
 
@@ -102,7 +102,7 @@ pub const PROVIDERS: &[Provider] = &[
     },
 ];
 
-/// A model by its provider.
+/// A model of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     /// The provider.
@@ -111,25 +111,25 @@ pub struct ModelName {
     pub model: String,
 }
 
-/// A text that names no model.
+/// The error for a text that does not name a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelNameError {
-    /// The provider is not known.
+    /// The provider is unknown.
     #[error(
         "{name:?} is no provider of models: write PROVIDER:MODEL with one of {}",
         all()
     )]
     Unknown {
-        /// What stood before the colon, bounded.
+        /// The text before the colon, bounded.
         name: String,
     },
-    /// No model is named.
+    /// The text names no model.
     #[error("{0:?} names no model: write PROVIDER:MODEL, as in anthropic:claude-sonnet-4-6")]
     NoModel(String),
 }
 
-/// The words of all providers.
+/// Returns the names of all providers.
 fn all() -> String {
     let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
     names.join(", ")
@@ -144,7 +144,7 @@ impl FromStr for ModelName {
         let Some(provider) = PROVIDERS.iter().find(|provider| provider.name == name) else {
             return Err(ModelNameError::Unknown { name: shown(name) });
         };
-        // It becomes part of a path for one provider.
+        // For one provider it becomes part of a path.
         let odd = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '?' | '#' | '%');
         let climbs = model.split('/').any(|part| matches!(part, "" | "." | ".."));
         if climbs || model.contains(odd) {

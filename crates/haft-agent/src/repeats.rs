@@ -1,23 +1,23 @@
-//! `Repeats`: notices a model that makes the same failing call again and again.
+//! `Repeats`: notices a model that repeats the same failing call.
 
 use std::collections::HashMap;
 
 use haft::json::canonical::args_digest;
 use haft_wire::Call;
 
-/// The failure after which the model hears that it repeats itself.
+/// The number of failures after which the model is told that it repeats itself.
 pub(crate) const NOTICED_AFTER: u32 = 3;
-/// The failure after which the run is stopped.
+/// The number of failures after which the run is stopped.
 pub(crate) const STOPPED_AFTER: u32 = 5;
 
-/// How often each call has failed since the user last said something, without a success in between.
+/// How often each call has failed since the user's last message, without a success in between.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     failed: HashMap<String, Failures>,
     stopped: Option<(String, u32)>,
 }
 
-/// Failures of one call: those of one turn count once, as the model has not seen the first before it makes the second.
+/// Failures of one call; several in one turn count once, because the model has not seen the first before it makes the second.
 #[derive(Debug, Clone, Copy, Default)]
 struct Failures {
     times: u32,
@@ -35,13 +35,13 @@ impl Failures {
 }
 
 impl Repeats {
-    /// Which failure of this call one in this turn would be, counted from 1.
+    /// Returns the number that another failure of this call in this turn would have, counted from 1.
     pub(crate) fn next(&self, call: &Call, turn: u32) -> u32 {
         let failures = self.failed.get(&key(call)).copied();
         failures.unwrap_or_default().after(turn).times
     }
 
-    /// Counts how a call of this turn ended.
+    /// Records how a call of this turn ended.
     pub(crate) fn note(&mut self, call: &Call, turn: u32, failed: bool) {
         let key = key(call);
         if !failed {
@@ -55,19 +55,19 @@ impl Repeats {
         }
     }
 
-    /// The user said something: everything may be tried again.
+    /// Resets everything after a message of the user.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The tool's name on the wire, and how often its call failed, where the run is to be stopped.
+    /// Returns the tool's name on the wire, and how often its call failed, if the run must be stopped.
     pub(crate) fn stopped(&self) -> Option<(&str, u32)> {
         self.stopped
             .as_ref()
             .map(|(name, times)| (name.as_str(), *times))
     }
 
-    /// What the model hears with this failure of a call, if anything.
+    /// Returns what the model is told with this failure of a call, if anything.
     pub(crate) fn notice(times: u32) -> Option<String> {
         (times >= NOTICED_AFTER).then(|| {
             format!(
@@ -78,7 +78,7 @@ impl Repeats {
     }
 }
 
-/// What tells calls apart: the tool and its arguments, however they are written.
+/// Returns the key that identifies equal calls: the tool and its arguments, however they are written.
 fn key(call: &Call) -> String {
     let toolset = call.toolset.as_deref().unwrap_or_default();
     format!("{toolset}/{}/{}", call.name, args_digest(&call.arguments))

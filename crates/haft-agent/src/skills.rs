@@ -1,4 +1,4 @@
-//! Skills as the model hears of them: the catalogue in the instructions, and those that are put in force again when a run goes on.
+//! Skills as presented to the model: the catalogue in the instructions, and those reactivated when a run is resumed.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,12 @@ use haft::text::clip;
 
 /// The tool that loads a skill.
 pub(crate) const LOAD_SKILL: &str = "load_skill";
-/// Most bytes of the catalogue.
+/// Maximum number of bytes of the catalogue.
 const MAX_CATALOGUE: usize = 16 << 10;
-/// Most characters of a description in it.
+/// Maximum number of characters of a description in it.
 const MAX_DESCRIPTION: usize = 250;
 
-/// Names and descriptions of the skills that the model may load, for the instructions; empty where there are none.
+/// Returns names and descriptions of the skills that the model may load, for the instructions; empty if there are none.
 pub(crate) fn catalogue(skills: &Catalogue, session: &Session) -> String {
     let mut offered = skills
         .skills()

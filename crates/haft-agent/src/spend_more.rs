@@ -1,5 +1,5 @@
-//! `spend_more`: the call by which a person is asked whether a run goes on beyond a budget of money. It does nothing: it is judged, asked
-//! about and recorded like every call, and its outcome is the answer.
+//! `spend_more`: the call that asks an operator whether a run may exceed a budget of money. It does nothing: like every call it is
+//! judged, approved and recorded, and its outcome is the answer.
 
 use std::sync::Arc;
 
@@ -15,33 +15,33 @@ use haft::tool::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Its name. No caller sees it.
+/// Its name. No client sees it.
 pub(crate) const SPEND_MORE: &str = "spend_more";
 
-/// What it takes. Only the loop writes it.
+/// Its arguments. Only the loop writes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SpendMore {
     /// `run` or `day`.
     pub(crate) period: String,
     /// The budget.
     pub(crate) limit: f64,
-    /// The amount up to which nobody needed to be asked.
+    /// The amount up to which no approval was needed.
     pub(crate) up_to: f64,
-    /// The day, for one of a day.
+    /// The day, for a budget per day.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) day: String,
-    /// Why it is not known what was spent.
+    /// The reason why the amount spent is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unknown: Option<String>,
 }
 
 impl SpendMore {
     pub(crate) fn to_arguments(&self) -> String {
-        // Plain data: this does not fail.
+        // This is plain data and cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What the person who decides reads.
+    /// Returns the text that the operator reads.
     fn question(&self) -> String {
         let Self { limit, period, .. } = self;
         let more = format!("an approval lets the run cost {limit} more");
@@ -62,11 +62,11 @@ impl SpendMore {
 #[derive(Debug)]
 struct SpendMoreTool(Arc<ToolSpec>);
 
-/// The tool by which a run of the loop asks whether it may cost more than a budget says, for
+/// Returns the tool by which a run of the loop asks whether it may exceed a budget, for
 /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools). Without it such a run ends.
 ///
 /// # Errors
-/// The tool cannot be described.
+/// If the tool cannot be described.
 pub fn spend_more() -> Result<Arc<dyn Tool>, NameError> {
     let schema = json!({
         "type": "object",
@@ -106,7 +106,7 @@ impl Tool for SpendMoreTool {
             kind: BUDGET_EFFECT.to_owned(),
             value: read(arguments)?.question(),
         };
-        // The guard of budgets asks; no profile has anything to say on it.
+        // The budget guard asks; no profile has a say in it.
         Ok(vec![Permission {
             effect,
             risk: Risk::Safe,

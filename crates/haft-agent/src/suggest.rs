@@ -1,4 +1,4 @@
-//! Which of many tools are declared: a baseline, and those that fit what the user says; the others are found by search.
+//! Chooses which of many tools are declared: a baseline, and those that match what the user says; a search finds the others.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use serde::Deserialize;
 
 use crate::model::{Model, ModelError, ModelRequest};
 
-/// So many tools are declared as they are.
+/// Maximum number of tools that are declared without deferring any.
 pub const DIRECT: usize = 15;
-/// Most tools that one prompt adds.
+/// Maximum number of tools that one prompt adds.
 pub const SUGGESTED: usize = 10;
-/// Most tools that a model chooses from.
+/// Maximum number of tools that a model chooses from.
 const CANDIDATES: usize = 200;
-/// Most characters of a tool's description that it chooses by.
+/// Maximum number of characters of a tool's description shown for the choice.
 const DESCRIPTION: usize = 50;
-/// Prompts by which tools are looked for, and most characters of each.
+/// The number of latest prompts used to look for tools, and the maximum number of characters of each.
 const PROMPTS: usize = 5;
 const PROMPT: usize = 2000;
-/// How often a model that answers something else is asked.
+/// How often to ask a model that gives an unusable answer.
 const TRIES: u32 = 2;
 
-/// Tools that are always declared, where the session has them.
+/// Tools that are always declared, if the session has them.
 pub const BASELINE: [&str; 19] = [
     "ask_user",
     "await_command",
@@ -49,14 +49,14 @@ pub const BASELINE: [&str; 19] = [
     "write_memory",
 ];
 
-/// The tools of a session whose agent suggests: above [`DIRECT`] all but the [`BASELINE`] are deferred, and the agent expands what fits
-/// each prompt. A model finds the others by `tool_search` and has them declared by `tool_expand_tools`; a call of one that is not is
-/// refused with the call to make.
+/// Returns the tools of a session whose agent suggests: above [`DIRECT`], all but the [`BASELINE`] are deferred, and the agent expands
+/// those that match each prompt. A model finds the others with `tool_search` and declares them with `tool_expand_tools`; a call of an
+/// undeclared tool is refused with the call to make.
 pub fn view(tools: impl Toolset + 'static) -> Derived {
     tools.deferring(DIRECT, |name| BASELINE.contains(&name))
 }
 
-/// What the user said last, for a search.
+/// Returns the user's last messages, as a search query.
 pub(crate) fn query(messages: &[Message]) -> String {
     let said = messages.iter().rev().filter_map(|message| match message {
         Message::User(parts) => Some(parts),
@@ -71,7 +71,7 @@ pub(crate) fn query(messages: &[Message]) -> String {
     query
 }
 
-/// The deferred tools that fit a query best, best first: at most `most`.
+/// Returns the deferred tools that best match a query, best first: at most `most`.
 pub fn ranked(tools: &Snapshot, query: &str, most: usize) -> Vec<String> {
     let is_deferred = |entry: &ToolEntry| entry.spec().exposure == Exposure::Deferred;
     let hits = tools.search_among(query, most, is_deferred);
@@ -81,7 +81,7 @@ pub fn ranked(tools: &Snapshot, query: &str, most: usize) -> Vec<String> {
     names.collect()
 }
 
-/// What a model chose, and what it cost; nothing where it answers something else.
+/// Returns the tools that a model chose, and the cost; nothing if its answer is unusable.
 pub(crate) async fn chosen(
     model: &Arc<dyn Model>,
     tools: &Snapshot,
@@ -144,7 +144,7 @@ struct Choice {
     tool_ids: Vec<usize>,
 }
 
-/// The numbers in an answer: its JSON object, whatever stands around it.
+/// Returns the numbers in an answer: those of its JSON object, whatever surrounds it.
 fn places_in(text: &str) -> Option<Vec<usize>> {
     let object = text.get(text.find('{')?..=text.rfind('}')?)?;
     let choice: Choice = serde_json::from_str(object).ok()?;

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::model::{Model, ModelError, ModelEvent, ModelRequest, Watch};
 
-/// Answers in order; an error when the script is at its end.
+/// Gives scripted answers in order; an error once the script is exhausted.
 #[derive(Debug, Clone)]
 pub struct ScriptedModel {
     dialect: Dialect,
@@ -25,14 +25,14 @@ enum Line {
     Never,
 }
 
-/// What the model was asked.
+/// A request that the model received.
 #[derive(Debug, Clone)]
 pub struct SeenRequest {
     /// The instructions.
     pub system: String,
     /// The history.
     pub messages: Vec<Message>,
-    /// The declarations, as they are sent.
+    /// The declarations, as sent.
     pub tools: String,
     /// Whether tools may be called.
     pub choice: haft_wire::request::Choice,
@@ -45,7 +45,7 @@ impl Default for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// A model with nothing to say yet, of the dialect of OpenAI Chat.
+    /// Creates a model without answers yet, in the OpenAI Chat dialect.
     pub fn new() -> Self {
         Self {
             dialect: Dialect::OpenAiChat,
@@ -54,18 +54,18 @@ impl ScriptedModel {
         }
     }
 
-    /// The same in another dialect.
+    /// Sets the dialect.
     pub fn in_dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// Then it says this.
+    /// Adds a reply with this text.
     pub fn says(self, text: &str) -> Self {
         self.replies(vec![Item::Text(text.to_owned())], Stop::End)
     }
 
-    /// Then it makes these calls of functions: id, name on the wire, arguments.
+    /// Adds a reply with these function calls: id, name on the wire, arguments.
     pub fn calls<'a>(self, calls: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Self {
         let calls = calls
             .into_iter()
@@ -74,7 +74,7 @@ impl ScriptedModel {
         self.replies(calls, Stop::Calls)
     }
 
-    /// Then it replies this. Ten tokens were read and five written.
+    /// Adds a reply with these items; it reports ten tokens read and five written.
     pub fn replies(self, items: Vec<Item>, stop: Stop) -> Self {
         let usage = Usage {
             input: 10,
@@ -84,7 +84,7 @@ impl ScriptedModel {
         self.replies_at(items, stop, usage)
     }
 
-    /// Then it replies this, at this cost.
+    /// Adds a reply with these items and this usage.
     pub fn replies_at(self, items: Vec<Item>, stop: Stop, usage: Usage) -> Self {
         let turn = Turn {
             dialect: self.dialect,
@@ -102,25 +102,25 @@ impl ScriptedModel {
         self
     }
 
-    /// Then it fails.
+    /// Adds a failure.
     pub fn fails(self, why: &str) -> Self {
         self.script.lock().push_back(Line::Fails(why.to_owned()));
         self
     }
 
-    /// Then it never answers.
+    /// Adds a request that is never answered.
     pub fn hangs(self) -> Self {
         self.script.lock().push_back(Line::Never);
         self
     }
 
-    /// What it was asked so far.
+    /// Returns the requests received so far.
     pub fn requests(&self) -> Vec<SeenRequest> {
         self.requests.lock().clone()
     }
 }
 
-/// A call of a function.
+/// Creates a function call.
 pub fn function_call(id: &str, name: &str, arguments: &str) -> Call {
     Call {
         id: id.to_owned(),

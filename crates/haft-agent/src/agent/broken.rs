@@ -1,20 +1,20 @@
-//! `Broken`: what requests cost that came to no whole reply, as far as their provider said.
+//! `Broken`: the cost of requests that produced no complete reply, as far as their provider reported it.
 
 use haft_wire::Usage;
 
 use crate::model::ModelEvent;
 
-/// What was reported while a model was asked.
+/// The usage reported while a model was asked.
 #[derive(Debug, Default)]
 pub(super) struct Broken {
-    /// By requests that failed and were sent again.
+    /// The usage of requests that failed and were sent again.
     before: Usage,
-    /// By the request at hand.
+    /// The usage of the current request.
     now: Usage,
 }
 
 impl Broken {
-    /// Hears what happens.
+    /// Takes an event of the model.
     pub(super) fn hear(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::Usage(usage) => self.now = *usage,
@@ -25,7 +25,7 @@ impl Broken {
         }
     }
 
-    /// What was spent beside a reply; a whole one says itself what it cost.
+    /// Returns the usage in addition to the reply's own; a complete reply reports its own cost.
     pub(super) fn lost(self, is_whole: bool) -> Usage {
         if is_whole {
             return self.before;

@@ -1,4 +1,4 @@
-//! The calls of a turn: those safe beside others side by side, the rest in order; each one begun is written down before it runs.
+//! The calls of a turn: parallel-safe ones run side by side, the rest in order; each call is recorded before it runs.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -13,25 +13,25 @@ use crate::conversation::{AnswerText, Entry};
 use crate::end::{End, Waiting};
 use crate::history::{OpenTurn, Slot};
 
-/// Most calls at work at once.
+/// Maximum number of calls running at once.
 const SIDE_BY_SIDE: usize = 16;
-/// Most calls of one reply that are run; those after them hear so.
+/// Maximum number of calls of one reply that are run; the others are answered with that reason.
 pub(crate) const MAX_CALLS: usize = 128;
 
 /// A call that can run now.
 pub(super) struct Ready {
     pub(super) place: usize,
     pub(super) call: ToolCall,
-    /// It may run beside others.
+    /// Whether it may run in parallel with others.
     pub(super) beside_others: bool,
-    /// It is one of those that the call stands for.
+    /// Whether it is one of the steps that the model's call stands for.
     pub(super) is_step: bool,
-    /// It only reads, so that nothing is lost where the machine fails.
+    /// Whether it only reads, so that nothing is lost if the machine fails.
     pub(super) reads: bool,
 }
 
 impl Ready {
-    /// The id, which every call of the loop has.
+    /// Returns the id, which every call of the loop has.
     pub(super) fn id(&self) -> CallId {
         self.call.id.clone().unwrap_or_else(|| CallId::new(""))
     }
@@ -40,22 +40,22 @@ impl Ready {
 /// What to do with a call.
 pub(super) enum Plan {
     Run(Ready),
-    /// Nothing runs.
+    /// Answers without running anything.
     Answer(Box<AnswerText>),
-    /// All that it stands for has run.
+    /// Answers after all its steps have run.
     Composed(Box<AnswerText>),
-    /// It may have run in a process that is gone.
+    /// It may have run in a process that has exited.
     Unknown(Ready),
 }
 
 impl Agent {
-    /// Runs the calls of the open turn that have no answer; the end, where the run ends with them.
+    /// Runs the calls of the open turn that have no answer; returns the end if the run ends with them.
     pub(super) async fn run_calls(
         &mut self,
         stop: &CancellationToken,
         deadline: Option<Instant>,
     ) -> Result<Option<End>, AgentError> {
-        // From the first call to the last, those in between that have not begun included: one stop is for all of them.
+        // From the first call to the last, including those in between that have not started: one stop applies to all of them.
         self.control.begin_calls();
         let end = self.each_call(stop, deadline).await;
         self.control.end_calls();
@@ -87,7 +87,7 @@ impl Agent {
                         return Ok(Some(end));
                     }
                     self.settle_unknown(ready).await?;
-                    // One that waits for a decision is made again, in its place.
+                    // A call that waits for a decision is made again, in its place.
                     from = place;
                 }
                 Plan::Run(ready) if ready.beside_others && group.len() < SIDE_BY_SIDE => {
@@ -105,14 +105,14 @@ impl Agent {
                     if let Some(end) = self.together(vec![ready], stop, deadline).await? {
                         return Ok(Some(end));
                     }
-                    // A call that stands for several goes on with the next of them before what follows it.
+                    // The steps of one call continue before the calls that follow it.
                     from = place;
                 }
             }
         }
     }
 
-    /// What to do with the call at this place.
+    /// Decides what to do with the call at this place.
     fn plan(&self, place: usize) -> Plan {
         let Some(open) = self.history.open() else {
             return Plan::Answer(Box::default());
@@ -152,7 +152,7 @@ impl Agent {
         }
     }
 
-    /// The tool that a call names. A name that was not declared is looked for among all tools, so that the refusal names the tool.
+    /// Returns the tool that a call names. An undeclared name is looked up among all tools, so that the refusal can name the tool.
     fn name_of(&self, call: &Call) -> String {
         if let Some(name) = self.offer.now().called(call) {
             return name.to_owned();
@@ -164,7 +164,7 @@ impl Agent {
         name.unwrap_or(&call.name).to_owned()
     }
 
-    /// Runs calls side by side, and keeps what comes of each as it comes.
+    /// Runs calls side by side, and records the result of each as soon as it is available.
     async fn together(
         &mut self,
         group: Vec<Ready>,
@@ -214,7 +214,7 @@ impl Agent {
         self.after(waiting, late, stop)
     }
 
-    /// The end of the run, where it ends with these calls.
+    /// Returns the end if the run ends with these calls.
     fn after(
         &mut self,
         waiting: Vec<Waiting>,
@@ -231,16 +231,16 @@ impl Agent {
         }
         if self.control.calls().is_cancelled() {
             self.give_up("the user stopped the calls of this reply before")?;
-            // A call that waited for a decision before this run waits again.
+            // A call that waited for a decision before this run still waits.
             if waiting.is_empty() && self.is_open() {
                 return Ok(Some(End::Cancelled));
             }
         }
-        // What follows in the turn may build on what waits: it stays where it is.
+        // Later calls of the turn may depend on the pending one: they are not started.
         Ok((!waiting.is_empty()).then_some(End::Suspended(waiting)))
     }
 
-    /// Writes down that calls are about to run, before they do.
+    /// Records that calls are about to run, before they do.
     async fn begin(&mut self, group: &[Ready]) -> Result<(), AgentError> {
         let places = group.iter().map(|ready| ready.place).collect();
         self.note(Entry::Begun(places))?;
@@ -256,7 +256,7 @@ impl Agent {
     }
 }
 
-/// Why a call is not run, whatever it is.
+/// Returns why a call must not run, whatever tool it calls.
 fn refused(open: &OpenTurn, place: usize) -> Option<String> {
     let call = &open.slots[place].call;
     if open.cut == Some(place) {
@@ -281,7 +281,7 @@ fn refused(open: &OpenTurn, place: usize) -> Option<String> {
     })
 }
 
-/// The arguments as JSON text. Of a freeform call they are the one argument `input`.
+/// Returns the arguments as JSON text. A freeform call's text becomes the single argument `input`.
 fn arguments(call: &Call) -> String {
     match call.kind {
         CallKind::Freeform => serde_json::json!({"input": call.arguments}).to_string(),
@@ -290,7 +290,7 @@ fn arguments(call: &Call) -> String {
 }
 
 impl OpenTurn {
-    /// The first place from this one on whose call has no answer.
+    /// Returns the first place from this one on whose call has no answer.
     fn unanswered(&self, from: usize) -> Option<usize> {
         let mut places = from..self.slots.len();
         places.find(|place| !self.slots[*place].is_answered())

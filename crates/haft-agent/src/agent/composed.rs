@@ -1,4 +1,4 @@
-//! Calls of tools that a provider defines: what each stands for, step by step, and the one answer in the end.
+//! Calls of provider-defined tools: the steps that each stands for, and the single answer at the end.
 
 use haft::spec::Declaration;
 use haft::{CallId, Outcome, ToolCall, Verdict};
@@ -14,7 +14,7 @@ use crate::history::Slot;
 use crate::provided::{BATCH_FAILED, Next, Provided, pending_checks};
 
 impl Agent {
-    /// What to do with a call of a tool that the provider defines; none for every other call.
+    /// Decides what to do with a call of a provider-defined tool; returns `None` for every other call.
     pub(super) fn composed(&self, turn: u32, place: usize, slot: &Slot) -> Option<Plan> {
         let call = &slot.call;
         let Some(provided) = Provided::of(call, self.offer.provided()) else {
@@ -60,7 +60,7 @@ impl Agent {
         }
     }
 
-    /// A call of a sort that a tool of the session answers, by the item's type; a refusal where none does.
+    /// Plans a call that a tool of the session answers, by the item's type; a refusal if there is no such tool.
     fn defined_by_provider(&self, turn: u32, place: usize, slot: &Slot) -> Option<Plan> {
         let CallKind::Provider(kind) = &slot.call.kind else {
             return None;
@@ -83,14 +83,14 @@ impl Agent {
         if let Some(text) = slot.steps.first() {
             let outcome = answers::stored(text, self.session.run(), CallId::new(""), name);
             let answer = outcome.as_ref().map(answers::of).unwrap_or_default();
-            // What the tool gives is the provider's item.
+            // The tool's data is the provider's item.
             let item = outcome.and_then(|outcome| Some(outcome.data?.get().to_owned()));
             return Some(Plan::Composed(Box::new(AnswerText { item, ..answer })));
         }
         Some(self.step(turn, place, slot, call))
     }
 
-    /// Whether an earlier call of the same toolset in this turn has failed.
+    /// Returns whether an earlier call of the same toolset in this turn has failed.
     fn batch_failed(&self, place: usize, call: &Call) -> bool {
         let Some(open) = self.history.open() else {
             return false;
@@ -100,7 +100,7 @@ impl Agent {
         earlier.any(Slot::has_failed)
     }
 
-    /// Why a call whose safety checks a person must see is not run: the policy would let it pass unseen.
+    /// Returns why a call whose safety checks the user must see is not run: the policy would allow it without asking.
     fn unseen(&self, call: &ToolCall) -> Option<String> {
         if !pending_checks(call) {
             return None;
@@ -113,7 +113,7 @@ impl Agent {
         })
     }
 
-    /// Keeps what came of a step.
+    /// Records the outcome of a step.
     pub(super) fn stepped(&mut self, ready: &Ready, outcome: &Outcome) -> Result<(), AgentError> {
         let text = serde_json::to_string(outcome).map_err(std::io::Error::other)?;
         self.note(Entry::Stepped {
@@ -131,13 +131,13 @@ impl Agent {
         Ok(())
     }
 
-    /// Keeps the answer to a call all of whose steps were told.
+    /// Records the answer to a call whose steps were already reported.
     pub(super) fn compose(&mut self, place: usize, answer: AnswerText) -> Result<(), AgentError> {
         self.keep_answer(place, answer, |_, _| {})
     }
 }
 
-/// The id of a step: the call's own for the first one.
+/// Returns the id of a step: the call's own for the first one.
 fn step_id(turn: u32, place: usize, number: usize) -> CallId {
     let place = place + 1;
     CallId::new(match number {

@@ -1,4 +1,4 @@
-//! What a reply costs of whose cost its provider says nothing: estimated, so that budgets bound it, and marked as an estimate.
+//! Estimates the cost of a reply if its provider does not report it, so that budgets limit it, and marks it as an estimate.
 
 use haft_wire::{Reply, Usage};
 
@@ -6,11 +6,11 @@ use crate::agent::{Agent, AgentError};
 use crate::conversation::Entry;
 use crate::event::AgentEvent;
 
-/// About how many bytes of a request or a reply are a token: four in English and in code, fewer elsewhere.
+/// The approximate number of bytes per token: four in English and in code, fewer elsewhere.
 const BYTES_A_TOKEN: usize = 4;
 
 impl Agent {
-    /// What the provider does not say of a reply to the history as it stands: nothing read, or nothing written, can be no one's count.
+    /// Estimates what the provider did not report for a reply to the current history: counts of zero cannot be real.
     pub(super) fn estimate(&self, reply: &Reply) -> Usage {
         let mut estimate = Usage::default();
         if reply.usage.input == 0 {
@@ -24,7 +24,7 @@ impl Agent {
         estimate
     }
 
-    /// Counts it; says so once a conversation.
+    /// Adds the estimate; reports it once per conversation.
     pub(super) fn count_estimate(&mut self, usage: Usage) -> Result<(), AgentError> {
         let is_first = self.history.spent.estimated == 0;
         self.note(Entry::Spent {

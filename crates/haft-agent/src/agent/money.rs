@@ -1,4 +1,4 @@
-//! What replies cost is counted for the day, and a person is asked where a budget of money is used up.
+//! Counts the cost of replies per day, and asks the operator when a budget of money is used up.
 
 use haft::budget::{Budgets, EffectLimits, Period};
 use haft::call::Origin;
@@ -13,16 +13,16 @@ use crate::spend_more::{SPEND_MORE, SpendMore};
 /// The money of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Money {
-    /// What was counted for the day.
+    /// The amount already counted for the day.
     counted: f64,
-    /// What a person let the run cost, beyond its budget.
+    /// The amount up to which an operator let the run go, beyond its budget.
     of_run: f64,
-    /// What a person let a day cost, beyond its budget.
+    /// The day, and the amount up to which an operator let it go, beyond its budget.
     of_day: Option<(String, f64)>,
 }
 
 impl Money {
-    /// That of a conversation which has cost this already, counted when it did.
+    /// Creates the state of a conversation that has already cost `money`, which was counted at that time.
     pub(super) fn spent(money: Option<f64>) -> Self {
         Self {
             counted: money.unwrap_or_default(),
@@ -35,18 +35,18 @@ impl Money {
 struct Over {
     period: Period,
     limit: f64,
-    /// What was spent.
+    /// The amount spent.
     used: f64,
-    /// Up to which amount the run may go on without a person.
+    /// The amount up to which the run may continue without asking.
     up_to: f64,
-    /// Which day it is; empty for a run's, and where that is not known.
+    /// The day; empty for a run's budget, and if the day is unknown.
     day: String,
-    /// Why it is not known what was spent.
+    /// The reason why the amount spent is unknown.
     unknown: Option<String>,
 }
 
 impl Agent {
-    /// Counts for the day what the conversation has cost since it was counted last.
+    /// Counts for the day what the conversation has cost since the last count.
     pub(super) async fn count_money(&mut self) {
         let spent = self.history.spent.money.unwrap_or_default();
         let more = spent - self.money.counted;
@@ -65,7 +65,7 @@ impl Agent {
         tracing::warn!(error, "the cost of a reply was not counted for the day");
     }
 
-    /// The end, where a budget of money is used up and no person lets the run go on.
+    /// Returns the end if a budget of money is used up and no operator lets the run continue.
     pub(super) async fn out_of_money(&mut self) -> Option<End> {
         let policy = self.executor.policy();
         let budgets = policy.budgets()?;
@@ -107,7 +107,7 @@ impl Agent {
         };
         let today = match today {
             Ok(today) => today,
-            // The run's own cost is known: a person lets it go on for as much again.
+            // The run's own cost is known: an operator can allow the same amount again.
             Err(why) => {
                 let used = self.history.spent.money.unwrap_or_default();
                 let agreed = self.money.of_day.as_ref();
@@ -123,7 +123,7 @@ impl Agent {
         (today.money >= up_to).then(|| over(today.money, up_to, day, None))
     }
 
-    /// Asks whether the run may cost as much again.
+    /// Asks whether the run may spend the same amount again.
     async fn ask_for_more(&mut self, over: Over) -> Option<End> {
         let question = SpendMore {
             period: over.period.as_str().to_owned(),

@@ -1,4 +1,4 @@
-//! What is done before the model is asked: tools suggested, skills named and put in force again, a long history compressed.
+//! Prepares a request to the model: suggests tools, lists and reactivates skills, compresses a long history.
 
 use bytes::Bytes;
 use haft::future::run_blocking;
@@ -16,13 +16,13 @@ use crate::skills::{LOAD_SKILL, catalogue};
 use crate::suggest;
 
 impl Agent {
-    /// Loads a skill before the model is asked, as a user chooses it; the model is told its instructions.
+    /// Loads a skill before the model is asked, as if the user chose it; the model receives its instructions.
     ///
     /// # Errors
-    /// There is no such skill or it cannot be loaded, or the conversation cannot be kept.
+    /// If there is no such skill or it cannot be loaded, or the conversation cannot be written.
     pub async fn load_skill(&mut self, name: &str) -> Result<(), AgentError> {
         self.check_closed()?;
-        // Those of an earlier process first: what is noted after is all that is active.
+        // Those of an earlier process first: the note that follows lists everything that is active.
         self.restore_skills().await?;
         let arguments = serde_json::json!({"skill": name}).to_string();
         let call = ToolCall::new(LOAD_SKILL, arguments).from_origin(Origin::Host);
@@ -37,7 +37,7 @@ impl Agent {
         self.note(Entry::Host(outcome.to_model()))
     }
 
-    /// Keeps which skills are active, where that has changed.
+    /// Records which skills are active, if that has changed.
     pub(super) fn note_skills(&mut self) -> Result<(), AgentError> {
         let active = self.session.active_skills();
         let active = active.iter().map(|skill| skill.name());
@@ -51,7 +51,7 @@ impl Agent {
         self.note(Entry::Skills(names))
     }
 
-    /// Puts the skills in force that were active when the run was left: what they narrow it to must hold again.
+    /// Reactivates the skills that were active when the run was left: the restrictions that they impose must hold again.
     pub(super) async fn restore_skills(&mut self) -> Result<(), AgentError> {
         let active = self.session.active_skills();
         let is_active = |name: &String| active.iter().any(|skill| skill.name() == name);
@@ -93,7 +93,7 @@ impl Agent {
         Ok(())
     }
 
-    /// The instructions, with the skills that there are now.
+    /// Builds the instructions, including the skills available now.
     pub(super) async fn instruct(&mut self) -> Result<(), AgentError> {
         let mut system = self.options.system.clone();
         if let Some(skills) = &self.skills {
@@ -109,7 +109,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Has the deferred tools declared that fit what the user says. The view of the session bounds them.
+    /// Declares the deferred tools that match what the user says, within the session's view.
     pub(super) async fn suggest(&mut self) {
         let tools = self.session.tools();
         let query = suggest::query(self.history.messages());
@@ -136,7 +136,7 @@ impl Agent {
         }
     }
 
-    /// Compresses the history where it is too long for the model's window.
+    /// Compresses the history if it is too long for the model's window.
     pub(super) async fn compress(&mut self) -> Result<(), AgentError> {
         let Some(window) = self.options.window else {
             return Ok(());
@@ -151,7 +151,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether an answer holds the instructions of a skill that is active.
+    /// Returns whether an answer holds the instructions of an active skill.
     fn is_of_active_skill(&self, answer: &Answer) -> bool {
         let loads = self.offer.now().called(&answer.call) == Some(LOAD_SKILL);
         let active = self.session.active_skills();
@@ -161,7 +161,7 @@ impl Agent {
                 .any(|skill| answer.call.arguments.contains(skill.name()))
     }
 
-    /// Keeps long results of older turns aside.
+    /// Moves long results of older turns to the artifact store.
     async fn shorten(&mut self) -> Result<(), AgentError> {
         let long = compress::long_answers(&self.history, |answer| self.is_of_active_skill(answer));
         let readable = self.session.tools().entry("read_artifact").is_some();
@@ -187,7 +187,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Has the model sum up what is older than the last turns.
+    /// Has the model summarize what is older than the last turns.
     async fn sum_up(&mut self, window: u64) -> Result<(), AgentError> {
         let Some(turn) = compress::boundary(&self.history) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What becomes of a call that ended, was refused, or was interrupted: its answer, kept and told.
+//! Settles a call that ended, was refused, or was interrupted: records and reports its answer.
 
 use haft::{CallId, Outcome, Status};
 use haft_wire::Part;
@@ -13,7 +13,7 @@ use crate::provided::failed_item;
 use crate::repeats::Repeats;
 
 impl Agent {
-    /// Keeps what came of a call: its answer, or that it waits.
+    /// Records the result of a call: its answer, or that it waits for a decision.
     pub(super) fn settle(
         &mut self,
         ready: &Ready,
@@ -37,7 +37,7 @@ impl Agent {
                 approval: approval.clone(),
             }));
         }
-        // Before its answer: a run that is left in between holds to what a skill narrows it to.
+        // Before its answer: a run that is interrupted in between keeps the restrictions of a skill.
         self.note_skills()?;
         if ready.is_step {
             self.stepped(ready, outcome)?;
@@ -47,7 +47,7 @@ impl Agent {
         Ok(None)
     }
 
-    /// Keeps the answer to a call.
+    /// Records the answer to a call.
     pub(super) fn answer(
         &mut self,
         ready: &Ready,
@@ -118,7 +118,7 @@ impl Agent {
         })
     }
 
-    /// A call was ended while it ran.
+    /// Answers a call that was cancelled while it ran.
     pub(super) fn interrupted(&mut self, ready: &Ready) -> Result<(), AgentError> {
         const WHY: &str =
             "cancelled: the user ended this call while it ran. It may have done part of its work.";
@@ -131,7 +131,7 @@ impl Agent {
         self.answer(ready, AnswerText::error(WHY), None)
     }
 
-    /// Answers all calls of the turn that have not begun, so that the conversation can go on with another prompt.
+    /// Answers all calls of the turn that have not started, so that the conversation can continue with another prompt.
     pub(super) fn give_up(&mut self, why: &str) -> Result<(), AgentError> {
         let Some(open) = self.history.open() else {
             return Ok(());
@@ -147,7 +147,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells that a call is about to run.
+    /// Reports that a call is about to run.
     pub(super) fn tell_call(&self, ready: &Ready) {
         self.tell_watcher(AgentEvent::ToolCall {
             id: &ready.id(),
@@ -157,7 +157,7 @@ impl Agent {
     }
 }
 
-/// The first text of an answer.
+/// Returns the first text of an answer.
 pub(super) fn text_of(answer: &AnswerText) -> &str {
     answer.parts.iter().find_map(text_in).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Calls that were about to run when their process ended: what is known of them is told; none is run twice.
+//! Calls that were about to run when their process exited: the model is told what is known of them; none runs twice.
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{RequestStatus, StoredApproval};
@@ -11,7 +11,7 @@ use crate::answers;
 use crate::conversation::{AnswerText, Entry};
 
 impl Agent {
-    /// Settles a call that was begun in a process that is gone.
+    /// Settles a call that was started in a process that has exited.
     pub(super) async fn settle_unknown(&mut self, ready: Ready) -> Result<(), AgentError> {
         if let Some(stored) = self.request_of(ready.place).await {
             return self.settle_decided(&ready, &stored);
@@ -28,14 +28,14 @@ impl Agent {
         self.answer(&ready, answer, None)
     }
 
-    /// The request that the call waited for before it was begun, where it is known still.
+    /// Returns the approval request that the call waited for before it was started, if it still exists.
     async fn request_of(&self, place: usize) -> Option<StoredApproval> {
         let slot = self.history.open()?.slots.get(place)?;
         let id = ApprovalId::new(slot.approval.clone()?);
         self.executor.inbox().get(&id).await.ok().flatten()
     }
 
-    /// A call that had asked: the inbox knows whether it ran. One that has not goes on as one that waits.
+    /// Settles a call with an approval request: the inbox knows whether it ran. If it did not, it counts as pending again.
     fn settle_decided(&mut self, ready: &Ready, stored: &StoredApproval) -> Result<(), AgentError> {
         let id = stored.request.id.as_str();
         match (stored.status, stored.outcome.as_deref()) {
@@ -60,7 +60,7 @@ impl Agent {
                 );
                 self.answer(ready, AnswerText::error(text), None)
             }
-            // Nothing ran: it is made again, and meets the same request.
+            // It did not run: it is made again, and finds the same request.
             _ => self.note(Entry::Suspended {
                 place: ready.place,
                 approval: id.to_owned(),
@@ -68,7 +68,7 @@ impl Agent {
         }
     }
 
-    /// What came of a call that keeps a journal, taken up from it; none for every other call.
+    /// Returns the outcome of a call that keeps a journal, recovered from it; `None` for every other call.
     async fn recovered(&self, ready: &Ready) -> Option<Outcome> {
         let tools = self.session.tools();
         let spec = tools.entry(&ready.call.name)?.spec();

@@ -1,4 +1,4 @@
-//! `FileConversation`: a conversation as lines of JSON in a file that only grows; a line that was torn by a crash is dropped.
+//! `FileConversation`: a conversation as lines of JSON in an append-only file; a line torn by a crash is dropped.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use crate::conversation::{Conversation, Entry, line};
 
-/// The most that is read of a file: 1 GiB.
+/// Maximum size of a file that is read: 1 GiB.
 const MAX_FILE: u64 = 1 << 30;
 
-/// Keeps entries in a file, one a line. One process at a time may append: the lock of its run's folder sees to that.
+/// Stores entries in a file, one per line. Only one process at a time may append: the lock of its run's folder ensures that.
 #[derive(Debug, Clone)]
 pub struct FileConversation {
     path: PathBuf,
@@ -24,17 +24,17 @@ pub struct FileConversation {
 #[derive(Debug)]
 struct Open {
     file: File,
-    /// Bytes of whole lines.
+    /// Bytes of complete lines.
     len: u64,
-    /// Something was appended since the last sync.
+    /// Whether anything was appended since the last sync.
     dirty: bool,
 }
 
 impl FileConversation {
-    /// Opens a file, or makes it for its owner alone. What a crash left of a last line is cut off.
+    /// Opens a file, or creates it with access for its owner only. Cuts off an incomplete last line that a crash left.
     ///
     /// # Errors
-    /// The file cannot be opened, read or cut.
+    /// If the file cannot be opened, read or cut.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let mut options = OpenOptions::new();
@@ -53,7 +53,7 @@ impl FileConversation {
         })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -69,7 +69,7 @@ fn read(file: &mut File, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes up to the end of the last line that is whole: one that ends, and that can be read.
+/// Returns the length up to the end of the last complete line: one that is terminated and can be read.
 fn whole_lines(bytes: &[u8]) -> u64 {
     let end = bytes
         .iter()
@@ -111,7 +111,7 @@ impl Conversation for FileConversation {
         let text = line::write(entry)?;
         let mut open = self.file.lock();
         if let Err(error) = open.file.write_all(&text) {
-            // Half a line would join the next one.
+            // A partial line would be joined with the next one.
             let len = open.len;
             let _ = open.file.set_len(len);
             return Err(error);

@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 
 use crate::conversation::{AnswerText, Entry};
 
-/// The version that is written, and the newest that is read.
+/// The version written, and the newest one that can be read.
 const VERSION: u32 = 1;
 
-/// Writes an entry, with the line feed.
+/// Encodes an entry, with the line feed.
 pub(super) fn write(entry: &Entry) -> io::Result<Vec<u8>> {
     let line = Line {
         v: VERSION,
@@ -22,7 +22,7 @@ pub(super) fn write(entry: &Entry) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Reads an entry.
+/// Decodes an entry.
 pub(super) fn read(line: &[u8]) -> io::Result<Entry> {
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let line: Line = serde_json::from_slice(line).map_err(|e| wrong(e.to_string()))?;
@@ -260,7 +260,7 @@ impl StoredTurn {
     }
 }
 
-/// The reason that a word stands for.
+/// Returns the stop reason for a word.
 fn stop_of(word: String) -> Stop {
     match word.as_str() {
         "end" => Stop::End,
@@ -333,7 +333,7 @@ impl From<StoredPart> for Part {
 }
 
 impl StoredItem {
-    /// `None` for an item of a sort that is newer than this file's; the turn's raw text has it.
+    /// Returns `None` for an item of a newer kind than this format knows; the turn's raw text has it.
     fn of(item: &Item) -> Option<Self> {
         Some(match item.clone() {
             Item::Text(text) => Self::Text(text),

@@ -1,4 +1,4 @@
-//! `MemoryConversation`: a conversation for as long as the process lives.
+//! `MemoryConversation`: a conversation that lasts as long as the process.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use parking_lot::Mutex;
 
 use crate::conversation::{Conversation, Entry};
 
-/// Keeps entries in memory.
+/// Stores entries in memory.
 #[derive(Debug, Default)]
 pub struct MemoryConversation(Mutex<Vec<Entry>>);
 
 impl MemoryConversation {
-    /// An empty one.
+    /// Creates an empty conversation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that began with these entries.
+    /// Creates a conversation with these entries.
     pub fn of(entries: Vec<Entry>) -> Self {
         Self(Mutex::new(entries))
     }

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::end::{End, Finished};
 use crate::event::AgentEvent;
 
-/// Most characters of a call's arguments or result that a line repeats.
+/// Maximum number of characters of a call's arguments or result in a line.
 const MAX_TEXT: usize = 100_000;
 
 impl AgentEvent<'_> {
     /// Writes the event as one line of JSON, with its line feed: `message` (with `delta` for a piece, `text` for the whole),
     /// `tool_call`, `tool_result` (with the `outcome` of contract §3), `approval`, `usage`, `done`, and `notice`. Pieces of a
-    /// call's arguments are left out: `tool_call` has them whole.
+    /// call's arguments are left out: `tool_call` has them complete.
     pub fn write_line(&self, out: &mut Vec<u8>) {
         let Some(value) = self.to_json() else {
             return;
@@ -22,7 +22,7 @@ impl AgentEvent<'_> {
         out.push(b'\n');
     }
 
-    /// The same as a value, to which a host may add members of its own; none for what has no line.
+    /// Returns the event as a value, to which a host may add its own members; `None` for events without a line.
     pub fn to_json(&self) -> Option<Value> {
         Some(match self {
             Self::Delta(Delta::Text(text)) => {
@@ -97,7 +97,7 @@ fn done(finished: &Finished) -> Value {
     line
 }
 
-/// Arguments as JSON where they are JSON, else as the text that they are.
+/// Returns arguments as JSON if they are valid JSON, else as text.
 fn parsed(arguments: &str) -> Value {
     if arguments.len() > MAX_TEXT {
         return clip(arguments, MAX_TEXT).into();

@@ -1,4 +1,4 @@
-//! `Dial`: how a connection to a provider is made; a host may go through its proxy.
+//! `Dial`: how a connection to a provider is made; a host can use its own proxy.
 
 use std::io;
 use std::net::IpAddr;
@@ -12,14 +12,14 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
-/// A connection, encrypted where its place says so.
+/// A connection, encrypted if its place requires it.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 /// Connects to a host.
 pub trait Dial: Send + Sync {
-    /// A new connection to a host, as a URL writes it, and port; encrypted where it is to be `secure`.
+    /// Opens a connection to a host, as written in a URL, and a port; encrypted if `secure`.
     fn dial<'a>(
         &'a self,
         host: &'a str,
@@ -44,13 +44,13 @@ impl Direct {
     async fn connect(&self, host: &str, port: u16, secure: bool) -> io::Result<Box<dyn Io>> {
         let bare = host.trim_matches(['[', ']']);
         let stream = TcpStream::connect((bare, port)).await?;
-        // Requests are small and answers are waited for.
+        // Requests are small, and the loop waits for the answers.
         let _ = stream.set_nodelay(true);
         if !secure {
             return Ok(Box::new(stream));
         }
         let config = self.config.get_or_try_init(|| async {
-            // The system's store may be a folder of many files.
+            // The system's store may be a folder with many files.
             run_blocking(client_config).await?
         });
         let connector = TlsConnector::from(Arc::clone(config.await?));
@@ -76,7 +76,7 @@ impl Dial for Direct {
 fn client_config() -> io::Result<Arc<ClientConfig>> {
     let found = rustls_native_certs::load_native_certs();
     let mut store = RootCertStore::empty();
-    // Real stores hold a few that no longer parse.
+    // Real stores contain a few certificates that no longer parse.
     let (roots, _) = store.add_parsable_certificates(found.certs);
     if roots == 0 {
         return Err(io::Error::other(

@@ -1,4 +1,4 @@
-//! `Exchange`: one request and its answer, each wait within its limit, the answer within its bounds.
+//! `Exchange`: one request and its answer, with a time limit for each wait and size limits for the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::http_model::retry;
 use crate::http_model::timeouts::Timeouts;
 use crate::model::{ModelError, ModelEvent, Wait};
 
-/// The most that is read of a refusal.
+/// Maximum number of bytes read of an error response.
 const MAX_REFUSAL: usize = 64 << 10;
-/// The most characters of its message that are repeated.
+/// Maximum number of characters of its message that are repeated.
 const MAX_MESSAGE: usize = 500;
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -44,13 +44,13 @@ pub(super) struct Exchange {
 #[derive(Debug)]
 pub(super) struct Post<'a> {
     pub(super) dialect: Dialect,
-    /// Below the base URL.
+    /// The path below the base URL.
     pub(super) path: &'a str,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: Bytes,
 }
 
-/// What is shown of an answer as it comes.
+/// Shows parts of an answer as they arrive.
 pub(super) type Show<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
 impl Exchange {
@@ -69,7 +69,7 @@ impl Exchange {
         }
     }
 
-    /// Sends a request; its reply.
+    /// Sends a request and returns the reply.
     pub(super) async fn send(
         &self,
         post: &Post<'_>,
@@ -94,7 +94,7 @@ impl Exchange {
             let whole = body.whole(self.limits.reply).await?;
             dialect.read(&whole, self.limits)?
         };
-        // Only a body that was read to its end leaves a connection that can be used.
+        // Only a body that was read to its end leaves a reusable connection.
         if body.at_end().await {
             *self.idle.lock() = Some(sender);
         }
@@ -114,7 +114,7 @@ impl Exchange {
         Ok(request)
     }
 
-    /// The head of the answer, by the connection that is kept or by a new one.
+    /// Returns the head of the answer, using the kept connection or a new one.
     async fn answered(
         &self,
         request: Request<Full<Bytes>>,
@@ -128,7 +128,7 @@ impl Exchange {
         let mut sent = self.first_byte(&mut sender, request, deadline).await?;
         if let Err(failed) = &mut sent
             && !is_new
-            // The server closed it meanwhile, and took nothing of the request.
+            // The server has closed the connection meanwhile without reading any of the request.
             && let Some(request) = failed.take_message()
         {
             sender = self.connect().await?;
@@ -168,7 +168,7 @@ impl Exchange {
         let (sender, connection) = timeout(limit, connecting)
             .await
             .map_err(|_| self.late(Wait::Connect, limit))??;
-        // It ends with its sender.
+        // The task ends with its sender.
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to a model ended");
@@ -210,7 +210,7 @@ impl Body<'_> {
         kind.trim_start().starts_with("text/event-stream")
     }
 
-    /// The next piece; none at the end.
+    /// Returns the next piece; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         let limit = self.exchange.timeouts.next_byte;
         loop {
@@ -225,7 +225,7 @@ impl Body<'_> {
             })?;
             match frame {
                 None => return Ok(None),
-                // The caller says what a break means: some of it may have been shown.
+                // The caller decides what a broken answer means: some of it may have been shown.
                 Some(Err(_)) => return Err(WireError::Cut(self.read).into()),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
@@ -279,14 +279,14 @@ impl Body<'_> {
         Ok(whole)
     }
 
-    /// Whether nothing more comes, as far as can be told without waiting for long.
+    /// Returns whether the body has ended, as far as can be told without waiting long.
     async fn at_end(&mut self) -> bool {
         const SOON: Duration = Duration::from_millis(20);
         let rest = async { while let Some(Ok(_)) = self.response.body_mut().frame().await {} };
         timeout(SOON, rest).await.is_ok()
     }
 
-    /// What the provider says of why it refused.
+    /// Reads the provider's reason for a refusal.
     async fn refusal(mut self) -> ModelError {
         let status = self.response.status().as_u16();
         let retry_after = retry::wanted(self.response.headers());
@@ -294,7 +294,7 @@ impl Body<'_> {
             .deadline
             .min(Instant::now() + self.exchange.timeouts.refusal);
         let mut body = Vec::new();
-        // Where it breaks off, comes too slowly or does not end, what has come must do: the status says the most.
+        // If the body breaks off, is too slow or does not end, use what has arrived: the status matters most.
         while let Ok(Some(piece)) = self.next().await {
             let room = MAX_REFUSAL - body.len();
             body.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -311,11 +311,11 @@ impl Body<'_> {
     }
 }
 
-/// The message of a refusal: `error.message` with its code or type before it, else the beginning of the text.
+/// Returns the message of a refusal: `error.message` prefixed with its code or type, else the beginning of the text.
 fn message_in(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    // Gemini's errors stand in a list when they answer a stream.
+    // Gemini's errors are in a list when they answer a streaming request.
     let value = value.get(0).unwrap_or(&value);
     let error = value.get("error").unwrap_or(value);
     let word = ["code", "type", "status"]

@@ -1,4 +1,4 @@
-//! `ApiKey`: what lets haft in at a provider; it stands in no message, log or debug output.
+//! `ApiKey`: the credential for a provider; it never appears in messages, logs or debug output.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use http::{HeaderName, HeaderValue};
 use crate::model::ModelError;
 use crate::provider::Provider;
 
-/// A key.
+/// An API key.
 pub(super) struct ApiKey {
     key: String,
-    /// The variable that it is from.
+    /// The variable that it comes from.
     from: &'static str,
 }
 
 impl ApiKey {
-    /// The provider's key; none where it answers without one and none is set.
+    /// Finds the provider's key; `None` if the provider works without one and none is set.
     pub(super) fn find(
         provider: &Provider,
         variable: impl Fn(&str) -> Option<String>,
@@ -38,7 +38,7 @@ impl ApiKey {
         )))
     }
 
-    /// The header that carries it.
+    /// Returns the header that carries it.
     pub(super) fn header(&self, dialect: Dialect) -> Result<(HeaderName, HeaderValue), ModelError> {
         let (name, value) = match dialect {
             Dialect::OpenAiChat | Dialect::OpenAiResponses => {
@@ -57,12 +57,12 @@ impl ApiKey {
         Ok((name, value))
     }
 
-    /// Whether a text repeats it.
+    /// Returns whether a text contains it.
     pub(super) fn is_in(&self, text: &str) -> bool {
         text.contains(&self.key)
     }
 
-    /// The text without it.
+    /// Returns the text with the key removed.
     pub(super) fn hidden_in(&self, text: &str) -> String {
         text.replace(&self.key, &format!("[{}]", self.from))
     }

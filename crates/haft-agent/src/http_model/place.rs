@@ -1,4 +1,4 @@
-//! `Place`: where a provider is: scheme, host, port, and what stands before the dialect's path.
+//! `Place`: where a provider is: scheme, host, port, and the prefix of the dialect's path.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,18 +7,18 @@ use url::{Host, Url};
 
 use crate::model::ModelError;
 
-/// Where a provider is.
+/// The location of a provider.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     secure: bool,
     host: Host,
     port: u16,
-    /// Before the dialect's path; without a slash at its end.
+    /// The prefix of the dialect's path, without a trailing slash.
     prefix: String,
 }
 
 impl Place {
-    /// Reads a base URL. One that ends with the version (`/v1`), as other programs want it, is the same without it.
+    /// Parses a base URL. A trailing version (`/v1`), which other programs require, is dropped.
     pub(super) fn parse(base: &str) -> Result<Self, ModelError> {
         let shown = haft::text::clip(base, 200);
         let wrong = |why: &str| ModelError::Setting(format!("the base URL {shown:?} {why}"));
@@ -55,7 +55,7 @@ impl Place {
         self.secure
     }
 
-    /// Whether it is the loopback of this machine.
+    /// Returns whether it is the loopback of this machine.
     pub(super) fn is_this_machine(&self) -> bool {
         match &self.host {
             Host::Ipv4(v4) => v4.is_loopback(),
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// The host, as a URL writes it.
+    /// Returns the host, as written in a URL.
     pub(super) fn host(&self) -> String {
         self.host.to_string()
     }
@@ -73,7 +73,7 @@ impl Place {
         self.port
     }
 
-    /// The value of `Host`.
+    /// Returns the value of the `Host` header.
     pub(super) fn authority(&self) -> String {
         let standard = if self.secure { 443 } else { 80 };
         if self.port == standard {
@@ -82,7 +82,7 @@ impl Place {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// The path of a request.
+    /// Returns the path of a request.
     pub(super) fn path(&self, below: &str) -> String {
         format!("{}{below}", self.prefix)
     }

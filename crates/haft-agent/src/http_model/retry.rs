@@ -9,15 +9,15 @@ use jiff::Timestamp;
 
 use crate::model::{ModelError, Wait};
 
-/// How often a request is sent again, and after which pauses: each twice the one before, with a random part, unless the provider names
-/// one.
+/// How often a request is retried, and the pauses before: each is twice the previous one, with a random part, unless the provider
+/// specifies one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Attempts in all; 1 is no retry.
+    /// Maximum number of attempts; 1 means no retry.
     pub attempts: u32,
     /// The first pause.
     pub first: Duration,
-    /// The longest pause. A provider that wants a longer one is not asked again.
+    /// The longest pause. If the provider asks for a longer one, the request is not retried.
     pub longest: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The pause after so many failed attempts, the last by this error; none where another attempt is of no use.
+    /// Returns the pause after `tried` failed attempts, the last with this error; `None` if another attempt is pointless.
     pub(super) fn pause(&self, error: &ModelError, tried: u32) -> Option<Duration> {
         if tried >= self.attempts {
             return None;
@@ -53,7 +53,7 @@ impl Retry {
                     None => Some(self.own(tried)),
                 }
             }
-            // Of an answer that broke off the caller knows whether any of it was shown.
+            // For an answer that broke off, the caller knows whether any of it was shown.
             ModelError::Unreachable { .. }
             | ModelError::Timeout {
                 wait: Wait::Connect,
@@ -67,31 +67,31 @@ impl Retry {
         }
     }
 
-    /// Between half of the pause and all of it.
+    /// Returns a pause between half of the nominal one and all of it.
     fn own(&self, tried: u32) -> Duration {
         let doubled = self
             .first
             .saturating_mul(1 << tried.saturating_sub(1).min(16));
         let pause = doubled.min(self.longest);
         let mut random = [0; 2];
-        // Without a random source every client waits as long as the others.
+        // Without a random source all clients wait equally long.
         let _ = getrandom::fill(&mut random);
         let part = f64::from(u16::from_le_bytes(random)) / f64::from(u16::MAX);
         pause.mul_f64(0.5 + part / 2.0)
     }
 }
 
-/// Whether a refusal may pass by itself.
+/// Returns whether a refusal may be temporary.
 fn may_pass(status: u16, message: &str) -> bool {
     match status {
-        // An account without money answers like one that asks too often.
+        // An account without credit gets the same status as one that asks too often.
         429 => !message.contains("insufficient_quota"),
         408 | 409 | 500..=599 => true,
         _ => false,
     }
 }
 
-/// Whether an error that came within a stream may pass by itself.
+/// Returns whether an error inside a stream may be temporary.
 fn passes(kind: &str) -> bool {
     matches!(
         kind,
@@ -104,7 +104,7 @@ fn passes(kind: &str) -> bool {
     )
 }
 
-/// How long a provider wants to be left alone, by its headers.
+/// Returns how long a provider wants the client to wait, according to its headers.
 pub(super) fn wanted(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.trim().parse().ok()) {
@@ -118,7 +118,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> Option<Duration> {
                 .map(|date| until(date.timestamp())),
         };
     }
-    // Which of the limits was reached is not said: one that has nothing left.
+    // The headers do not tell which limit was reached: it is one with nothing left.
     let resets = [
         (
             "x-ratelimit-remaining-requests",
@@ -142,7 +142,7 @@ fn seconds(number: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number).ok()
 }
 
-/// `6m0s`, `1.5s`, `250ms`, or a time.
+/// Parses `6m0s`, `1.5s`, `250ms`, or a timestamp.
 fn reset_of(text: &str) -> Option<Duration> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(until(time));
@@ -166,7 +166,7 @@ fn reset_of(text: &str) -> Option<Duration> {
     Some(all)
 }
 
-/// How long it is until a time; nothing where it has passed.
+/// Returns the time left until a timestamp; zero if it has passed.
 fn until(time: Timestamp) -> Duration {
     let nanoseconds = time.as_nanosecond() - clock::now();
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default())

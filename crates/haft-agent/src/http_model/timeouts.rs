@@ -5,15 +5,15 @@ use std::time::Duration;
 /// How long each wait of a request may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the connection, encryption included.
+    /// The connection, including TLS.
     pub connect: Duration,
-    /// For the first byte of the answer: a model may think before it.
+    /// The first byte of the answer: a model may think before it.
     pub first_byte: Duration,
-    /// For each next byte.
+    /// Each following byte.
     pub next_byte: Duration,
-    /// For the whole answer.
+    /// The whole answer.
     pub whole: Duration,
-    /// For what a provider says of why it refused, once its status has come: it is short, and what is missing of it is done without.
+    /// The body of an error response, once its status has arrived: it is short, and any missing part can be done without.
     pub refusal: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! `computer` of Responses, and the members of Anthropic's computer and browser toolsets: actions, as calls of a tool of the host's.
+//! `computer` of Responses, and the members of Anthropic's computer and browser toolsets: actions, as calls of a tool of the host.
 
 use haft::result::Content;
 use haft::{Outcome, ToolCall};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::provided::step::{Next, Step, one, with_item};
 
-/// What answers the members of a toolset that follow a failed one in the same turn.
+/// The answer to members of a toolset that follow a failed one in the same turn.
 pub(crate) const BATCH_FAILED: &str =
     "Not executed: an earlier computer action in this turn failed.";
 
-/// A picture of one white pixel: the item of an answer must hold a picture, also where there is none.
+/// An image of one white pixel: the item of an answer must hold an image, even if there is none.
 const NO_PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg==";
 
-/// `computer`: its actions in one call, with the safety checks that the provider wants a person to see.
+/// Handles `computer`: its actions in one call, with the safety checks that the provider wants the user to see.
 pub(super) fn computer(item: &Value, done: &[Outcome]) -> Next {
     let id = item["call_id"].as_str().unwrap_or_default();
     let Some(outcome) = done.last() else {
@@ -40,14 +40,14 @@ pub(super) fn computer(item: &Value, done: &[Outcome]) -> Next {
         return with_item(&text, true, failed_item(id));
     };
     let mut answer = screenshot(id, &picture);
-    // The call has run: whoever was asked about it saw them.
+    // The call has run: the user who was asked about it saw them.
     if let Some(checks) = pending(item) {
         answer["acknowledged_safety_checks"] = checks.clone();
     }
     with_item(&text, false, answer.to_string())
 }
 
-/// The checks of a call that are to be acknowledged.
+/// Returns the checks of a call that have to be acknowledged.
 fn pending(item: &Value) -> Option<&Value> {
     let checks = &item["pending_safety_checks"];
     checks
@@ -56,7 +56,7 @@ fn pending(item: &Value) -> Option<&Value> {
         .map(|_| checks)
 }
 
-/// Whether a call of a tool stands for one with safety checks: a person must see it.
+/// Returns whether a step is for a call with safety checks, which the user must see.
 pub(crate) fn pending_checks(call: &ToolCall) -> bool {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     call.name == "computer" && pending(&arguments).is_some()
@@ -69,12 +69,12 @@ fn screenshot(id: &str, url: &str) -> Value {
     })
 }
 
-/// The item for a call that failed: it has no member for words.
+/// Returns the item for a failed call; it has no member for text.
 pub(super) fn failed_item(id: &str) -> String {
     screenshot(id, NO_PICTURE).to_string()
 }
 
-/// A member of a toolset.
+/// Handles a member of a toolset.
 pub(super) fn member(tool: &'static str, name: &str, input: &Value, done: &[Outcome]) -> Next {
     one(done, || {
         Step::new(tool, json!({"action": name, "input": input}))

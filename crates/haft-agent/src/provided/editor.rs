@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::conversation::AnswerText;
 use crate::provided::step::{Next, Step, one};
 
-/// Most lines of a view.
+/// Maximum number of lines of a view.
 const MAX_LINES: u64 = 2000;
 
-/// What to do next.
+/// Returns what to do next.
 pub(super) fn next(input: &Value, done: &[Outcome]) -> Next {
     match command(input, done) {
         Ok(next) => next,
@@ -45,7 +45,7 @@ fn command(input: &Value, done: &[Outcome]) -> Result<Next, ToolError> {
                 ToolError::invalid_arguments("the command needs \"insert_line\", a line from 0")
             })?;
             let lines = text("insert_text").or_else(|_| text("new_str"))?;
-            // Lines are whole.
+            // Inserted text consists of complete lines.
             let lines = format!("{}\n", lines.strip_suffix('\n').unwrap_or(lines));
             let edit = json!({"start_line": after + 1, "end_line": after, "replace": lines});
             one(done, || {
@@ -61,7 +61,7 @@ fn command(input: &Value, done: &[Outcome]) -> Result<Next, ToolError> {
     Ok(next)
 }
 
-/// A file with its lines numbered, or what a folder holds.
+/// Views a file with numbered lines, or lists a folder.
 fn view(path: &str, range: &Value, done: &[Outcome]) -> Result<Next, ToolError> {
     let mut ends = [1, MAX_LINES];
     if !range.is_null() {
@@ -74,7 +74,7 @@ fn view(path: &str, range: &Value, done: &[Outcome]) -> Result<Next, ToolError> 
             ));
         };
         let first = u64::try_from(*first).unwrap_or(1).max(1);
-        // -1 is the end.
+        // -1 means the end.
         let last = u64::try_from(*last).unwrap_or(u64::MAX);
         if last < first {
             return Err(ToolError::invalid_arguments(
@@ -93,7 +93,7 @@ fn view(path: &str, range: &Value, done: &[Outcome]) -> Result<Next, ToolError> 
             &read.to_model(),
             first,
         )))),
-        // A folder is no file: what it holds is the view of it.
+        // Reading a folder fails: its listing is the view of it.
         [_] if range.is_null() => {
             Next::Call(Step::new("list_files", json!({"path": path, "depth": 2})))
         }
@@ -102,7 +102,7 @@ fn view(path: &str, range: &Value, done: &[Outcome]) -> Result<Next, ToolError> 
     })
 }
 
-/// The text with the numbers of its lines.
+/// Returns the text with line numbers.
 fn numbered(text: &str, first: u64) -> String {
     let lines = text.lines().zip(first..);
     let lines = lines.map(|(line, number)| format!("{number:6}\t{line}\n"));

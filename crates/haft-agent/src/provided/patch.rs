@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::provided::step::{Next, Step, with_item};
 
-/// What to do next.
+/// Returns what to do next.
 pub(super) fn next(item: &Value, done: &[Outcome]) -> Next {
     let id = item["call_id"].as_str().unwrap_or_default();
     if let Some(outcome) = done.last() {
@@ -22,7 +22,7 @@ pub(super) fn next(item: &Value, done: &[Outcome]) -> Next {
     }
 }
 
-/// The item that answers a call: completed, or failed with a text.
+/// Returns the item that answers a call: completed, or failed with a text.
 pub(super) fn item(id: &str, failed: Option<&str>) -> String {
     let mut item = json!({"type": "apply_patch_call_output", "call_id": id});
     match failed {
@@ -35,7 +35,7 @@ pub(super) fn item(id: &str, failed: Option<&str>) -> String {
     item.to_string()
 }
 
-/// The patch of an operation. What would make it a patch of another file, too, is refused: the item names one.
+/// Returns the patch of an operation. Refuses anything that would patch another file, too: the item names only one.
 fn patch_of(operation: &Value) -> Result<String, String> {
     let text = |name: &str| operation[name].as_str();
     let path = text("path").ok_or("the operation names no path")?;

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use crate::provided::step::{Next, Step, one, with_item};
 
-/// Most commands of one call.
+/// Maximum number of commands per call.
 const MAX_COMMANDS: usize = 50;
 
-/// `shell`: a call a command, in their order.
+/// Handles `shell`: one call per command, in order.
 pub(super) fn shell(item: &Value, done: &[Outcome]) -> Next {
     let (id, action) = (
         item["call_id"].as_str().unwrap_or_default(),
@@ -40,7 +40,7 @@ pub(super) fn shell(item: &Value, done: &[Outcome]) -> Next {
     with_item(&text.join("\n"), is_error, shell_item(id, action, &outputs))
 }
 
-/// The item that answers a call of `shell`.
+/// Returns the item that answers a call of `shell`.
 pub(super) fn shell_item(id: &str, action: &Value, outputs: &[Value]) -> String {
     let mut item = json!({"type": "shell_call_output", "call_id": id, "output": outputs});
     if let Some(most) = action.get("max_output_length").filter(|most| most.is_u64()) {
@@ -49,12 +49,12 @@ pub(super) fn shell_item(id: &str, action: &Value, outputs: &[Value]) -> String 
     item.to_string()
 }
 
-/// What stands for a command that did not run.
+/// Returns the output of a command that did not run.
 pub(super) fn failure(text: &str) -> Value {
     json!({"stdout": "", "stderr": text, "outcome": {"type": "exit", "exit_code": 1}})
 }
 
-/// What came of one command.
+/// Returns the output of one command.
 fn output(outcome: &Outcome, most: Option<u64>) -> Value {
     let mut output = match Ran::of(outcome) {
         Some(ran) => json!({"stdout": ran.stdout, "stderr": ran.stderr}),
@@ -78,7 +78,7 @@ fn output(outcome: &Outcome, most: Option<u64>) -> Value {
     output
 }
 
-/// What a command wrote, and how it ended.
+/// The output of a command, and how it ended.
 struct Ran {
     stdout: String,
     stderr: String,
@@ -86,7 +86,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// None where it did not run.
+    /// Returns `None` if it did not run.
     fn of(outcome: &Outcome) -> Option<Self> {
         let data: Value = serde_json::from_str(outcome.data.as_ref()?.get()).ok()?;
         let text = |name: &str| Some(data.get(name)?.as_str()?.to_owned());
@@ -98,10 +98,10 @@ impl Ran {
     }
 }
 
-/// `local_shell`: program and arguments.
+/// Handles `local_shell`: program and arguments.
 pub(super) fn local_shell(item: &Value, done: &[Outcome]) -> Next {
     let action = &item["action"];
-    // Its answer is found by the item's own id.
+    // The answer is matched by the item's own id.
     let id = item["id"].as_str().or_else(|| item["call_id"].as_str());
     let id = id.unwrap_or_default();
     let failed = |text: &str| with_item(text, true, local_item(id, text));
@@ -135,12 +135,12 @@ pub(super) fn local_shell(item: &Value, done: &[Outcome]) -> Next {
     Next::Call(run(arguments, action))
 }
 
-/// The item that answers a call of `local_shell`: its output is a text.
+/// Returns the item that answers a call of `local_shell`: its output is a text.
 pub(super) fn local_item(id: &str, output: &str) -> String {
     json!({"type": "local_shell_call_output", "id": id, "output": output}).to_string()
 }
 
-/// `bash`: a command, or a restart, which is of no use here.
+/// Handles `bash`: a command, or a restart, which has no effect here.
 pub(super) fn bash(input: &Value, done: &[Outcome]) -> Next {
     if input["restart"] == true {
         let text = "Nothing to restart: each command runs in a shell of its own. Write what must run together in one command.";
@@ -152,7 +152,7 @@ pub(super) fn bash(input: &Value, done: &[Outcome]) -> Next {
     one(done, || run(json!({"command": command}), &Value::Null))
 }
 
-/// A call of `run_command`, with the time limit that the action names, within the tool's own.
+/// Returns a call of `run_command`, with the time limit that the action names, within the tool's own.
 fn run(mut arguments: Value, action: &Value) -> Step {
     if let Some(millis) = action.get("timeout_ms").and_then(Value::as_u64)
         && let Some(members) = arguments.as_object_mut()

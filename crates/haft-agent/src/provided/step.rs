@@ -1,4 +1,4 @@
-//! `Step`: a call of a tool that a provider's call stands for; `Next`: what follows the steps so far.
+//! `Step`: a call of a tool that is part of a provider's call; `Next`: what follows the steps so far.
 
 use haft::Outcome;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// A call of this tool.
+    /// Creates a call of this tool.
     pub(crate) fn new(tool: &'static str, arguments: impl Into<Value>) -> Self {
         Self {
             tool,
@@ -23,7 +23,7 @@ impl Step {
     }
 }
 
-/// What follows.
+/// What follows the steps so far.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
     /// Another call.
@@ -33,18 +33,18 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// The answer, for a call that cannot be run.
+    /// Returns the answer for a call that cannot be run.
     pub(crate) fn failed(text: impl Into<String>) -> Self {
         Self::Answer(Box::new(AnswerText::error(text)))
     }
 
-    /// What came of a call as the answer.
+    /// Returns the outcome of a call as the answer.
     pub(crate) fn of(outcome: &Outcome) -> Self {
         Self::Answer(Box::new(answers::of(outcome)))
     }
 }
 
-/// One call, whose outcome is the answer.
+/// Handles a call with a single step, whose outcome is the answer.
 pub(crate) fn one(done: &[Outcome], step: impl FnOnce() -> Step) -> Next {
     match done.last() {
         None => Next::Call(step()),
@@ -52,7 +52,7 @@ pub(crate) fn one(done: &[Outcome], step: impl FnOnce() -> Step) -> Next {
     }
 }
 
-/// A text of an answer, with the item beside it.
+/// Returns an answer with a text and an item.
 pub(super) fn with_item(text: &str, is_error: bool, item: String) -> Next {
     Next::Answer(Box::new(AnswerText {
         is_error,
