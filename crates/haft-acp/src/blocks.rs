@@ -1,4 +1,4 @@
-//! The pieces of a prompt, as the model is given them.
+//! The pieces of a prompt, converted for the model.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::rpc::{INVALID_PARAMS, RpcError};
 #[derive(Debug)]
 pub(crate) struct Prompt {
     pub(crate) parts: Vec<Part>,
-    /// The skill that its first word names as a command, where it looks like one.
+    /// The skill that its first word names as a command, if it looks like one.
     pub(crate) command: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Prompt {
         Ok(Self { parts, command })
     }
 
-    /// Takes the command off its first text; false where nothing is left to be said.
+    /// Removes the command from its first text; returns false if nothing is left.
     pub(crate) fn without_command(&mut self) -> bool {
         if let Some(Part::Text(text)) = self.parts.first_mut() {
             let rest = text.trim_start().split_once(char::is_whitespace);
@@ -46,7 +46,7 @@ impl Prompt {
     }
 }
 
-/// The command that a text begins with.
+/// Returns the command that a text begins with.
 fn command(text: &str) -> Option<&str> {
     let word = text.trim_start().strip_prefix('/')?;
     let word = word.split(char::is_whitespace).next()?;
@@ -72,7 +72,7 @@ fn part(block: Block, workspace: &str) -> Result<Part, RpcError> {
     })
 }
 
-/// A resource with what it holds.
+/// Converts a resource with its content.
 fn embedded(resource: Resource, workspace: &str) -> Result<Part, RpcError> {
     let place = below(&resource.uri, workspace).unwrap_or_else(|| resource.uri.clone());
     if let Some(text) = resource.text {
@@ -97,7 +97,7 @@ fn embedded(resource: Resource, workspace: &str) -> Result<Part, RpcError> {
     }
 }
 
-/// The path below the workspace of a `file:` address, or the whole path where it lies elsewhere.
+/// Returns the path of a `file:` address relative to the workspace, or the whole path if it lies elsewhere.
 fn below(uri: &str, workspace: &str) -> Option<String> {
     let path = uri.strip_prefix("file://")?;
     let path = path.split(['?', '#']).next()?;

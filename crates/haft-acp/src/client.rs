@@ -1,4 +1,4 @@
-//! `Client`: the other side: updates go to it, and it is asked. A question is withdrawn when the request that asked it ends.
+//! `Client`: the other side: it receives updates and requests. A request is withdrawn when the call that made it ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::outbox::Outbox;
 use crate::rpc::{self, Id, RpcError};
 
-/// What comes back.
+/// The client's answer to a request.
 type Reply = Result<Box<RawValue>, RpcError>;
 
 /// The client at the other end. Clones share it.
@@ -28,7 +28,7 @@ struct Parts {
     waiting: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
 }
 
-/// A request that the client has not answered. Dropping it withdraws it.
+/// A request that the client has not answered yet. Dropping it withdraws it.
 pub(crate) struct Question<'a> {
     client: &'a Client,
     id: Id,
@@ -47,14 +47,14 @@ impl Client {
         &self.outbox
     }
 
-    /// Tells what happens in a session.
+    /// Sends an update about a session.
     pub(crate) fn update(&self, session: &str, update: &Value) {
         let params = json!({"sessionId": session, "update": update});
         self.outbox
             .send(&rpc::notification("session/update", &params));
     }
 
-    /// Asks.
+    /// Sends a request.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Question<'_> {
         let id = Id::Number(self.parts.next.fetch_add(1, Ordering::Relaxed));
         let (send, answer) = oneshot::channel();
@@ -67,18 +67,18 @@ impl Client {
         }
     }
 
-    /// Takes an answer; one that nobody waits for any more is dropped.
+    /// Delivers an answer; drops it if the request was withdrawn.
     pub(crate) fn answered(&self, id: &Id, reply: Reply) {
         let waiting = self.parts.waiting.lock().remove(id);
         if let Some(waiting) = waiting {
-            // Whoever asked may be gone by now.
+            // The receiver may already be dropped.
             let _gone = waiting.send(reply);
         }
     }
 }
 
 impl Question<'_> {
-    /// Waits for the answer; none where the client says that it has none.
+    /// Waits for the answer; `None` if the client answers with an error.
     pub(crate) async fn answer(mut self) -> Option<Box<RawValue>> {
         let answer = (&mut self.answer).await;
         match answer {

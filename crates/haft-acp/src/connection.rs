@@ -1,4 +1,4 @@
-//! One client, from its first line to its last: requests are answered side by side, sessions are kept.
+//! Serves one client from its first line to its last: answers requests concurrently, and holds the sessions.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -26,10 +26,10 @@ use crate::session::{Opener, Session};
 /// The version of the protocol.
 const VERSION: u16 = 1;
 
-/// Serves one client until it closes its end, or until `stop`: everything that runs is ended then. Needs a runtime of several threads.
+/// Serves one client until it closes its end, or until `stop`; everything that runs is cancelled then. Needs a multi-threaded runtime.
 ///
 /// # Errors
-/// A [`Problem`] where the threads for the two streams cannot be started.
+/// A [`Problem`] if the threads for the two streams cannot be started.
 pub async fn serve(
     options: AcpOptions,
     input: impl Read + Send + 'static,
@@ -61,7 +61,7 @@ pub async fn serve(
     lines.close();
     connection.shut().await;
     outbox.finish();
-    // A client that does not read the last messages is not waited for.
+    // Do not wait long for a client that does not read the last messages.
     let _late = tokio::time::timeout(LAST, async {
         let _ = pump.await;
         let _ = written.await;
@@ -75,34 +75,34 @@ struct Connection {
     tasks: JoinSet<()>,
 }
 
-/// What a client says first.
+/// The client's first message.
 #[derive(Clone)]
 struct Greeting {
-    /// What it calls itself, where it does.
+    /// The client's name, if it gives one.
     client: Option<ClientInfo>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Server {
     client: Client,
     options: Arc<AcpOptions>,
-    /// What the client said with `initialize`; none before.
+    /// What the client sent with `initialize`; `None` before that.
     greeting: Mutex<Option<Greeting>>,
     slots: Mutex<Slots>,
-    /// The prompts that are worked at, by their requests.
+    /// The running prompts, by request.
     prompts: Mutex<HashMap<Id, CancellationToken>>,
 }
 
 #[derive(Default)]
 struct Slots {
     open: HashMap<String, Arc<Session>>,
-    /// Sessions on their way, and those of them that are loaded.
+    /// Sessions that are being opened, and those of them that are being loaded.
     opening: usize,
     loading: Vec<String>,
 }
 
 impl Connection {
-    /// Takes lines until there are no more.
+    /// Handles lines until there are no more.
     async fn run(&mut self, lines: &Backlog) {
         loop {
             let line = tokio::select! {
@@ -161,7 +161,7 @@ impl Connection {
                 let result = server.set_mode(&params);
                 server.answer(Some(&id), result);
             }),
-            // Which prompt comes first is said by the order of the lines.
+            // The order of the lines decides which prompt comes first.
             "session/prompt" => match server.begin(&id, &params) {
                 Err(error) => return self.answer(Some(&id), Err(error)),
                 Ok((busy, prompt)) => Box::pin(async move {
@@ -179,7 +179,7 @@ impl Connection {
         self.tasks.spawn(work);
     }
 
-    /// Ends all that runs, and closes every session.
+    /// Cancels everything that runs, and closes every session.
     async fn shut(&mut self) {
         let sessions: Vec<_> = {
             let mut slots = self.server.slots.lock();
@@ -194,7 +194,7 @@ impl Connection {
         }
         closing.join_all().await;
         self.tasks.shutdown().await;
-        // One that was on its way has come to be since.
+        // A session that was being opened may be open by now.
         let late: Vec<_> = {
             let mut slots = self.server.slots.lock();
             slots.open.drain().map(|(_, session)| session).collect()
@@ -216,7 +216,7 @@ impl Server {
             client: said.client_info,
         });
         Ok(json!({
-            // The latest that there is here, whatever the client speaks.
+            // The latest version that haft knows, whatever the client supports.
             "protocolVersion": VERSION,
             "agentInfo": {"name": "haft", "title": "haft", "version": env!("CARGO_PKG_VERSION")},
             "agentCapabilities": {
@@ -301,7 +301,7 @@ impl Server {
         }
     }
 
-    /// Opens a session, where there is room for it.
+    /// Opens a session if there is room for it.
     async fn open(
         &self,
         new: &NewSession,
@@ -342,7 +342,7 @@ impl Server {
     }
 }
 
-/// Room for a session on its way.
+/// Room for a session that is being opened.
 struct Room<'a> {
     server: &'a Server,
     loads: Option<String>,

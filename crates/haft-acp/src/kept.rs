@@ -1,5 +1,5 @@
-//! Which run holds a session's conversation now, and which sessions there are. A session is named by its first run; a finished run is
-//! gone on with in a new one.
+//! Finds the run that now holds a session's conversation, and lists the sessions. A session is named by its first run; a finished run
+//! is continued in a new one.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -18,14 +18,14 @@ use crate::options::AcpOptions;
 use crate::protocol::ListSessions;
 use crate::rpc::RpcError;
 
-/// The file in the first run's folder that names the latest one.
+/// The file in the first run's folder that names the latest run.
 const LATEST: &str = "session-run";
-/// The file in a later run's folder that names the first one.
+/// The file in a later run's folder that names the first run.
 const FIRST: &str = "session-of";
-/// Most bytes of it.
+/// Maximum size of these files in bytes.
 const MOST: u64 = 4096;
 
-/// The run that holds the conversation of a session.
+/// Returns the run that holds the conversation of a session.
 pub(crate) fn run_of(home: &Path, session: &str) -> Result<RunId, Problem> {
     let unknown = || problem(&RunsError::NotFound(session.to_owned()));
     let folder = runs::run_dir(home, session).map_err(|_| unknown())?;
@@ -41,7 +41,7 @@ pub(crate) fn run_of(home: &Path, session: &str) -> Result<RunId, Problem> {
     }
 }
 
-/// Notes that a run continues a session.
+/// Records that a run continues a session.
 pub(crate) fn note(home: &Path, session: &str, run: &RunId) -> Result<(), Problem> {
     if run.as_str() == session {
         return Ok(());
@@ -58,9 +58,9 @@ pub(crate) fn note(home: &Path, session: &str, run: &RunId) -> Result<(), Proble
     Ok(())
 }
 
-/// One page of the sessions that there are, newest first.
+/// Returns one page of the sessions, newest first.
 pub(crate) async fn list(options: &AcpOptions, said: &ListSessions) -> Result<Value, RpcError> {
-    // Which runs there are is said by haft's own settings, where no folder is named.
+    // If no folder is given, haft's own settings determine which runs there are.
     let site = if let Some(folder) = &said.cwd {
         options.site(folder)?
     } else {

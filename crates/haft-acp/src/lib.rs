@@ -7,8 +7,8 @@
 //!          permission requests ◄─────────┘ editor: raced with the inbox, the first decision counts
 //! ```
 //!
-//! Each session has an [`App`](haft_app::app::App) of its own, built for the session's folder as `haft run` would build it there: the
-//! same settings, the same trust in folders, the same policy, inbox and record. Nothing here calls a tool.
+//! Each session has its own [`App`](haft_app::app::App), built for the session's folder as `haft run` would build it there: the
+//! same settings, the same folder trust, the same policy, inbox and record. Nothing here calls a tool.
 
 mod blocks;
 mod client;

@@ -1,4 +1,4 @@
-//! `AcpOptions`: what holds for every session: state folder, settings, model.
+//! `AcpOptions`: what applies to every session: state folder, settings, model.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use haft_app::problem::Problem;
 use haft_app::run::ApprovalWait;
 use haft_app::site::{Overrides, Site};
 
-/// What the user who starts the agent says, for every session.
+/// The options given by the user who starts the agent, for every session.
 #[derive(Debug)]
 pub struct AcpOptions {
     /// haft's state folder.
@@ -19,28 +19,28 @@ pub struct AcpOptions {
     pub environment: Environment,
     /// A settings file (`--config`).
     pub config: Option<PathBuf>,
-    /// Single settings as `key=value` (`-c`).
+    /// Individual settings as `key=value` (`-c`).
     pub set: Vec<String>,
     /// The profile (`--profile`).
     pub profile: Option<String>,
-    /// Whether every folder's own settings count (`--trust`).
+    /// Whether every folder's own settings apply (`--trust`).
     pub trust: bool,
-    /// The model as `PROVIDER:MODEL`; `model.default` where nothing is said.
+    /// The model as `PROVIDER:MODEL`; `None` = `model.default`.
     pub model: Option<String>,
-    /// Another address than the provider's own.
+    /// A base URL other than the provider's own.
     pub base_url: Option<String>,
-    /// Skills that are loaded when a session begins.
+    /// Skills loaded when a session starts.
     pub skills: Vec<String>,
-    /// Replies to one prompt.
+    /// Maximum number of replies to one prompt.
     pub max_turns: Option<u32>,
     /// How long calls wait for a decision.
     pub wait: ApprovalWait,
-    /// Where warnings go, beside the client.
+    /// Where warnings go, in addition to the client.
     pub notices: Notices,
 }
 
 impl AcpOptions {
-    /// Where a session in this folder works.
+    /// Returns the site of a session in this folder.
     pub(crate) fn site(&self, folder: &Path) -> Result<Site, Problem> {
         if !folder.is_absolute() {
             let what = format!("the session's folder is {:?}", folder.display().to_string());
@@ -49,7 +49,7 @@ impl AcpOptions {
         Site::new(folder, self.home.clone(), self.environment.clone())
     }
 
-    /// The settings that hold there now. As for a command, the folder's own count in full where a person trusts the folder.
+    /// Returns the settings that apply there now. As for a command, the folder's own apply in full if the user trusts the folder.
     pub(crate) fn settings(&self, site: &Site) -> Result<Settings, Problem> {
         let trusted = self.trust || site.trust()?.trusts(&site.workspace);
         let overrides = Overrides {

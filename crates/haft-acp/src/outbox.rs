@@ -1,4 +1,4 @@
-//! `Outbox`: messages on their way to the client, in order and bounded in bytes. Whoever sends does not wait.
+//! `Outbox`: messages queued for the client, in order and limited in bytes. Senders do not wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::limits::UNREAD;
 
-/// Messages that wait for the client. Clones share them.
+/// The messages queued for the client. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outbox(Arc<Parts>);
 
@@ -18,9 +18,9 @@ pub(crate) struct Outbox(Arc<Parts>);
 struct Parts {
     queue: Mutex<Queue>,
     more: Notify,
-    /// Some were taken.
+    /// Notifies when messages were taken.
     less: Notify,
-    /// The client counts as gone.
+    /// Cancelled when the client counts as disconnected.
     closed: CancellationToken,
 }
 
@@ -28,12 +28,12 @@ struct Parts {
 struct Queue {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// No more will come.
+    /// Whether no more messages will come.
     is_finished: bool,
 }
 
 impl Outbox {
-    /// Sends a message. A client that leaves too many unread counts as gone.
+    /// Sends a message. A client that leaves too many unread counts as disconnected.
     pub(crate) fn send(&self, message: &Value) {
         let line = message.to_string().into_bytes();
         let mut queue = self.0.queue.lock();
@@ -48,7 +48,7 @@ impl Outbox {
         self.0.more.notify_one();
     }
 
-    /// Waits until the client has taken most of what was sent.
+    /// Waits until the client has read most of what was sent.
     pub(crate) async fn room(&self) {
         loop {
             let less = self.0.less.notified();
@@ -62,23 +62,23 @@ impl Outbox {
         }
     }
 
-    /// The client counts as gone.
+    /// Marks the client as disconnected.
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
     }
 
-    /// Cancelled when the client counts as gone.
+    /// Returns the token that is cancelled when the client counts as disconnected.
     pub(crate) fn closed(&self) -> &CancellationToken {
         &self.0.closed
     }
 
-    /// Nothing more is sent: [`pump`](Self::pump) ends with what there is.
+    /// Marks the end of the messages: [`pump`](Self::pump) returns once the queue is empty.
     pub(crate) fn finish(&self) {
         self.0.queue.lock().is_finished = true;
         self.0.more.notify_one();
     }
 
-    /// Hands the messages on until there are no more, or the other side takes none.
+    /// Forwards the messages until there are no more, or the other side stops taking them.
     pub(crate) async fn pump(self, out: mpsc::Sender<Vec<u8>>) {
         loop {
             let more = self.0.more.notified();

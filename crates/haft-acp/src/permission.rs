@@ -1,5 +1,5 @@
 //! `Editor`: asks the user in the editor whether a call may run. The inbox holds the same request: the first decision counts, and the
-//! question in the editor is withdrawn where it came from elsewhere.
+//! editor's prompt is withdrawn if the decision came from elsewhere.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 use crate::protocol::{Permission, PermissionOutcome};
 use crate::updates::{Updates, card, text};
 
-/// From where its decisions come, for the record.
+/// The origin of its decisions, for the record.
 const FROM: &str = "editor";
 
 /// Run it this time.
 const ONCE: &str = "allow-once";
-/// The same effects of the same tool, until the session ends.
+/// Allow the same effects of the same tool until the session ends.
 const SESSION: &str = "allow-session";
 /// Keep the suggested rule.
 const ALWAYS: &str = "allow-always";
 /// Do not run it.
 const REJECT: &str = "reject";
 
-/// The user behind the editor: whoever runs the process runs haft, and decides as at a terminal.
+/// The user behind the editor: the user who runs the process decides, as at a terminal.
 #[derive(Debug)]
 pub(crate) struct Editor {
     updates: Arc<Updates>,
@@ -48,7 +48,7 @@ impl Editor {
     async fn put(&self, request: &ApprovalRequest) -> Answer {
         let id = &request.id;
         if request.is_question() {
-            // The protocol's stable part asks for permissions alone.
+            // The protocol's stable part only has requests for permission.
             self.updates.say(&format!(
                 "A question waits for your answer: `haft approvals answer {id}`, or the console."
             ));
@@ -70,7 +70,7 @@ impl Editor {
             "toolCall": self.card(request),
             "options": options(request, keeps, &self.redactor),
         });
-        // However it ends, the call does not stand as pending in the editor.
+        // However it ends, the call must not stay pending in the editor.
         let mut settled = Settled {
             updates: &self.updates,
             request,
@@ -98,7 +98,7 @@ impl Editor {
         }
     }
 
-    /// What an option means; one that was not offered decides nothing.
+    /// Returns the decision for an option; an option that was not offered decides nothing.
     fn decided(&self, option: &str, request: &ApprovalRequest, keeps: bool) -> Answer {
         let yes = |scope| Decision::approve(&*self.by, FROM).hold_for(scope);
         match option {
@@ -119,7 +119,7 @@ impl Editor {
         }
     }
 
-    /// The call with all that decides about it.
+    /// Returns the call with everything that matters for the decision.
     fn card(&self, request: &ApprovalRequest) -> Value {
         let tool = request.tool.as_str();
         let mut content = self.updates.previews(request);
@@ -171,7 +171,7 @@ impl Approver for Editor {
     }
 }
 
-/// Why a person decides elsewhere, where the editor is not asked: it may answer by itself, and has no way to have a tool's name typed.
+/// Returns why the decision is made elsewhere. The editor may answer by itself, and cannot have the user type a tool's name.
 fn beyond_an_editor(request: &ApprovalRequest) -> Option<&'static str> {
     if request.is_over_budget() {
         return Some("A budget stands over it");
@@ -179,7 +179,7 @@ fn beyond_an_editor(request: &ApprovalRequest) -> Option<&'static str> {
     (request.risk == Risk::Critical).then_some("It is critical")
 }
 
-/// The choices.
+/// Returns the options to choose from.
 fn options(request: &ApprovalRequest, keeps: bool, redactor: &Redactor) -> Vec<Value> {
     let option =
         |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
@@ -201,7 +201,7 @@ fn options(request: &ApprovalRequest, keeps: bool, redactor: &Redactor) -> Vec<V
     options
 }
 
-/// Says that a call does not wait for the user any more.
+/// Reports that a call no longer waits for the user.
 struct Settled<'a> {
     updates: &'a Updates,
     request: &'a ApprovalRequest,

@@ -1,4 +1,4 @@
-//! The parameters of the protocol's methods, as far as they are looked at.
+//! The parameters of the protocol's methods, as far as haft reads them.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub(crate) struct Initialize {
     pub(crate) client_info: Option<ClientInfo>,
 }
 
-/// What the client calls itself.
+/// The client's name for itself.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ClientInfo {
     pub(crate) name: String,
@@ -50,7 +50,7 @@ pub(crate) struct LoadSession {
     pub(crate) new: NewSession,
 }
 
-/// What is about a session and says nothing else: `session/close`, `session/cancel`.
+/// The parameters of methods that only name a session: `session/close`, `session/cancel`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OfSession {
@@ -105,7 +105,7 @@ pub(crate) enum Block {
     },
 }
 
-/// A resource with what it holds.
+/// A resource with its content.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Resource {
@@ -131,7 +131,7 @@ pub(crate) struct Permission {
     pub(crate) outcome: PermissionOutcome,
 }
 
-/// What came of it.
+/// The user's choice.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub(crate) enum PermissionOutcome {

@@ -1,4 +1,4 @@
-//! A conversation as it was, told to a client that loads it.
+//! Replays a conversation to a client that loads it.
 
 use haft_agent::Entry;
 use haft_app::app::App;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::updates::{Updates, card, text};
 
-/// Tells a conversation, from its first word to its last.
+/// Sends all of a conversation.
 pub(crate) async fn replay(updates: &Updates, app: &App, entries: Vec<Entry>) {
     let mut turn = 0;
     for entry in entries {
@@ -40,7 +40,7 @@ pub(crate) async fn replay(updates: &Updates, app: &App, entries: Vec<Entry>) {
     }
 }
 
-/// A call, by the name that it has in the record.
+/// Returns the id of a call, as in the record.
 fn id(turn: u32, place: usize) -> String {
     format!("turn-{turn}-{}", place + 1)
 }
@@ -64,7 +64,7 @@ fn chunk(updates: &Updates, kind: &str, part: &Part) {
     updates.send(&json!({"sessionUpdate": kind, "content": content}));
 }
 
-/// What the model said in one turn, and the calls that it made.
+/// Sends what the model wrote in one turn, and the calls that it made.
 fn tell(updates: &Updates, app: &App, turn: u32, said: &Turn) {
     let mut place = 0;
     for item in &said.items {

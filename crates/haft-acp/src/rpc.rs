@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 as the protocol uses it: requests, notifications and responses in either direction, one message a line.
+//! JSON-RPC 2.0 as the protocol uses it: requests, notifications and responses in both directions, one message per line.
 
 use haft_app::problem::{Problem, ProblemKind};
 use serde::de::DeserializeOwned;
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The text is no JSON.
+/// The text is not JSON.
 const PARSE: i32 = -32700;
-/// It is no message, or does not fit the state of what it is about.
+/// It is not a message, or does not fit the current state.
 pub(crate) const INVALID_REQUEST: i32 = -32600;
-/// There is no such method.
+/// The method does not exist.
 const METHOD: i32 = -32601;
-/// The parameters do not fit.
+/// The parameters are invalid.
 pub(crate) const INVALID_PARAMS: i32 = -32602;
-/// It did not work.
+/// The request failed.
 const INTERNAL: i32 = -32603;
-/// There is no such session (ACP).
+/// The session does not exist (ACP).
 const NOT_FOUND: i32 = -32002;
 
-/// What a response names its request by.
+/// The id that links a response to its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Id {
@@ -27,7 +27,7 @@ pub(crate) enum Id {
     Text(String),
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RpcError {
     pub(crate) code: i32,
@@ -61,7 +61,7 @@ impl RpcError {
     }
 }
 
-/// In one line, as a command prints it.
+/// As one line, like a command prints it.
 impl From<Problem> for RpcError {
     fn from(problem: Problem) -> Self {
         let code = match problem.kind() {
@@ -73,7 +73,7 @@ impl From<Problem> for RpcError {
     }
 }
 
-/// The parameters of a method; absent ones are an empty object.
+/// The parameters of a method; missing ones count as an empty object.
 pub(crate) struct Params(Option<Box<RawValue>>);
 
 impl Params {
@@ -83,7 +83,7 @@ impl Params {
     }
 }
 
-/// What a client sent.
+/// A message from the client.
 pub(crate) enum Message {
     Request {
         id: Id,
@@ -100,7 +100,7 @@ pub(crate) enum Message {
     },
 }
 
-/// Why a line is no message, with the id that it names, if any.
+/// Why a line is not a valid message, with its id, if any.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) id: Option<Id>,
@@ -119,7 +119,7 @@ struct Parts {
 }
 
 impl Message {
-    /// Reads a line.
+    /// Parses a line.
     pub(crate) fn read(line: &[u8]) -> Result<Self, Fault> {
         let parts: Parts = serde_json::from_slice(line).map_err(|e| Fault {
             id: None,
@@ -167,7 +167,7 @@ impl Message {
     }
 }
 
-/// The response to a request; one to a line that names none has the id null.
+/// Returns the response to a request; the id is null if the line had none.
 pub(crate) fn response(id: Option<&Id>, result: Result<Value, RpcError>) -> Value {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),

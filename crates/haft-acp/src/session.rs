@@ -30,7 +30,7 @@ use crate::updates::{Parts, Updates};
 mod modes;
 mod turn;
 
-/// The entry point of its runs, as the record names it.
+/// The entry point of its runs, as recorded.
 const ENTRY: &str = "acp";
 
 /// A conversation of the user with an agent that works in a folder.
@@ -38,32 +38,32 @@ const ENTRY: &str = "acp";
 pub(crate) struct Session {
     id: String,
     app: App,
-    /// None once it is closed.
+    /// `None` once the session is closed.
     agent: tokio::sync::Mutex<Option<AgentRun>>,
-    /// Stops what runs.
+    /// Stops what is running.
     control: Control,
-    /// Ends the prompt that is worked at; none where none is.
+    /// Cancels the running prompt; `None` if there is none.
     turn: Mutex<Option<CancellationToken>>,
     updates: Arc<Updates>,
     modes: modes::Modes,
     sweeper: AbortHandle,
 }
 
-/// Who opens sessions, and for whom.
+/// Opens sessions for a client.
 pub(crate) struct Opener<'a> {
     pub(crate) options: &'a Arc<AcpOptions>,
     pub(crate) client: &'a Client,
-    /// What the client calls itself.
+    /// The client's name for itself.
     pub(crate) name: Option<String>,
 }
 
-/// Where a session works, and under which settings.
+/// Where a session works, and with which settings.
 struct Place<'a> {
     site: &'a Site,
     settings: &'a Settings,
 }
 
-/// The only prompt that a session works at, as long as it does.
+/// The session's running prompt; there is only one at a time.
 #[derive(Debug)]
 pub(crate) struct Busy {
     session: Arc<Session>,
@@ -172,7 +172,7 @@ impl Opener<'_> {
         AgentTask {
             model: options.model.clone(),
             base_url: options.base_url.clone(),
-            // An earlier conversation has them.
+            // An earlier conversation already has them.
             skills: if resume.is_some() {
                 Vec::new()
             } else {
@@ -192,8 +192,8 @@ impl Opener<'_> {
     }
 }
 
-/// Says which of the client's MCP servers are not started: those that settings do not name. No program that a person has not added
-/// and pinned is started because a client names it.
+/// Warns about the client's MCP servers that are not started: those that are not in the settings. haft never starts a program that
+/// the user has not added and pinned just because a client names it.
 fn servers(new: &NewSession, app: &App, updates: &Updates) {
     let known = app.servers().list();
     let named = new.mcp_servers.iter().flatten();
@@ -219,18 +219,18 @@ impl Session {
         self.app.workspace()
     }
 
-    /// Its modes and the one in force, as sessions are answered with.
+    /// Returns its modes and the current one, for the response that opens a session.
     pub(crate) fn modes(&self) -> Value {
         self.modes.state()
     }
 
-    /// Puts a mode in force.
+    /// Activates a mode.
     pub(crate) fn set_mode(&self, mode: &str) -> Result<(), RpcError> {
         let set = self.modes.set(&self.app, mode);
         set.map_err(|problem| problem.redacted(self.app.redactor()).into())
     }
 
-    /// Tells what was said and done before.
+    /// Replays the conversation so far.
     pub(crate) async fn replay(&self) -> Result<(), Problem> {
         let agent = self.agent.lock().await;
         if let Some(agent) = agent.as_ref() {
@@ -240,7 +240,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells which commands there are: the skills that a user may choose.
+    /// Announces the commands: the skills that a user may choose.
     pub(crate) fn announce(&self) {
         let skills = self.app.skills().current();
         let skills = skills.skills().iter();
@@ -262,7 +262,7 @@ impl Session {
         }
     }
 
-    /// Takes the session for a prompt; one that is being worked at is not interrupted.
+    /// Takes the session for a prompt; a running prompt is not interrupted.
     pub(crate) fn begin(self: &Arc<Self>) -> Result<Busy, RpcError> {
         let mut turn = self.turn.lock();
         if turn.is_some() {
@@ -280,14 +280,14 @@ impl Session {
         })
     }
 
-    /// Ends the prompt that is worked at, if any.
+    /// Cancels the running prompt, if any.
     pub(crate) fn cancel(&self) {
         if let Some(stop) = &*self.turn.lock() {
             stop.cancel();
         }
     }
 
-    /// Ends what runs, and lets the run go: it can be loaded again.
+    /// Stops what is running, and releases the run: it can be loaded again.
     pub(crate) async fn close(&self) {
         self.cancel();
         let agent = tokio::time::timeout(CLOSING, self.agent.lock()).await;
@@ -303,7 +303,7 @@ impl Session {
 }
 
 impl Busy {
-    /// Ends the prompt.
+    /// Returns the token that cancels the prompt.
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.stop
     }

@@ -1,5 +1,5 @@
-//! `Updates`: what happens in a session, as updates of the protocol: text and thoughts as they come, tool calls with their output and
-//! diffs, the plan, the use of the context.
+//! `Updates`: reports what happens in a session as updates of the protocol: text and thinking as they arrive, tool calls with their
+//! output and diffs, the plan, the context usage.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -30,7 +30,7 @@ mod plan;
 mod printed;
 pub(crate) mod text;
 
-/// Tells the client what happens in one session.
+/// Reports to the client what happens in one session.
 pub(crate) struct Updates {
     client: Client,
     state: Mutex<State>,
@@ -42,18 +42,18 @@ struct State {
     run: Option<RunId>,
     /// The session's application, until the session is closed.
     app: Option<App>,
-    /// The tokens that the model can take.
+    /// The size of the model's window, in tokens.
     window: Option<u64>,
-    /// What calls changed.
+    /// The changes that calls made.
     made: Option<Receiver<ChangesMade>>,
     changed: HashSet<CallId>,
-    /// Calls at work, with the end of what each has printed.
+    /// Running calls, with the end of each one's output.
     calls: HashMap<CallId, String>,
-    /// Calls that wait for a decision and are none of the model's own.
+    /// Calls that wait for a decision and that the model did not make.
     beside: Vec<CallId>,
-    /// Whether text of the reply under way was told as it came.
+    /// Whether text of the current reply was sent as it arrived.
     streams: bool,
-    /// What is said with the next prompt.
+    /// Notices to send with the next prompt.
     notices: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Debug for Updates {
     }
 }
 
-/// What a session is told with.
+/// The parts of an opened session.
 pub(crate) struct Parts {
     pub(crate) session: String,
     pub(crate) run: RunId,
@@ -79,7 +79,7 @@ impl Updates {
         })
     }
 
-    /// The session is there.
+    /// Attaches the opened session.
     pub(crate) fn attach(&self, parts: Parts) {
         let mut state = self.state.lock();
         state.made = parts.app.changes().ok().map(|log| log.watch());
@@ -89,7 +89,7 @@ impl Updates {
         state.app = Some(parts.app);
     }
 
-    /// The session is closed: what it was made of is let go.
+    /// Detaches the closed session and drops its parts.
     pub(crate) fn detach(&self) {
         let mut state = self.state.lock();
         (state.app, state.made) = (None, None);
@@ -108,13 +108,13 @@ impl Updates {
         self.client.update(&self.session(), update);
     }
 
-    /// Says something in haft's own name, as a paragraph of the agent's.
+    /// Sends a message in haft's own name, as a paragraph of the agent's text.
     pub(crate) fn say(&self, what: &str) {
         let what = format!("\n\n{what}\n\n");
         self.send(&json!({"sessionUpdate": "agent_message_chunk", "content": text::block(&what)}));
     }
 
-    /// Keeps what is said with the next prompt.
+    /// Keeps a notice to send with the next prompt.
     pub(crate) fn notice(&self, what: &str) {
         let mut state = self.state.lock();
         if !state.notices.iter().any(|known| known == what) {
@@ -122,7 +122,7 @@ impl Updates {
         }
     }
 
-    /// Says what was kept.
+    /// Sends the kept notices.
     pub(crate) fn say_notices(&self) {
         let notices = std::mem::take(&mut self.state.lock().notices);
         for notice in notices {
@@ -143,7 +143,7 @@ impl Updates {
         app.map_or_else(Redactor::default, |app| app.redactor().clone())
     }
 
-    /// The class of a tool.
+    /// Returns the class of a tool.
     pub(crate) fn class(&self, tool: &str) -> Option<ToolClass> {
         self.app()?.tools().snapshot().entry(tool)?.spec().class
     }
@@ -164,7 +164,7 @@ impl Updates {
         }));
     }
 
-    /// A call waits for a decision that is made elsewhere. One that the client does not know, as that for more money, is announced.
+    /// Reports that a call waits for a decision made elsewhere. Announces a call unknown to the client, such as one for more money.
     pub(crate) fn waits(&self, id: &CallId, tool: &str, why: &str) {
         let is_new = {
             let mut state = self.state.lock();
@@ -186,7 +186,7 @@ impl Updates {
         self.send(&update);
     }
 
-    /// The run goes on, or is over: what was announced beside its own calls waits no more.
+    /// Reports, when the run continues or ends, that the calls announced in addition to its own no longer wait.
     fn nothing_waits(&self, status: &str) {
         let beside = std::mem::take(&mut self.state.lock().beside);
         for id in beside {
@@ -196,9 +196,9 @@ impl Updates {
         }
     }
 
-    /// A call does not wait for the user any more, who has rejected it or not.
+    /// Reports that a call no longer waits for the user, and whether the user rejected it.
     pub(crate) fn settled(&self, id: &CallId, rejected: bool) {
-        // A call within another has no result of its own here.
+        // A nested call has no result of its own here.
         let is_own = self.state.lock().calls.contains_key(id);
         let status = match (is_own, rejected) {
             (true, _) => "in_progress",
@@ -234,7 +234,7 @@ impl Updates {
         }
     }
 
-    /// The text files that a call changed, by the record of changes.
+    /// Returns the text files that a call changed, according to the record of changes.
     fn diffs(&self, id: &CallId) -> Vec<Value> {
         if !self.has_changed(id) {
             return Vec::new();
@@ -252,7 +252,7 @@ impl Updates {
         };
         let read = || texts(&app, &of, &ReportLimits::http(app.redactor()));
         let read = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-            // Files are read where others do not wait for it.
+            // Read files where that does not block other tasks.
             Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(read),
             _ => read(),
         };
@@ -275,7 +275,7 @@ impl Updates {
         }
     }
 
-    /// Whether a call, or one within it, has changed anything.
+    /// Returns whether a call, or a nested one, has changed anything.
     fn has_changed(&self, id: &CallId) -> bool {
         let mut state = self.state.lock();
         let Some(mut made) = state.made.take() else {
@@ -302,7 +302,7 @@ impl Updates {
         has || was_missed
     }
 
-    /// What a request shows of the files that would change.
+    /// Returns the diffs of a request for the files that would change.
     pub(crate) fn previews(&self, request: &ApprovalRequest) -> Vec<Value> {
         let redactor = self.redactor();
         let changes = request.snapshot.preview.iter();
@@ -332,7 +332,7 @@ impl Updates {
             "sessionUpdate": "usage_update", "used": usage.input + usage.output, "size": size,
         });
         if let Some(money) = spent.money {
-            // Prices are of no currency that is known here.
+            // The currency of the prices is unknown.
             update["cost"] = json!({"amount": money, "currency": "money"});
         }
         self.send(&update);
@@ -346,7 +346,7 @@ struct Ended<'a> {
     is_error: bool,
 }
 
-/// A picture of a result.
+/// Returns an image of a result.
 fn picture(content: &Content) -> Option<Value> {
     match content {
         Content::Image { data, mime_type } if data.len() <= IMAGE => Some(json!({
@@ -416,7 +416,7 @@ impl ProgressSink for Updates {
         }
         let shown = {
             let mut state = self.state.lock();
-            // The output of a call within another belongs to the one that the client knows.
+            // The output of a nested call belongs to the call that the client knows.
             let call = event.call.as_str();
             let own = call.split_once('.').map_or(call, |(own, _)| own);
             let own = CallId::new(own);

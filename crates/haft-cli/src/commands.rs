@@ -1,4 +1,4 @@
-//! The commands, one file each, and which of them needs what.
+//! The commands, one file each, and their prerequisites.
 
 use clap::CommandFactory;
 use tokio::runtime::{Builder, Runtime};
@@ -41,10 +41,10 @@ pub(crate) mod tools;
 mod token;
 mod trust;
 
-/// What a command came to.
+/// The result of a command.
 pub(crate) type Done = Result<Exit, Problem>;
 
-/// Runs the command and tells what went wrong.
+/// Runs the command and reports any problem.
 pub(crate) fn run(cli: Cli) -> Exit {
     let screen = Screen::new(&cli.options);
     dispatch(cli, screen).unwrap_or_else(|problem| screen.problem(&problem))
@@ -56,7 +56,7 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
         Command::Man => man::run(screen),
         Command::Help { command } => help::run(screen, &command),
         Command::Version => help::version(screen),
-        // It ends the process with the agent's own exit codes, but for an agent that there is not.
+        // Exits the process with the agent's own exit codes, except for an unknown agent.
         Command::Hook(args::Hook {
             agent: Some(agent),
             action: None,
@@ -69,7 +69,7 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
     }
 }
 
-/// The commands that stand on workspace, home and settings.
+/// Runs the commands that need workspace, home and settings.
 fn resolved(command: Command, at: &Invocation) -> Done {
     match command {
         Command::Config(config) => config::run(at, config.action.as_ref()),
@@ -107,7 +107,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
     }
 }
 
-/// The commands that need the parts wired.
+/// Runs the commands that need the assembled application.
 fn in_house(command: Command, at: &Invocation) -> Done {
     if runs_tools(&command) {
         at.site.check_workspace()?;
@@ -133,7 +133,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Some(dry) => App::build(dry.site(), dry.settings(), dry.host(host))?,
             None => App::build(&at.site, &settings, host)?,
         };
-        // It ends with the runtime.
+        // The sweep ends with the runtime.
         let _ = app.sweep();
         let done = match command {
             Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
@@ -154,13 +154,13 @@ fn in_house(command: Command, at: &Invocation) -> Done {
         app.shut().await;
         done
     });
-    // A thread may still wait for a line that nobody types; it ends with the process.
+    // A thread may still wait for a line that is never typed; it ends with the process.
     runtime.shutdown_background();
-    // Whatever goes wrong with a value: a secret in it is not shown.
+    // Whatever is wrong with a value, a secret in it must not be shown.
     done.map_err(|problem| problem.redacted(&settings.redactor))
 }
 
-/// Whether tools work in the workspace that the command stands in.
+/// Returns whether tools run in the workspace of the command.
 fn runs_tools(command: &Command) -> bool {
     match command {
         Command::Serve(_)
@@ -173,7 +173,7 @@ fn runs_tools(command: &Command) -> bool {
     }
 }
 
-/// Whether a person at this terminal may be asked: not where stdin is an MCP client's.
+/// Returns whether the user at this terminal may be asked: not if stdin belongs to an MCP client.
 fn asks(command: &Command) -> bool {
     match command {
         Command::Serve(serve) => !serve.stdio && !serve.background,
@@ -186,7 +186,7 @@ fn asks(command: &Command) -> bool {
     }
 }
 
-/// A server answers on several threads; one call needs one.
+/// Creates the runtime: several threads for a server, one for a single call.
 pub(crate) fn runtime(serves: bool) -> std::io::Result<Runtime> {
     let mut builder = if serves {
         Builder::new_multi_thread()

@@ -1,4 +1,4 @@
-//! `Exit`: the exit codes of contract §1, one word each.
+//! `Exit`: the exit codes of contract §1.
 
 use std::process::ExitCode;
 
@@ -7,30 +7,30 @@ use haft::result::{Outcome, Status};
 use haft_app::problem::{Problem, ProblemKind};
 use serde_json::Value;
 
-/// How the command ended, for whoever started it.
+/// How the command ended, for its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
+    /// Success.
     Done,
     /// The tool failed or timed out, or `runs verify` found a break.
     Failed,
     /// Wrong usage, an unknown tool, invalid arguments.
     Usage,
-    /// A rule, a guard or a person said no.
+    /// A rule, a guard or the operator denied it.
     Denied,
     /// It waits for an approval.
     Suspended,
-    /// The settings or the policy are wrong.
+    /// The settings or the policy are invalid.
     Settings,
-    /// Interrupted or cancelled: 128 and the number of SIGINT.
+    /// Interrupted or cancelled: 128 plus the number of SIGINT.
     Interrupted,
-    /// As the command that `haft exec` ran.
+    /// The exit code of the command that `haft exec` ran.
     Command(u8),
 }
 
 impl Exit {
-    /// The code for how a call ended. `known` is whether a tool bears the name: a tool that did not find its file
-    /// failed, a name that no tool bears is wrong usage.
+    /// Returns the code for how a call ended. `known` tells whether there is a tool with that name: a tool that did not find its file
+    /// has failed, but an unknown tool name is wrong usage.
     pub(crate) fn of(outcome: &Outcome, known: bool) -> Self {
         match outcome.status {
             Status::Ok => Self::Done,
@@ -50,7 +50,7 @@ impl Exit {
 }
 
 impl Exit {
-    /// The code for an outcome as it was stored.
+    /// Returns the code for a stored outcome.
     pub(crate) fn of_stored(outcome: &Value) -> Self {
         match outcome["status"].as_str().unwrap_or_default() {
             "ok" => Self::Done,
@@ -64,7 +64,7 @@ impl Exit {
 }
 
 impl From<&Problem> for Exit {
-    /// The code for a problem of this kind.
+    /// Returns the code for a problem of this kind.
     fn from(problem: &Problem) -> Self {
         match problem.kind() {
             ProblemKind::Usage => Self::Usage,

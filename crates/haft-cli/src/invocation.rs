@@ -1,4 +1,4 @@
-//! `Invocation`: one start of haft: options, where it works, where it prints.
+//! `Invocation`: one start of haft: options, site, screen.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::screen::{Screen, visible};
 use crate::terminal::Terminal;
 use crate::terminal::typed::TypedLines;
 
-/// What every command is given.
+/// The context of every command.
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation {
-    /// As typed.
+    /// The options, as typed.
     pub(crate) options: Options,
     /// Workspace, state folder and variables.
     pub(crate) site: Site,
     /// Where to print.
     pub(crate) screen: Screen,
-    /// What is typed at the terminal.
+    /// The lines typed at the terminal.
     pub(crate) lines: TypedLines,
 }
 
 impl Invocation {
-    /// Finds workspace and state folder.
+    /// Finds the workspace and the state folder.
     pub(crate) fn new(options: Options) -> Result<Self, Problem> {
         let site = Site::find(
             options.workspace.as_deref(),
@@ -48,7 +48,7 @@ impl Invocation {
         })
     }
 
-    /// Reads all settings; asks once about a folder with a haft.toml of its own, where a user can answer.
+    /// Reads all settings; asks once about a folder with its own haft.toml, if a user can answer.
     pub(crate) fn settings(&self) -> Result<Settings, Problem> {
         let trust = self.site.trust()?;
         let trusted = self.options.trust || trust.trusts(&self.site.workspace);
@@ -69,13 +69,13 @@ impl Invocation {
         }
     }
 
-    /// Reads all settings as [`settings`](Self::settings) does, and asks no one.
+    /// Reads all settings as [`settings`](Self::settings) does, but does not ask.
     pub(crate) fn settings_unasked(&self) -> Result<Settings, Problem> {
         let trusted = self.options.trust || self.site.trust()?.trusts(&self.site.workspace);
         Ok(self.warned(self.resolve(trusted)?))
     }
 
-    /// Reads all settings with more options behind those that were typed; asks no one, and says nothing.
+    /// Reads all settings with additional options after the typed ones; does not ask or print anything.
     pub(crate) fn settings_with(&self, options: &[String]) -> Result<Settings, Problem> {
         let trusted = self.options.trust || self.site.trust()?.trusts(&self.site.workspace);
         let all = [&self.options.set[..], options].concat();
@@ -86,7 +86,7 @@ impl Invocation {
         self.site.settings(&overrides, trusted)
     }
 
-    /// What reads all settings again as [`settings`](Self::settings) does, and asks no one.
+    /// Returns a function that reads all settings again as [`settings`](Self::settings) does, but does not ask.
     pub(crate) fn reload(&self) -> Load {
         let at = self.clone();
         Box::new(move || {
@@ -96,7 +96,7 @@ impl Invocation {
         })
     }
 
-    /// What an application gets from this command. `asks` is whether the user at this terminal may be asked.
+    /// Returns what this command provides to an application. `asks` tells whether the user at this terminal may be asked.
     pub(crate) fn host(&self, asks: bool) -> Host {
         let (screen, lines) = (self.screen, self.lines.clone());
         let approver = (asks && is_interactive()).then(|| -> MakeApprover {
@@ -111,8 +111,8 @@ impl Invocation {
         }
     }
 
-    /// The common options for another start of haft, from any folder and with other variables. `workspace` is whether the folder
-    /// is named even where the user did not.
+    /// Returns the common options for another start of haft, from any folder and with other variables. `workspace` tells whether to name
+    /// the folder even if the user did not.
     pub(crate) fn carried(&self, workspace: bool) -> Result<Vec<String>, Problem> {
         let mut args = Vec::new();
         let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
@@ -171,7 +171,7 @@ impl Invocation {
     }
 }
 
-/// Reads the answer to a question; all but a yes is a no.
+/// Reads the answer to a question; anything but a yes is a no.
 pub(crate) fn yes() -> Result<bool, Problem> {
     let mut answer = String::new();
     io::stdin()
@@ -181,7 +181,7 @@ pub(crate) fn yes() -> Result<bool, Problem> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Whether a user sees a prompt and can answer it.
+/// Returns whether a user sees a prompt and can answer it.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

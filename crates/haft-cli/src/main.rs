@@ -12,7 +12,7 @@ mod screen;
 mod terminal;
 
 fn main() -> ExitCode {
-    // The jail's supervisor and the reader of pages are this binary, executed again: nothing may come before.
+    // The jail's supervisor and the page reader are this binary, executed again: nothing may run before.
     if let Some(code) = haft_app::enter() {
         return code;
     }

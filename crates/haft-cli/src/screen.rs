@@ -1,4 +1,4 @@
-//! `Screen`: stdout for what was asked for, stderr for one line of why; colours where they mean something.
+//! `Screen`: prints results to stdout and explanations to stderr, with colours only where they have a meaning.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,37 +13,37 @@ use haft_app::problem::Problem;
 pub(crate) mod list;
 pub(crate) mod visible;
 
-/// Denied or failed.
+/// The style for denied or failed.
 pub(crate) const RED: Style = AnsiColor::Red.on_default();
-/// Suspended or pending.
+/// The style for suspended or pending.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// Done.
+/// The style for done.
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
-/// Detail.
+/// The style for details.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// The deciding fact.
+/// The style for the deciding fact.
 pub(crate) const BOLD: Style = Style::new().bold();
 
-/// Width where nobody says how wide the screen is.
+/// The width if the width of the screen is unknown.
 const WIDTH: usize = 100;
 
 /// Where a command prints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
-    /// One JSON document on stdout.
+    /// Whether to print one JSON document on stdout.
     pub(crate) json: bool,
     quiet: bool,
     verbose: u8,
     color: Color,
 }
 
-/// Text in a style, and back to plain.
+/// Returns text in a style, followed by a reset.
 pub(crate) fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
 impl Screen {
-    /// As the options want it.
+    /// Creates the screen that the options ask for.
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             json: options.json,
@@ -61,7 +61,7 @@ impl Screen {
         }
     }
 
-    /// Writes text to stdout. A reader that hung up has what it wanted: no error.
+    /// Writes text to stdout. A closed pipe is not an error: the reader has what it wanted.
     pub(crate) fn out(self, text: &str) -> Result<(), Problem> {
         let stdout = io::stdout().lock();
         let choice = self.choice(&io::stdout());
@@ -73,14 +73,14 @@ impl Screen {
         )
     }
 
-    /// Writes bytes to stdout as they are.
+    /// Writes raw bytes to stdout.
     #[expect(clippy::unused_self, reason = "every way to print is the screen's")]
     pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Problem> {
         let mut stdout = io::stdout().lock();
         written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
     }
 
-    /// Writes one JSON document, on one line when nobody looks.
+    /// Writes one JSON document, on a single line if stdout is not a terminal.
     pub(crate) fn document<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Problem> {
         let text = if is_terminal() {
             serde_json::to_string_pretty(value)
@@ -91,56 +91,56 @@ impl Screen {
         self.raw(format!("{text}\n").as_bytes())
     }
 
-    /// One line on stderr for people, unless they want it quiet.
+    /// Prints a line for the user on stderr, unless `--quiet` is set.
     pub(crate) fn say(self, line: &str) {
         if !self.quiet {
             self.err(line);
         }
     }
 
-    /// One line on stderr for people who want to know more.
+    /// Prints a detail on stderr if `--verbose` is set.
     pub(crate) fn detail(self, line: &str) {
         if self.verbose > 0 {
             self.err(&styled(DIM, line));
         }
     }
 
-    /// Whether people want to know more.
+    /// Returns whether `--verbose` is set.
     pub(crate) fn is_verbose(self) -> bool {
         self.verbose > 0
     }
 
-    /// Whether stderr is a screen on which a line may be drawn again and again.
+    /// Returns whether stderr is a screen on which a line may be redrawn.
     pub(crate) fn is_lively(self) -> bool {
         !self.quiet
             && self.choice(&io::stderr()) != ColorChoice::Never
             && io::stderr().is_terminal()
     }
 
-    /// A warning, unless they want it quiet.
+    /// Prints a warning, unless `--quiet` is set.
     pub(crate) fn warn(self, line: &str) {
         self.say(&format!("{}: {line}", styled(YELLOW, "warning")));
     }
 
-    /// A line on stderr that is never left out.
+    /// Prints a line on stderr that is never suppressed.
     pub(crate) fn err(self, line: &str) {
         let choice = self.choice(&io::stderr());
         let mut stream = AutoStream::new(io::stderr().lock(), choice);
-        // When stderr is gone there is nobody left to tell.
+        // If stderr is closed, there is nowhere to report.
         let _ = writeln!(stream, "{line}");
     }
 
-    /// Text on stderr as it is, without a line's end of its own.
+    /// Writes text to stderr without a line break at its end.
     pub(crate) fn err_text(self, text: &str) {
         let choice = self.choice(&io::stderr());
         let mut stream = AutoStream::new(io::stderr().lock(), choice);
-        // When stderr is gone there is no place left to print to.
+        // If stderr is closed, there is nowhere to print.
         let _ = stream
             .write_all(text.as_bytes())
             .and_then(|()| stream.flush());
     }
 
-    /// Prints a problem in its three parts and gives its exit code.
+    /// Prints a problem in its three parts and returns its exit code.
     pub(crate) fn problem(self, problem: &Problem) -> Exit {
         let what = visible::line(problem.what());
         self.err(&format!("{}: {what}", styled(RED.bold(), "error")));
@@ -159,23 +159,23 @@ impl Screen {
     }
 }
 
-/// How many columns stdout has; a plain width where it is no terminal.
+/// Returns the width of stdout in columns; a default if it is not a terminal.
 pub(crate) fn width() -> usize {
     columns_of(io::stdout()).unwrap_or(WIDTH)
 }
 
-/// The width of stderr in columns, where requests are shown; a default if it is not a terminal.
+/// Returns the width of stderr in columns, where requests are shown; a default if it is not a terminal.
 pub(crate) fn columns() -> usize {
     columns_of(io::stderr()).unwrap_or(WIDTH)
 }
 
-/// The width of a terminal in columns; `None` if the stream is not a terminal. A width of 0 means that it was never set.
+/// Returns the width of a terminal in columns; `None` if the stream is not a terminal. A width of 0 means that it was never set.
 fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns >= 20)
 }
 
-/// Whether stdout is a terminal: lists are clipped to it, pipes get all.
+/// Returns whether stdout is a terminal: lists are clipped for it, but not for pipes.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
@@ -189,7 +189,7 @@ fn written(result: io::Result<()>) -> Result<(), Problem> {
     }
 }
 
-/// A line, cut around the spot when it is long, and the marks to put under it.
+/// Returns a line, cut around the spot if it is long, and the marks to print under it.
 fn marked(text: &str, column: usize, width: usize) -> (String, String) {
     const SHOWN: usize = 90;
     const BEFORE: usize = 40;

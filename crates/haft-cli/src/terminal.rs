@@ -1,4 +1,4 @@
-//! `Terminal`: asks the person at the prompt; the deciding fact first, Enter alone means no.
+//! `Terminal`: asks the user at the prompt; the deciding fact comes first, Enter alone means no.
 
 use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,25 +22,25 @@ pub(crate) mod typed;
 use choice::Place;
 use prompt::{Prompt, Reply};
 
-/// From where its decisions come.
+/// The origin of its decisions.
 const FROM: &str = "terminal";
 
-/// Lines that a person may have typed ahead. More are dropped: left in the terminal, they would be read once the next
+/// Maximum number of lines that the user may have typed ahead. More are dropped: left in the terminal, they would be read once the next
 /// request is on the screen, and answer it.
 const TYPED_AHEAD: usize = 64;
 
-/// The person at this terminal.
+/// The user at this terminal.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     prompt: Prompt,
-    /// One request at a time.
+    /// The typed lines: one request reads them at a time.
     lines: TypedLines,
-    /// Requests that wait for this terminal, the one on the screen among them.
+    /// The number of requests waiting for this terminal, including the one on the screen.
     waiting: AtomicUsize,
 }
 
 impl Terminal {
-    /// A prompt on stdin and stderr, which must be terminals.
+    /// Creates a prompt on stdin and stderr, which must be terminals.
     pub(crate) fn new(screen: Screen, parts: ApproverParts, lines: TypedLines) -> Self {
         let prompt = Prompt {
             screen,
@@ -60,7 +60,7 @@ impl Terminal {
     async fn put(&self, request: &ApprovalRequest) -> Answer {
         let _waits = Waits::begin(&self.waiting);
         let mut lines = self.lines.for_a_prompt().await;
-        // The prompt goes when the request is decided elsewhere.
+        // The prompt disappears when the request is decided elsewhere.
         let _gone = Gone(self.prompt.screen, &request.id);
         let waiting = self.waiting.load(Ordering::Relaxed);
         if waiting > 1 {
@@ -69,13 +69,13 @@ impl Terminal {
         }
         match self.prompt.put(request, lines.receiver()).await {
             Reply::Answer(answer) => answer,
-            // There is nowhere to go from the prompt.
+            // This prompt offers no other requests.
             Reply::Go(_) => Answer::Nobody,
         }
     }
 }
 
-/// Counts a request that waits, for as long as it does.
+/// Counts a waiting request until it is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {
@@ -97,7 +97,7 @@ impl Approver for Terminal {
     }
 }
 
-/// Says, when the prompt is taken away before it was answered, that nobody waits for its answer.
+/// Reports, when the prompt is removed before it was answered, that its answer is no longer needed.
 struct Gone<'a>(Screen, &'a ApprovalId);
 
 impl Drop for Gone<'_> {
@@ -106,7 +106,7 @@ impl Drop for Gone<'_> {
     }
 }
 
-/// Lines of stdin as they come. The thread ends with the process: a read cannot be taken back.
+/// Reads lines from stdin as they arrive. The thread ends with the process: a read cannot be cancelled.
 pub(crate) fn read_lines() -> mpsc::Receiver<String> {
     let (send, receive) = mpsc::channel(TYPED_AHEAD);
     let reader = thread::Builder::new().name("haft-prompt".into());

@@ -1,4 +1,4 @@
-//! The session's modes: the profiles of the policy, none looser than the one that settings name.
+//! The session's modes: the profiles of the policy, none looser than the one in the settings.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::options::AcpOptions;
 #[derive(Debug)]
 pub(super) struct Modes {
     options: Arc<AcpOptions>,
-    /// The profile that settings named when the session began, and so the loosest mode that is offered.
+    /// The profile in the settings when the session started, which is the loosest mode offered.
     loosest: String,
     now: parking_lot::Mutex<String>,
 }
@@ -41,8 +41,8 @@ impl Modes {
         })
     }
 
-    /// Puts a mode in force, under the settings as they are now: rules that were kept since count, and no mode is looser than the
-    /// profile that settings name.
+    /// Activates a mode under the current settings: rules kept since then apply, and no mode is looser than the profile in the
+    /// settings.
     pub(super) fn set(&self, app: &App, mode: &str) -> Result<(), Problem> {
         let settings = self.options.settings(app.site())?;
         let named = settings.get(PROFILE);
@@ -67,7 +67,7 @@ impl Modes {
     }
 }
 
-/// The profiles from this one on to the strictest.
+/// Returns the profiles from this one to the strictest.
 fn from(profile: &str) -> &'static [&'static str] {
     let at = PROFILES.iter().position(|known| *known == profile);
     at.and_then(|at| PROFILES.get(at..)).unwrap_or_default()

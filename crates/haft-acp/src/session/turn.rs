@@ -1,4 +1,4 @@
-//! One prompt, to its end.
+//! Runs one prompt to its end.
 
 use std::pin::pin;
 
@@ -13,15 +13,15 @@ use crate::blocks::Prompt;
 use crate::limits::AGAIN;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 
-/// What the loop does next.
+/// The loop's next step.
 enum Step {
     Prompt(Vec<Part>),
-    /// Goes on with calls that have no answer.
+    /// Continues with calls that have no answer.
     Resume,
 }
 
 impl Busy {
-    /// Works at a prompt; what the request is answered with.
+    /// Runs a prompt; returns the answer to the request.
     pub(crate) async fn work(self, mut prompt: Prompt) -> Result<Value, RpcError> {
         let session = &self.session;
         let mut agent = session.agent.lock().await;
@@ -35,7 +35,7 @@ impl Busy {
         }
         session.updates.say_notices();
         if agent.agent().is_open() {
-            // A call of an earlier prompt waited for a decision, or its process ended.
+            // A call of an earlier prompt waited for a decision, or its process exited.
             let finished = self.drive(agent, Step::Resume).await?;
             if finished.end != End::Done {
                 return Ok(session.stopped(&finished));
@@ -55,7 +55,7 @@ impl Busy {
         Ok(session.stopped(&finished))
     }
 
-    /// Runs the loop to its end, which a cancellation brings about.
+    /// Runs the loop until it ends; a cancellation ends it.
     async fn drive(&self, agent: &mut AgentRun, step: Step) -> Result<Finished, RpcError> {
         let control = &self.session.control;
         let agent = agent.agent_mut();
@@ -85,7 +85,7 @@ impl Session {
         problem.redacted(self.app.redactor()).into()
     }
 
-    /// How a run ended, as the protocol's reason to stop. What has no reason there is said.
+    /// Returns the protocol's stop reason for the end of a run. An end without such a reason is explained in a message.
     fn stopped(&self, finished: &Finished) -> Value {
         let reason = reason(&finished.end);
         match &finished.end {
@@ -104,14 +104,14 @@ impl Session {
         json!({"stopReason": reason})
     }
 
-    /// Whether a decision ended the whole run.
+    /// Returns whether a decision ended the whole run.
     fn is_ended_by_decision(&self) -> bool {
         let turn = self.turn.lock();
         turn.as_ref().is_some_and(|stop| !stop.is_cancelled())
     }
 }
 
-/// The protocol's word.
+/// Returns the protocol's word.
 fn reason(end: &End) -> &'static str {
     match end {
         End::Length => "max_tokens",

@@ -1,4 +1,4 @@
-//! A tool call as the editor shows it: its title, what kind of call it is, the files that it is about.
+//! How the editor shows a tool call: its title, its kind, the files that it is about.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 /// Arguments that name files.
 const PATHS: [&str; 5] = ["path", "paths", "from", "to", "cwd"];
-/// Most files of one call.
+/// Maximum number of files per call.
 const MOST: usize = 50;
 
-/// The tool with the argument that says most.
+/// Returns the tool with its most informative argument.
 pub(crate) fn title(tool: &str, arguments: &str, redactor: &Redactor) -> String {
     match argument::of_text(arguments, redactor) {
         Some(argument) => format!("{tool} {argument}"),
@@ -20,7 +20,7 @@ pub(crate) fn title(tool: &str, arguments: &str, redactor: &Redactor) -> String 
     }
 }
 
-/// The protocol's word for what kind of call it is.
+/// Returns the protocol's word for the kind of a call.
 pub(crate) fn kind(tool: &str, class: Option<ToolClass>) -> &'static str {
     match tool {
         "delete_file" => return "delete",
@@ -29,7 +29,7 @@ pub(crate) fn kind(tool: &str, class: Option<ToolClass>) -> &'static str {
             return "search";
         }
         "todo_write" | "todo_read" => return "think",
-        // Calls of the host's own, within one of a command.
+        // The host's own calls, nested in a command's.
         "apply_changes" => return "edit",
         "connect" => return "fetch",
         "await_command" | "kill_command" | "execute_code" => return "execute",
@@ -44,7 +44,7 @@ pub(crate) fn kind(tool: &str, class: Option<ToolClass>) -> &'static str {
     }
 }
 
-/// The files that the arguments name, by their absolute paths.
+/// Returns the files that the arguments name, as absolute paths.
 pub(crate) fn locations(arguments: &str, workspace: &str) -> Vec<Value> {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     let line = arguments.get("start_line").and_then(Value::as_u64);

@@ -1,4 +1,4 @@
-//! The run's list of tasks as a plan.
+//! The run's task list as a plan.
 
 use haft::result::Outcome;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ struct Task {
     status: String,
 }
 
-/// The plan that a call of `todo_write` or `todo_read` gave. Tasks that were given up are no part of it.
+/// Returns the plan from a call of `todo_write` or `todo_read`, without abandoned tasks.
 pub(super) fn of(outcome: &Outcome) -> Option<Value> {
     if !outcome.is_ok() || !matches!(outcome.tool.as_str(), "todo_write" | "todo_read") {
         return None;

@@ -10,7 +10,7 @@ struct Printed {
     stderr: String,
 }
 
-/// What a command printed and why it failed; none for a call of another kind.
+/// Returns what a command printed and why it failed; `None` for other calls.
 pub(super) fn of(outcome: &Outcome) -> Option<String> {
     let printed: Printed = serde_json::from_str(outcome.data.as_ref()?.get()).ok()?;
     let failure = outcome.error.as_ref();

@@ -1,4 +1,4 @@
-//! Texts as the editor is given them: it shows Markdown, so what tools print is fenced, and what stands between words has no marks.
+//! Texts for the editor, which shows Markdown: tool output is fenced, and text inside sentences is escaped.
 
 use haft::audit::redact::Redactor;
 use haft::text::clip;
@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use crate::limits::{RAW, TEXT};
 
-/// A block of text.
+/// Returns a block of text.
 pub(crate) fn block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// A text as content of a tool call.
+/// Returns a text as content of a tool call.
 pub(crate) fn content(text: &str) -> Value {
     json!({"type": "content", "content": block(text)})
 }
 
-/// What a tool gave, as it is: no mark in it means anything.
+/// Returns a tool's output literally: no character in it is markup.
 pub(crate) fn output(text: &str) -> Value {
     content(&fenced(&clip(text, TEXT)))
 }
 
-/// A text between fences that do not occur in it.
+/// Returns a text between fences that do not occur in it.
 fn fenced(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
@@ -34,7 +34,7 @@ fn fenced(text: &str) -> String {
     format!("{fence}\n{text}{end}{fence}")
 }
 
-/// A text on one line, without anything that Markdown would read.
+/// Returns a text on one line, with all Markdown escaped.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::new();
     for character in text.chars() {
@@ -50,19 +50,19 @@ pub(crate) fn plain(text: &str) -> String {
     out
 }
 
-/// A text on one line, for where no Markdown is read.
+/// Returns a text on one line, for where Markdown is not interpreted.
 pub(crate) fn line(text: &str) -> String {
     let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     line.collect()
 }
 
-/// JSON text as a value without secrets, or its beginning as a text where it is long or no JSON.
+/// Returns JSON text as a value without secrets, or its beginning as text if it is long or not JSON.
 pub(crate) fn raw(text: &str, redactor: &Redactor) -> Value {
     let redacted = redactor.redact_within(text, RAW);
     serde_json::from_str(&redacted).unwrap_or_else(|_| redacted.into_owned().into())
 }
 
-/// The end of a text, at most so many bytes.
+/// Returns the end of a text, at most `most` bytes.
 pub(crate) fn tail(text: &str, most: usize) -> &str {
     let mut from = text.len().saturating_sub(most);
     while !text.is_char_boundary(from) {

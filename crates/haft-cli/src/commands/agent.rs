@@ -1,4 +1,4 @@
-//! `haft run`: a task from prompt to answer; at a terminal without a prompt, a conversation.
+//! `haft run`: runs a task from prompt to answer; at a terminal without a prompt, a conversation.
 
 use std::io;
 use std::pin::pin;
@@ -34,10 +34,10 @@ mod output;
 mod view;
 mod waiting;
 
-/// The largest prompt on stdin.
+/// The maximum size of a prompt on stdin.
 const MOST: u64 = 4 << 20;
 
-/// Runs the agent in a run of its own.
+/// Runs the agent in its own run.
 pub(crate) async fn run(
     at: &Invocation,
     settings: &Settings,
@@ -94,7 +94,7 @@ pub(crate) async fn run(
     })
 }
 
-/// What is to be done; none where the user says it at the terminal, or where a run is gone on with.
+/// Returns the prompt; `None` if the user types it at the terminal, or if a run is resumed.
 fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
     match args.prompt.as_deref() {
         Some("-") => {
@@ -111,7 +111,7 @@ fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The prompt, where it says something: providers refuse an empty one.
+/// Returns the prompt if it is not blank: providers refuse an empty one.
 fn not_blank(prompt: String) -> Result<String, Problem> {
     if prompt.trim().is_empty() {
         return Err(Problem::usage("the prompt is empty").advise(
@@ -128,14 +128,14 @@ fn view(at: &Invocation, app: &App, is_dry: bool) -> Arc<dyn View> {
     Cards::watching(at.screen, app.redactor().clone(), &at.lines)
 }
 
-/// What is said next.
+/// The next step of the agent.
 enum Step {
     Prompt(String),
-    /// Goes on with what is open.
+    /// Continues with open calls.
     Resume,
 }
 
-/// An agent and the user.
+/// A conversation between an agent and the user.
 struct Talk<'a> {
     at: &'a Invocation,
     agent: AgentRun,
@@ -145,7 +145,7 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    /// Goes on with what is open, does what is asked, or talks.
+    /// Continues with open calls, runs the prompt, or starts a conversation.
     async fn all(&mut self, prompt: Option<String>) -> Done {
         let is_unfinished = self.is_unfinished();
         if is_unfinished {
@@ -162,14 +162,15 @@ impl Talk<'_> {
         }
     }
 
-    /// Whether a run that is gone on with has not come to its answer.
+    /// Returns whether a resumed run has not reached its answer.
     fn is_unfinished(&self) -> bool {
         let agent = self.agent.agent();
         let is_answered = matches!(agent.messages().last(), None | Some(Message::Model(_)));
         self.is_resumed && (agent.is_open() || !is_answered)
     }
 
-    /// One prompt, to its end. The first interrupt stops the calls of the reply at hand, the next one the run, whatever runs by then.
+    /// Runs one prompt to its end. The first interrupt stops the calls of the current reply, the next one the run, whatever it does by
+    /// then.
     async fn step(&mut self, step: Step) -> Done {
         self.view.works(true);
         let control = self.agent.agent().control();
@@ -184,7 +185,7 @@ impl Talk<'_> {
             let mut stopped = false;
             loop {
                 tokio::select! {
-                    // The run first: what it begins anew, a signal can end.
+                    // Poll the run first, so that a signal can stop what it has just started.
                     biased;
                     done = &mut running => break done,
                     signal = self.signals.next() => {
@@ -224,14 +225,14 @@ impl Talk<'_> {
         match end {
             End::Done => Exit::Done,
             End::Suspended(_) => Exit::Suspended,
-            // A person said no, and that the run is to end.
+            // The operator denied the call and ended the run.
             End::Cancelled if self.view.was_denied() && self.is_ended() => Exit::Denied,
             End::Cancelled => Exit::Interrupted,
             _ => Exit::Failed,
         }
     }
 
-    /// Whether the session was ended, as a person can with a denial.
+    /// Returns whether the session was ended, as an operator can do with a denial.
     fn is_ended(&self) -> bool {
         self.agent.agent().session().cancellation().is_cancelled()
     }

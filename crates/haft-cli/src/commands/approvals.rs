@@ -1,4 +1,4 @@
-//! `haft approvals`: what waits for an approval, and the decision.
+//! `haft approvals`: lists and decides approval requests.
 
 mod confirm;
 mod inbox;
@@ -28,10 +28,10 @@ use haft_app::view::rule;
 use haft_app::view::when;
 use settle::Settled;
 
-/// From where this command decides.
+/// The origin of this command's decisions.
 const FROM: &str = "command line";
 
-/// Lists, shows, watches or decides; with nothing said, an inbox where a user sits at the terminal.
+/// Lists, shows, watches or decides; without an action, opens an inbox if a user is at the terminal.
 pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ApprovalsAction>) -> Done {
     match action {
         None if is_interactive() && is_terminal() && !at.screen.json => inbox::run(at, app).await,
@@ -110,10 +110,10 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
     Ok(Exit::Done)
 }
 
-/// Requests with the same beginning that are looked at.
+/// Maximum number of requests examined with the same ID prefix.
 const MOST_ALIKE: usize = 64;
 
-/// The request of an id or of its beginning, where that is enough.
+/// Finds the request with an ID, or with an unambiguous prefix of one.
 async fn find_request(app: &App, id: &str) -> Result<StoredApproval, Problem> {
     let whole = ApprovalId::new(id);
     let known = app.executor().inbox().get(&whole).await;
@@ -157,7 +157,7 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
     Ok(Exit::Done)
 }
 
-/// How a request was decided and by whom; else where it stands.
+/// Describes how and by whom a request was decided, or else its status.
 fn in_words(entry: &StoredApproval) -> String {
     match &entry.decision {
         None => entry.status.to_string(),
@@ -174,7 +174,7 @@ fn in_words(entry: &StoredApproval) -> String {
     }
 }
 
-/// A request whole, in lines for people.
+/// Returns all of a request as lines for the user.
 fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     let request = &entry.request;
     let mut lines = fact::lines(request, app.redactor());
@@ -197,7 +197,7 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     lines
 }
 
-/// Prints what waits, and then whatever changes, until it is interrupted.
+/// Prints pending requests, and then every change, until interrupted.
 async fn watch(at: &Invocation, app: &App) -> Done {
     let mut changes = app.executor().inbox().changes();
     all_told(at.screen, app).await?;
@@ -219,7 +219,7 @@ async fn watch(at: &Invocation, app: &App) -> Done {
     }
 }
 
-/// Prints what waits.
+/// Prints the pending requests.
 async fn all_told(screen: Screen, app: &App) -> Result<(), Problem> {
     let mut printed = Ok(());
     let print = |entry: StoredApproval| {
@@ -247,7 +247,7 @@ fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), 
     ))
 }
 
-/// Decides, and prints what came of it. At a terminal the request is shown first.
+/// Decides, and prints the result. At a terminal it shows the request first.
 async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool) -> Done {
     let entry = find_request(app, id).await?;
     if entry.is_open() {
@@ -270,7 +270,7 @@ async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool)
     print_settled(at, app, &settled, denies)
 }
 
-/// Refuses to keep a rule for a call that is decided each time, before anything is said of the rule.
+/// Refuses to keep a rule for a call that is decided each time, before it says anything about the rule.
 fn refuse_rule(app: &App, entry: &StoredApproval, choice: &Choice) -> Result<(), Problem> {
     let Choice::Approve {
         scope: HoldFor::Always,
@@ -311,7 +311,7 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
     Ok(if denies { Exit::Done } else { exit })
 }
 
-/// A decision that another process acts on.
+/// Prints a decision that another process acts on.
 fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> Done {
     let item = Item::of(app, entry);
     if at.screen.json {

@@ -11,10 +11,10 @@ use crate::args::CallArguments;
 
 mod pairs;
 
-/// The largest arguments read; the executor's own limit is the one that decides.
+/// The maximum size of arguments that are read; the executor applies its own limit.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The argument text of a call; `schema` is of the tool, where there is one.
+/// Returns the argument text of a call; `schema` is the tool's, if there is such a tool.
 pub(crate) fn of_call(typed: &CallArguments, schema: Option<&Value>) -> Result<String, Problem> {
     match &typed.args {
         Some(args) => read(args),
@@ -23,7 +23,7 @@ pub(crate) fn of_call(typed: &CallArguments, schema: Option<&Value>) -> Result<S
     }
 }
 
-/// The argument text; nothing in it is judged here.
+/// Returns the argument text; it is not validated here.
 pub(crate) fn read(typed: &str) -> Result<String, Problem> {
     let told = |what: io::Error, place: Place| {
         Problem::usage(format!("read the arguments: {what}"))

@@ -1,4 +1,4 @@
-//! `haft artifacts`: large results kept aside, listed and read.
+//! `haft artifacts`: lists and reads stored large results.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::{prefix, when};
 
-/// Read and written in pieces of this many bytes.
+/// The size of the pieces that are read and written, in bytes.
 const PIECE: u64 = 1024 * 1024;
 
 /// Lists or reads.
@@ -73,7 +73,7 @@ async fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -
     let reference = &prefix::find("artifacts", reference, refs)?;
     let parsed = ArtifactRef::parse(reference).ok_or_else(wrong)?;
     let wanted = range.map(parse_range).transpose()?;
-    // The person at the command line may read every run of theirs.
+    // The user at the command line may read all of their own runs.
     let found = all
         .into_iter()
         .find(|info| info.reference == parsed)
@@ -83,7 +83,7 @@ async fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -
     Ok(Exit::Done)
 }
 
-/// Writes these bytes of an artifact to stdout.
+/// Writes a range of an artifact to stdout.
 async fn print(
     at: &Invocation,
     app: &App,
@@ -115,17 +115,17 @@ fn to_problem(error: &ArtifactError) -> Problem {
     Problem::failed(format!("read artifacts: {error}"))
 }
 
-/// Which bytes are wanted, as HTTP counts: both ends included.
+/// A requested byte range, as in HTTP: both ends are inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// From the first to the last.
+    /// From the first to the last byte.
     Span(u64, u64),
-    /// So many at the end.
+    /// The last bytes, by count.
     Last(u64),
 }
 
 impl Wanted {
-    /// The range within an artifact of this size.
+    /// Returns the range within an artifact of this size.
     fn of(self, size: u64) -> Range<u64> {
         match self {
             Self::Span(first, last) => first.min(size)..last.saturating_add(1).min(size),
@@ -134,7 +134,7 @@ impl Wanted {
     }
 }
 
-/// `A-B`, `A-` or `-N`.
+/// Parses `A-B`, `A-` or `-N`.
 fn parse_range(text: &str) -> Result<Wanted, Problem> {
     let wrong = || {
         Problem::usage(format!(

@@ -1,4 +1,4 @@
-//! `haft call`: one call through the executor, its outcome printed however it ended.
+//! `haft call`: makes one call through the executor, and prints its outcome however it ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ mod live;
 
 use live::Live;
 
-/// Makes the call in a run of its own.
+/// Makes the call in its own run.
 pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
     let mut signals = Signals::heard()?;
     let tools = app.tools().snapshot();
@@ -63,7 +63,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
     Ok(Exit::of(&outcome, known))
 }
 
-/// The options of a run that one command starts.
+/// Returns the options of a run that one command starts.
 pub(crate) fn options(at: &Invocation, entry: &'static str) -> RunOptions {
     let progress = Live::new(at.screen, false);
     RunOptions {
@@ -77,7 +77,7 @@ pub(crate) fn options(at: &Invocation, entry: &'static str) -> RunOptions {
     clippy::option_option,
     reason = "absent, given bare, given with a number: clap's own form"
 )]
-/// Whether a command waits for people: where somebody can answer at its terminal, and where `--wait` says so.
+/// Returns how long a command waits for approvals: at a terminal where a user can answer, or as `--wait` says.
 pub(crate) fn waits(wait: Option<Option<u64>>, from_stdin: bool) -> ApprovalWait {
     match wait {
         Some(Some(seconds)) => ApprovalWait::For(Duration::from_secs(seconds.max(1))),
@@ -87,12 +87,12 @@ pub(crate) fn waits(wait: Option<Option<u64>>, from_stdin: bool) -> ApprovalWait
     }
 }
 
-/// An outcome as people or programs read it. What only the operator can do about it goes to stderr in either case.
+/// Prints an outcome for users or programs. Advice that only the operator can act on goes to stderr in either case.
 pub(crate) fn print_outcome(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
     print_watched(at, outcome, None)
 }
 
-/// An outcome, without the output that `live` has shown already.
+/// Prints an outcome without the output that `live` has already shown.
 fn print_watched(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), Problem> {
     if at.screen.json {
         at.screen.document(outcome)?;
@@ -105,7 +105,7 @@ fn print_watched(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Res
     Ok(())
 }
 
-/// Runs a call of this session; the first signal cancels it, and the outcome says so.
+/// Runs a call of this session; the first signal cancels it, and the outcome reports that.
 pub(crate) async fn cancellable(
     running: impl Future<Output = Outcome>,
     session: &Session,
@@ -119,7 +119,7 @@ pub(crate) async fn cancellable(
     running.await
 }
 
-/// Whether a person watches.
+/// Returns whether a user is watching.
 fn watched(at: &Invocation) -> bool {
     !at.screen.json && std::io::IsTerminal::is_terminal(&std::io::stderr())
 }
@@ -129,7 +129,7 @@ fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), 
     for content in &outcome.content {
         screen.out(&render_content(content))?;
     }
-    // A script's text is what it printed; what it returned says more.
+    // A script's text is what it printed; its return value says more.
     let silent = outcome.content.is_empty() || outcome.tool == TOOL_CHAIN;
     if let (true, Some(data)) = (silent, &outcome.data) {
         let value: serde_json::Value = serde_json::from_str(data.get()).unwrap_or_default();
@@ -160,7 +160,7 @@ fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), 
         None => screen.detail(&format!("{head} {detail}")),
         Some(failure) => {
             screen.err(&format!("{head}: {}", visible::block(&failure.message)));
-            // What the operator can do says more to a person than what a model can.
+            // What the operator can do is more useful to a user than advice for a model.
             if let (Some(advice), None) = (&failure.advice, &outcome.operator) {
                 screen.err(&format!("  {}", visible::block(advice)));
             }
@@ -177,7 +177,7 @@ pub(crate) fn colour(status: Status) -> Style {
     }
 }
 
-/// The calls of a chain, one a line.
+/// Prints the calls of a chain, one per line.
 fn trace(at: &Invocation, calls: &[TracedCall]) {
     for call in calls {
         let status = styled(colour(call.status), &format!("{:<9}", call.status.as_str()));

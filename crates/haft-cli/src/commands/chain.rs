@@ -1,4 +1,4 @@
-//! `haft chain`: a script's calls through the executor; its output, and what it called.
+//! `haft chain`: runs a script's calls through the executor; prints its output and its calls.
 
 use std::io;
 use std::path::Path;
@@ -17,10 +17,10 @@ use haft_app::plain_file;
 use haft_app::problem::{Place, Problem};
 use haft_app::run::RunOptions;
 
-/// The largest script read; the tool's own limit is lower.
+/// The maximum size of a script that is read; the tool's own limit is lower.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Runs the script in a run of its own.
+/// Runs the script in its own run.
 pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done {
     let mut signals = Signals::heard()?;
     let code = script(&args.file)?;

@@ -14,7 +14,7 @@ use haft_app::undo::{Person, Refusal, Step, StepAction, Undo, UndoPlan};
 use haft_app::view::changes::{FileReport, ReportLimits, Selection, report};
 use haft_app::view::runs;
 
-/// Shows what a run, or one call of it, changed: for each file from before the first change to after the last.
+/// Shows what a run, or one of its calls, changed: for each file from before the first change to after the last.
 pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
     let report = report(app, &selection(app, of)?, &ReportLimits::NONE)?;
     if at.screen.json {
@@ -33,13 +33,13 @@ pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
 /// How to undo.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct How {
-    /// Without asking.
+    /// Do not ask.
     pub(super) yes: bool,
-    /// Also where files were changed since, which are kept beside.
+    /// Also undo files that were changed since; their current versions are kept next to them.
     pub(super) force: bool,
 }
 
-/// Undoes what a run, or one call of it, changed, after showing it to a person.
+/// Undoes what a run, or one of its calls, changed, after showing it to the user.
 pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Done {
     let mut signals = Signals::heard()?;
     let undo = Undo::new(app, &selection(app, of)?).await?;
@@ -79,7 +79,7 @@ fn plan_problem(refusal: &Refusal, forced: bool) -> Problem {
     Problem::failed(refusal.error.message().to_owned()).advise(format!("{look}{force}"))
 }
 
-/// Shows the undo and asks for a yes.
+/// Shows the undo and asks for confirmation.
 fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     for step in &plan.steps {
         at.screen.say(&line(step));

@@ -1,4 +1,4 @@
-//! `haft config`: all settings, one explained, the schema, a first file.
+//! `haft config`: shows all settings, explains one, prints the schema, writes a first file.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use haft_app::config::{
 };
 use haft_app::problem::{Place, Problem};
 
-/// Runs one of the four; `show` when none is named.
+/// Runs the action; `show` if none is given.
 pub(crate) fn run(at: &Invocation, action: Option<&ConfigAction>) -> Done {
     match action {
         None | Some(ConfigAction::Show) => show(at),
@@ -116,7 +116,7 @@ fn init(at: &Invocation) -> Done {
     }
 }
 
-/// A path as it is written in haft.toml.
+/// Formats a path as in haft.toml.
 fn dotted(path: &[String]) -> String {
     let bare = |part: &String| {
         !part.is_empty()

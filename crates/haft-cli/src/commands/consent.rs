@@ -1,14 +1,14 @@
-//! A yes or no before something is done that the command alone does not say in full.
+//! Asks for a yes or no before an action whose effects the command line does not fully show.
 
 use haft_app::problem::Problem;
 
 use crate::invocation::{Invocation, is_interactive};
 
-/// Asks at the terminal; no is what is taken where nothing was typed. `what` is the action for the error where nobody can be
-/// asked, as `undo`.
+/// Asks at the terminal; an empty answer means no. `what` names the action, such as `undo`, for the error if no user can be
+/// asked.
 ///
 /// # Errors
-/// Stdin is no terminal, or cannot be read.
+/// If stdin is not a terminal, or cannot be read.
 pub(crate) fn agree(at: &Invocation, question: &str, what: &str) -> Result<bool, Problem> {
     if !is_interactive() {
         let problem = Problem::usage(format!(

@@ -1,4 +1,4 @@
-//! `haft console`: the console of the running server in the browser, logged in; starts a server where none runs.
+//! `haft console`: opens the console of the running server in the browser, logged in; starts a server if none is running.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, styled};
 
-/// What opens an address in the user's browser, the first one that there is.
+/// Programs that open an address in the user's browser; the first one available is used.
 const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
-/// One that fails does so at once; one that stays is the browser itself.
+/// How long to wait for a program to fail: one that keeps running is the browser itself.
 const FAILS: Duration = Duration::from_secs(2);
 
 /// Opens the console, or stops its server.
@@ -78,7 +78,7 @@ fn stop(at: &Invocation) -> Done {
     Ok(Exit::Done)
 }
 
-/// Says which server it is, where that is not what the user expects.
+/// Says which server it is, if it is not the one that the user expects.
 fn say_what_runs(at: &Invocation, found: &Reached) {
     let record = &found.server.record;
     if found.fresh {
@@ -100,7 +100,7 @@ fn say_what_runs(at: &Invocation, found: &Reached) {
     ));
 }
 
-/// The programs that open an address in the user's browser, the first one first; why there is none.
+/// Returns the programs that open an address in the user's browser, in order of preference; or why there are none.
 fn opener(at: &Invocation) -> Result<Vec<(&'static str, PathBuf)>, String> {
     let environment = &at.site.environment;
     let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
@@ -127,7 +127,7 @@ fn opener(at: &Invocation) -> Result<Vec<(&'static str, PathBuf)>, String> {
     }
 }
 
-/// Opens a link with the first of these programs that can; why none could.
+/// Opens a link with the first of these programs that works; or returns why none did.
 fn open(at: &Invocation, openers: &[(&str, PathBuf)], link: &str) -> Result<bool, String> {
     let mut why = String::new();
     for (name, program) in openers {
@@ -144,7 +144,7 @@ fn open(at: &Invocation, openers: &[(&str, PathBuf)], link: &str) -> Result<bool
     Err(why)
 }
 
-/// Whether the user came from another machine, whose browser does not reach this one's loopback.
+/// Returns whether the user is logged in from another machine, whose browser cannot reach this one's loopback.
 fn is_remote(at: &Invocation) -> bool {
     at.site.environment.get("SSH_CONNECTION").is_some()
 }

@@ -1,4 +1,4 @@
-//! `haft doctor`: what works here, found by trying; each line says what to do if not.
+//! `haft doctor`: tries what works here; each line says what to do if something does not.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,8 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
 
-/// Tries everything and reports; 1 when something does not work. Settings that do not load are one line of it: the rest is tried
-/// under the built-in ones.
+/// Tries everything and reports; the exit code is 1 if something does not work. Settings that cannot be loaded are one line of the
+/// report: the rest is tried with the built-in ones.
 pub(crate) async fn run(at: &Invocation) -> Done {
     let (app, wrong) = match assembled(at) {
         Ok(app) => (app, None),

@@ -1,4 +1,4 @@
-//! `haft help` and `haft version`: the same texts as `--help` and `--version`, as other command lines have them.
+//! `haft help` and `haft version`: the same texts as `--help` and `--version`, as commands.
 
 use clap::CommandFactory;
 use haft_app::nearest::nearest;

@@ -1,4 +1,4 @@
-//! `haft init`: a first minute: settings that fit the folder, trust, a client connected.
+//! `haft init`: sets up a folder: matching settings, trust, a connected client.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive, yes};
 use crate::screen::{DIM, styled, visible};
 
-/// Detects, writes, trusts, connects. A haft.toml that is there stays as it is and is not trusted unseen, nor are skills.
+/// Detects, writes, trusts, connects. An existing haft.toml is not changed and not trusted unseen, nor are skills.
 pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
     at.site.check_workspace()?;
     let typed = args.client.as_ref().map(|name| args::ClientFile {
@@ -27,7 +27,7 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
         user: args.user,
         dry_run: args.dry_run,
     });
-    // What cannot be done ends the command before anything is written.
+    // Fail before anything is written.
     Trust::check(&at.site.workspace)?;
     if let Some(typed) = &typed {
         mcp::install(at, &typed.as_dry_run())?;
@@ -74,8 +74,8 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
     Ok(Exit::Done)
 }
 
-/// What the folder brings for an agent to follow, counted as in a trusted one. Skills that do not load are among them: the next
-/// change may mend them.
+/// Returns the skills in the folder that an agent would follow if it were trusted. Includes skills that cannot be loaded: the next
+/// change may fix them.
 fn skills_of(at: &Invocation) -> Vec<Brought> {
     let folder = &at.site.workspace;
     let roots = WORKSPACE_FOLDERS.map(|below| Root::workspace(folder, below, true));
@@ -98,7 +98,7 @@ struct Brought {
     folder: PathBuf,
 }
 
-/// Asks about what the folder brings, where a user can answer; silence is a no.
+/// Asks about the skills in the folder, if a user can answer; an empty answer means no.
 fn ask_about(at: &Invocation, skills: &[Brought]) -> Result<bool, Problem> {
     if at.screen.json || !is_interactive() {
         return Ok(false);
@@ -118,7 +118,7 @@ fn line_of(at: &Invocation, skill: &Brought) -> String {
     visible::line(&format!("  {} in {folder}", skill.name))
 }
 
-/// Writes the file where there is none; whether it did.
+/// Writes the file if it does not exist; returns whether it did.
 fn write(path: &Path, text: &str) -> Result<bool, Problem> {
     let made = std::fs::OpenOptions::new()
         .write(true)
@@ -131,14 +131,14 @@ fn write(path: &Path, text: &str) -> Result<bool, Problem> {
     }
 }
 
-/// What became of the folder's settings.
+/// What was done about the folder's settings.
 struct Settled<'a> {
     path: &'a Path,
     text: &'a str,
     skills: &'a [Brought],
     is_new: bool,
     trusted: bool,
-    /// Whether it is trusted without a question.
+    /// Whether it would be trusted without asking.
     would_trust: bool,
 }
 
@@ -187,7 +187,7 @@ impl Settled<'_> {
         Ok(())
     }
 
-    /// What trust brings in, or why there is none.
+    /// Says what trust enables, or why the folder is not trusted.
     fn say_trust(&self, at: &Invocation, dry_run: bool) {
         let screen = at.screen;
         let why = if self.trusted || self.would_trust {

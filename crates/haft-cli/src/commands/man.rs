@@ -1,4 +1,4 @@
-//! `haft man`: one page with every command, made from the same definitions as `--help`.
+//! `haft man`: one page with every command, generated from the same definitions as `--help`.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! `haft mcp`: the settings that connect a client, printed or put in place.
+//! `haft mcp`: prints or installs the settings that connect a client.
 
 use haft_app::clients::install::{self, Edit};
 use haft_app::clients::{Client, Launch, Level, text_of};
@@ -50,7 +50,7 @@ fn connect(at: &Invocation, typed: &ClientFile) -> Done {
     Ok(Exit::Done)
 }
 
-/// Says what became of the settings of a client.
+/// Says what was done to the settings of a client.
 pub(crate) fn say_installed(
     at: &Invocation,
     client: &Client,
@@ -80,7 +80,7 @@ fn say_replaced(at: &Invocation, edit: &Edit) {
     }
 }
 
-/// Puts haft into the settings of a client.
+/// Adds haft to the settings of a client.
 pub(crate) fn install(
     at: &Invocation,
     typed: &ClientFile,
@@ -96,7 +96,7 @@ pub(crate) fn install(
     Ok((client, edit))
 }
 
-/// What a user wants to know after an install.
+/// Says what the user should know after an installation.
 fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
     if let Some(backup) = &edit.backup {
         let line = format!("  the file as it was: {}", backup.display());
@@ -113,7 +113,7 @@ fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
     ));
 }
 
-/// Takes haft out of the file that is named, or out of both.
+/// Removes haft from the named file, or from both.
 fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
     let client = Client::find(&typed.name)?;
     let mut edits = Vec::new();
@@ -125,7 +125,7 @@ fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
         }
     }
     let changed: Vec<&Edit> = edits.iter().filter(|edit| edit.changes()).collect();
-    // What was done is said, and what could not be is an error: haft may still be in that file.
+    // Report what was done; what failed is an error, because haft may still be in that file.
     if !refused.is_empty() {
         if !at.screen.json {
             say_removed(at, &changed, typed.dry_run)?;
@@ -153,7 +153,7 @@ fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
     Ok(Exit::Done)
 }
 
-/// The level that is named, or all that the client has. One that has none says itself how it is connected.
+/// Returns the named level, or all that the client has. A client without one reports itself how to connect.
 fn levels_of(client: &Client, typed: &ClientFile) -> Vec<Level> {
     if let Some(level) = level(typed) {
         return vec![level];
@@ -195,7 +195,7 @@ fn document(at: &Invocation, client: &Client, edit: &Edit, dry_run: bool) -> Don
     Ok(Exit::Done)
 }
 
-/// An edit as `--json` shows it.
+/// Returns an edit as `--json` shows it.
 pub(crate) fn described(edit: &Edit, dry_run: bool) -> serde_json::Value {
     let mut shown = json!({"file": edit.file, "changed": edit.changes() && !dry_run, "diff": plain_diff(edit), "replaced": edit.replaces});
     if let (Some(backup), Some(map)) = (&edit.backup, shown.as_object_mut()) {
@@ -215,7 +215,7 @@ fn plain_diff(edit: &Edit) -> String {
         .to_string()
 }
 
-/// The change as a unified diff, coloured.
+/// Returns the change as a coloured unified diff.
 pub(crate) fn diff(edit: &Edit) -> String {
     let lines = plain_diff(edit);
     let lines = lines.lines().map(|line| {
@@ -229,8 +229,8 @@ pub(crate) fn diff(edit: &Edit) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// This very binary with the options of this command: a client starts with another folder, other variables and another PATH.
-/// `workspace` is whether the folder is named even where the user did not.
+/// Returns the command that starts this very binary with the options of this command: a client starts it with another folder, other
+/// variables and another PATH. `workspace` tells whether to name the folder even if the user did not.
 fn launch(at: &Invocation, workspace: bool) -> Result<Launch, Problem> {
     let binary = std::env::current_exe()
         .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;

@@ -1,4 +1,4 @@
-//! `haft memory`: what agents wrote to memory, and what a person decides about it.
+//! `haft memory`: shows what agents wrote to memory, and takes the user's decisions about it.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use haft_app::view::{prefix, when};
 
 mod change;
 
-/// Most memories a search shows.
+/// Maximum number of memories that a search shows.
 const FOUND: u32 = 50;
 
 /// Lists, shows, searches or decides.
@@ -42,7 +42,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&MemoryAction
     }
 }
 
-/// The memory that has this id, or alone has one that begins with it.
+/// Returns the memory with this id, or the only one whose id begins with it.
 async fn find(app: &App, typed: &str) -> Result<MemoryId, Problem> {
     let id = MemoryId::new(typed);
     let asker = asker(app);
@@ -72,7 +72,7 @@ async fn list(at: &Invocation, app: &App, state: State) -> Done {
     };
     let records = app.memory().list(&asker(app), &filter).await;
     let mut records = records.map_err(|e| to_problem(&e))?;
-    // A deletion that was made is an answer of the queue's, nothing that is remembered.
+    // A deletion that was carried out is a decision of the queue, not a memory.
     records.retain(|record| state == State::Candidate || !record.deletes);
     if at.screen.json {
         at.screen.document(&records)?;
@@ -132,7 +132,7 @@ fn table<'a>(records: impl Iterator<Item = &'a Record>) -> String {
     list.render()
 }
 
-/// A memory in a line: the file it is, changes or deletes, or its text.
+/// Describes a memory in one line: the file that it creates, changes or deletes, or its text.
 fn what(record: &Record) -> String {
     match (&record.path, record.deletes, &record.replaces) {
         (Some(path), true, _) => format!("deletes {path}"),

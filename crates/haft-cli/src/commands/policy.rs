@@ -1,4 +1,4 @@
-//! `haft policy`: the effective policy, why a call is judged as it is, the rules' own examples as tests.
+//! `haft policy`: shows the effective policy, explains how a call is judged, tests the rules' own examples.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
-/// Shows it.
+/// Shows the policy.
 pub(crate) async fn show(at: &Invocation, app: &App) -> Done {
     let mut shown = policy::overview(app);
     if let Err(problem) = policy::count(app, &mut shown).await {
@@ -73,8 +73,8 @@ fn render_rules(rules: &[ShownRule]) -> String {
     list.render()
 }
 
-/// Says why rules decide nothing. Of names that no server has it was warned at the start; what was only not used lately is marked in the
-/// list alone.
+/// Explains why rules have no effect. Names that no server has were already reported at the start; rules that were only not used
+/// lately are marked in the list alone.
 fn warn_of_dead_rules(at: &Invocation, rules: &[ShownRule]) {
     let is_new = |mark: &&Mark| !matches!(mark.cause, Cause::Unused | Cause::UnknownTool);
     for shown in rules {
@@ -143,7 +143,7 @@ fn render_explanation(explanation: &Explanation) -> String {
         ]);
     }
     out.push_str(&parts.render());
-    // A guard that lets a call pass and has nothing to say decides nothing: their number is enough.
+    // A guard that allows a call without a reason decides nothing: the number of such guards is enough.
     let passes = |layer: &&Layer| {
         layer.layer == "guard"
             && layer.verdict == Some(Verdict::Allow)
@@ -167,7 +167,7 @@ fn render_explanation(explanation: &Explanation) -> String {
     out
 }
 
-/// Tests the rules' own examples; needs no application, for wrong rules would stop it from being assembled.
+/// Tests the rules' own examples; needs no application, because wrong rules would prevent its assembly.
 pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
     let check = policy::check(&at.site, settings)?;
     for warning in &check.warnings {
@@ -212,7 +212,7 @@ fn render_check(report: &CheckReport) -> String {
     out
 }
 
-/// The rules kept with approvals.
+/// Lists and changes the rules kept with approvals.
 fn rules(at: &Invocation, app: &App, action: Option<&RulesAction>) -> Done {
     let (change, id) = match action {
         None | Some(RulesAction::List) => return list_rules(at, app),
@@ -267,7 +267,7 @@ fn list_rules(at: &Invocation, app: &App) -> Done {
     Ok(Exit::Done)
 }
 
-/// What is named; `show` where nothing is.
+/// Runs the action; `show` if none is given.
 pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> Done {
     match action {
         Some(PolicyAction::Explain { tool, arguments }) => explain(at, app, tool, arguments),

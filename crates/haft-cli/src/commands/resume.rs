@@ -1,4 +1,4 @@
-//! `haft runs resume`: a suspended or interrupted run resumed; what its chain had done is told to it, not done again.
+//! `haft runs resume`: resumes a suspended or interrupted run; its chain gets the results of earlier calls instead of repeating them.
 
 use haft::call::RunId;
 use haft::toolset::Toolset as _;
@@ -11,7 +11,7 @@ use crate::commands::{Done, call};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 
-/// Resumes the run; the first signal cancels the chain that is run again.
+/// Resumes the run; the first signal cancels the chain that is replayed.
 pub(crate) async fn run(at: &Invocation, app: &App, run: &str) -> Done {
     let mut signals = Signals::heard()?;
     let options = call::options(at, "resume");
@@ -21,7 +21,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, run: &str) -> Done {
     match app.resume(&RunId::new(run), options, stop).await? {
         Resumed::Ran(outcome) => {
             call::print_outcome(at, &outcome)?;
-            // Only a chain that is switched off now is unknown: any other call was known when a decision about it was asked for.
+            // Only a chain that is disabled now is unknown: any other call was known when its approval was requested.
             let known =
                 outcome.tool != TOOL_CHAIN || app.tools().snapshot().entry(TOOL_CHAIN).is_some();
             Ok(Exit::of(&outcome, known))

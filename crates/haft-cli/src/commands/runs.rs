@@ -1,4 +1,4 @@
-//! `haft runs`: the archives of what ran: listed, shown, verified.
+//! `haft runs`: lists, shows and verifies the archives of runs.
 
 use std::fmt::Write as _;
 
@@ -42,7 +42,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
     }
 }
 
-/// The same with the run's whole id.
+/// Returns the selection with the run's complete id.
 async fn whole(app: &App, of: &OfRun) -> Result<OfRun, Problem> {
     Ok(OfRun {
         run: runs::find(app, &of.run).await?,
@@ -50,10 +50,10 @@ async fn whole(app: &App, of: &OfRun) -> Result<OfRun, Problem> {
     })
 }
 
-/// Runs that a terminal shows unless the user says how many.
+/// The number of runs that a terminal shows unless the user gives one.
 const SCREENFUL: u32 = 50;
 
-/// The runs that the options want.
+/// Returns the filter that the options ask for.
 fn filter(app: &App, which: &ListRuns, otherwise: u32) -> Result<RunFilter, Problem> {
     let mut filter = RunFilter {
         tool: which.tool.clone(),
@@ -125,7 +125,7 @@ fn row(list: &mut List, run: &Listed) {
     ]);
 }
 
-/// How a run stands or ended, in a few words.
+/// Describes the state or end of a run in a few words.
 fn outcome(run: &Listed) -> String {
     let failed: u64 = FAILED
         .iter()
@@ -150,7 +150,7 @@ async fn check(at: &Invocation, app: &App, run: &str) -> Done {
     Ok(if report.ok { Exit::Done } else { Exit::Failed })
 }
 
-/// Checks every run, and names those that are broken.
+/// Checks every run, and names the broken ones.
 async fn check_all(at: &Invocation, app: &App) -> Done {
     let mut reports = Vec::new();
     for run in runs::list(app).await? {

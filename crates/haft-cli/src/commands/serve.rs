@@ -1,4 +1,4 @@
-//! `haft serve`: serves until a signal comes or the client on stdin hangs up, and says how to connect.
+//! `haft serve`: serves until a signal arrives or the client on stdin disconnects, and says how to connect.
 
 use haft_app::app::App;
 use haft_app::config::Settings;
@@ -22,7 +22,7 @@ pub(crate) async fn run(
     app: &App,
     args: &args::Serve,
 ) -> Done {
-    // Heard from here on: a signal that comes right after the ready line is not lost.
+    // Listen from here on: a signal right after the ready line must not be lost.
     let mut signals = Signals::heard()?;
     let options = ServeOptions {
         http: args.http.clone(),
@@ -47,14 +47,14 @@ pub(crate) async fn run(
     let signal = server::serve(app, settings, &options, signals.next(), ready).await;
     reloading.abort();
     let signal = signal?;
-    // Being told to stop is how a server ends; Ctrl-C is an interruption.
+    // SIGTERM is the normal way to stop a server; Ctrl-C is an interruption.
     Ok(match signal {
         Some(Signal::Interrupt) => Exit::Interrupted,
         Some(Signal::Terminate) | None => Exit::Done,
     })
 }
 
-/// Gives back the memory of what only the start has used of the binary: most of it. The sandbox is tried during the start.
+/// Releases the memory of the binary that only startup has used: most of it. The sandbox is probed during startup.
 async fn release_start(sandbox: Sandbox) {
     sandbox.probe().await;
     let released = tokio::task::spawn_blocking(haft_sandbox::release_program_pages).await;
@@ -65,7 +65,7 @@ async fn release_start(sandbox: Sandbox) {
     }
 }
 
-/// Says that all routes answer, then how to connect; the server in the background keeps its login link out of its log.
+/// Says that all routes are ready, then how to connect; a background server keeps its login link out of its log.
 fn print(at: &Invocation, app: &App, ready: &Ready, background: bool) -> Result<(), Problem> {
     let (screen, url) = (at.screen, &ready.url);
     let (token, operator) = (&ready.token_file, &ready.operator_token_file);

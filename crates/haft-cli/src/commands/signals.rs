@@ -4,29 +4,29 @@ use tokio::signal::unix::{Signal as Waiting, SignalKind, signal};
 
 use haft_app::problem::Problem;
 
-/// Which signal came.
+/// The signal that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
-    /// The system, or whoever started haft; also a terminal that was closed.
+    /// The system, or the process that started haft; also a closed terminal.
     Terminate,
 }
 
-/// All of them, heard from when this is made: one that comes before it is waited for is not lost.
+/// All of them, from the moment this is created: a signal that arrives before it is awaited is not lost.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Waiting,
     terminate: Waiting,
-    /// None where whoever started haft had it ignored: `nohup` means it.
+    /// `None` if the parent process had it ignored, which is the purpose of `nohup`.
     hangup: Option<Waiting>,
 }
 
 impl Signals {
-    /// Hears signals from now on; needs a runtime.
+    /// Listens for signals from now on; needs a runtime.
     pub(crate) fn heard() -> Result<Self, Problem> {
         let heard = |kind| signal(kind).map_err(|e| Problem::failed(format!("hear signals: {e}")));
-        // Before a handler takes its place.
+        // Checked before a handler replaces the disposition.
         let hangup = (!is_hangup_ignored()).then(|| heard(SignalKind::hangup()));
         Ok(Self {
             interrupt: heard(SignalKind::interrupt())?,
@@ -51,7 +51,7 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP is ignored (`proc_pid_status(5)`: the lowest bit of `SigIgn`).
+/// Returns whether SIGHUP is ignored (`proc_pid_status(5)`: the lowest bit of `SigIgn`).
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! `haft skills`: the skills found, one whole, and a check for their authors.
+//! `haft skills`: lists the skills, shows one in full, and checks one for its author.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, styled, visible};
 
-/// The most resources shown to people; `--json` has all.
+/// Maximum number of resources shown to users; `--json` has all.
 const MOST_SHOWN: usize = 50;
 
 /// Lists or shows.
@@ -58,7 +58,7 @@ fn list(at: &Invocation, app: &App) -> Done {
     Ok(Exit::Done)
 }
 
-/// What is not in the list, and why.
+/// Says which skills are not in the list, and why.
 fn tell(at: &Invocation, found: &Catalogue) {
     let screen = at.screen;
     for folder in found.withheld() {
@@ -122,7 +122,7 @@ fn show(at: &Invocation, app: &App, name: &str) -> Done {
     Ok(Exit::Done)
 }
 
-/// All there is to say, for people.
+/// Renders everything about a skill for users.
 fn page(skill: &Skill, instructions: &str, resources: &Resources) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", styled(BOLD, &visible::line(skill.name())));
@@ -164,7 +164,7 @@ fn page(skill: &Skill, instructions: &str, resources: &Resources) -> String {
     out
 }
 
-/// What it says of itself, line by line.
+/// Returns what a skill says about itself, line by line.
 fn facts(skill: &Skill) -> [(&'static str, Option<String>); 9] {
     let front = skill.front();
     let joined = |rules: &[String]| rules.join(", ");
@@ -189,7 +189,7 @@ fn facts(skill: &Skill) -> [(&'static str, Option<String>); 9] {
     ]
 }
 
-/// Checks the skill in a folder, or whose `SKILL.md` this is; 1 when there is an error.
+/// Checks the skill in a folder, or the one whose `SKILL.md` this is; the exit code is 1 if there is an error.
 pub(crate) fn check(at: &Invocation, dir: &Path, strict: bool) -> Done {
     let rigour = if strict {
         Rigour::Strict

@@ -1,4 +1,4 @@
-//! `haft token`: access tokens for others, made, listed and taken back.
+//! `haft token`: creates, lists and revokes access tokens for others.
 
 use haft_app::access::{AccessTokens, NewToken, check_view};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 
-/// Lists, makes or takes back.
+/// Lists, creates or revokes tokens.
 pub(crate) fn run(at: &Invocation, args: &args::Token) -> Done {
     match &args.action {
         None | Some(TokenAction::List) => list(at),

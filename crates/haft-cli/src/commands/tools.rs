@@ -1,4 +1,4 @@
-//! `haft tools`: the tools there are, one whole, the exact declarations for a dialect.
+//! `haft tools`: lists the tools, shows one in full, prints the exact declarations for a dialect.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, styled, visible};
 
-/// Lists, or shows one.
+/// Lists tools, or shows one.
 pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> Done {
     let tools = app.tools().snapshot();
     if let Some(dialect) = &args.dialect {
@@ -33,7 +33,7 @@ pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> Done {
     }
 }
 
-/// What this release cannot do, before anything is read.
+/// Refuses what this release cannot do, before anything is read.
 pub(crate) fn refuse(args: &args::Tools) -> Option<Problem> {
     if args.search.as_deref().is_some_and(|q| q.trim().is_empty()) {
         return Some(Problem::usage("`--search` has no words").advise("`haft tools` lists all"));
@@ -58,10 +58,10 @@ fn list(at: &Invocation, tools: &Snapshot) -> Done {
     Ok(Exit::Done)
 }
 
-/// Most tools that a search shows.
+/// Maximum number of tools that a search shows.
 const FOUND: usize = 20;
 
-/// How far down a tool that is off may rank and still be named to a person.
+/// The rank up to which a disabled tool is still shown to the user.
 const NEAR: usize = 3;
 
 fn search(at: &Invocation, app: &App, tools: &Snapshot, query: &str) -> Done {
@@ -85,7 +85,7 @@ fn search(at: &Invocation, app: &App, tools: &Snapshot, query: &str) -> Done {
     Ok(Exit::Done)
 }
 
-/// All that fits, best first; a tool that is off says so and what turns it on.
+/// Returns all matches, best first; a disabled tool says so and how to enable it.
 fn merged(found: &[SearchHit<'_>], off: &[OffHit]) -> Vec<Value> {
     let with = |spec: &ToolSpec, more: Value| {
         let mut shown = describe(spec);
@@ -105,7 +105,7 @@ fn merged(found: &[SearchHit<'_>], off: &[OffHit]) -> Vec<Value> {
     all
 }
 
-/// A line a tool.
+/// Renders one tool per line.
 fn table<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
     let columns = [
         ("TOOL", Cut::Never),
@@ -127,7 +127,7 @@ fn table<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
     list.render()
 }
 
-/// The first sentence of a description, or its first line.
+/// Returns the first sentence of a description, or its first line.
 fn sentence(text: &str) -> &str {
     let line = text.lines().next().unwrap_or_default();
     line.find(". ").map_or(line, |end| &line[..end])
@@ -177,7 +177,7 @@ fn render_spec(spec: &ToolSpec) -> String {
     out
 }
 
-/// The arguments of a tool, a line each: name, type, whether it must be there, what it means.
+/// Renders the arguments of a tool, one per line: name, type, whether it is required, description.
 pub(crate) fn parameters(spec: &ToolSpec) -> String {
     let mut out = String::new();
     let properties = spec
@@ -202,7 +202,7 @@ pub(crate) fn parameters(spec: &ToolSpec) -> String {
     out
 }
 
-/// The type of an argument in a word: `string`, `integer`, `a|b` for words to choose from.
+/// Returns the type of an argument in a word: `string`, `integer`, `a|b` for an enumeration.
 fn kind(schema: &Value) -> String {
     let words = |list: &Value, word: fn(&Value) -> Option<&str>| -> Option<String> {
         let words: Option<Vec<&str>> = list.as_array()?.iter().map(word).collect();

@@ -1,4 +1,4 @@
-//! `haft trust`: lets a folder's own settings count, or takes that back.
+//! `haft trust`: lets a folder's own settings apply, or revokes that.
 
 use serde_json::json;
 

@@ -1,15 +1,15 @@
-//! `List`: rows in aligned columns, fitted to the screen, the last column clipped where it is too long.
+//! `List`: rows in aligned columns, fitted to the screen; the last column is clipped if it is too long.
 
 use crate::screen::{self, DIM, styled, visible};
 
-/// How a cell gives way when the row is too wide.
+/// How a cell is shortened if the row is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// It does not.
+    /// Not at all.
     Never,
-    /// It loses its middle: paths, ids.
+    /// In the middle: paths, ids.
     Middle,
-    /// It loses its end: sentences.
+    /// At the end: sentences.
     End,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// No rows yet, these columns.
+    /// Creates a list with these columns and no rows.
     pub(crate) fn new(columns: &[(&'static str, Cut)]) -> Self {
         Self {
             columns: columns.to_vec(),
@@ -29,13 +29,13 @@ impl List {
         }
     }
 
-    /// Adds a row; texts from elsewhere are made visible.
+    /// Adds a row; control characters are made visible.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
         self.rows
             .push(cells.iter().map(|cell| visible::line(cell)).collect());
     }
 
-    /// The whole text, with how many rows more there are than `most` when somebody looks at a screen.
+    /// Renders the list; on a screen only up to a limit, with the number of remaining rows.
     pub(crate) fn render(&self) -> String {
         const SCREENFUL: usize = 200;
         let shown = if screen::is_terminal() {
@@ -79,7 +79,7 @@ impl List {
             .collect();
         let gaps = 2 * widths.len().saturating_sub(1);
         let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(total);
-        // Sentences give way first, then paths.
+        // Shorten sentences first, then paths.
         for cut in [Cut::End, Cut::Middle] {
             for (width, (_, how)) in widths.iter_mut().zip(&self.columns) {
                 if *how == cut && over > 0 {

@@ -1,8 +1,8 @@
-//! Text from elsewhere made safe to show: control, direction and invisible characters become visible marks.
+//! Makes untrusted text safe to show: control, direction and invisible characters become visible marks.
 
 use unicode_width::UnicodeWidthStr;
 
-/// Whether a character could make a person see something else than what is there.
+/// Returns whether a character could make the user see something other than what is there.
 fn deceives(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,12 +12,12 @@ fn deceives(c: char) -> bool {
             | '\u{FFA0}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// One line: newlines and tabs are marks, too.
+/// Returns one line: newlines and tabs become marks, too.
 pub(crate) fn line(text: &str) -> String {
     marked(text, |_| false)
 }
 
-/// Lines and tabs stay; every other control character is a mark.
+/// Keeps newlines and tabs; every other control character becomes a mark.
 pub(crate) fn block(text: &str) -> String {
     marked(text, |c| matches!(c, '\n' | '\t'))
 }
@@ -38,16 +38,16 @@ fn marked(text: &str, keep: fn(char) -> bool) -> String {
 }
 
 fn push(out: &mut String, mark: std::fmt::Arguments<'_>) {
-    // A String takes any text.
+    // Writing to a String cannot fail.
     let _ = std::fmt::Write::write_fmt(out, mark);
 }
 
-/// How many columns a text takes.
+/// Returns the width of a text in columns.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// A text clipped in its middle to so many columns: paths tell by their ends.
+/// Clips a text in its middle to this many columns: the ends of paths matter most.
 pub(crate) fn middle(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -60,7 +60,7 @@ pub(crate) fn middle(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// A text clipped at its end to so many columns.
+/// Clips a text at its end to this many columns.
 pub(crate) fn clipped(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What a line means where a request is shown, and the choices as words with a key.
+//! Interprets a typed line where a request is shown, and lists the choices with their keys.
 
 use haft::approval::ApprovalRequest;
 use haft::spec::Risk;
@@ -8,42 +8,42 @@ use crate::screen::{BOLD, YELLOW, styled, visible};
 /// Where a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The call waits for the answer: Enter alone means no.
+    /// At a prompt whose call waits for the answer: Enter alone means no.
     Prompt,
-    /// One of many that wait: Enter alone decides nothing.
+    /// In the inbox, one of many pending requests: Enter alone decides nothing.
     Inbox,
 }
 
-/// What a typed line means.
+/// The meaning of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Choice {
     Once,
     Session,
     Always,
     Edit,
-    /// No, with the words for the caller.
+    /// No, with a message for the caller.
     No(Option<String>),
     Stop,
     Why,
-    /// To another request; in the inbox alone.
+    /// Go to another request; only in the inbox.
     Go(Step),
     Unclear,
 }
 
-/// Where to go in the inbox with nothing decided.
+/// Where to go in the inbox without a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// To the next request.
+    /// The next request.
     Next,
-    /// To the one before.
+    /// The previous request.
     Back,
-    /// Shows the list again.
+    /// Show the list again.
     List,
-    /// Out.
+    /// Leave the inbox.
     Quit,
 }
 
-/// Reads a line.
+/// Interprets a line.
 pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Choice {
     let word = line.trim();
     let critical = request.risk == Risk::Critical;
@@ -61,11 +61,11 @@ pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Cho
     match lower.as_str() {
         "n" | "no" => Choice::No(None),
         "?" | "why" => Choice::Why,
-        // Changed arguments are judged anew, but no one could type the word for a call not yet seen.
+        // Changed arguments are judged again, but the user could not confirm by name a call that was not shown yet.
         "e" | "edit" if !critical => Choice::Edit,
         "y" | "yes" if !critical => Choice::Once,
         "s" | "session" if lasts && !critical => Choice::Session,
-        // The rule is shown, and agreed to by itself.
+        // The rule is shown, and needs its own confirmation.
         "a" | "always" if lasts => Choice::Always,
         _ if critical && word == request.tool.as_str() => Choice::Once,
         _ => match word.split_once(char::is_whitespace) {
@@ -75,8 +75,8 @@ pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Cho
     }
 }
 
-/// The choices, in as many lines as the width takes; `keeps` is whether a rule could be kept under which the same call would run
-/// unasked.
+/// Returns the choices, in as many lines as the width requires; `keeps` tells whether a rule could be kept under which the same call
+/// would run without asking.
 pub(super) fn choices(
     request: &ApprovalRequest,
     place: Place,
@@ -117,7 +117,7 @@ pub(super) fn choices(
     fill(&styled(YELLOW, question), &words, columns)
 }
 
-/// Words after a head, two blanks apart, broken between words where the line is full.
+/// Returns words after a head, separated by two spaces, wrapped between words.
 fn fill(head: &str, words: &[String], columns: usize) -> String {
     let width = |text: &str| visible::columns(&anstream::adapter::strip_str(text).to_string());
     let mut out = head.to_owned();

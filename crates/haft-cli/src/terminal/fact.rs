@@ -1,4 +1,4 @@
-//! The deciding fact of an approval, whole: the command, the diff, the URL, else the arguments; and what it runs under.
+//! The deciding fact of an approval in full: the command, the diff, the URL, or else the arguments; and the conditions of the call.
 
 use haft::approval::ApprovalRequest;
 use haft::approval::preview::{Change, FileChange};
@@ -10,20 +10,20 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
-/// Arguments that a request shows in a form of their own.
+/// Arguments that a request shows in a format of their own.
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
 const IN_ADDRESS: [&str; 2] = ["url", "urls"];
-/// The same of a command's connection.
+/// The arguments of a command's connection that are shown in a format of their own.
 const IN_CONNECTION: [&str; 7] = [
     "program", "host", "port", "leads_to", "also", "command", "task",
 ];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
-/// What ties a request for a command's changes to them: the diff says what they are.
+/// Arguments that link a request for a command's changes to them: the diff shows the changes.
 const IN_CHANGES: [&str; 4] = ["run", "view", "part", "sha256"];
-/// The tool by which a command's connection is asked about.
+/// The tool that asks for a command's connection.
 const CONNECT: &str = "connect";
 
-/// The lines to show, safe to print and without secrets.
+/// Returns the lines to show, safe to print and without secrets.
 pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<String> {
     let arguments = match serde_json::from_str(&request.arguments) {
         Ok(Value::Object(arguments)) => arguments,
@@ -87,7 +87,7 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     redactor.redact(&text).lines().map(str::to_owned).collect()
 }
 
-/// The arguments that are not shown yet: whoever approves approves them, too.
+/// Returns the arguments not shown yet: approving the call approves them, too.
 fn rest(arguments: &Map<String, Value>, shown: &[&str]) -> Vec<String> {
     let rest = arguments
         .iter()
@@ -101,7 +101,7 @@ fn rest(arguments: &Map<String, Value>, shown: &[&str]) -> Vec<String> {
     rest.map(line).collect()
 }
 
-/// What settings fill in and decide.
+/// Returns what the settings fill in and decide.
 fn surroundings(request: &ApprovalRequest) -> Vec<String> {
     let bound = request.bound.iter().map(|(name, value)| {
         let value = visible::line(&value.to_string());
@@ -123,8 +123,8 @@ fn field(name: &str, value: &str) -> String {
     format!("  {:<6} {value}", visible::line(name))
 }
 
-/// The whole command line with where and under which variables it runs, then what it comes to: every part by itself, and
-/// what it writes, each with what the policy says of it.
+/// Returns the whole command line with its folder and variables, then its parts: each command separately, and what it
+/// writes, each with the policy's verdict.
 fn run(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String> {
     let permissions = &request.snapshot.permissions;
     let effects = || permissions.iter().map(|p| &p.effect).enumerate();
@@ -162,7 +162,7 @@ fn run(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String>
     out
 }
 
-/// A path with where its links lead.
+/// Returns a path with the target of its links.
 fn leading_to(path: String, target: Option<&str>) -> String {
     match target {
         Some(target) => format!("{path} → {}", styled(BOLD, &visible::line(target))),
@@ -170,7 +170,7 @@ fn leading_to(path: String, target: Option<&str>) -> String {
     }
 }
 
-/// A part of a command; the verdict stands before it, where nothing that the part says can pass for one.
+/// Returns a part of a command; the verdict comes first, so that nothing in the part can be mistaken for it.
 fn judged(request: &ApprovalRequest, at: usize, does: &str, part: &str) -> String {
     let Some(verdict) = request.verdicts.get(at) else {
         return format!("  {does:<6} {part}");
@@ -203,14 +203,14 @@ fn connect(url: &str, host: &str) -> String {
     }
 }
 
-/// A command's connection: the program and the place.
+/// Returns a command's connection: the program and the place.
 fn connection(place: &str, host: &str, arguments: &Map<String, Value>) -> String {
     let program = arguments.get("program").and_then(Value::as_str);
     let program = visible::line(program.unwrap_or_default());
     format!("{program} connects to {}", connect(place, host))
 }
 
-/// What would become of a file: where links lead, and a diff.
+/// Returns what would happen to a file: where links lead, and a diff.
 fn change(file: &FileChange) -> Vec<String> {
     let path = styled(BOLD, &visible::line(&file.path));
     let path = leading_to(path, file.target.as_deref());
@@ -238,7 +238,7 @@ fn change(file: &FileChange) -> Vec<String> {
     out
 }
 
-/// Changed lines with three unchanged ones around them, each with its number: of the old text where the line is removed, else of
+/// Returns changed lines with three unchanged ones around them, each with its number: in the old text if the line is removed, else in
 /// the new one.
 fn diff(old: &str, new: &str) -> Vec<String> {
     const AROUND: usize = 3;

@@ -1,4 +1,4 @@
-//! "always" at the prompt: the rule that would be kept is shown first, and kept after a yes alone.
+//! "always" at the prompt: shows the rule that would be kept, and keeps it only after a yes.
 
 use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
 use haft::permission::Effect;
@@ -8,18 +8,18 @@ use tokio::sync::mpsc;
 use super::prompt::Prompt;
 use crate::screen::{BOLD, styled, visible};
 
-/// What a line means where a rule is shown.
+/// The meaning of a line where a rule is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Consent {
-    /// Keep what is shown.
+    /// Keep the rule shown.
     Yes,
     /// Keep nothing.
     No,
-    /// A rule of the person's own.
+    /// A rule typed by the user.
     Rule(String),
 }
 
-/// Reads a line. Enter alone is a no, and so is what goes back elsewhere: no rule has such a name.
+/// Interprets a line. Enter alone means no, and so do the keys for going back: no rule has such a name.
 pub(super) fn consent(line: &str) -> Consent {
     let word = line.trim();
     match word.to_lowercase().as_str() {
@@ -30,7 +30,7 @@ pub(super) fn consent(line: &str) -> Consent {
 }
 
 impl Prompt {
-    /// Offers the suggested rules, or one that is typed, as long as under them the same call would run unasked. None where
+    /// Offers the suggested rules, or a typed one, provided that the same call would run without asking under them. Returns `None` if
     /// nothing is kept, and the choice is open again.
     pub(super) async fn always(
         &self,

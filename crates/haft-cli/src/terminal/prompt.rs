@@ -1,4 +1,4 @@
-//! `Prompt`: one request put to the person at the terminal: what it is, the choices, and what the typed lines come to.
+//! `Prompt`: shows one request to the user at the terminal with the choices, and interprets the typed lines.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -15,43 +15,43 @@ use super::questions::{self, Answered};
 use crate::screen::{self, BOLD, DIM, Screen, styled, visible};
 use haft_app::rules::RuleCheck;
 
-/// Where requests are put to a person, and in whose name they are decided.
+/// Where requests are shown, and in whose name they are decided.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     pub(crate) screen: Screen,
     pub(crate) place: Place,
-    /// The person, for the record.
+    /// The user who decides, for the record.
     pub(crate) by: Arc<str>,
-    /// From where they decide, for the record.
+    /// The origin of the decisions, for the record.
     pub(crate) from: &'static str,
-    /// Says whether a rule may be kept.
+    /// Checks whether a rule may be kept.
     pub(crate) rules: RuleCheck,
-    /// Hides secrets.
+    /// Removes secrets.
     pub(crate) redactor: Redactor,
 }
 
-/// What the person typed comes to.
+/// The result of the user's input.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// A decision, or the end of what is typed.
+    /// A decision, or the end of the input.
     Answer(Answer),
-    /// To another request.
+    /// Go to another request.
     Go(Step),
 }
 
-/// What was typed before the request was on the screen does not answer it: whole lines, and the beginning of one that waits
-/// in the terminal for its end.
+/// Drops what was typed before the request was on the screen, because it does not answer it: complete lines, and the beginning of an
+/// unfinished one in the terminal.
 fn drop_typed(lines: &mut Receiver<String>) {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        // A terminal that is gone has nothing typed.
+        // A closed terminal has no input to drop.
         let _gone = tcflush(stdin, QueueSelector::IFlush);
     }
     while lines.try_recv().is_ok() {}
 }
 
 impl Prompt {
-    /// Shows a request and reads lines until they decide it or lead away from it.
+    /// Shows a request and reads lines until they decide it or lead to another one.
     pub(crate) async fn put(
         &self,
         request: &ApprovalRequest,
@@ -81,7 +81,7 @@ impl Prompt {
         }
     }
 
-    /// What a choice comes to; none where the choice is open again.
+    /// Acts on a choice; returns `None` if the choice is open again.
     async fn act(
         &self,
         request: &ApprovalRequest,
@@ -100,7 +100,7 @@ impl Prompt {
             Choice::Once if request.is_question() => {
                 let form = request.form.as_ref()?;
                 match questions::put(self.screen, form, lines).await {
-                    // The request still waits.
+                    // The request is still pending.
                     Answered::Refused => return None,
                     answered => self.answered(answered),
                 }

@@ -1,4 +1,4 @@
-//! Questions at the prompt: one line an answer, Enter alone takes the default or leaves it open.
+//! Questions at the prompt: one line per answer; Enter alone takes the default or leaves it unanswered.
 
 use haft::approval::form::{Form, Kind, Question};
 use serde_json::{Map, Value, json};
@@ -6,17 +6,17 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::screen::{BOLD, DIM, Screen, styled, visible};
 
-/// What came of putting a form to the person.
+/// The result of showing a form to the user.
 pub(super) enum Answered {
-    /// The answers, as far as there are any.
+    /// The answers given.
     Answers(Map<String, Value>),
-    /// The person will not answer.
+    /// The user declined to answer.
     Refused,
-    /// Nobody types any more.
+    /// The input has ended.
     Gone,
 }
 
-/// Puts every question; asks again what was no answer.
+/// Asks every question; repeats it after an invalid answer.
 pub(super) async fn put(screen: Screen, form: &Form, lines: &mut Receiver<String>) -> Answered {
     screen.err("");
     screen.err(&styled(BOLD, &visible::line(&form.title)));
@@ -65,7 +65,7 @@ fn show(screen: Screen, question: &Question) {
     screen.err(&styled(DIM, &format!("{how} · {open} · q answers nothing")));
 }
 
-/// The answer in a typed line; none where nothing was typed.
+/// Parses the answer in a typed line; `None` if the line is empty.
 fn read(question: &Question, line: &str) -> Result<Option<Value>, &'static str> {
     let word = line.trim();
     if word.is_empty() {
@@ -79,7 +79,7 @@ fn read(question: &Question, line: &str) -> Result<Option<Value>, &'static str> 
         }
         Kind::Text => Value::String(word.to_owned()),
         Kind::Number => word.parse::<f64>().map_or(Value::Null, |number| {
-            // Whole numbers stay whole.
+            // Whole numbers stay integers.
             word.parse::<i64>()
                 .map_or(json!(number), |whole| json!(whole))
         }),

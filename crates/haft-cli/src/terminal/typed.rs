@@ -1,4 +1,4 @@
-//! `TypedLines`: the lines that are typed at the terminal, one reader at a time: a prompt about a request, or a conversation.
+//! `TypedLines`: the lines typed at the terminal, for one reader at a time: a prompt for a request, or a conversation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use crate::terminal::read_lines;
 
-/// The lines of stdin. A thread reads them from the first reader on. Clones share them.
+/// The lines of stdin. A thread starts reading them with the first reader. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct TypedLines {
     lines: Arc<Mutex<Option<mpsc::Receiver<String>>>>,
@@ -16,7 +16,7 @@ pub(crate) struct TypedLines {
     clear: Arc<Held<Option<Clear>>>,
 }
 
-/// Takes what is drawn off the screen.
+/// Removes what is drawn from the screen.
 type Clear = Box<dyn Fn() + Send + Sync>;
 
 impl fmt::Debug for TypedLines {
@@ -26,17 +26,17 @@ impl fmt::Debug for TypedLines {
 }
 
 impl TypedLines {
-    /// Calls this before a prompt is shown.
+    /// Sets a function to call before a prompt is shown.
     pub(crate) fn before_prompts(&self, clear: impl Fn() + Send + Sync + 'static) {
         *self.clear.lock() = Some(Box::new(clear));
     }
 
-    /// Whether somebody is reading.
+    /// Returns whether there is a reader.
     pub(crate) fn is_read(&self) -> bool {
         self.lines.try_lock().is_err()
     }
 
-    /// The lines, once no other reads them, with the screen cleared for a prompt.
+    /// Returns the lines once there is no other reader, with the screen cleared for a prompt.
     pub(crate) async fn for_a_prompt(&self) -> Reading<'_> {
         let reading = self.read().await;
         if let Some(clear) = &*self.clear.lock() {
@@ -45,7 +45,7 @@ impl TypedLines {
         reading
     }
 
-    /// The lines, once no other reads them.
+    /// Returns the lines once there is no other reader.
     pub(crate) async fn read(&self) -> Reading<'_> {
         let mut lines = self.lines.lock().await;
         lines.get_or_insert_with(read_lines);
@@ -53,11 +53,11 @@ impl TypedLines {
     }
 }
 
-/// The lines, which no other reads meanwhile.
+/// The lines, reserved for one reader.
 pub(crate) struct Reading<'a>(MutexGuard<'a, Option<mpsc::Receiver<String>>>);
 
 impl Reading<'_> {
-    /// Where they come from.
+    /// Returns the receiver of the lines.
     pub(crate) fn receiver(&mut self) -> &mut mpsc::Receiver<String> {
         self.0.get_or_insert_with(read_lines)
     }

@@ -1,4 +1,4 @@
-//! `Cards`: a run on a person's screen: the model's text as it comes on stdout, and on stderr a line a call, with its output.
+//! `Cards`: shows a run to the user: the model's text on stdout as it arrives, and on stderr one line per call, with its output.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -23,20 +23,20 @@ use crate::commands::call::colour;
 use crate::screen::{self, DIM, GREEN, RED, Screen, YELLOW, is_terminal, styled, visible};
 use crate::terminal::typed::TypedLines;
 
-/// How often the line that says what is waited for is looked at.
+/// How often the waiting line is updated.
 const TICK: Duration = Duration::from_millis(120);
 /// Columns of a call's status.
 const STATUS: usize = 9;
-/// Lines of a failure that are shown.
+/// Maximum number of lines shown of a failure.
 const REASON: usize = 3;
 
-/// Shows a run to a person.
+/// Shows a run to the user.
 pub(super) struct Cards {
     screen: Screen,
     redactor: Redactor,
-    /// Text goes to a terminal as it comes; elsewhere stdout gets the answer alone.
+    /// Whether text goes to stdout as it arrives, for a terminal; otherwise stdout gets only the answer.
     streams: bool,
-    /// Whether a person sees what tools print.
+    /// Whether the user sees what tools print.
     watched: bool,
     state: Mutex<State>,
 }
@@ -47,7 +47,7 @@ struct State {
     model: String,
     works: bool,
     last_printed: Printed,
-    /// A text that is the answer unless calls follow.
+    /// Text that is the answer unless calls follow.
     text: Option<String>,
     calls: HashMap<CallId, Running>,
     /// The call whose output was printed last.
@@ -59,25 +59,25 @@ struct State {
 /// What was printed last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Printed {
-    /// A whole line of the model's text, or nothing yet.
+    /// A complete line of the model's text, or nothing yet.
     Line,
-    /// The beginning of a line of it.
+    /// The beginning of a line of the model's text.
     Beginning,
-    /// Something of a call: text after it begins a paragraph.
+    /// Output of a call: text after it starts a paragraph.
     Call,
 }
 
-/// A call that runs.
+/// A running call.
 #[derive(Debug)]
 struct Running {
-    /// The tool and the argument that says most.
+    /// The tool and its most informative argument.
     head: String,
     stdout: Partial,
     stderr: Partial,
 }
 
 impl Cards {
-    /// Cards on this screen; what is waited for is drawn as long as they live.
+    /// Creates cards on this screen; they draw the waiting line until they are dropped.
     pub(super) fn watching(screen: Screen, redactor: Redactor, lines: &TypedLines) -> Arc<Self> {
         let cards = Arc::new(Self {
             screen,
@@ -135,12 +135,12 @@ impl Cards {
         state.waiting.draw(&what);
     }
 
-    /// Begins a line of its own on stderr.
+    /// Starts a new line on stderr.
     fn begin_line(&self, state: &mut State) {
         state.waiting.clear();
         if state.last_printed == Printed::Beginning {
             state.last_printed = Printed::Line;
-            // A reader that is gone ends the command by itself.
+            // A closed pipe ends the command elsewhere.
             let _ = self.screen.out("\n");
         }
     }
@@ -151,7 +151,7 @@ impl Cards {
         self.screen.say(line);
     }
 
-    /// A piece of the model's text.
+    /// Prints a piece of the model's text.
     fn stream(&self, state: &mut State, text: &str) {
         state.waiting.clear();
         state.last = None;
@@ -166,7 +166,7 @@ impl Cards {
         };
     }
 
-    /// The text that was no answer: calls follow.
+    /// Prints text that was not the answer, because calls follow.
     fn spend_text(&self, state: &mut State) {
         if let Some(text) = state.text.take() {
             self.say(state, &visible::block(text.trim_end()));
@@ -192,7 +192,7 @@ impl Cards {
         state.calls.insert(id.clone(), running);
     }
 
-    /// The line of a call that has ended.
+    /// Prints the line of a finished call.
     fn card(&self, state: &mut State, id: &CallId, tool: &str, ended: &Ended<'_>) {
         let call = state.calls.remove(id);
         let head = call
@@ -234,7 +234,7 @@ impl Cards {
         }
     }
 
-    /// Lines that a call printed, below its name.
+    /// Prints the lines that a call printed, below its name.
     fn output(&self, state: &mut State, head: &str, id: &CallId, lines: &[String]) {
         if lines.is_empty() {
             return;
@@ -254,7 +254,7 @@ impl Cards {
         let text = state.text.take();
         match (text, &finished.end) {
             (Some(text), _) if !self.streams => self.answer(&text),
-            // Nothing was left to do: the answer is the one of before.
+            // Nothing was left to do: the answer is the previous one.
             (None, End::Done) if state.works && !self.streams && !finished.text.is_empty() => {
                 self.answer(&finished.text);
             }
@@ -307,7 +307,7 @@ impl<'a> Ended<'a> {
         }
     }
 
-    /// One that did not run, or of which no more is known than what the model reads: `cancelled: …`.
+    /// Describes a call that did not run, or of which only the model's text is known: `cancelled: …`.
     fn without_outcome(text: &'a str) -> Self {
         let (status, reason) = text.split_once(": ").unwrap_or(("error", text));
         let known = matches!(status, "not run" | "cancelled" | "unknown");
@@ -320,7 +320,7 @@ impl<'a> Ended<'a> {
     }
 }
 
-/// What was used up, in words.
+/// Returns what was used up, as text.
 fn spent(spent: &Spent) -> String {
     let turns = match spent.turns {
         1 => "1 turn".to_owned(),
@@ -334,7 +334,7 @@ fn spent(spent: &Spent) -> String {
     text
 }
 
-/// A number with a comma before each three digits.
+/// Returns a number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

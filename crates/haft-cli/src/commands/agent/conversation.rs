@@ -1,4 +1,4 @@
-//! A conversation: a line is read, the agent works, the next one is read; Ctrl-D ends it.
+//! A conversation: reads a line, runs the agent, reads the next one; Ctrl-D ends it.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled};
 
-/// Lines that come within this time after each other are one prompt: they were pasted.
+/// Lines that arrive within this time of each other are one prompt: they were pasted.
 const PASTED: Duration = Duration::from_millis(30);
 
 impl Talk<'_> {
-    /// Talks until the user has no more to say.
+    /// Runs prompts until the user ends the conversation.
     pub(super) async fn converse(&mut self) -> Done {
         let how = "a conversation with ";
         let end = "; Ctrl-C stops what runs, Ctrl-D ends it";
@@ -38,14 +38,14 @@ impl Talk<'_> {
             }
             let exit = self.step(Step::Prompt(line)).await?;
             if exit == Exit::Denied || self.agent.agent().is_open() {
-                // The run is over, or waits.
+                // The run has ended, or waits for a decision.
                 return Ok(exit);
             }
         }
     }
 }
 
-/// What the user says next; none where they have no more to say.
+/// Reads the user's next prompt; `None` at the end of the input.
 async fn read(at: &Invocation) -> Option<String> {
     let mut reading = at.lines.read().await;
     let lines = reading.receiver();

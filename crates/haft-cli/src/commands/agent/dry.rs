@@ -1,4 +1,4 @@
-//! What a dry run would have done: files, questions, calls that it refused.
+//! Reports what a dry run would have done: files, questions, calls that it refused.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::commands::changes;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled, visible};
 
-/// Prints it, or has it said with how the run ended.
+/// Prints the report, or adds it to the run's last line.
 pub(super) fn report(
     at: &Invocation,
     app: &App,

@@ -1,4 +1,4 @@
-//! `haft run --acp`: an editor on stdin and stdout, whose sessions each have a folder and a run of their own.
+//! `haft run --acp`: serves an editor on stdin and stdout; each session has its own folder and run.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
 
-/// Serves until the editor closes stdin, or a signal comes. Stdout is the protocol's alone.
+/// Serves until the editor closes stdin, or a signal arrives. Only the protocol uses stdout.
 pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
     if at.options.workspace.is_some() {
         return Err(
@@ -30,7 +30,7 @@ pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
         };
         serve(options(at, args), io::stdin(), io::stdout(), stop).await
     });
-    // A thread may still wait for a line that does not come; it ends with the process.
+    // A thread may still wait for a line that never arrives; it ends with the process.
     runtime.shutdown_background();
     served.map(|()| Exit::Done)
 }
@@ -49,7 +49,7 @@ fn options(at: &Invocation, args: &args::Run) -> AcpOptions {
         skills: args.skills.clone(),
         max_turns: args.max_turns,
         wait: match args.wait {
-            // The user is there: the editor asks.
+            // The user is present: the editor asks.
             None => ApprovalWait::Limit,
             given => call::waits(given, true),
         },

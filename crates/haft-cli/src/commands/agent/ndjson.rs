@@ -1,4 +1,4 @@
-//! `Ndjson`: what happens in a run, a line of JSON each (contract §6), on stdout and nothing else there.
+//! `Ndjson`: writes the events of a run to stdout, one line of JSON each (contract §6), and nothing else.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ pub(super) struct Ndjson {
     screen: Screen,
     run: OnceLock<RunId>,
     denied: AtomicBool,
-    /// The last line of a dry run, which gets its report.
+    /// The last line of a dry run, held until its report is added.
     held: Option<Mutex<Value>>,
 }
 
@@ -43,7 +43,7 @@ impl Ndjson {
 
     fn write(&self, mut line: Vec<u8>) {
         line.push(b'\n');
-        // A reader that is gone ends the command by itself.
+        // A closed pipe ends the command elsewhere.
         let _ = self.screen.raw(&line);
     }
 }
@@ -76,7 +76,7 @@ impl ProgressSink for Ndjson {
 
 impl View for Ndjson {
     fn begins(&self, run: &RunId, _model: &str) {
-        // It is said once.
+        // The run is reported only once.
         let _ = self.run.set(run.clone());
     }
 

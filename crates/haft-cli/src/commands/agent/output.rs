@@ -1,14 +1,15 @@
-//! What a call prints while it runs, as whole lines below the call that they belong to.
+//! The output of a running call, as complete lines to be shown below the call.
 
-/// Most bytes of a line that is not at its end.
+/// Maximum length of an unfinished line in bytes.
 const LONGEST: usize = 4096;
 
-/// The end of a call's output that is not a whole line yet.
+/// The unfinished line at the end of a call's output.
 #[derive(Debug, Default)]
 pub(super) struct Partial(String);
 
 impl Partial {
-    /// Takes a piece in; the lines that are whole now. Of a line that was written over, as progress bars are, the last state is given.
+    /// Takes a piece of output; returns the lines that are complete now. Of a line that was overwritten, like a progress bar, it keeps the
+    /// last state.
     pub(super) fn take(&mut self, text: &str) -> Vec<String> {
         self.0.push_str(text);
         let mut lines = Vec::new();
@@ -23,7 +24,7 @@ impl Partial {
         lines
     }
 
-    /// What is left at the end.
+    /// Returns what is left at the end.
     pub(super) fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.0);
         (!rest.is_empty()).then(|| last_state(&rest))

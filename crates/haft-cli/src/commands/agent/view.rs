@@ -1,4 +1,4 @@
-//! `View`: who shows a run of the agent: a person's screen, or lines of JSON.
+//! `View`: shows a run of the agent: on the user's screen, or as lines of JSON.
 
 use haft::call::RunId;
 use haft::progress::ProgressSink;
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 /// Shows a run.
 pub(super) trait View: Watcher + ProgressSink {
-    /// The run is there.
+    /// The run has started.
     fn begins(&self, run: &RunId, model: &str);
 
-    /// A sentence beside what happens.
+    /// Shows a notice.
     fn notice(&self, text: &str);
 
-    /// A prompt is being worked at, or no more.
+    /// Work on a prompt starts or ends.
     fn works(&self, _works: bool) {}
 
-    /// What a dry run would have done, where this is shown with how the run ended; false where somebody else has to.
+    /// Takes the report of a dry run, to show it with the end of the run; returns false if the caller has to show it.
     fn would_have(&self, _report: Value) -> bool {
         false
     }
 
-    /// The run broke off.
+    /// The run failed.
     fn failed(&self, problem: &Problem);
 
-    /// Whether the last call that ended was denied.
+    /// Returns whether the last finished call was denied.
     fn was_denied(&self) -> bool;
 }

@@ -1,17 +1,17 @@
-//! What is waited for, on a line of its own that is drawn again and again, and is gone when something else is printed.
+//! A line that shows what haft is waiting for; it is redrawn repeatedly and removed before anything else is printed.
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::screen::{self, visible};
 
-/// How long nothing has to happen before it is drawn.
+/// How long nothing has to happen before the line is drawn.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Its pictures.
+/// The frames of its animation.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// The line.
+/// The waiting line.
 #[derive(Debug)]
 pub(super) struct Waiting {
     since: Instant,
@@ -28,7 +28,7 @@ impl Waiting {
         }
     }
 
-    /// Takes it off the screen; the wait begins anew.
+    /// Removes it from the screen and restarts the wait.
     pub(super) fn clear(&mut self) {
         self.since = Instant::now();
         if std::mem::take(&mut self.is_drawn) {
@@ -36,7 +36,7 @@ impl Waiting {
         }
     }
 
-    /// Draws it, where nothing has happened for a while.
+    /// Draws it if nothing has happened for a while.
     pub(super) fn draw(&mut self, what: &str) {
         let waited = self.since.elapsed();
         if waited < PATIENCE {
@@ -56,7 +56,7 @@ impl Waiting {
 
 fn write(text: &str) {
     let mut stderr = io::stderr().lock();
-    // When stderr is gone there is no place left to draw at.
+    // If stderr is closed, there is nowhere to draw.
     let _ = stderr
         .write_all(text.as_bytes())
         .and_then(|()| stderr.flush());

@@ -1,4 +1,4 @@
-//! What a person sees and says at the terminal before their decision counts.
+//! Shows a request and asks for confirmation at the terminal before a decision counts.
 
 use std::io::{self, BufRead};
 
@@ -11,8 +11,8 @@ use crate::screen::{BOLD, Screen, styled, visible};
 use haft_app::problem::Problem;
 use haft_app::view::coverage::coverage;
 
-/// Shows the request where somebody is there to see it. A critical call needs its name typed, a rule that is kept a yes;
-/// `yes` stands for both. Without a terminal a critical call is approved with that word alone.
+/// Shows the request if a user can see it. A critical call needs its name typed, and a rule to be kept a yes;
+/// `yes` replaces both. Without a terminal, only that option approves a critical call.
 pub(super) fn confirm(
     screen: Screen,
     facts: &[String],
@@ -62,7 +62,7 @@ fn critical(screen: Screen, request: &ApprovalRequest, there: bool) -> Result<()
     }
 }
 
-/// Shows the rules that would be kept, and asks about them where somebody can answer.
+/// Shows the rules that would be kept, and asks about them if a user can answer.
 fn keeps(
     screen: Screen,
     request: &ApprovalRequest,

@@ -1,4 +1,4 @@
-//! `haft approvals` at a terminal: what is pending, one request after the other, shown and decided; new ones as they come.
+//! `haft approvals` at a terminal: shows pending requests one after another, to be decided; new ones as they arrive.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -27,13 +27,13 @@ use crate::terminal::choice::{Place, Step};
 use crate::terminal::prompt::{Prompt, Reply};
 use crate::terminal::read_lines;
 
-/// Requests that the list shows.
+/// Maximum number of requests listed.
 const LISTED: usize = 20;
 
-/// How long the next request waits for the outcome of the one that was decided.
+/// How long to wait for the outcome of a decision before showing the next request.
 const GLANCE: Duration = Duration::from_millis(300);
 
-/// Shows and decides until the user leaves.
+/// Shows requests and takes decisions until the user leaves.
 pub(super) async fn run(at: &Invocation, app: &App) -> Done {
     let mut inbox = Inbox {
         at,
@@ -46,7 +46,7 @@ pub(super) async fn run(at: &Invocation, app: &App) -> Done {
         followed: JoinSet::new(),
     };
     let mut signals = Signals::heard()?;
-    // What is shown here needs no notice on the desktop. Where that cannot be said, there are notices.
+    // A user who watches the inbox needs no desktop notices. If that cannot be recorded, there are notices.
     let _watching = Watching::begin(&app.site().home).ok();
     let mut exit = inbox.decide_all(&mut read_lines(), &mut signals).await;
     if matches!(exit, Ok(Exit::Done)) {
@@ -59,20 +59,20 @@ pub(super) async fn run(at: &Invocation, app: &App) -> Done {
     exit
 }
 
-/// What the user sees, and what they did.
+/// The state of the inbox.
 struct Inbox<'a> {
     at: &'a Invocation,
     app: &'a App,
     changes: broadcast::Receiver<ApprovalId>,
-    /// Requests that were on the screen or counted: all others are new.
+    /// Requests that were shown or counted: all others are new.
     known: HashSet<ApprovalId>,
-    /// Those that the user left open, in that order.
+    /// Requests that the user skipped, in that order.
     skipped: Vec<ApprovalId>,
-    /// Whether the list is shown before the next request.
+    /// Whether to show the list before the next request.
     lists: bool,
-    /// The other folders whose requests were shown, each with its application unless that could not be built.
+    /// Other folders whose requests were shown, each with its application unless that could not be built.
     folders: HashMap<String, Option<Folder>>,
-    /// Decisions that are being acted on.
+    /// Decisions being acted on.
     followed: JoinSet<Followed>,
 }
 
@@ -90,10 +90,10 @@ struct Followed {
     what: Result<Settled, Problem>,
 }
 
-/// Why a request leaves the screen.
+/// The reason why a request leaves the screen.
 enum Left {
     Reply(Reply),
-    /// It was decided elsewhere, or nothing can be decided any more.
+    /// It was decided elsewhere, or can no longer be decided.
     Over(Box<StoredApproval>),
     Signal,
 }
@@ -114,7 +114,7 @@ impl Inbox<'_> {
             };
             let place = format!("{} of {}", nth + 1, pending.len());
             let Some(entry) = self.open(&pending[nth]).await else {
-                // It has just ended: the next look does not find it.
+                // It has just been settled: the next search does not find it.
                 self.skipped.push(pending[nth].clone());
                 continue;
             };
@@ -132,7 +132,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// The ids of what is pending, oldest first.
+    /// Returns the ids of the pending requests, oldest first.
     async fn pending(&mut self) -> Result<Vec<ApprovalId>, Problem> {
         let mut pending = Vec::new();
         let keep = |entry: StoredApproval| {
@@ -145,13 +145,13 @@ impl Inbox<'_> {
         Ok(pending)
     }
 
-    /// A request, if it can still be decided.
+    /// Returns a request if it can still be decided.
     async fn open(&self, id: &ApprovalId) -> Option<StoredApproval> {
         let entry = self.app.entry(id).await.ok()?;
         entry.is_open().then_some(entry)
     }
 
-    /// Prints what is pending, one request a line.
+    /// Prints the pending requests, one per line.
     async fn list(&self) -> Result<(), Problem> {
         let (mut lines, mut count) = (Vec::new(), 0);
         let keep = |entry: StoredApproval| {
@@ -187,7 +187,7 @@ impl Inbox<'_> {
         )
     }
 
-    /// Puts a request on the screen until the user says something, or it is decided elsewhere.
+    /// Shows a request until the user replies, or it is decided elsewhere.
     async fn show(
         &mut self,
         entry: &StoredApproval,
@@ -221,7 +221,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// Which of how many it is, and where it comes from.
+    /// Prints the position of the request, and where it comes from.
     async fn head(&self, entry: &StoredApproval, place: &str) {
         let item = Item::of(self.app, entry);
         let mut facts = vec![
@@ -240,7 +240,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// What puts a request to the user, with the rules of the request's own folder.
+    /// Returns the prompt for a request, with the rules of the request's own folder.
     fn prompt(&mut self, entry: &StoredApproval) -> Prompt {
         let folder = self.folder(entry);
         let app = folder.as_ref().map_or(self.app, |folder| &folder.app);
@@ -254,7 +254,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// The application of a request's folder where that is another one. What is wrong with it is printed once.
+    /// Returns the application of a request's folder if it is a different one. Prints a problem with it only once.
     fn folder(&mut self, entry: &StoredApproval) -> Option<Folder> {
         if !settle::is_elsewhere(self.app, entry) {
             return None;
@@ -276,13 +276,13 @@ impl Inbox<'_> {
 
     fn build(&self, workspace: &str) -> Result<Folder, Problem> {
         let at = settle::in_folder(self.at, workspace)?;
-        // The lines of this terminal are the inbox's: it is not asked here whether the folder is trusted.
+        // The inbox reads the lines of this terminal: do not ask here whether the folder is trusted.
         let settings = at.settings_unasked()?;
         let app = App::build(&at.site, &settings, at.host(false))?;
         Ok(Folder { at, app })
     }
 
-    /// Takes a decision in, and starts what it allows.
+    /// Applies a decision, and starts what it allows.
     async fn decide(&mut self, entry: &StoredApproval, decision: Decision) {
         let denied = matches!(decision.choice, Choice::Deny { .. });
         let folder = self.folder(entry);
@@ -310,7 +310,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// Waits where every request is decided or skipped: for a new one, or for what the user says. The exit where they leave.
+    /// Waits when every request is decided or skipped: for a new one, or for the user's input. Returns the exit if the user leaves.
     async fn idle(
         &mut self,
         pending: &[ApprovalId],
@@ -355,7 +355,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// Waits for what was approved and runs here; a signal cuts it short.
+    /// Waits for approved calls that run here; a signal stops waiting.
     async fn finish(&mut self, signals: &mut Signals) -> Exit {
         if !self.followed.is_empty() {
             self.say("waiting for what was approved to end · Ctrl-C stops it");
@@ -372,7 +372,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// The last request that was skipped and is still pending is the next one again.
+    /// Goes back to the last skipped request that is still pending.
     fn back(&mut self, pending: &[ApprovalId]) {
         while let Some(last) = self.skipped.pop() {
             if pending.contains(&last) {
@@ -382,7 +382,7 @@ impl Inbox<'_> {
         self.say("this is the first one");
     }
 
-    /// Says that a request is new.
+    /// Announces a new request.
     async fn announce(&mut self, id: ApprovalId) {
         let Some(entry) = self.open(&id).await else {
             return;
@@ -392,19 +392,19 @@ impl Inbox<'_> {
         }
     }
 
-    /// Says how a request left the inbox.
+    /// Prints how a request left the inbox.
     fn say_over(&self, entry: &StoredApproval) {
         let words = in_words(entry);
         let words = self.app.redactor().redact(&words);
         self.say(&format!("{} {words}", entry.request.id));
     }
 
-    /// Prints what came of a decision.
+    /// Prints the result of a decision.
     fn print(&self, followed: Followed) {
         let Followed { id, denied, what } = followed;
         let (status, summary) = match what {
             Err(problem) => return self.print_problem(problem),
-            // The denial was printed when it was made.
+            // The denial was already printed.
             Ok(_) if denied => return,
             Ok(Settled::Ran(outcome)) => {
                 let error = outcome.error.as_ref().map(|error| error.message.clone());

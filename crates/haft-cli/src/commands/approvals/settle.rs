@@ -1,4 +1,4 @@
-//! A decision made from the command line and what comes of it, here or in the process that waits for it.
+//! A decision made on the command line and its result, here or in the process that waits for it.
 
 use std::time::{Duration, Instant};
 
@@ -15,34 +15,34 @@ use crate::args::Options;
 use crate::commands::call;
 use crate::invocation::Invocation;
 
-/// How long to wait for what another process makes of a decision.
+/// How long to wait for another process to act on a decision.
 const ELSEWHERE: Duration = Duration::from_secs(10);
 
-/// How often to look meanwhile.
+/// How often to check meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What came of a decision.
+/// The result of a decision.
 #[derive(Debug)]
 pub(super) enum Settled {
     /// The call ran here, or its denial was recorded here.
     Ran(Box<Outcome>),
     /// Another process acted on it: the outcome that it stored.
     Ended {
-        /// The request.
+        /// The id of the request.
         id: ApprovalId,
-        /// Contract §3.
+        /// The outcome (contract §3).
         outcome: Value,
     },
     /// It is decided, and another process acts on it.
     Decided(Box<StoredApproval>),
 }
 
-/// Whether a request is of another folder than the application's own.
+/// Returns whether a request belongs to a different folder than the application's.
 pub(super) fn is_elsewhere(app: &App, entry: &StoredApproval) -> bool {
     entry.request.workspace != app.workspace() && !entry.request.workspace.is_empty()
 }
 
-/// The same command in the workspace of a request.
+/// Returns the same invocation in the workspace of a request.
 pub(super) fn in_folder(at: &Invocation, workspace: &str) -> Result<Invocation, Problem> {
     Invocation::new(Options {
         workspace: Some(workspace.into()),
@@ -50,7 +50,7 @@ pub(super) fn in_folder(at: &Invocation, workspace: &str) -> Result<Invocation, 
     })
 }
 
-/// Decides, and sees to it that what was decided happens.
+/// Decides, and ensures that the decision is acted on.
 pub(super) async fn settle(
     at: &Invocation,
     app: &App,
@@ -61,7 +61,7 @@ pub(super) async fn settle(
     follow(at, app, entry).await
 }
 
-/// Sees to it that what was decided happens.
+/// Ensures that a decision is acted on.
 pub(super) async fn follow(
     at: &Invocation,
     app: &App,
@@ -75,7 +75,7 @@ pub(super) async fn follow(
     }
 }
 
-/// What another process made of the decision, if it comes to an end within a while.
+/// Waits a while for the outcome of a decision that another process acts on.
 async fn elsewhere(app: &App, id: &ApprovalId) -> Result<Settled, Problem> {
     let begun = Instant::now();
     let mut entry = app.entry(id).await?;

@@ -1,10 +1,10 @@
-//! `KEY=VALUE` arguments, read by a tool's schema: a number where the tool takes a number, text where it takes text.
+//! `KEY=VALUE` arguments, parsed according to a tool's schema: a number if the tool takes a number, text if it takes text.
 
 use haft_app::problem::Problem;
 use serde_json::{Map, Value};
 
-/// Makes the arguments of pairs. `KEY:=JSON` takes any value; `KEY.NAME=VALUE` a member of an object; a list takes its key again
-/// and again. What does not fit stays text: the executor says what the tool takes.
+/// Converts pairs to arguments. `KEY:=JSON` takes any value, `KEY.NAME=VALUE` a member of an object; a list may repeat its key.
+/// A value that does not fit stays text: the executor reports what the tool takes.
 pub(crate) fn to_json(pairs: &[String], schema: Option<&Value>) -> Result<String, Problem> {
     let mut out = Map::new();
     for pair in pairs {
@@ -73,7 +73,7 @@ fn add(
     }
 }
 
-/// A dotted key, where the tool has an object of that name and no argument of the whole name.
+/// Splits a dotted key if the tool has an object with that name and no argument with the whole name.
 fn split<'a>(key: &'a str, schema: Option<&Value>) -> (&'a str, Option<&'a str>) {
     if property(schema, key).is_some() {
         return (key, None);
@@ -92,7 +92,7 @@ fn member_schema<'a>(schema: Option<&'a Value>, name: &str) -> Option<&'a Value>
     property(schema, name).or_else(|| schema?.get("additionalProperties"))
 }
 
-/// The types that a schema allows, `anyOf` and `oneOf` included.
+/// Returns whether a schema allows a type, including by `anyOf` and `oneOf`.
 fn takes(schema: Option<&Value>, kind: &str) -> bool {
     let Some(schema) = schema else {
         return false;
@@ -110,7 +110,7 @@ fn takes(schema: Option<&Value>, kind: &str) -> bool {
     })
 }
 
-/// Text as the schema would have it.
+/// Parses text according to the schema.
 fn read(text: &str, schema: Option<&Value>) -> Value {
     let plain = || Value::String(text.to_owned());
     let json = |fits: fn(&Value) -> bool| serde_json::from_str(text).ok().filter(fits);
@@ -133,7 +133,7 @@ fn read(text: &str, schema: Option<&Value>) -> Value {
     if takes(schema, "null") && text == "null" && !takes(schema, "string") {
         return Value::Null;
     }
-    // A schema that says nothing takes whatever JSON says.
+    // A schema without a type takes any JSON value.
     match schema {
         Some(Value::Object(map)) if !map.contains_key("type") && !has_choices(map) => {
             serde_json::from_str(text).unwrap_or_else(|_| plain())

@@ -1,4 +1,4 @@
-//! What a call returned, as text for people: paths, matches, a command's output; JSON where there is nothing else.
+//! Renders what a call returned as text for users: paths, matches, a command's output; otherwise JSON.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::screen::{BOLD, DIM, GREEN, RED, styled, visible};
 
-/// The data as text; its error stream apart.
+/// The data as text, with standard error separate.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DataText {
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Renders data. `shown` is whether a command's output was on the terminal while it ran.
+/// Renders data. `shown` tells whether a command's output was already shown on the terminal while it ran.
 pub(crate) fn render(data: &Value, shown: bool) -> DataText {
     if let (Some(stdout), Some(stderr)) = (text(data, "stdout"), text(data, "stderr")) {
         return command(data, [stdout, stderr], shown);
@@ -71,7 +71,7 @@ fn ended(text: &str) -> String {
     }
 }
 
-/// A path a line; folders end with a slash.
+/// Renders one path per line; folders end with a slash.
 fn entries(data: &Value) -> Option<String> {
     let list = data.get("entries")?.as_array()?;
     let mut out = String::new();
@@ -86,7 +86,7 @@ fn entries(data: &Value) -> Option<String> {
     Some(out + cut(data))
 }
 
-/// `path:line:text`, as grep prints it.
+/// Renders `path:line:text`, as grep prints it.
 fn matches(data: &Value) -> Option<String> {
     let list = data.get("matches")?.as_array()?;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! A running tool's output on the terminal, as it comes: stdout to stdout, stderr to stderr.
+//! Prints a running tool's output to the terminal as it arrives: stdout to stdout, stderr to stderr.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,21 @@ use parking_lot::Mutex;
 
 use crate::screen::{DIM, Screen, styled, visible};
 
-/// Shows what tools say while they run.
+/// Shows what tools report while they run.
 #[derive(Debug)]
 pub(crate) struct Live {
     screen: Screen,
-    /// Whether a command's output goes to the screen, too.
+    /// Whether a command's output is also shown.
     output: bool,
     shown: Mutex<HashMap<CallId, Extent>>,
 }
 
-/// How much of one call's output is on the screen.
+/// How much of a call's output was shown.
 #[derive(Debug, Default, Clone, Copy)]
 struct Extent {
-    /// Bytes of each stream, up to the last one shown.
+    /// The offset of each stream up to which it was shown.
     upto: [u64; 2],
-    /// A piece was left out: the terminal did not keep up.
+    /// Whether a piece was left out because the terminal did not keep up.
     gap: bool,
 }
 
@@ -35,7 +35,7 @@ impl Live {
         }
     }
 
-    /// Whether all of a call's output was shown, so that it need not be printed again. `stdout` and `stderr` are what the call
+    /// Returns whether all of a call's output was shown, so that it need not be printed again. `stdout` and `stderr` are what the call
     /// returned.
     pub(crate) fn has_shown(&self, call: &CallId, stdout: &str, stderr: &str) -> bool {
         let shown = self.shown.lock().get(call).copied();
@@ -53,7 +53,7 @@ impl Live {
         drop(all);
         let text = visible::block(&event.text);
         if nth == 0 {
-            // A reader that is gone ends the command by itself.
+            // A closed pipe ends the command elsewhere.
             let _ = self.screen.out(&text);
         } else {
             self.screen.err_text(&text);

@@ -1,4 +1,4 @@
-//! `haft mcp add` and `remove`: servers put into haft's own settings and taken out.
+//! `haft mcp add` and `remove`: adds servers to haft's own settings and removes them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive};
 use crate::screen::{GREEN, styled, visible};
 
-/// Puts a server into the settings; whether the user wants to see and pin its tools at once.
+/// Adds a server to the settings; returns whether the user wants to see and pin its tools at once.
 pub(crate) fn add(at: &Invocation, typed: &AddServer) -> Result<bool, Problem> {
     let server = server(typed)?;
     server.check_name()?;
@@ -62,12 +62,12 @@ pub(crate) fn add(at: &Invocation, typed: &AddServer) -> Result<bool, Problem> {
     Ok(false)
 }
 
-/// Takes a server out of the settings.
+/// Removes a server from the settings.
 pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFile) -> Done {
-    // Settings that do not load, perhaps because of this very server, are no reason to keep it.
+    // Settings that cannot be loaded, perhaps because of this very server, must not prevent its removal.
     let settings = at.settings_with(&[]).ok();
     let files = files(at, typed)?;
-    // All of them can be edited, or none is.
+    // Either all of them can be edited, or none is.
     for file in &files {
         edit::remove(file, name, true)?;
     }
@@ -107,7 +107,7 @@ pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFile) -> Done 
     Ok(Exit::Done)
 }
 
-/// The file that is named; else the user's, and the workspace's where it counts.
+/// Returns the named file; otherwise the user's, and the workspace's if it applies.
 fn files(at: &Invocation, typed: &SettingsFile) -> Result<Vec<PathBuf>, Problem> {
     if typed.global || typed.here {
         return Ok(vec![edit::file(&at.site, scope(typed))?]);
@@ -135,7 +135,7 @@ fn not_there(settings: Option<&Settings>, name: &str, files: &[PathBuf]) -> Prob
     problem.advise("`haft mcp list` lists the servers there are")
 }
 
-/// Which file is meant.
+/// Returns which file is meant.
 pub(crate) fn scope(typed: &SettingsFile) -> Scope {
     if typed.here {
         Scope::Workspace
@@ -144,7 +144,7 @@ pub(crate) fn scope(typed: &SettingsFile) -> Scope {
     }
 }
 
-/// Refuses a name that settings have already.
+/// Refuses a name that the settings already contain.
 pub(crate) fn refuse_taken(settings: &Settings, name: &str) -> Result<(), Problem> {
     if !edit::has(settings, name) {
         return Ok(());
@@ -155,7 +155,7 @@ pub(crate) fn refuse_taken(settings: &Settings, name: &str) -> Result<(), Proble
     )))
 }
 
-/// Refuses servers that cannot be, before anything is written.
+/// Refuses invalid servers before anything is written.
 pub(crate) fn check(at: &Invocation, servers: &[NewServer]) -> Result<(), Problem> {
     let options: Vec<String> = servers.iter().flat_map(NewServer::options).collect();
     let settings = at.settings_with(&options)?;
@@ -179,7 +179,7 @@ pub(crate) fn say_added(
     Ok(())
 }
 
-/// A server's table, as lines that are added.
+/// Returns a server's table as added lines.
 pub(crate) fn added_lines(server: &NewServer) -> String {
     let text = server.text();
     let lines = text.lines().map(|line| {
@@ -189,7 +189,7 @@ pub(crate) fn added_lines(server: &NewServer) -> String {
     lines.collect()
 }
 
-/// Says where the folder's file does not count.
+/// Warns if the folder's file does not apply.
 pub(crate) fn say_scope(at: &Invocation, typed: &SettingsFile) -> Result<(), Problem> {
     let trusts = at.options.trust || at.site.trust()?.trusts(&at.site.workspace);
     if typed.here && !trusts {
@@ -199,7 +199,7 @@ pub(crate) fn say_scope(at: &Invocation, typed: &SettingsFile) -> Result<(), Pro
     Ok(())
 }
 
-/// The variables and headers that hold a secret as it is.
+/// Returns the variables and headers that contain a literal secret.
 fn literal_secrets(server: &NewServer) -> Vec<String> {
     let pairs = match &server.reach {
         Reach::Command { env, .. } => env,
@@ -209,7 +209,7 @@ fn literal_secrets(server: &NewServer) -> Vec<String> {
     literal.map(|(name, _)| name.clone()).collect()
 }
 
-/// The name of a variable for what a header or a variable holds.
+/// Returns a variable name for the value of a header or variable.
 pub(crate) fn variable_of(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -250,7 +250,7 @@ fn server(typed: &AddServer) -> Result<NewServer, Problem> {
     })
 }
 
-/// A program by its name, or by its path from the root.
+/// Returns a program by its name, or by its absolute path.
 fn absolute_program(program: &str) -> Result<String, Problem> {
     if program.contains('/') {
         absolute(Path::new(program))
@@ -259,7 +259,7 @@ fn absolute_program(program: &str) -> Result<String, Problem> {
     }
 }
 
-/// A path from the root; `~/` stays, for settings know it.
+/// Returns an absolute path; `~/` is kept, because the settings support it.
 fn absolute(path: &Path) -> Result<String, Problem> {
     if path.starts_with("~") {
         return text_of(path);

@@ -1,4 +1,4 @@
-//! `haft mcp import`: the servers of other clients and of plugins, shown, and put into haft's settings once the user agrees.
+//! `haft mcp import`: shows the servers of other clients and plugins, and adds them to haft's settings if the user agrees.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, YELLOW, styled, visible};
 
-/// Imports.
+/// Imports servers.
 pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> Done {
     let settings = at.settings()?;
     let wishes = wishes(typed)?;
@@ -46,7 +46,7 @@ pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> Done {
     Ok(Exit::Done)
 }
 
-/// Refuses those that cannot be. All are looked at together, and each for itself where there is one among them.
+/// Refuses invalid servers. Checks all of them together, and each one separately if one is invalid.
 fn refuse_wrong(at: &Invocation, found: &mut Imports) {
     if add::check(at, &to_add(found)).is_ok() {
         return;
@@ -60,7 +60,7 @@ fn refuse_wrong(at: &Invocation, found: &mut Imports) {
     }
 }
 
-/// Those that are to be added.
+/// Returns the servers to add.
 fn to_add(found: &Imports) -> Vec<NewServer> {
     let added = found
         .servers
@@ -71,7 +71,7 @@ fn to_add(found: &Imports) -> Vec<NewServer> {
         .collect()
 }
 
-/// Writes them, where there are some and the user agrees.
+/// Writes them, if there are any and the user agrees.
 fn written(
     at: &Invocation,
     typed: &ImportServers,
@@ -139,7 +139,7 @@ fn say_found(at: &Invocation, found: &Imports) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A server as it was found and as it would be added.
+/// Describes a server as found and as it would be added.
 fn described(candidate: &Candidate) -> String {
     let name = visible::line(&candidate.original);
     let file = visible::line(&candidate.file.display().to_string());

@@ -1,4 +1,4 @@
-//! `haft mcp list`, `inspect` and `pin`: the MCP servers behind haft, looked at and taken over.
+//! `haft mcp list`, `inspect` and `pin`: lists, inspects and pins the MCP servers behind haft.
 
 use std::fmt::Write as _;
 
@@ -18,10 +18,10 @@ use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
 mod login;
 
-/// Columns of a tool's first sentence.
+/// Maximum number of columns of a tool's first sentence.
 const SENTENCE: usize = 100;
 
-/// Lists, looks at or pins servers.
+/// Lists, inspects or pins servers.
 pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> Done {
     match action {
         McpAction::Inspect { name } => inspect(at, app, name).await,
@@ -126,7 +126,7 @@ struct Words {
     description: String,
 }
 
-/// The first sentence of what a tool says of itself.
+/// Returns the first sentence of a tool's own description.
 fn sentence(tool: &PinnedTool) -> String {
     let words: Words = serde_json::from_str(tool.raw.get()).unwrap_or_default();
     let first = words.description.lines().next().unwrap_or_default();
@@ -165,7 +165,7 @@ fn described(look: &Look) -> String {
     out
 }
 
-/// What has changed since it was pinned; the texts of a changed tool, before and after.
+/// Shows what has changed since it was pinned; the text of a changed tool, before and after.
 fn changes(out: &mut String, pinned: &Manifest, look: &Look) {
     let of = |manifest: &Manifest, name: &str| -> String {
         let tool = manifest.tools.iter().find(|tool| tool.name == name);

@@ -1,4 +1,4 @@
-//! `haft memory add | edit | remove`: what a user writes to memory.
+//! `haft memory add | edit | remove`: changes that a user makes to memory.
 
 use std::io::Read as _;
 
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
 
-/// Adds one.
+/// Adds a memory.
 pub(super) async fn add(
     at: &Invocation,
     app: &App,
@@ -33,7 +33,7 @@ pub(super) async fn add(
     done(at, "added", &added.map_err(|e| to_problem(&e))?)
 }
 
-/// Changes one.
+/// Changes a memory.
 pub(super) async fn edit(
     at: &Invocation,
     app: &App,
@@ -52,19 +52,19 @@ pub(super) async fn edit(
     done(at, "changed", &edited.map_err(|e| to_problem(&e))?)
 }
 
-/// Removes one.
+/// Removes a memory.
 pub(super) async fn remove(at: &Invocation, app: &App, id: &MemoryId) -> Done {
     let removed = remember::remove(app, id, None).await;
     done(at, "removed", &removed.map_err(|e| to_problem(&e))?)
 }
 
-/// The text as it was given, or from stdin.
+/// Returns the text given, or the text on stdin.
 fn content(text: &str) -> Result<String, Problem> {
     if text != "-" {
         return Ok(text.to_owned());
     }
     let mut read = String::new();
-    // One byte more than a memory may have says that there is more.
+    // One byte more than a memory may have shows that the text is too long.
     let mut input = std::io::stdin().lock().take(MAX_CONTENT as u64 + 1);
     let length = input.read_to_string(&mut read);
     length.map_err(|e| Problem::usage(format!("read the text from stdin: {e}")))?;

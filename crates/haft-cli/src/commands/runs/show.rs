@@ -1,4 +1,4 @@
-//! `haft runs show`: a run's calls with what they got and gave; one call whole.
+//! `haft runs show`: shows a run's calls with their arguments and results, or one call in full.
 
 use std::fmt::Write as _;
 
@@ -18,12 +18,12 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{self, BOLD, DIM, RED, is_terminal, styled, visible};
 
-/// Lines of a result that the list of calls shows.
+/// Maximum number of lines of a result in the list of calls.
 const LINES: usize = 6;
-/// Columns of a call's tool and argument where nobody looks at a screen.
+/// Columns for a call's tool and argument if stdout is not a screen.
 const WIDE: usize = 200;
 
-/// Shows a run, or one call of it whole.
+/// Shows a run, or one of its calls in full.
 pub(super) async fn run(at: &Invocation, app: &App, of: &OfRun) -> Done {
     if at.screen.json {
         let mut events = runs::events(app, &of.run).await?;
@@ -62,7 +62,7 @@ fn text<'a>(of: &'a Value, name: &str) -> &'a str {
     of.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Which run it is: id, outcome, when, for whom, where.
+/// Returns the facts about the run: id, outcome, time, client, workspace.
 fn head(run: &str, listed: Option<&Listed>) -> String {
     let mut facts = Vec::new();
     if let Some(listed) = listed {
@@ -76,7 +76,7 @@ fn head(run: &str, listed: Option<&Listed>) -> String {
     format!("{run}  {}\n", styled(DIM, &facts.join(" · ")))
 }
 
-/// A call: how it ended, what it was asked for, how long it took, and the beginning of its result.
+/// Returns a call: how it ended, its arguments, how long it took, and the beginning of its result.
 fn row(run: &str, call: &Value) -> String {
     let indent = if call.get("parent").is_some() {
         "  "
@@ -121,7 +121,7 @@ fn status(call: &Value) -> String {
     }
 }
 
-/// What the call gave: its error before its result, the result before the sentence about it.
+/// Returns the call's answer: its error if it has one, else its result, else its summary.
 fn answer(call: &Value) -> String {
     let error = call.get("error").map(|error| text(error, "message"));
     let result = text(call, "result");
@@ -132,7 +132,7 @@ fn answer(call: &Value) -> String {
     }
 }
 
-/// A result as `haft call` prints it; a text, or the beginning of data, as it is.
+/// Renders a result as `haft call` prints it; text, or the beginning of data, stays as it is.
 fn readable(result: &str) -> String {
     match serde_json::from_str::<Value>(result) {
         Ok(data @ Value::Object(_)) => {
@@ -143,7 +143,7 @@ fn readable(result: &str) -> String {
     }
 }
 
-/// One call with all that its record holds.
+/// Returns everything that the record holds of one call.
 fn whole(call: &Value) -> String {
     let mut out = format!(
         "{} {} {}\n",
@@ -190,7 +190,7 @@ fn section(out: &mut String, name: &str, text: &str) {
     }
 }
 
-/// The arguments, a member a line; as they are recorded where only their beginning is.
+/// Returns the arguments, one member per line; as recorded if only their beginning is recorded.
 fn arguments(recorded: &str) -> String {
     match serde_json::from_str::<Value>(recorded) {
         Ok(value) => visible::block(&serde_json::to_string_pretty(&value).unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! `haft mcp login` and `logout`: signing in at a server behind haft.
+//! `haft mcp login` and `logout`: signs in to a server behind haft.
 
 use haft_app::app::App;
 
@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
 
-/// Signs in at a server. The page's address is printed and nothing is opened: whoever is to agree decides in which browser.
+/// Signs in to a server. Prints the page's address and opens nothing: the user chooses the browser in which to agree.
 pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
     let screen = at.screen;
     let say = move |page: &str, issuer: &str| {
@@ -34,7 +34,7 @@ pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
     Ok(Exit::Done)
 }
 
-/// Forgets a sign-in.
+/// Removes a login.
 pub(super) async fn logout(at: &Invocation, app: &App, name: &str) -> Done {
     let logout = app.servers().logout(name).await?;
     if at.screen.json {
