@@ -169,8 +169,7 @@ impl Talk<'_> {
         self.is_resumed && (agent.is_open() || !is_answered)
     }
 
-    /// Runs one prompt to its end. The first interrupt stops the calls of the current reply, the next one the run, whatever it does by
-    /// then.
+    /// Runs one prompt to its end. The first interrupt stops the calls of the current reply, the next one the run, whatever it does.
     async fn step(&mut self, step: Step) -> Done {
         self.view.works(true);
         let control = self.agent.agent().control();

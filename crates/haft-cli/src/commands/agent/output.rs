@@ -8,8 +8,7 @@ const LONGEST: usize = 4096;
 pub(super) struct Partial(String);
 
 impl Partial {
-    /// Takes a piece of output; returns the lines that are complete now. Of a line that was overwritten, like a progress bar, it keeps the
-    /// last state.
+    /// Takes output; returns the lines that are complete now. Of a line that was overwritten, like a progress bar, it keeps the last state.
     pub(super) fn take(&mut self, text: &str) -> Vec<String> {
         self.0.push_str(text);
         let mut lines = Vec::new();
